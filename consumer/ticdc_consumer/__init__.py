@@ -1,0 +1,1 @@
+"""Applies TiCDC's Kafka topics to a database, exactly."""

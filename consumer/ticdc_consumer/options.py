@@ -1,0 +1,48 @@
+"""What a user may set, parsed once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """All settings of one consumer.
+
+    `kafka` are librdkafka's own settings, `spark` Spark's; both pass through. `topics` are names,
+    or patterns that begin with `^`. Times are seconds, sizes bytes.
+    """
+
+    changefeed: str
+    protocol: str
+    topics: tuple[str, ...]
+    kafka: Mapping[str, str]
+    target_url: str = field(repr=False)
+    time_zone: str = "UTC"
+    apply: Literal["net", "transactions"] = "net"
+    on_drift: Literal["stop", "overwrite"] = "stop"
+    filter: tuple[str, ...] = ("*.*",)
+    case_sensitive: bool = False
+    route: Mapping[str, str] = field(default_factory=dict)
+    """Upstream `schema.table` pattern -> target `schema.table` template ({schema}, {table})."""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Upstream `schema.table` -> the columns that identify a row, where nothing else tells."""
+    at_least_once: tuple[str, ...] = ()
+    """Upstream tables without a valid key that are accepted without exactness."""
+    allow_triggers: tuple[str, ...] = ()
+    """Upstream tables whose target has row triggers and may be written net all the same."""
+    rules: frozenset[str] = frozenset()
+    """Lossy mappings the user switched on, by the names `docs/types.md` gives them."""
+    spark: Mapping[str, str] = field(default_factory=dict)
+    rows_per_epoch: int = 400_000
+    memory_budget: int = 384 << 20
+    """Encoded facts that the driver may hold; larger cuts go through Spark's shuffle."""
+    message_limit: int = 256 << 20
+    """The most bytes that one compressed value may inflate to."""
+    future_limit: float = 86_400.0
+    """How far a commit_ts may lie in the future of this machine's clock."""
+    clock_skew: float = 60.0
+    takeover_after: float = 30.0
+    retries: int = 8
+    from_ts: int | None = None
+    compression: Literal["none", "lz4", "snappy"] = "none"

@@ -1,0 +1,1 @@
+"""One package per database: types, encoding, statements."""

@@ -1,0 +1,85 @@
+"""How the rows of an upstream table become payloads for a target's bulk path.
+
+A `Layout` is made once on the driver, by the target's `layout`, and used in Spark's tasks, by the
+target's two pure functions (`ENCODERS` names them):
+
+- `encode_rows(layout, arrays) -> pa.BinaryArray`: one payload per row, `arrays` in the order of
+  `layout.source`;
+- `encode_keys(layout, arrays) -> pa.BinaryArray`: one payload per key, `arrays` in the order of
+  `layout.key`. Two payloads are equal if and only if the keys are: it is the fold key, too.
+
+The arrays hold values in *canonical form*: `pa.binary()` where the source type is binary, else
+`pa.string()`: TiDB's text form. Integers, YEAR, BIT, ENUM (index) and SET (mask) are decimal
+digits, TIMESTAMP is in UTC, FLOAT and DOUBLE the shortest decimal, in whatever notation.
+"""
+
+from dataclasses import dataclass
+
+from ticdc_encoder.column import Column
+
+
+@dataclass(frozen=True, slots=True)
+class TargetColumn:
+    """A column as the target's catalog shows it; `type` is the catalog's full text, lower case."""
+
+    name: str
+    type: str
+    nullable: bool
+    has_default: bool = False
+    generated: bool = False
+    identity_always: bool = False
+    collation: str | None = None
+    elements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueKey:
+    """`plain` is False for a key over expressions, prefixes or a part of the rows: such a key can
+    clash, but cannot identify a row."""
+
+    name: str
+    columns: tuple[str, ...]
+    primary: bool
+    plain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TargetTable:
+    """`strict_foreign_keys` are those that can be neither deferred nor switched off in this
+    session, each as (name, the ALTER that helps); `triggers` names the row triggers."""
+
+    schema: str | None
+    name: str
+    columns: tuple[TargetColumn, ...]
+    unique_keys: tuple[UniqueKey, ...] = ()
+    strict_foreign_keys: tuple[tuple[str, str], ...] = ()
+    triggers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`relation` is the target's table, quoted and qualified; `columns` the quoted target column
+    per source column, `codecs` beside it the name of its conversion ("skip" where the target
+    generates the column itself); `elements` beside it the labels of ENUM and SET where the
+    conversion needs them. `upsert`: the table has no unique key besides the fold key."""
+
+    dialect: str
+    schema: str
+    table: str
+    relation: str
+    source: tuple[Column, ...]
+    columns: tuple[str, ...]
+    codecs: tuple[str, ...]
+    key: tuple[str, ...]
+    upsert: bool
+    elements: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The upstream's name of the table, for people."""
+        return f"{self.schema}.{self.table}"
+
+    def key_positions(self) -> tuple[int, ...]:
+        """Where the key's columns stand in `source`."""
+        names = [column.name for column in self.source]
+        return tuple(names.index(name) for name in self.key)

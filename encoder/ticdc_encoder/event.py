@@ -1,0 +1,104 @@
+"""What happens in the upstream, apart from any wire format."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from ticdc_encoder.column import Column, Index, handle_key
+
+Value = None | int | float | Decimal | str | bytes
+"""A value as exactly what came in.
+
+int: integers, YEAR, BIT (its bits as a number), ENUM (index, 0 = the invalid '') and SET (mask);
+float: FLOAT (the double nearest to its shortest decimal) and DOUBLE; Decimal: DECIMAL, with its
+scale; bytes: BINARY and BLOB families; str: everything else in TiDB's text form, temporal types
+included, since TiDB knows zero and partial dates (`2024-00-10`).
+"""
+
+Row = Mapping[str, Value]
+"""Column name -> value. A column that was not sent is absent, which is not NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table at one schema version, as far as it is known.
+
+    From a CREATE TABLE it is complete. From a protocol's row it holds the columns of that row and
+    the `handle_key` that the wire names, which may be empty, and no `indexes`.
+    """
+
+    schema: str
+    name: str
+    columns: tuple[Column, ...]
+    indexes: tuple[Index, ...] = ()
+    handle_key: tuple[str, ...] = ()
+    partitioned: bool = False
+    table_id: int | None = None
+
+    @classmethod
+    def define(
+        cls, schema: str, name: str, columns: tuple[Column, ...], indexes: tuple[Index, ...] = ()
+    ) -> "Table":
+        """A table whose handle key follows from its indexes by TiDB's rule."""
+        return cls(schema, name, columns, indexes, handle_key(columns, indexes))
+
+    def column(self, name: str) -> Column:
+        """The column of that name, case as declared. Raises KeyError."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """One row of one committed transaction.
+
+    `before` alone is a DELETE, `after` alone an INSERT, both an UPDATE. `before` of an UPDATE may
+    lack columns that did not change; a DELETE may carry the handle key alone. `incomplete` says
+    that a large row was reduced to its handle key (`handle-key-only`), and `claim_check` where
+    the whole message lies.
+    """
+
+    table: Table
+    commit_ts: int
+    before: Row | None = None
+    after: Row | None = None
+    start_ts: int = 0
+    partition_id: int | None = None
+    incomplete: bool = False
+    claim_check: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ddl:
+    """A schema change. `schema` and `table` are as the message names them (`table` is "" for a
+    schema-level DDL, a RENAME's are the names after it); `kind` is TiDB's action code where the
+    protocol has it, else 0. Identity: (commit_ts, schema, table, query)."""
+
+    schema: str
+    table: str
+    query: str
+    commit_ts: int
+    kind: int = 0
+    definition: Table | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Every change with commit_ts < `resolved_ts` has been sent, of every table, to every
+    partition (TiCDC's code includes = for rows, its documents do not)."""
+
+    resolved_ts: int
+
+
+Event = RowChange | Ddl | Resolved
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """The row changes of one upstream transaction, of any tables, in the order of its statements."""
+
+    commit_ts: int
+    changes: tuple[RowChange, ...]
+    start_ts: int = 0

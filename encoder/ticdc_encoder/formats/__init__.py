@@ -1,0 +1,1 @@
+"""One module per protocol, encode and decode side by side."""

@@ -57,7 +57,8 @@ class RowChange:
     `before` alone is a DELETE, `after` alone an INSERT, both an UPDATE. `before` of an UPDATE may
     lack columns that did not change; a DELETE may carry the handle key alone. `incomplete` says
     that a large row was reduced to its handle key (`handle-key-only`), and `claim_check` where
-    the whole message lies.
+    the whole message lies. `row_key` is TiKV's, where the protocol carries it: it identifies the
+    row of a table without any key.
     """
 
     table: Table
@@ -68,6 +69,7 @@ class RowChange:
     partition_id: int | None = None
     incomplete: bool = False
     claim_check: str | None = None
+    row_key: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,148 @@
+"""The words of a MySQL or TiDB statement, with what stands in executable comments among them.
+
+sqlglot's MySQL tokenizer knows quotes, escapes and literals; its words are handed out one by one.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import TokenType
+
+from ticdc_encoder.errors import DefinitionError
+
+Kind = Literal["word", "name", "string", "number", "bits", "hex", "symbol"]
+_KINDS: dict[TokenType, Kind] = {
+    TokenType.IDENTIFIER: "name",
+    TokenType.STRING: "string",
+    TokenType.NATIONAL_STRING: "string",
+    TokenType.NUMBER: "number",
+    TokenType.BIT_STRING: "bits",
+    TokenType.HEX_STRING: "hex",
+}
+
+# What runs in TiDB although it stands in a comment: /*!80000 ... */, /*T! ... */, /*T![x] ... */
+_COMMENT = re.compile(
+    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)"""
+    r"""|/\*(?:T!(?:\[[^\]]*\])?|!\d*)(.*?)\*/|/\*.*?\*/|(?:--(?=\s|$)|\#)[^\n]*""",
+    re.DOTALL,
+)
+
+
+def _without_comments(sql: str) -> str:
+    def kept(match: re.Match[str]) -> str:
+        return match[1] or f" {match[2] or ''} "
+
+    return _COMMENT.sub(kept, sql)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+
+class Words:
+    """The statement's words, read from left to right."""
+
+    def __init__(self, sql: str) -> None:
+        self._sql = _without_comments(sql)
+        self._at = 0
+        self._words: list[Word] = []
+        try:
+            tokens = MySQL().tokenize(self._sql)
+        except TokenError as exc:
+            raise DefinitionError("unbalanced quotes in the statement") from exc
+        for token in tokens:
+            kind = _KINDS.get(token.token_type)
+            if kind is None:
+                kind = "word" if token.text[:1].isalpha() or token.text[:1] in "_$" else "symbol"
+            # The tokenizer joins some keywords (`PRIMARY KEY`).
+            parts = token.text.split() if kind == "word" else [token.text]
+            for part in parts:
+                self._words.append(Word(kind, part, token.start, token.end + 1))
+
+    def done(self) -> bool:
+        return self._at >= len(self._words)
+
+    def shown(self) -> str:
+        return "the end" if self.done() else repr(self._words[self._at].text)
+
+    def first_two(self) -> str:
+        return " ".join(word.text.lower() for word in self._words[:2])
+
+    def skip_to_semicolon(self) -> None:
+        while not self.done() and not self.at(";"):
+            self._at += 1
+
+    def at(self, *texts: str) -> bool:
+        """Whether these words or symbols come next."""
+        following = self._words[self._at : self._at + len(texts)]
+        return len(following) == len(texts) and all(
+            word.kind in ("word", "symbol") and word.text.upper() == text
+            for word, text in zip(following, texts, strict=True)
+        )
+
+    def take(self, *texts: str) -> bool:
+        """Pass these words if they come next."""
+        found = self.at(*texts)
+        self._at += len(texts) if found else 0
+        return found
+
+    def expect(self, *texts: str) -> None:
+        if not self.take(*texts):
+            raise DefinitionError(f"expected {' '.join(texts)}, found {self.shown()}")
+
+    def next(self, *kinds: Kind) -> str:
+        """The next word's text, which must be of one of these kinds (any if none is given)."""
+        if self.done() or (kinds and self._words[self._at].kind not in kinds):
+            raise DefinitionError(f"expected a {' or '.join(kinds)}, found {self.shown()}")
+        self._at += 1
+        return self._words[self._at - 1].text
+
+    def kind(self) -> Kind | None:
+        return None if self.done() else self._words[self._at].kind
+
+    def identifier(self) -> str:
+        return self.next("name", "word")
+
+    def option(self) -> str:
+        """The value of an option such as CHARSET = utf8mb4."""
+        self.take("=")
+        return self.next("word", "name", "string", "number")
+
+    def qualified(self, schema: str) -> tuple[str, str]:
+        first = self.identifier()
+        return (first, self.identifier()) if self.take(".") else (schema, first)
+
+    def at_introducer(self) -> bool:
+        """Whether a string with its character set (`_utf8mb4'x'`) comes next."""
+        following = self._words[self._at : self._at + 2]
+        return [word.kind for word in following] == ["word", "string"] and following[
+            0
+        ].text.startswith("_")
+
+    def string(self) -> str:
+        """A string literal, with or without a character set introducer."""
+        self._at += self.at_introducer()
+        return self.next("string")
+
+    def number(self) -> int:
+        """A number in parentheses."""
+        text = self.parenthesised()
+        if not text.isdecimal():
+            raise DefinitionError(f"expected a number in parentheses, found {text!r}")
+        return int(text)
+
+    def parenthesised(self) -> str:
+        """The source text between the parenthesis that comes next and its partner."""
+        self.expect("(")
+        start, depth = self._words[self._at - 1].end, 1
+        while depth:
+            depth += self.at("(") - self.at(")")
+            self.next()
+        return self._sql[start : self._words[self._at - 1].start].strip()

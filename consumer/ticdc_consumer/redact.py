@@ -1,0 +1,55 @@
+"""Keeps passwords out of everything that people read."""
+
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote, quote_plus
+
+import sqlalchemy as sa
+
+from ticdc_consumer.options import Options
+
+MASK = "***"
+
+_SECRET_NAME = re.compile(r"pass|pwd|secret|token|credential|\.pem$|jaas|oauthbearer\.config", re.I)
+_IN_URL = re.compile(r"(\w[\w+.-]*://[^\s:/@'\"]*):[^\s'\"]*@")
+_AS_PARAMETER = re.compile(
+    r"""((?:password|passwd|pwd|passphrase|secret|token)['"]?\s*[=:]\s*)"""
+    r"""("[^"]*"|'[^']*'|[^\s&;,)}]+)""",
+    re.I,
+)
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text without passwords: those of URLs, those behind a `password=`, and `secrets`
+    themselves, plain or URL-encoded."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        for form in {secret, quote(secret), quote(secret, safe=""), quote_plus(secret)}:
+            text = text.replace(form, MASK)
+    text = _IN_URL.sub(rf"\1:{MASK}@", text)
+    return _AS_PARAMETER.sub(rf"\1{MASK}", text)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a setting of that name holds a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def secrets_of(options: Options) -> frozenset[str]:
+    """The secret values among the options.
+
+    Values of one or two characters are left to the patterns of `redact`: to mask each of their
+    occurrences would make every text unreadable.
+    """
+    url = sa.make_url(options.target_url)
+    found = {str(url.password or "")}
+    for settings in (options.kafka, options.spark, _flat(url.query)):
+        found.update(value for name, value in settings.items() if is_secret(name))
+    return frozenset(secret for secret in found if len(secret) > 2)
+
+
+def _flat(query: Mapping[str, str | tuple[str, ...]]) -> dict[str, str]:
+    return {
+        name: value if isinstance(value, str) else value[-1]
+        for name, value in query.items()
+        if value
+    }

@@ -1,0 +1,286 @@
+"""Row changes -> facts: which key is absent, and which row a key holds, as of a commit_ts.
+
+A fact's worth is (commit_ts, present): of the facts of one key the greatest counts, and that is
+deduplication, transaction order and DELETE before INSERT at once (the design's section 2). The
+maximum is associative, so it is taken as early as possible: here, inside the task that reads.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pyarrow as pa
+from ticdc_encoder.errors import WireError
+from ticdc_encoder.event import Row, RowChange, Table
+from ticdc_encoder.values import canonicaliser
+
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets.encoders import encoders
+from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.zone import Zone
+
+SCHEMA = pa.schema(
+    [
+        pa.field("table", pa.int32()),
+        pa.field("key", pa.binary()),
+        pa.field("commit_ts", pa.int64()),
+        pa.field("present", pa.bool_()),
+        pa.field("row", pa.binary()),
+        pa.field("place", pa.int32()),
+        pa.field("offset", pa.int64()),
+    ]
+)
+"""`table` numbers the job's layouts, `place` its partitions; REPORT in `table` marks a task's
+report, whose JSON is in `row`. `row` is null where the fact is an absence. commit_ts fits into 63
+bits, because nothing from the far future is believed."""
+
+REPORT = -1
+
+Key = bytes | tuple[bytes, ...]
+Body = bytes | Row | None
+"""What a key holds: a row as decoded, or the piece of a message that a fast reader will parse."""
+
+Parse = Callable[[Layout, Sequence[bytes]], Sequence[pa.Array]]
+"""A fast reader's pieces -> canonical arrays in the order of the layout's source columns."""
+
+
+class Fact(NamedTuple):
+    commit_ts: int
+    present: bool
+    place: int
+    offset: int
+    body: Body
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts by table number; `facts` are those inside the cut, before folding."""
+
+    facts: Counter[int] = field(default_factory=Counter)
+    duplicates: Counter[int] = field(default_factory=Counter)
+    replays: Counter[int] = field(default_factory=Counter)
+
+
+class Conflict(Stop):
+    """Two different rows for one key at one commit_ts."""
+
+
+class Fold:
+    """The maximum over the facts of one task, flushed at a budget.
+
+    With `steps` every commit_ts is kept apart (`apply = "transactions"`).
+    """
+
+    def __init__(
+        self, layouts: Sequence[Layout], zone: Zone, parse: Parse, steps: bool = False
+    ) -> None:
+        self._layouts = layouts
+        self._columns = [Columns(layout, zone) for layout in layouts]
+        self._parse = parse
+        self._steps = steps
+        self._facts: list[dict[Key | tuple[Key, int], Fact]] = [{} for _ in layouts]
+        self.tally = Tally()
+        self.bytes = 0
+
+    def add(self, table: int, key: Key, fact: Fact, size: int) -> None:
+        """Raises `Conflict` where the same key and commit_ts already holds another row."""
+        facts = self._facts[table]
+        slot = (key, fact.commit_ts) if self._steps else key
+        self.tally.facts[table] += 1
+        known = facts.get(slot)
+        if known is None:
+            facts[slot] = fact
+            self.bytes += size
+        elif known[:2] < fact[:2]:
+            facts[slot] = fact
+        elif known.commit_ts == fact.commit_ts and known.present == fact.present:
+            self.tally.duplicates[table] += 1
+            if fact.present and fact.body != known.body:
+                self._compare(table, key, known, fact)
+
+    def add_change(self, table: int, change: RowChange, place: int, offset: int, size: int) -> int:
+        """The facts of one decoded change; says how many they were."""
+        before, after = self._columns[table].keys(change)
+        if after is not None:
+            fact = Fact(change.commit_ts, True, place, offset, change.after)
+            self.add(table, after, fact, size)
+        if before is not None and before != after:
+            self.add(table, before, Fact(change.commit_ts, False, place, offset, None), 64)
+        return (after is not None) + (before is not None and before != after)
+
+    def add_raw(
+        self,
+        table: int,
+        commit_ts: int,
+        present: Key | None,
+        body: bytes | None,
+        absent: Key | None,
+        place: int,
+        offset: int,
+        size: int,
+    ) -> None:
+        """The facts of one change as a fast reader found them."""
+        if present is not None:
+            self.add(table, present, Fact(commit_ts, True, place, offset, body), size)
+        if absent is not None and absent != present:
+            self.add(table, absent, Fact(commit_ts, False, place, offset, None), 64)
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """The facts that are left, encoded for the target, a batch per table."""
+        for number, facts in enumerate(self._facts):
+            if facts:
+                yield self._batch(number, facts)
+                facts.clear()
+        self.bytes = 0
+
+    def _batch(self, number: int, facts: Mapping[Key | tuple[Key, int], Fact]) -> pa.RecordBatch:
+        layout, columns = self._layouts[number], self._columns[number]
+        encode_rows, encode_keys = encoders(layout.dialect)
+        # Present facts first, those with a fast reader's pieces before decoded rows.
+        pieces, rows, gone = [], [], []
+        for slot, fact in facts.items():
+            key = slot[0] if self._steps else slot
+            target = gone if not fact.present else pieces if type(fact.body) is bytes else rows
+            target.append((key, fact))
+        ordered = [*pieces, *rows, *gone]
+        keys = encode_keys(layout, columns.key_arrays([key for key, _ in ordered]))
+        payloads = []
+        if pieces:
+            parsed = self._parse(layout, [fact.body for _, fact in pieces])  # type: ignore[misc]
+            payloads.append(encode_rows(layout, columns.in_utc(parsed)))
+        if rows:
+            decoded = columns.arrays([fact.body for _, fact in rows])  # type: ignore[misc]
+            payloads.append(encode_rows(layout, columns.in_utc(decoded)))
+        payloads.append(pa.nulls(len(gone), pa.binary()))
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array([number] * len(ordered), pa.int32()),
+                keys.cast(pa.binary()),
+                pa.array([fact.commit_ts for _, fact in ordered], pa.int64()),
+                pa.array([fact.present for _, fact in ordered], pa.bool_()),
+                pa.concat_arrays([payload.cast(pa.binary()) for payload in payloads]),
+                pa.array([fact.place for _, fact in ordered], pa.int32()),
+                pa.array([fact.offset for _, fact in ordered], pa.int64()),
+            ],
+            schema=SCHEMA,
+        )
+
+    def _compare(self, table: int, key: Key, known: Fact, fact: Fact) -> None:
+        layout, columns = self._layouts[table], self._columns[table]
+        texts = []
+        for body in (known.body, fact.body):
+            arrays = (
+                self._parse(layout, [body]) if isinstance(body, bytes) else columns.arrays([body])
+            )
+            texts.append([array[0].as_py() for array in arrays])
+        differing = [
+            column.name
+            for column, one, other in zip(layout.source, *texts, strict=True)
+            if one != other
+        ]
+        if differing:
+            raise conflict(layout, columns.key_text(key), fact.commit_ts, differing, known, fact)
+
+
+def conflict(
+    layout: Layout, key: str, commit_ts: int, differing: Iterable[str], one: Fact, other: Fact
+) -> Conflict:
+    """`one` and `other` are named by the numbers of their places; `read` knows the names."""
+    return Conflict(
+        f"{layout.name}: two different rows for key {key} at commit_ts {commit_ts}: "
+        f"columns {', '.join(differing)} differ (offsets {one.offset} and {other.offset})"
+    )
+
+
+class Columns:
+    """Between decoded rows of one table and arrays in canonical form."""
+
+    def __init__(self, layout: Layout, zone: Zone) -> None:
+        self._layout = layout
+        self._names = tuple(column.name for column in layout.source)
+        self._types = [pa.binary() if c.type.binary else pa.string() for c in layout.source]
+        self._canonical = [canonicaliser(column.type) for column in layout.source]
+        self._zoned = [
+            i for i, c in enumerate(layout.source) if c.type.name == "timestamp" and not zone.utc
+        ]
+        self._zone = zone
+        self._key = layout.key_positions()
+        self._single = len(self._key) == 1
+
+    def keys(self, change: RowChange) -> tuple[Key | None, Key | None]:
+        """The keys that the change says absent and present, in this order."""
+        after = None if change.after is None else self._key_of(change.after, change.after)
+        if change.before is None:
+            return None, after
+        # Unchanged columns may be left out of `before`.
+        return self._key_of(change.before, change.after or change.before), after
+
+    def _key_of(self, row: Row, rest: Row) -> Key:
+        parts = []
+        for position in self._key:
+            name = self._names[position]
+            value = row[name] if name in row else rest.get(name)
+            text = self._canonical[position](value)
+            if text is None:
+                raise Stop(f"{self._layout.name}: no value for key column {name}")
+            parts.append(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+        return parts[0] if self._single else tuple(parts)
+
+    def key_text(self, key: Key) -> str:
+        parts = (key,) if isinstance(key, bytes) else key
+        return ", ".join(
+            f"{self._layout.key[i]}={part.decode('utf-8', 'backslashreplace')}"
+            for i, part in enumerate(parts)
+        )
+
+    def key_arrays(self, keys: Sequence[Key]) -> list[pa.Array]:
+        """Canonical arrays in the order of the layout's key."""
+        columns: Iterable[Sequence[bytes]] = [keys] if self._single else zip(*keys, strict=True)  # type: ignore[list-item,assignment]
+        arrays = []
+        for position, parts in zip(self._key, columns, strict=True):
+            array = pa.array(parts, pa.binary())
+            if self._types[position] == pa.string():
+                array = self._text(position, array)
+            if position in self._zoned:
+                array = self._zone.to_utc(array, self._where(position))
+            arrays.append(array)
+        return arrays
+
+    def arrays(self, rows: Sequence[Row]) -> list[pa.Array]:
+        """Canonical arrays, one per source column, TIMESTAMP as it came."""
+        arrays = []
+        for position, name in enumerate(self._names):
+            canonical = self._canonical[position]
+            try:
+                values = [canonical(row[name]) for row in rows]
+            except KeyError:
+                raise WireError(f"{self._layout.name}: a row without column {name}") from None
+            try:
+                arrays.append(pa.array(values, self._types[position]))
+            except UnicodeEncodeError:
+                raise WireError(f"{self._where(position)}: text that is not UTF-8") from None
+        return arrays
+
+    def in_utc(self, arrays: Sequence[pa.Array]) -> list[pa.Array]:
+        done = list(arrays)
+        for position in self._zoned:
+            done[position] = self._zone.to_utc(done[position], self._where(position))
+        return done
+
+    def _where(self, position: int) -> str:
+        return f"{self._layout.name}.{self._names[position]}"
+
+    def _text(self, position: int, array: pa.Array) -> pa.Array:
+        try:
+            return array.cast(pa.string())
+        except pa.ArrowInvalid:
+            raise WireError(f"{self._where(position)}: text that is not UTF-8") from None
+
+
+Shape = tuple[tuple[str, str, bool], ...]
+
+
+def shape(table: Table) -> Shape:
+    """What must not change within a cut: the columns and the kinds of their values."""
+    return tuple(sorted((c.name, c.type.name, c.type.unsigned) for c in table.columns))

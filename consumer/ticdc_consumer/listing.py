@@ -1,0 +1,148 @@
+"""Which topics and partitions there are, and where their logs begin and end."""
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from ticdc_consumer.errors import Stop, Unavailable
+
+REQUEST_TIMEOUT = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """`ends` names every partition of every topic and the offset after its last record;
+    `topic_ids` is "" where the brokers have none (before Kafka 2.8)."""
+
+    ends: Mapping[tuple[str, int], int]
+    topic_ids: Mapping[str, str]
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(sorted(self.topic_ids))
+
+
+class Cluster:
+    """The brokers' own word on topics; it lists, and reads no record."""
+
+    def __init__(self, kafka: Mapping[str, str], topics: Sequence[str]) -> None:
+        self._admin = AdminClient(admin_settings(kafka))
+        self._names = {topic for topic in topics if not topic.startswith("^")}
+        self._patterns = [re.compile(topic) for topic in topics if topic.startswith("^")]
+        self._has_ids = True
+
+    def partitions(self) -> dict[str, int]:
+        """Topic -> its number of partitions, of the topics that are named or match a pattern.
+
+        Raises `Stop` for a named topic that is missing, `Unavailable` where the brokers do not
+        answer, or a partition has no leader: such a listing would not be one.
+        """
+        try:
+            metadata = self._admin.list_topics(timeout=REQUEST_TIMEOUT)
+        except KafkaException as error:
+            raise Unavailable(f"the brokers do not list their topics: {error.args[0]}") from error
+        found = {}
+        for name, topic in metadata.topics.items():
+            if name not in self._names and not any(p.search(name) for p in self._patterns):
+                continue
+            if topic.error is not None:
+                raise Unavailable(f"topic {name}: {topic.error}")
+            for number, partition in topic.partitions.items():
+                if partition.leader < 0:
+                    raise Unavailable(f"{name}[{number}] has no leader")
+            if set(topic.partitions) != set(range(len(topic.partitions))):
+                raise Unavailable(f"topic {name} is listed with a part of its partitions")
+            found[name] = len(topic.partitions)
+        if missing := sorted(self._names - set(found)):
+            raise Stop(f"topic {', '.join(missing)} does not exist")
+        if not found:
+            raise Stop("no topic matches [kafka] topics")
+        return found
+
+    def ends(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        return self._offsets(partitions, OffsetSpec.latest())
+
+    def begins(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        return self._offsets(partitions, OffsetSpec.earliest())
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """The brokers' ids: a topic that was deleted and created again has another one."""
+        ids = dict.fromkeys(topics, "")
+        if self._has_ids:
+            try:
+                described = self._admin.describe_topics(
+                    TopicCollection(list(ids)), request_timeout=2.0
+                )
+                for name, future in described.items():
+                    ids[name] = str(future.result().topic_id)
+            except KafkaException:
+                self._has_ids = False
+        return ids
+
+    def list(self) -> Listing:
+        """Raises as `partitions` does."""
+        counts = self.partitions()
+        everywhere = [(topic, n) for topic, count in counts.items() for n in range(count)]
+        return Listing(self.ends(everywhere), self.topic_ids(counts))
+
+    def list_patiently(self, known: Iterable[tuple[str, int]], patience: float) -> Listing:
+        """A listing that has every partition of `known`, tried again for `patience` seconds.
+
+        Raises `Stop` where one stays missing: its topic was deleted, or never had so many.
+        """
+        known = set(known)
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                listing = self.list()
+                missing = sorted(known - set(listing.ends))
+                if not missing:
+                    return listing
+                topic, partition = missing[0]
+                problem: Stop | Unavailable = Stop(
+                    f"{topic}[{partition}] is in the checkpoint, but the brokers do not list it: "
+                    "was the topic deleted?"
+                )
+            except (Stop, Unavailable) as error:
+                problem = error
+            if time.monotonic() > deadline:
+                raise problem
+            time.sleep(0.2)
+
+    def _offsets(
+        self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec
+    ) -> dict[tuple[str, int], int]:
+        wanted = {TopicPartition(topic, number): spec for topic, number in partitions}
+        try:
+            futures = self._admin.list_offsets(wanted, request_timeout=REQUEST_TIMEOUT)
+            return {(tp.topic, tp.partition): f.result().offset for tp, f in futures.items()}
+        except KafkaException as error:
+            raise Unavailable(f"the brokers do not list offsets: {error.args[0]}") from error
+
+
+_CONSUMER_ONLY = ("group.", "enable.auto", "auto.offset", "fetch.", "max.poll", "session.timeout")
+
+
+def admin_settings(kafka: Mapping[str, str]) -> dict[str, str]:
+    """The settings that are no consumer's own (librdkafka warns of those)."""
+    return {k: v for k, v in kafka.items() if not k.startswith(_CONSUMER_ONLY)}
+
+
+def consumer_settings(kafka: Mapping[str, str]) -> dict[str, str | int | bool]:
+    """A consumer that follows nobody's group, and never jumps over a gap in the log."""
+    return {
+        "group.id": "ticdc-consumer",
+        "fetch.queue.backoff.ms": 2,  # 1000 by default: a drained queue would sleep
+        "fetch.wait.max.ms": 20,  # a seek waits for the fetch that is under way
+        "queued.max.messages.kbytes": 65536,
+        **kafka,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "allow.auto.create.topics": False,
+    }

@@ -1,0 +1,400 @@
+"""Kafka -> facts, inside Spark's tasks.
+
+A task reads each of its partitions from the restart offset to the first mark >= the cut's end, or
+to the listed end, whichever comes first. It never writes: what it found goes to the driver as
+facts, and one report at its end.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from ticdc_encoder.definition import from_json, to_json
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
+from ticdc_encoder.filter import TableFilter
+
+from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.facts import REPORT, SCHEMA, Fold, Shape, shape
+from ticdc_consumer.fast import FastReader, fast_reader
+from ticdc_consumer.listing import consumer_settings
+from ticdc_consumer.options import Options
+from ticdc_consumer.plan import Place, restart_offset
+from ticdc_consumer.scout import Identity, consume_error
+from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.wire import check_ts, decoder, located
+from ticdc_consumer.zone import Zone
+
+BATCH = 20_000
+FLUSH = 48 << 20
+"""Bytes of messages whose facts a task holds before it hands them on."""
+LOOK_AHEAD = 50_000
+"""Messages that a task still reads once it knows that a layout is missing."""
+SILENCE = 60.0
+"""Seconds without a record after which a task says that the brokers do not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadJob:
+    """What all tasks of one cut need; pickled to them. `latest` bounds what is believed."""
+
+    options: Options
+    begin: int
+    end: int
+    latest: int
+    places: tuple[Place, ...]
+    starts: Mapping[Place, int]
+    ends: Mapping[Place, int]
+    joined: frozenset[Place]
+    proof_time: int
+    known_ddls: frozenset[Identity]
+    layouts: tuple[Layout, ...]
+    shapes: Mapping[tuple[str, str], tuple[int, Shape | None]]
+    """Upstream (schema, table) -> the number of its layout, and the shape that it was made for:
+    None where only DELETEs were seen, which need not carry all columns."""
+    most_bytes: int
+    """Encoded facts that one task may give before it calls the cut too large; 0: any number."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far one partition was read."""
+
+    place: Place
+    number: int
+    end: int
+    position: int
+    done: bool = False
+    stopped_at: int | None = None
+    stopped_above: bool = False
+    least_kept: int | None = None
+    mark: tuple[int, int] | None = None
+
+    def keep(self, offset: int) -> None:
+        if self.least_kept is None:
+            self.least_kept = offset
+
+    @property
+    def restart(self) -> int:
+        return restart_offset(self.end, self.stopped_at, self.stopped_above, self.least_kept)
+
+
+@dataclass(slots=True)
+class Report:
+    """What a task tells beside its facts. `restarts` are by partition; `missing` the tables that
+    have no layout yet; `unknown_ddls` those that the plan did not hold; `stale_ddls` those of a
+    joining partition that lie below the cut."""
+
+    restarts: dict[Place, int] = field(default_factory=dict)
+    missing: dict[tuple[str, str], Table] = field(default_factory=dict)
+    unknown_ddls: list[Ddl] = field(default_factory=list)
+    stale_ddls: list[Ddl] = field(default_factory=list)
+    tables: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    messages: int = 0
+    bytes: int = 0
+    too_large: bool = False
+    error: tuple[str, str] | None = None
+
+
+class Reading:
+    """One task's share of a cut: messages in, facts out."""
+
+    def __init__(self, job: ReadJob, numbers: Sequence[int]) -> None:
+        options = job.options
+        self._job = job
+        self._decode = decoder(options)
+        self._zone = Zone(options.time_zone)
+        self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
+        self._wanted: dict[tuple[str, str], bool] = {}
+        self._fast: FastReader = fast_reader(options, job.layouts, job.shapes, self._zone)
+        self.fold = Fold(
+            job.layouts, self._zone, self._fast.parse, steps=options.apply == "transactions"
+        )
+        self._replays: Counter[int] = Counter()
+        self.report = Report()
+        self.progress = {
+            job.places[n]: Progress(
+                job.places[n], n, job.ends[job.places[n]], job.starts[job.places[n]]
+            )
+            for n in numbers
+        }
+        for progress in self.progress.values():
+            progress.done = progress.position >= progress.end
+
+    @property
+    def done(self) -> bool:
+        return all(progress.done for progress in self.progress.values())
+
+    def feed(
+        self, progress: Progress, key: bytes | None, value: bytes | None, offset: int, time: int
+    ) -> None:
+        """One record. Raises what `decode` raises, and `Stop`, with the place in it."""
+        progress.position = offset + 1
+        self.report.messages += 1
+        size = len(value or b"")
+        self.report.bytes += size
+        try:
+            taken = self._fast.take(key, value)
+            if taken is None:
+                events = self._decode(key, value)
+                for event in events:
+                    self._meet(progress, event, offset, time, size)
+                self._fast.learn(key, value, events)
+            else:
+                for table, commit_ts, present, body, absent in taken:
+                    if self._in_cut(progress, table, commit_ts, offset, time):
+                        self.fold.add_raw(
+                            table, commit_ts, present, body, absent, progress.number, offset, size
+                        )
+        except TicdcError as error:
+            raise located(error, *progress.place, offset) from None
+
+    def _meet(self, progress: Progress, event: Event, offset: int, time: int, size: int) -> None:
+        check_ts(event, self._job.latest)
+        match event:
+            case RowChange():
+                self._meet_row(progress, event, offset, time, size)
+            case Ddl():
+                self._meet_ddl(progress, event, offset, time)
+            case Resolved(resolved_ts):
+                progress.mark = (offset, resolved_ts)
+                if resolved_ts >= self._job.end:
+                    progress.done = True
+                    progress.stopped_at = offset
+                    progress.stopped_above = resolved_ts > self._job.end
+
+    def _meet_row(
+        self, progress: Progress, change: RowChange, offset: int, time: int, size: int
+    ) -> None:
+        name = (change.table.schema, change.table.name)
+        wanted = self._wanted.get(name)
+        if wanted is None:
+            wanted = self._wanted[name] = self._filter.matches(*name)
+        if not wanted:
+            return
+        known = self._job.shapes.get(name)
+        number = REPORT if known is None else known[0]
+        if not self._in_cut(progress, number, change.commit_ts, offset, time):
+            return
+        if change.incomplete or change.claim_check is not None:
+            raise Stop(
+                f"{name[0]}.{name[1]}: a large row was reduced by large-message-handle-option; "
+                "raise max-message-bytes of the changefeed"
+            )
+        if known is None or (known[1] is None and change.after is not None):
+            if change.after is not None or name not in self.report.missing:
+                self.report.missing[name] = change.table
+            return
+        layout = self._job.layouts[number]
+        self._check_shape(layout, change, known[1])
+        self.fold.add_change(number, change, progress.number, offset, size)
+
+    def _check_shape(self, layout: Layout, change: RowChange, expected: Shape | None) -> None:
+        handle = change.table.handle_key
+        if handle and set(handle) != set(layout.key):
+            raise Stop(
+                f"{layout.name}: the stream names ({', '.join(handle)}) as the key, "
+                f"the cut began with ({', '.join(layout.key)})"
+            )
+        if change.after is None:
+            missing = [name for name in layout.key if name not in (change.before or {})]
+            if missing:
+                raise Stop(f"{layout.name}: a DELETE without key column {missing[0]}")
+        elif expected is not None and (found := shape(change.table)) != expected:
+            raise Stop(
+                f"{layout.name}: rows of two shapes in one cut: "
+                f"{_differences(expected, found)}: was a column selector or a DDL filter changed?"
+            )
+
+    def _in_cut(
+        self, progress: Progress, number: int, commit_ts: int, offset: int, time: int
+    ) -> bool:
+        job = self._job
+        if commit_ts >= job.end:
+            progress.keep(offset)
+            return False
+        if commit_ts < job.begin:
+            self._replays[number] += 1
+            if progress.place in job.joined:
+                self._check_joined(commit_ts, time)
+            return False
+        return True
+
+    def _check_joined(self, commit_ts: int, time: int) -> None:
+        job = self._job
+        if job.begin and time <= job.proof_time + job.options.clock_skew * 1000:
+            raise Stop(
+                f"a new partition holds commit_ts {commit_ts}, below the applied {job.begin}, sent "
+                "before that was proven: an earlier listing may have missed it"
+            )
+
+    def _meet_ddl(self, progress: Progress, ddl: Ddl, offset: int, time: int) -> None:
+        if not self._filter.matches(ddl.schema, ddl.table):
+            return
+        job = self._job
+        if ddl.commit_ts < job.begin and progress.place in job.joined:
+            self.report.stale_ddls.append(ddl)
+        if not self._in_cut(progress, REPORT, ddl.commit_ts, offset, time):
+            return
+        identity = (ddl.commit_ts, ddl.schema, ddl.table, ddl.query)
+        if identity not in job.known_ddls:
+            self.report.unknown_ddls.append(ddl)
+
+    def close(self) -> pa.RecordBatch:
+        """The report, as the last batch of the task."""
+        report = self.report
+        report.restarts = {place: p.restart for place, p in self.progress.items()}
+        tally = self.fold.tally
+        for number in {*tally.facts, *self._replays}:
+            report.tables[number] = (
+                tally.facts[number],
+                tally.duplicates[number],
+                self._replays[number],
+            )
+        return pack(report)
+
+
+def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Reads the partitions of these numbers; yields facts, then the report.
+
+    An error of ours is a part of the report: Spark would try the task again, and hide the words.
+    """
+    reading = Reading(job, numbers)
+    try:
+        yield from _read(job, reading)
+    except TicdcError as error:
+        reading.report.error = (type(error).__name__, str(error))
+    yield reading.close()
+
+
+def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:
+    given = 0
+    for messages in _messages(job, reading):
+        for progress, message in messages:
+            if not progress.done and message.offset() < progress.end:
+                reading.feed(
+                    progress,
+                    message.key(),
+                    message.value(),
+                    message.offset(),
+                    message.timestamp()[1],
+                )
+                if progress.position >= progress.end:
+                    progress.done = True
+        if reading.report.missing and reading.report.messages > LOOK_AHEAD:
+            return
+        if reading.fold.bytes > FLUSH:
+            for batch in reading.fold.flush():
+                given += batch.nbytes
+                yield batch
+        if job.most_bytes and given + reading.fold.bytes > job.most_bytes:
+            reading.report.too_large = True
+            return
+    yield from reading.fold.flush()
+
+
+def _messages(job: ReadJob, reading: Reading) -> Iterator[list[tuple[Progress, Any]]]:
+    """What the brokers give, until every partition of the task is done."""
+    if reading.done:
+        return
+    consumer = _consumer(job.options.kafka)
+    try:
+        consumer.assign(
+            [
+                TopicPartition(*place, progress.position)
+                for place, progress in reading.progress.items()
+                if not progress.done
+            ]
+        )
+        silence = 0.0
+        while not reading.done:
+            batch = consumer.consume(BATCH, 0) or consumer.consume(1, 0.2)
+            silence = 0.0 if batch else silence + 0.2
+            if silence > SILENCE:
+                raise Unavailable(f"the brokers gave nothing for {SILENCE:.0f} s")
+            yield list(_records(batch, reading))
+    finally:
+        consumer.unassign()
+
+
+def _records(batch: Iterable[Any], reading: Reading) -> Iterator[tuple[Progress, Any]]:
+    for message in batch:
+        progress = reading.progress.get((message.topic(), message.partition()))
+        error = message.error()
+        if error is None:
+            if progress is not None:
+                yield progress, message
+        elif error.code() == KafkaError._PARTITION_EOF:
+            # The last offsets may belong to no record (transaction markers, compaction).
+            if progress is not None and message.offset() >= progress.end:
+                progress.done = True
+        else:
+            place = progress.place if progress else (message.topic(), message.partition())
+            if problem := consume_error(error, *place, progress.position if progress else 0):
+                raise problem
+
+
+_consumers: dict[bytes, Consumer] = {}
+
+
+def _consumer(kafka: Mapping[str, str]) -> Consumer:
+    """One consumer per worker process and cluster: connecting costs more than a small cut."""
+    settings = consumer_settings(kafka)
+    name = orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)
+    if name not in _consumers:
+        _consumers[name] = Consumer(settings)
+    return _consumers[name]
+
+
+def _differences(expected: Iterable[Any], found: Iterable[Any]) -> str:
+    one, other = set(expected), set(found)
+    return ", ".join(
+        [f"{name} {kind}" for name, kind, _ in sorted(one - other)]
+        + ["now " + f"{name} {kind}" for name, kind, _ in sorted(other - one)]
+    )
+
+
+def pack(report: Report) -> pa.RecordBatch:
+    """The report as a batch of one row."""
+    text = orjson.dumps(
+        {
+            "restarts": [[*place, offset] for place, offset in report.restarts.items()],
+            "missing": [to_json(table) for table in report.missing.values()],
+            "unknown_ddls": [_ddl_json(ddl) for ddl in report.unknown_ddls],
+            "stale_ddls": [_ddl_json(ddl) for ddl in report.stale_ddls],
+            "tables": [[number, *counts] for number, counts in report.tables.items()],
+            "messages": report.messages,
+            "bytes": report.bytes,
+            "too_large": report.too_large,
+            "error": report.error,
+        }
+    )
+    columns: list[list[object]] = [[REPORT], [b""], [0], [False], [text], [0], [0]]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
+
+
+def _ddl_json(ddl: Ddl) -> list[object]:
+    return [ddl.schema, ddl.table, ddl.query, ddl.commit_ts, ddl.kind]
+
+
+def unpack(text: bytes) -> Report:
+    """The report that a task packed."""
+    told = orjson.loads(text)
+    tables = [from_json(stored) for stored in told["missing"]]
+    return Report(
+        restarts={(topic, number): offset for topic, number, offset in told["restarts"]},
+        missing={(table.schema, table.name): table for table in tables},
+        unknown_ddls=[Ddl(*ddl) for ddl in told["unknown_ddls"]],
+        stale_ddls=[Ddl(*ddl) for ddl in told["stale_ddls"]],
+        tables={number: tuple(counts) for number, *counts in told["tables"]},  # type: ignore[misc]
+        messages=told["messages"],
+        bytes=told["bytes"],
+        too_large=told["too_large"],
+        error=tuple(told["error"]) if told["error"] else None,
+    )

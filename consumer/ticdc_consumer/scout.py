@@ -1,0 +1,151 @@
+"""Follows partition 0 of every topic, where all marks and all DDL come by."""
+
+import time
+import zlib
+from collections.abc import Mapping
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Message as KafkaMessage
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Ddl, Resolved
+
+from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.listing import consumer_settings
+from ticdc_consumer.options import Options
+from ticdc_consumer.plan import Mark, SeenDdl
+from ticdc_consumer.wire import check_ts, decoder, latest_sane, located, may_be_control
+
+BATCH = 10_000
+Identity = tuple[int, str, str, str]
+
+
+class Scout:
+    """Keeps the marks and DDL it has met, and how far it has read; it may run ahead of what is
+    applied, since Kafka's log is the buffer."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._decode = decoder(options)
+        self._may_be_control = may_be_control(options)
+        self._consumer = Consumer(consumer_settings(options.kafka))
+        self._next: dict[str, int] = {}
+        self.marks: list[Mark] = []
+        self.top: dict[str, Mark] = {}
+        self._ddls: dict[Identity, SeenDdl] = {}
+        self.regressions = 0
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def follow(self, starts: Mapping[str, int]) -> None:
+        """Adds topics, each from an offset of its partition 0."""
+        for topic, offset in starts.items():
+            if topic not in self._next:
+                self._next[topic] = offset
+                self._consumer.incremental_assign([TopicPartition(topic, 0, offset)])
+
+    def position(self, topic: str) -> int:
+        """The offset after the last record read of the topic's partition 0."""
+        return self._next[topic]
+
+    def ddls(self) -> list[SeenDdl]:
+        return list(self._ddls.values())
+
+    def forget(self, applied: int) -> None:
+        """Drops what lies below `applied`: replays of it mean nothing."""
+        self.marks = [mark for mark in self.marks if mark.resolved_ts > applied]
+        for identity in [i for i, seen in self._ddls.items() if seen.ddl.commit_ts < applied]:
+            del self._ddls[identity]
+
+    def poll(self, wait: float) -> int:
+        """Reads what is there, at most a batch, waiting up to `wait` seconds for the first."""
+        messages = self._consumer.consume(BATCH, 0) or self._consumer.consume(1, wait)
+        latest = latest_sane(self._options)
+        for message in messages:
+            self._meet(message, latest)
+        return len(messages)
+
+    def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:
+        """Reads partition 0 of every topic in `ends` to a mark >= `reach` or to its end.
+
+        Raises `Unavailable` where the brokers give nothing for `patience` seconds.
+        """
+        deadline = time.monotonic() + patience
+        while any(
+            position < ends[topic] and not self._reached(topic, reach)
+            for topic, position in self._next.items()
+            if topic in ends
+        ):
+            if self.poll(0.05):
+                deadline = time.monotonic() + patience
+            elif time.monotonic() > deadline:
+                raise Unavailable(f"the brokers gave nothing for {patience:.0f} s")
+
+    def _reached(self, topic: str, reach: int) -> bool:
+        top = self.top.get(topic)
+        return top is not None and top.resolved_ts >= reach
+
+    def _meet(self, message: KafkaMessage, latest: int) -> None:
+        topic, offset = str(message.topic()), int(message.offset() or 0)
+        if error := message.error():
+            if error.code() == KafkaError._PARTITION_EOF:
+                self._next[topic] = max(self._next[topic], offset)
+                return
+            if problem := consume_error(error, topic, 0, self._next.get(topic, offset)):
+                raise problem
+            return
+        if offset < self._next[topic]:
+            return
+        self._next[topic] = offset + 1
+        key, value = message.key(), message.value()
+        try:
+            if not self._may_be_control(key, value):
+                return
+            for event in self._decode(key, value):
+                match event:
+                    case Resolved(resolved_ts):
+                        check_ts(event, latest)
+                        crc = zlib.crc32((key or b"") + (value or b""))
+                        stamp = int(message.timestamp()[1])
+                        self._mark(Mark(resolved_ts, offset, topic, stamp, crc))
+                    case Ddl():
+                        check_ts(event, latest)
+                        identity = (event.commit_ts, event.schema, event.table, event.query)
+                        self._ddls.setdefault(identity, SeenDdl(event, topic, offset))
+                    case _:
+                        pass
+        except TicdcError as error:
+            raise located(error, topic, 0, offset) from None
+
+    def _mark(self, mark: Mark) -> None:
+        top = self.top.get(mark.topic)
+        if top is not None and mark.resolved_ts <= top.resolved_ts:
+            self.regressions += mark.resolved_ts < top.resolved_ts
+            return
+        self.top[mark.topic] = mark
+        self.marks.append(mark)
+
+
+_PASSING = (
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._RESOLVE,
+    KafkaError._TIMED_OUT,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+)
+
+
+def consume_error(error: KafkaError, topic: str, partition: int, wanted: int) -> TicdcError | None:
+    """What a broker's refusal to give a record means; None for what librdkafka tries again."""
+    if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+        return Stop(
+            f"{topic}[{partition}] no longer holds offset {wanted}, which the next cut needs: "
+            "the log was cut by retention or truncated; load a new snapshot and start from it"
+        )
+    if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION):
+        return Stop(f"{topic}[{partition}] is gone: was the topic deleted?")
+    if error.code() in _PASSING or error.retriable():
+        return None
+    return Unavailable(f"{topic}[{partition}]: {error.str()}")

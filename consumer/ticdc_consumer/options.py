@@ -16,7 +16,7 @@ class Options:
     changefeed: str
     protocol: str
     topics: tuple[str, ...]
-    kafka: Mapping[str, str]
+    kafka: Mapping[str, str] = field(repr=False)
     target_url: str = field(repr=False)
     time_zone: str = "UTC"
     apply: Literal["net", "transactions"] = "net"
@@ -33,7 +33,7 @@ class Options:
     """Upstream tables whose target has row triggers and may be written net all the same."""
     rules: frozenset[str] = frozenset()
     """Lossy mappings the user switched on, by the names `docs/types.md` gives them."""
-    spark: Mapping[str, str] = field(default_factory=dict)
+    spark: Mapping[str, str] = field(default_factory=dict, repr=False)
     rows_per_epoch: int = 400_000
     memory_budget: int = 384 << 20
     """Encoded facts that the driver may hold; larger cuts go through Spark's shuffle."""

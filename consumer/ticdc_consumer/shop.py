@@ -149,7 +149,9 @@ class Shop:
             if after:
                 self.rows[name][_key(name, after)] = after
         commit_ts = self._commit_ts
-        changes = (RowChange(TABLES[name], commit_ts, *images) for name, *images in steps)
+        changes = (
+            RowChange(TABLES[name], commit_ts, before, after) for name, before, after in steps
+        )
         return Transaction(commit_ts, tuple(changes), start_ts=commit_ts - 1)
 
     # What happens in the shop. Each act gives the steps of one transaction.

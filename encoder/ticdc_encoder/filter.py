@@ -1,0 +1,168 @@
+"""TiCDC's table filter rules, and the same patterns as a dispatcher's matcher.
+
+Source: TiDB `pkg/util/table-filter`, which TiCDC uses for both.
+"""
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ticdc_encoder.errors import ConfigError
+
+SYSTEM_SCHEMAS = frozenset(
+    {
+        "information_schema",
+        "inspection_schema",
+        "metrics_schema",
+        "mysql",
+        "performance_schema",
+        "sys",
+    }
+)
+
+
+class TableMatcher:
+    """Rules as `db.table`, of which the last that matches decides; `!` before one excludes.
+
+    `*` is any run of characters, `?` one, `[a-z]` and `[!a-z]` one of a range; `\\` takes the
+    meaning from what is not a letter or digit; a part in `"` or backquotes is literal; `/.../` is
+    a regular expression that is searched. `@path` reads rules from a file, one per line. No rule
+    that matches, as none but exclusions: no match.
+    """
+
+    def __init__(self, patterns: Iterable[str], case_sensitive: bool = False) -> None:
+        self._rules = [
+            _rule(line, case_sensitive) for pattern in patterns for line in _lines(pattern)
+        ][::-1]
+
+    def matches(self, schema: str, table: str) -> bool:
+        for rule in self._rules:
+            if rule.schema.search(schema) and rule.table.search(table):
+                return rule.positive
+        return False
+
+    def matches_schema(self, schema: str) -> bool:
+        """Whether tables of the schema may match: DDL of the schema itself goes by this."""
+        for rule in self._rules:
+            if rule.schema.search(schema) and (rule.positive or rule.table.pattern == _ANYTHING):
+                return rule.positive
+        return False
+
+
+class TableFilter(TableMatcher):
+    """`[filter] rules` of a changefeed: all tables where there are none, system schemas never."""
+
+    def __init__(self, rules: Iterable[str], case_sensitive: bool = False) -> None:
+        super().__init__(tuple(rules) or ("*.*",), case_sensitive)
+
+    def matches(self, schema: str, table: str) -> bool:
+        return schema.lower() not in SYSTEM_SCHEMAS and super().matches(schema, table)
+
+    def matches_schema(self, schema: str) -> bool:
+        return schema.lower() not in SYSTEM_SCHEMAS and super().matches_schema(schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    schema: re.Pattern[str]
+    table: re.Pattern[str]
+    positive: bool
+
+
+_ANYTHING = r"(?s:\A.*\Z)"
+_REGEXP = re.compile(r"/((?:\\.|[^/])+)/")
+_QUOTED = re.compile(r'"((?:""|[^"])+)"|`((?:``|[^`])+)`')
+_RANGE = re.compile(r"\[([!^]?)((?:\\[^0-9a-zA-Z]|[^\\\]])+)\]")
+_SET_OPERATOR = re.compile(r"(?<!\\)[\[&~|]")  # that Python reserves, and Go does not know
+_PLAIN = re.compile(r"[0-9A-Za-z$_\u0080-\U0010ffff]")
+
+
+def _lines(pattern: str) -> Iterator[str]:
+    """The rules of a pattern: itself, or those of the file that it names."""
+    pattern = pattern.strip(" \t")
+    if not pattern.startswith("@"):
+        yield from [pattern] * (pattern[:1] not in ("", "#"))
+        return
+    try:
+        imported = Path(pattern[1:]).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"cannot read the filter file {pattern[1:]!r}") from exc
+    for line in (line.strip(" \t") for line in imported):
+        if line.startswith("@"):
+            raise ConfigError(f"{pattern[1:]!r}: a filter file cannot import another")
+        if line and not line.startswith("#"):
+            yield line
+
+
+def _rule(text: str, case_sensitive: bool) -> _Rule:
+    flags = re.NOFLAG if case_sensitive else re.IGNORECASE
+    rest = text.removeprefix("!")
+    try:
+        schema, rest = _pattern(rest)
+        if not rest.startswith("."):
+            raise ConfigError("no '.' between schema and table")
+        table, rest = _pattern(rest[1:])
+        if rest:
+            raise ConfigError(f"stray {rest!r} after the table")
+        return _Rule(_compiled(schema, flags), _compiled(table, flags), not text.startswith("!"))
+    except ConfigError as exc:
+        exc.add_note(f"in the filter rule {text!r}")
+        raise
+
+
+def _compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    # Python warns where a pattern may come to mean what it means elsewhere, as [[:alpha:]].
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return re.compile(pattern, flags)
+        except (re.error, Warning) as exc:
+            raise ConfigError(
+                f"not a regular expression that Python shares with Go: {exc}"
+            ) from exc
+
+
+def _pattern(text: str) -> tuple[str, str]:
+    """The expression of the pattern that `text` begins with, and the rest."""
+    if not text:
+        raise ConfigError("a pattern is missing")
+    if text[0] == "/":
+        if found := _REGEXP.match(text):
+            return found[1], text[found.end() :]
+        raise ConfigError("an open regular expression")
+    if text[0] in '"`':
+        if found := _QUOTED.match(text):
+            quote = text[0]
+            name = (found[1] or found[2]).replace(quote * 2, quote)
+            return rf"\A{re.escape(name)}\Z", text[found.end() :]
+        raise ConfigError("an open quote")
+    return _wildcards(text)
+
+
+def _wildcards(text: str) -> tuple[str, str]:
+    parts, at = [], 0
+    while at < len(text) and text[at] != ".":
+        character, width = text[at], 1
+        if character == "\\":
+            escaped = text[at + 1 : at + 2]
+            if not escaped or (escaped.isascii() and escaped.isalnum()):
+                raise ConfigError(f"{character + escaped!r} escapes nothing")
+            parts.append(re.escape(escaped))
+            width = 2
+        elif character == "*":
+            parts.append(".*")
+        elif character == "?":
+            parts.append(".")
+        elif found := _RANGE.match(text, at):
+            excluded = {"!": "^", "^": r"\^", "": ""}[found[1]]
+            members = _SET_OPERATOR.sub(r"\\\g<0>", found[2])
+            parts.append(f"[{excluded}{members}]")
+            width = found.end() - at
+        elif _PLAIN.match(character):
+            parts.append(re.escape(character))
+        else:
+            raise ConfigError(f"unexpected {character!r}")
+        at += width
+    return rf"(?s:\A{''.join(parts)}\Z)", text[at:]

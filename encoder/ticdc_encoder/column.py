@@ -60,7 +60,8 @@ class Column:
 class Index:
     """`columns` in index order; `lengths` beside them, None where the whole column is indexed.
 
-    An expression's hidden column is in neither: an index over one has `expression` true.
+    An expression's hidden column is in neither: an index over one has `expression` true. A
+    `clustered` primary key is the row's place in TiDB.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Index:
     primary: bool = False
     lengths: tuple[int | None, ...] = ()
     expression: bool = False
+    clustered: bool = False
 
 
 def handle_key(columns: Iterable[Column], indexes: Sequence[Index]) -> tuple[str, ...]:

@@ -258,10 +258,12 @@ class _Body:
             if not words.take(","):
                 break
         words.expect(")")
+        clustered = primary  # where nothing is said (tidb_enable_clustered_index = ON)
         while not (words.at(",") or words.at(")") or words.done()):
             if words.at("("):
                 words.parenthesised()
             else:
+                clustered &= not words.at("NONCLUSTERED")
                 words.next()
         self._indexes.append(
             Index(
@@ -271,6 +273,7 @@ class _Body:
                 primary,
                 tuple(lengths),
                 expression,
+                clustered,
             )
         )
 
@@ -280,7 +283,7 @@ class _Body:
         column = Column(name, column_type(words))
         if column.type.name == "serial":
             column = Column(name, ColumnType("bigint", True, length=20), False, auto_increment=True)
-            self._key_of(name, unique=True)
+            self._key_of(name)
         while not (words.at(",") or words.at(")")):
             try:
                 column = self._attribute(column)
@@ -289,9 +292,12 @@ class _Body:
                 raise
         self._columns.append(column)
 
-    def _key_of(self, name: str, *, primary: bool = False, unique: bool = False) -> None:
+    def _key_of(self, name: str, *, primary: bool = False) -> None:
+        clustered = primary and not self._words.take("NONCLUSTERED")
         self._column_indexes.append(
-            Index("PRIMARY" if primary else "", (name,), primary or unique, primary, (None,))
+            Index(
+                "PRIMARY" if primary else "", (name,), True, primary, (None,), clustered=clustered
+            )
         )
 
     def _attribute(self, column: Column) -> Column:
@@ -304,7 +310,7 @@ class _Body:
         if words.take("DEFAULT"):
             return replace(column, default=_default(words, column.type))
         if words.take("SERIAL", "DEFAULT", "VALUE"):
-            self._key_of(column.name, unique=True)
+            self._key_of(column.name)
             return replace(column, nullable=False, auto_increment=True)
         if words.take("ON", "UPDATE"):
             _function(words)
@@ -314,7 +320,7 @@ class _Body:
             self._key_of(column.name, primary=True)
         elif words.take("UNIQUE"):
             words.take("KEY")
-            self._key_of(column.name, unique=True)
+            self._key_of(column.name)
         elif words.take("COMMENT"):
             return replace(column, comment=words.string())
         elif words.take("COLLATE"):
@@ -337,7 +343,7 @@ class _Body:
                 words.parenthesised()
         elif words.take("COLUMN_FORMAT") or words.take("STORAGE"):
             words.identifier()
-        elif not any(words.take(word) for word in ("CLUSTERED", "NONCLUSTERED", "GLOBAL")):
+        elif not (words.take("CLUSTERED") or words.take("GLOBAL")):
             raise DefinitionError(f"unexpected {words.shown()}")
         return column
 

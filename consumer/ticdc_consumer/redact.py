@@ -29,11 +29,6 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return _AS_PARAMETER.sub(rf"\1{MASK}", text)
 
 
-def is_secret(name: str) -> bool:
-    """Whether a setting of that name holds a secret."""
-    return _SECRET_NAME.search(name) is not None
-
-
 def secrets_of(options: Options) -> frozenset[str]:
     """The secret values among the options.
 
@@ -43,8 +38,13 @@ def secrets_of(options: Options) -> frozenset[str]:
     url = sa.make_url(options.target_url)
     found = {str(url.password or "")}
     for settings in (options.kafka, options.spark, _flat(url.query)):
-        found.update(value for name, value in settings.items() if is_secret(name))
+        found |= secret_values(settings)
     return frozenset(secret for secret in found if len(secret) > 2)
+
+
+def secret_values(settings: Mapping[str, str]) -> set[str]:
+    """The values of those settings that hold secrets, by their names."""
+    return {value for name, value in settings.items() if _SECRET_NAME.search(name)}
 
 
 def _flat(query: Mapping[str, str | tuple[str, ...]]) -> dict[str, str]:

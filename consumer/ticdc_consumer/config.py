@@ -1,0 +1,307 @@
+"""TOML, environment and command line -> `Options`.
+
+Later sources win: the file, then `TICDC_...` variables, then `--set`. A variable's name is the
+setting's in capitals with `_` for `.`: `TICDC_TARGET_URL` is `target.url`, and
+`TICDC_KAFKA_SASL_PASSWORD` is `sasl.password` of `[kafka]`. A secret may lie in a file instead:
+`target.url_file`, `target.password_file`, `<setting>_file` for any of `[kafka]` and `[spark]`.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import sqlalchemy as sa
+from ticdc_encoder.errors import ConfigError
+
+from ticdc_consumer import setting
+from ticdc_consumer.errors import Usage
+from ticdc_consumer.options import Options
+from ticdc_consumer.redact import redact, secret_values
+from ticdc_consumer.routing import Routes
+
+Settings = Mapping[str, Any]
+"""Dotted names, as `kafka.topics`, and what was written for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Which option a setting fills, how its text is read, and what it is for."""
+
+    option: str
+    read: Callable[[Any], Any]
+    help: str
+
+
+SETTINGS: dict[str, Setting] = {
+    "changefeed": Setting("changefeed", setting.text, "name of the checkpoint in the target"),
+    "protocol": Setting("protocol", setting.protocol, "the changefeed's protocol"),
+    "from_ts": Setting("from_ts", setting.timestamp, "first start: ts of the loaded snapshot"),
+    "kafka.topics": Setting("topics", setting.topics, 'names, or patterns as "^shop_.*"'),
+    "source.time_zone": Setting("time_zone", setting.time_zone, "TiCDC's --tz"),
+    "source.compression": Setting(
+        "compression",
+        setting.one_of("none", "lz4", "snappy"),
+        "the changefeed's large-message-handle-compression",
+    ),
+    "target.apply": Setting("apply", setting.one_of("net", "transactions"), "net or transactions"),
+    "target.on_drift": Setting(
+        "on_drift", setting.one_of("stop", "overwrite"), "stop or overwrite, where a row clashes"
+    ),
+    "target.rules": Setting("rules", setting.name_set, "lossy mappings to allow: docs/types.md"),
+    "tables.filter": Setting("filter", setting.filter_rules, "TiCDC's filter rules"),
+    "tables.case_sensitive": Setting("case_sensitive", setting.flag, "whether patterns heed case"),
+    "tables.route": Setting(
+        "route", setting.mapping(setting.text), '"schema.table" pattern = "schema.table" template'
+    ),
+    "tables.keys": Setting(
+        "keys", setting.mapping(setting.names), '"schema.table" = columns that identify a row'
+    ),
+    "tables.at_least_once": Setting(
+        "at_least_once", setting.names, "tables without a key to accept without exactness"
+    ),
+    "tables.allow_triggers": Setting(
+        "allow_triggers", setting.names, "tables whose target may have row triggers"
+    ),
+    "limits.rows_per_epoch": Setting("rows_per_epoch", setting.count, "rows of one cut, about"),
+    "limits.memory_budget": Setting("memory_budget", setting.size, "bytes the driver may hold"),
+    "limits.message_limit": Setting("message_limit", setting.size, "bytes of one inflated value"),
+    "limits.future_limit": Setting(
+        "future_limit", setting.seconds, "seconds a commit_ts may be ahead of the clock"
+    ),
+    "limits.clock_skew": Setting("clock_skew", setting.seconds, "seconds clocks may differ"),
+    "limits.takeover_after": Setting(
+        "takeover_after", setting.seconds, "seconds to wait before an older consumer is ended"
+    ),
+    "limits.retries": Setting("retries", setting.count, "how often an epoch is tried again"),
+}
+"""Every setting but those of `[kafka]` and `[spark]` that pass through, and the target's URL."""
+
+URL_SETTINGS = {
+    "target.url": "SQLAlchemy URL of the database",
+    "target.url_file": "file with the URL",
+    "target.password": "password for the URL",
+    "target.password_file": "file with the password",
+}
+MAPPINGS = ("tables.route", "tables.keys")
+PASSED_THROUGH = ("kafka", "spark")
+REQUIRED = ("changefeed", "protocol", "kafka.topics", "kafka.bootstrap.servers")
+
+FORCED = {"enable.auto.commit": "false", "auto.offset.reset": "error"}
+"""The position is the database's: Kafka may neither keep it nor choose another one."""
+
+
+def load(
+    path: str | Path, sets: Iterable[str] = (), environ: Mapping[str, str] = os.environ
+) -> Options:
+    """The options of a file, the environment and `key=value` texts. Raises `Usage`."""
+    settings: dict[str, Any] = {}
+    for layer in (_from_file(Path(path)), _from_environment(environ), _from_texts(sets)):
+        _lay_over(settings, layer)
+    return parse(settings)
+
+
+def parse(settings: Settings) -> Options:
+    """The options of dotted settings, for programs that need no file. Raises `Usage`."""
+    for name in settings:
+        _require_known(name)
+    for name in REQUIRED:
+        if name not in settings:
+            raise Usage(f"{name} is not set; in the environment it is {_variable(name)}")
+    options: dict[str, Any] = {}
+    for name, known in SETTINGS.items():
+        if name in settings:
+            options[known.option] = _read(name, known.read, settings[name])
+    found = Options(
+        **options,
+        target_url=_target_url(settings),
+        kafka=_kafka(settings, options["changefeed"]),
+        spark=_spark(settings),
+    )
+    try:
+        Routes(found.route, found.case_sensitive)
+    except ConfigError as error:
+        raise Usage(f"tables.route: {error}") from error
+    return found
+
+
+def _read(name: str, read: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return read(value)
+    except ValueError as error:
+        raise Usage(f"{name} {error}") from None
+
+
+# Where settings come from.
+
+
+def _from_file(path: Path) -> Settings:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Usage(f"cannot read the configuration {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Usage(f"{path} is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise Usage(f"{path} is not TOML: {error}") from None
+    return _flatten(document)
+
+
+def _flatten(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted names: an unquoted `bootstrap.servers` is a table to TOML, and the same to us."""
+    flat: dict[str, Any] = {}
+    for key, value in tables.items():
+        name = f"{prefix}{key}"
+        if not isinstance(value, dict):
+            flat[name] = value
+        elif name in MAPPINGS:
+            flat[name] = _flatten(value)
+        else:
+            flat |= _flatten(value, f"{name}.")
+    return flat
+
+
+def _from_environment(environ: Mapping[str, str]) -> Settings:
+    by_variable = {_variable(name): name for name in _known()}
+    layer: dict[str, Any] = {}
+    for variable, value in environ.items():
+        if not variable.startswith("TICDC_") or variable == "TICDC_DEBUG":
+            continue
+        section, _, rest = variable.removeprefix("TICDC_").lower().partition("_")
+        if variable in by_variable:
+            layer[by_variable[variable]] = value
+        elif section in PASSED_THROUGH and rest:
+            stem, is_file = re.subn(r"_file$", "", rest)
+            layer[f"{section}.{stem.replace('_', '.')}{'_file' * is_file}"] = value
+        # Kubernetes sets TICDC_PORT and the like where a service is called ticdc.
+        elif near := get_close_matches(variable, by_variable, n=1, cutoff=0.8):
+            raise Usage(f"the environment's {variable} is unknown, {near[0]} is meant perhaps")
+    return layer
+
+
+def _from_texts(sets: Iterable[str]) -> Settings:
+    layer: dict[str, Any] = {}
+    for text in sets:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise Usage(f"--set takes key=value, as kafka.topics=a,b; there is no = in {name!r}")
+        name = name.strip()
+        for mapping in MAPPINGS:
+            if name.startswith(f"{mapping}."):
+                layer.setdefault(mapping, {})[name.removeprefix(f"{mapping}.")] = value
+                break
+        else:
+            layer[name] = value
+    return layer
+
+
+def _lay_over(settings: dict[str, Any], layer: Settings) -> None:
+    for name, value in layer.items():
+        sibling = name.removesuffix("_file") if name.endswith("_file") else f"{name}_file"
+        if sibling in layer:
+            raise Usage(f"both {name} and {sibling} are set: leave one out")
+        settings.pop(sibling, None)
+        if name in MAPPINGS:
+            before = {} if isinstance(value, str) else settings.get(name, {})
+            value = {**before, **_read(name, setting.table, value)}
+        settings[name] = value
+
+
+# Names.
+
+
+def _known() -> list[str]:
+    return [*SETTINGS, *URL_SETTINGS, "kafka.bootstrap.servers", "spark.master"]
+
+
+def _variable(name: str) -> str:
+    return "TICDC_" + name.upper().replace(".", "_")
+
+
+def _require_known(name: str) -> None:
+    if name in SETTINGS or name in URL_SETTINGS or name.startswith(("kafka.", "spark.")):
+        return
+    near = get_close_matches(name, _known(), n=1, cutoff=0.5)
+    hint = f"; {near[0]} is meant perhaps" if near else ""
+    raise Usage(f"there is no setting {name}{hint}")
+
+
+# Sections that are more than one option each.
+
+
+def _target_url(settings: Settings) -> str:
+    written = _from_secret_file(settings, "target.url")
+    if written is None:
+        raise Usage("target.url is not set; in the environment it is TICDC_TARGET_URL")
+    # SQLAlchemy's own message may quote a part of the URL.
+    try:
+        url = sa.make_url(_read("target.url", setting.text, written))
+    except (sa.exc.ArgumentError, ValueError):
+        raise Usage("target.url is not a URL as postgresql+psycopg://user@host/database") from None
+    if url.get_backend_name() not in setting.DATABASES:
+        known = ", ".join(setting.DATABASES)
+        raise Usage(f"target.url is of {url.get_backend_name()}, it must be one of {known}")
+    password = _from_secret_file(settings, "target.password")
+    if password is not None:
+        url = url.set(password=_read("target.password", setting.text, password))
+    return url.render_as_string(hide_password=False)
+
+
+def _kafka(settings: Settings, changefeed: str) -> dict[str, str]:
+    kafka = _passed_through(settings, "kafka")
+    for name, value in FORCED.items():
+        if kafka.setdefault(name, value).lower() != value:
+            raise Usage(f"kafka.{name} must be {value}: the position is kept in the target alone")
+    kafka.setdefault("group.id", changefeed)
+    _require_accepted(kafka)
+    return kafka
+
+
+def _require_accepted(kafka: Mapping[str, str]) -> None:
+    """Lets librdkafka itself judge its settings; without brokers it connects nowhere."""
+    try:
+        confluent_kafka.Consumer({**kafka, "bootstrap.servers": ""}).close()
+    except confluent_kafka.KafkaException as error:
+        # The message may quote the value, which may be a secret.
+        said = error.args[0].str()
+        named = re.search(r'configuration property:? "([^"]+)"', said, re.I)
+        if named is None:
+            raise Usage(f"kafka: {redact(said, secret_values(kafka))}") from None
+        unknown = said.startswith("No such")
+        reason = "is no setting of librdkafka" if unknown else "has a value librdkafka refuses"
+        raise Usage(f"kafka.{named[1]} {reason}") from None
+
+
+def _spark(settings: Settings) -> dict[str, str]:
+    return {
+        name if name.startswith("spark.") else f"spark.{name}": value
+        for name, value in _passed_through(settings, "spark").items()
+    }
+
+
+def _passed_through(settings: Settings, section: str) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for name in settings:
+        if name.startswith(f"{section}.") and name not in SETTINGS:
+            stem = name.removesuffix("_file")
+            value = _from_secret_file(settings, stem)
+            values[stem.removeprefix(f"{section}.")] = _read(stem, setting.scalar, value)
+    return values
+
+
+def _from_secret_file(settings: Settings, name: str) -> Any:
+    """The setting's value, or the content of the file that `<name>_file` names."""
+    if f"{name}_file" not in settings:
+        return settings.get(name)
+    path = Path(_read(f"{name}_file", setting.text, settings[f"{name}_file"]))
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        raise Usage(f"{name}_file: cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Usage(f"{name}_file: {path} is not UTF-8 text") from None

@@ -1,0 +1,170 @@
+"""How the text of one setting is read.
+
+Each function takes what TOML gives, or the text of a variable or of the command line, and raises
+ValueError with the rest of a sentence that begins with the setting's name.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.filter import TableFilter
+from ticdc_encoder.formats import FORMATS
+
+DATABASES = ("postgresql", "mysql", "mariadb", "sqlite")
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("must be a text that is not empty")
+    return value
+
+
+def scalar(value: Any) -> str:
+    """As librdkafka and Spark write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, list) and value:
+        return ",".join(scalar(item) for item in value)
+    raise ValueError("must be a text, a number or true or false")
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """A TOML array of texts, or texts with commas between them."""
+    if isinstance(value, str):
+        value = _toml(value) if value.lstrip().startswith("[") else value.split(",")
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise ValueError('must be a list of texts, as ["a", "b"]')
+    return tuple(item.strip() for item in value if item.strip())
+
+
+def name_set(value: Any) -> frozenset[str]:
+    return frozenset(names(value))
+
+
+def topics(value: Any) -> tuple[str, ...]:
+    found = names(value)
+    if not found:
+        raise ValueError("names no topic")
+    for topic in found:
+        if topic.startswith("^"):
+            _pattern(topic)
+        elif not _TOPIC.fullmatch(topic):
+            raise ValueError(f"has {topic!r}, which no topic can be called")
+    return found
+
+
+def _pattern(topic: str) -> None:
+    try:
+        re.compile(topic)
+    except re.error as error:
+        raise ValueError(f"has the pattern {topic!r}: {error}") from None
+
+
+def table(value: Any) -> dict[str, Any]:
+    """A TOML table, or the text of an inline one."""
+    if isinstance(value, str):
+        value = _toml(value)
+    if not isinstance(value, Mapping):
+        raise ValueError('must be a table, as {"shop.orders" = ...}')  # noqa: TRY004
+    return dict(value)
+
+
+def mapping(read: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+    """A table whose values `read` reads."""
+
+    def read_mapping(value: Any) -> dict[str, Any]:
+        found = {}
+        for key, item in table(value).items():
+            try:
+                found[key] = read(item)
+            except ValueError as error:
+                raise ValueError(f"of {key!r} {error}") from None
+        return found
+
+    return read_mapping
+
+
+def _toml(value: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        raise ValueError("is not a TOML value") from None
+
+
+def one_of(*allowed: str) -> Callable[[Any], str]:
+    def read_choice(value: Any) -> str:
+        if value not in allowed:
+            raise ValueError(f"must be {' or '.join(allowed)}")
+        return str(value)
+
+    return read_choice
+
+
+def protocol(value: Any) -> str:
+    return one_of(*FORMATS)(value)
+
+
+def flag(value: Any) -> bool:
+    if str(value).lower() not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return str(value).lower() == "true"
+
+
+def count(value: Any) -> int:
+    if isinstance(value, bool) or not re.fullmatch(r"\d{1,18}", str(value).replace("_", "")):
+        raise ValueError("must be a whole number")
+    number = int(value)
+    if number < 1:
+        raise ValueError("must be 1 or more")
+    return number
+
+
+def timestamp(value: Any) -> int:
+    """A TSO: milliseconds since 1970 shifted left by 18, plus a counter."""
+    number = count(value)
+    if not 1 << 18 <= number < 1 << 64:
+        raise ValueError("must be a TiDB timestamp (TSO), as 429918007904436226")
+    return number
+
+
+def seconds(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError("must be a number of seconds") from None
+    if isinstance(value, bool) or not 0 <= number < float("inf"):
+        raise ValueError("must be a number of seconds, 0 or more")
+    return number
+
+
+def size(value: Any) -> int:
+    """Bytes, as a number or as "256 MiB"."""
+    found = re.fullmatch(r"\s*(\d{1,15})\s*([kmg]ib)?\s*", str(value), re.I)
+    if isinstance(value, bool) or found is None or int(found[1]) < 1:
+        raise ValueError('must be bytes, as 65536 or "256 MiB"')
+    return int(found[1]) * _UNITS[(found[2] or "").lower()]
+
+
+def time_zone(value: Any) -> str:
+    try:
+        return ZoneInfo(text(value)).key
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ValueError("must be a zone's name, as UTC or Asia/Shanghai") from None
+
+
+def filter_rules(value: Any) -> tuple[str, ...]:
+    rules = names(value)
+    try:
+        TableFilter(rules)
+    except TicdcError as error:
+        raise ValueError(str(error)) from None
+    return rules

@@ -1,0 +1,372 @@
+"""File, environment and command line -> options."""
+
+from pathlib import Path
+
+import pytest
+from ticdc_consumer import config
+from ticdc_consumer.errors import Usage
+from ticdc_consumer.options import Options
+from ticdc_consumer.redact import redact, secrets_of
+
+EXAMPLE = """
+changefeed = "orders"
+protocol = "canal-json"
+[kafka]
+topics = ["orders", "^shop_.*"]
+"bootstrap.servers" = "localhost:9092"
+[target]
+url = "postgresql+psycopg://app@localhost/shop"
+"""
+
+FULL = """
+changefeed = "orders"
+protocol = "open-protocol"
+from_ts = 429918007904436226
+[kafka]
+topics = "orders"
+bootstrap.servers = "a:9092,b:9092"
+fetch.wait.max.ms = 10
+enable.auto.commit = false
+"group.id" = "monitored"
+[source]
+time_zone = "Europe/Berlin"
+compression = "lz4"
+[target]
+url = "mysql+pymysql://app@localhost/shop"
+apply = "transactions"
+on_drift = "overwrite"
+rules = ["zero-dates"]
+[tables]
+filter = ["shop.*", "!shop.tmp"]
+case_sensitive = true
+at_least_once = ["shop.log"]
+allow_triggers = ["shop.orders"]
+[tables.route]
+"shop.*" = "store.{table}"
+[tables.keys]
+"shop.odd" = ["a", "b"]
+[spark]
+master = "local[4]"
+"spark.driver.memory" = "4g"
+ui.enabled = true
+[limits]
+rows_per_epoch = 1000
+memory_budget = "64 MiB"
+message_limit = 1048576
+future_limit = 60
+clock_skew = 1.5
+takeover_after = 5
+retries = 2
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    path = tmp_path / "orders.toml"
+    path.write_text(EXAMPLE)
+    return path
+
+
+def load(path: Path, *sets: str, **environ: str) -> Options:
+    return config.load(path, sets, environ)
+
+
+def test_the_example_gives_options_with_the_defaults(written: Path) -> None:
+    assert load(written) == Options(
+        changefeed="orders",
+        protocol="canal-json",
+        topics=("orders", "^shop_.*"),
+        kafka={
+            "bootstrap.servers": "localhost:9092",
+            "enable.auto.commit": "false",
+            "auto.offset.reset": "error",
+            "group.id": "orders",
+        },
+        target_url="postgresql+psycopg://app@localhost/shop",
+    )
+
+
+def test_every_setting_of_a_file_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "full.toml"
+    path.write_text(FULL)
+    assert load(path) == Options(
+        changefeed="orders",
+        protocol="open-protocol",
+        topics=("orders",),
+        kafka={
+            "bootstrap.servers": "a:9092,b:9092",
+            "fetch.wait.max.ms": "10",
+            "enable.auto.commit": "false",
+            "auto.offset.reset": "error",
+            "group.id": "monitored",
+        },
+        target_url="mysql+pymysql://app@localhost/shop",
+        from_ts=429918007904436226,
+        time_zone="Europe/Berlin",
+        compression="lz4",
+        apply="transactions",
+        on_drift="overwrite",
+        rules=frozenset({"zero-dates"}),
+        filter=("shop.*", "!shop.tmp"),
+        case_sensitive=True,
+        at_least_once=("shop.log",),
+        allow_triggers=("shop.orders",),
+        route={"shop.*": "store.{table}"},
+        keys={"shop.odd": ("a", "b")},
+        spark={
+            "spark.master": "local[4]",
+            "spark.driver.memory": "4g",
+            "spark.ui.enabled": "true",
+        },
+        rows_per_epoch=1000,
+        memory_budget=64 << 20,
+        message_limit=1 << 20,
+        future_limit=60.0,
+        clock_skew=1.5,
+        takeover_after=5.0,
+        retries=2,
+    )
+
+
+def test_every_option_can_be_set() -> None:
+    filled = {known.option for known in config.SETTINGS.values()}
+    assert filled | {"kafka", "spark", "target_url"} == set(Options.__dataclass_fields__)
+
+
+SETS = [
+    ("kafka.topics=a,b", "topics", ("a", "b")),
+    ('kafka.topics=["a", "^b,c"]', "topics", ("a", "^b,c")),
+    ("tables.filter=a.*,!a.b", "filter", ("a.*", "!a.b")),
+    ("tables.case_sensitive=true", "case_sensitive", True),
+    ("tables.route.shop.*=x.{table}", "route", {"shop.*": "x.{table}"}),
+    ('tables.route={"shop.*" = "x.{table}"}', "route", {"shop.*": "x.{table}"}),
+    ("tables.keys.shop.odd=a,b", "keys", {"shop.odd": ("a", "b")}),
+    ("limits.memory_budget=1 GiB", "memory_budget", 1 << 30),
+    ("limits.rows_per_epoch=10_000", "rows_per_epoch", 10_000),
+    ("limits.clock_skew=0.5", "clock_skew", 0.5),
+    ("target.rules=a,b", "rules", frozenset({"a", "b"})),
+    ("spark.executor.memoryOverhead=1g", "spark", {"spark.executor.memoryOverhead": "1g"}),
+]
+
+
+@pytest.mark.parametrize(("text", "option", "value"), SETS)
+def test_the_command_line_sets_it(written: Path, text: str, option: str, value: object) -> None:
+    assert getattr(load(written, text), option) == value
+
+
+VARIABLES = [
+    ("TICDC_CHANGEFEED", "other", "changefeed", "other"),
+    ("TICDC_KAFKA_TOPICS", "a,b", "topics", ("a", "b")),
+    ("TICDC_SOURCE_TIME_ZONE", "Asia/Shanghai", "time_zone", "Asia/Shanghai"),
+    ("TICDC_TABLES_KEYS", '{"a.b" = ["c"]}', "keys", {"a.b": ("c",)}),
+    ("TICDC_LIMITS_ROWS_PER_EPOCH", "7", "rows_per_epoch", 7),
+    ("TICDC_SPARK_MASTER", "yarn", "spark", {"spark.master": "yarn"}),
+    ("TICDC_SPARK_DRIVER_MEMORY", "1g", "spark", {"spark.driver.memory": "1g"}),
+    ("TICDC_PORT", "tcp://10.0.0.1:80", "changefeed", "orders"),
+    ("TICDC_DEBUG", "1", "changefeed", "orders"),
+    ("HOME", "/", "changefeed", "orders"),
+]
+
+
+@pytest.mark.parametrize(("variable", "text", "option", "value"), VARIABLES)
+def test_the_environment_sets_it(
+    written: Path, variable: str, text: str, option: str, value: object
+) -> None:
+    assert getattr(load(written, **{variable: text}), option) == value
+
+
+def test_the_command_line_goes_before_the_environment_and_that_before_the_file(
+    written: Path,
+) -> None:
+    assert load(written, TICDC_CHANGEFEED="b").changefeed == "b"
+    assert load(written, "changefeed=c", TICDC_CHANGEFEED="b").changefeed == "c"
+    both = load(written, "tables.route.a.b=x.y", TICDC_TABLES_ROUTE='{"c.d" = "z.w"}')
+    assert both.route == {"c.d": "z.w", "a.b": "x.y"}
+
+
+def test_kafka_settings_of_the_environment_take_dots_for_underscores(written: Path) -> None:
+    kafka = load(written, TICDC_KAFKA_BOOTSTRAP_SERVERS="k:1", TICDC_KAFKA_CLIENT_ID="me").kafka
+    assert (kafka["bootstrap.servers"], kafka["client.id"]) == ("k:1", "me")
+
+
+REFUSED = [
+    ("changefed=x", "there is no setting changefed; changefeed is meant perhaps"),
+    ("target.aply=net", "there is no setting target.aply; target.apply is meant perhaps"),
+    ("tables.filters=a.*", "there is no setting tables.filters; tables.filter is meant perhaps"),
+    ("limit.retries=1", "there is no setting limit.retries; limits.retries is meant perhaps"),
+    ("xyzzy=1", "there is no setting xyzzy"),
+    ("changefeed", "--set takes key=value"),
+    ("protocol=avro-ish", "protocol must be canal-json or open-protocol"),
+    ("target.apply=once", "target.apply must be net or transactions"),
+    ("target.on_drift=ignore", "target.on_drift must be stop or overwrite"),
+    ("target.url=nonsense", "target.url is not a URL as postgresql+psycopg://user@host/database"),
+    ("target.url=oracle://h/d", "target.url is of oracle, it must be one of postgresql"),
+    ("kafka.topics=", "kafka.topics names no topic"),
+    ("kafka.topics=a b", "kafka.topics has 'a b', which no topic can be called"),
+    ("kafka.topics=^(", "kafka.topics has the pattern '^('"),
+    ("kafka.enable.auto.commit=true", "kafka.enable.auto.commit must be false"),
+    ("kafka.auto.offset.reset=latest", "kafka.auto.offset.reset must be error"),
+    ("kafka.bootstrap.server=x", "kafka.bootstrap.server is no setting of librdkafka"),
+    ("kafka.security.protocol=nope", "kafka.security.protocol has a value librdkafka refuses"),
+    ("kafka.fetch.wait.max.ms=-1", "kafka.fetch.wait.max.ms has a value librdkafka refuses"),
+    ("source.time_zone=Moon/Base", "source.time_zone must be a zone's name"),
+    ("source.time_zone=../../etc/passwd", "source.time_zone must be a zone's name"),
+    ("source.compression=zstd", "source.compression must be none or lz4 or snappy"),
+    ("tables.filter=shop", "tables.filter no '.' between schema and table"),
+    ("tables.route.shop.*=x", "tables.route: 'shop.*': 'x' is not schema.table"),
+    ("tables.route=[1", "tables.route is not a TOML value"),
+    ("tables.case_sensitive=maybe", "tables.case_sensitive must be true or false"),
+    ("limits.retries=-1", "limits.retries must be a whole number"),
+    ("limits.rows_per_epoch=0", "limits.rows_per_epoch must be 1 or more"),
+    ("limits.rows_per_epoch=many", "limits.rows_per_epoch must be a whole number"),
+    ("limits.memory_budget=1 MB", 'limits.memory_budget must be bytes, as 65536 or "256 MiB"'),
+    ("limits.clock_skew=nan", "limits.clock_skew must be a number of seconds, 0 or more"),
+    ("limits.clock_skew=soon", "limits.clock_skew must be a number of seconds"),
+    ("from_ts=2024", "from_ts must be a TiDB timestamp (TSO)"),
+    (f"from_ts={1 << 64}", "from_ts must be a whole number"),
+    ("target.password_file=/nowhere", "target.password_file: cannot read /nowhere: No such file"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED)
+def test_a_wrong_setting_is_named(written: Path, text: str, words: str) -> None:
+    with pytest.raises(Usage) as caught:
+        load(written, text)
+    assert words in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("missing", ["changefeed", "protocol", "topics", "bootstrap", "url"])
+def test_a_missing_setting_is_named_with_its_variable(tmp_path: Path, missing: str) -> None:
+    path = tmp_path / "less.toml"
+    path.write_text("\n".join(line for line in EXAMPLE.splitlines() if missing not in line))
+    with pytest.raises(Usage, match=f"{missing}.* is not set; in the environment it is TICDC_"):
+        load(path)
+
+
+def test_a_variable_that_is_nearly_right_is_refused(written: Path) -> None:
+    with pytest.raises(Usage, match="TICDC_TARGET_APLY is unknown, TICDC_TARGET_APPLY is meant"):
+        load(written, TICDC_TARGET_APLY="net")
+
+
+FILES = [
+    (None, "cannot read the configuration .*orders.toml: No such file"),
+    (b"a = = b", "orders.toml is not TOML: "),
+    (b"\xff\xfe", "orders.toml is not UTF-8 text"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), FILES)
+def test_a_file_that_cannot_be_read_is_told(
+    tmp_path: Path, content: bytes | None, words: str
+) -> None:
+    path = tmp_path / "orders.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(Usage, match=words):
+        load(path)
+
+
+# Secrets.
+
+CANARY = "can@ry/pa:ss w0rd%"
+ENCODED = "can%40ry%2Fpa%3Ass%20w0rd%25"
+
+
+def test_passwords_come_from_files_and_variables(tmp_path: Path, written: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(f"{CANARY}\n")
+    from_file = load(
+        written, f"target.password_file={secret}", f"kafka.sasl.password_file={secret}"
+    )
+    from_environment = load(written, TICDC_TARGET_PASSWORD=CANARY, TICDC_KAFKA_SASL_PASSWORD=CANARY)
+    file_of_variable = load(
+        written, TICDC_TARGET_PASSWORD=CANARY, TICDC_KAFKA_SASL_PASSWORD_FILE=str(secret)
+    )
+    assert from_file == from_environment == file_of_variable
+    assert from_file.kafka["sasl.password"] == CANARY
+    assert from_file.target_url.startswith("postgresql+psycopg://app:can%40ry")
+
+
+def test_the_whole_url_may_lie_in_a_file(tmp_path: Path, written: Path) -> None:
+    secret = tmp_path / "url"
+    secret.write_text("sqlite:////tmp/shop.db\n")
+    environ = {"TICDC_TARGET_URL_FILE": str(secret)}
+    assert load(written, **environ).target_url == "sqlite:////tmp/shop.db"
+    assert load(written, "target.url=sqlite:///other", **environ).target_url == "sqlite:///other"
+
+
+def test_a_secret_and_its_file_at_once_are_refused(written: Path) -> None:
+    with pytest.raises(Usage, match=r"both .* are set: leave one out"):
+        load(written, "target.password=x", "target.password_file=y")
+
+
+def secretive(written: Path) -> Options:
+    return load(
+        written,
+        f"target.url=mysql+pymysql://app:{ENCODED}@h/d?ssl_key_password=canary-two",
+        "kafka.sasl.mechanism=PLAIN",
+        "kafka.security.protocol=SASL_PLAINTEXT",
+        "kafka.sasl.username=me",
+        f"kafka.sasl.password={CANARY}",
+        "kafka.ssl.key.password=canary-three",
+        "spark.ssl.keyPassword=canary-four",
+    )
+
+
+def test_options_show_no_password(written: Path) -> None:
+    assert "can" not in repr(secretive(written)).replace("canal-json", "")
+
+
+LEAKS = [
+    f"cannot connect to mysql+pymysql://app:{ENCODED}@h/d",
+    f"cannot connect to mysql+pymysql://app:{CANARY}@h/d?charset=utf8",
+    f"login {CANARY!r} refused",
+    "at https://me:canary-five@registry:8081/x",
+    "dsn host=h password=canary-six user=u",
+    "dsn host=h password='canary seven' user=u",
+    "?user=u&sslpassword=canary-eight&x=1",
+    "{'sasl.password': 'canary-nine', 'x': 1}",
+    '{"client.secret": "canary-ten"}',
+    "canary-two canary-three canary-four",
+]
+
+
+@pytest.mark.parametrize("text", LEAKS)
+def test_no_text_shows_a_password(written: Path, text: str) -> None:
+    shown = redact(text, secrets_of(secretive(written)))
+    assert "can@ry" not in shown
+    assert "can%40ry" not in shown
+    assert "canary" not in shown
+    assert "***" in shown
+
+
+PLAIN = [
+    "orders[3] no longer holds offset 7",
+    "postgresql+psycopg://app@localhost/shop: connection refused",
+    "table shop.users, key (id)=(3)",
+]
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_a_text_without_a_password_stays(written: Path, text: str) -> None:
+    assert redact(text, secrets_of(secretive(written))) == text
+
+
+WRONG_SECRETS = [
+    "target.url=mysql://app:canary@h:port/x",
+    "target.url=://app:canary@h",
+    "kafka.security.protocol=canary",
+    "protocol=canary",
+    "source.time_zone=canary",
+    "from_ts=canary",
+    "tables.case_sensitive=canary",
+    "limits.memory_budget=canary",
+]
+
+
+@pytest.mark.parametrize("text", WRONG_SECRETS)
+def test_a_refusal_does_not_repeat_the_value(written: Path, text: str) -> None:
+    with pytest.raises(Usage) as caught:
+        load(written, text, "kafka.security.protocol=SASL_SSL")
+    assert "canary" not in f"{caught.value}{caught.value!r}"

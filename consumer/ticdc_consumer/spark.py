@@ -1,0 +1,135 @@
+"""A Spark session with the settings that this job was measured with."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+import pyarrow as pa
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.java import java_home
+
+DEFAULTS = {
+    "spark.master": "local[2]",
+    # Loopback TCP costs a Python job 40 ms in delayed acknowledgements.
+    "spark.python.unix.domain.socket.enabled": "true",
+    # Partition counts are ours to choose, by the size of the cut.
+    "spark.sql.adaptive.enabled": "false",
+    # Only cuts above the memory budget are shuffled.
+    "spark.sql.shuffle.partitions": "32",
+    "spark.sql.session.timeZone": "UTC",
+    # A batch is what a worker holds at a time, whatever the size of its rows.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "16m",
+    "spark.driver.memory": "2g",
+    # What one job may return to the driver; above the memory budget none does.
+    "spark.driver.maxResultSize": "1g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile="
+    + Path(__file__).with_name("log4j2.properties").as_uri(),
+}
+
+# A machine whose own name does not resolve can still run Spark in one process.
+LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+WARM = StructType([StructField("id", LongType())])
+
+
+def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
+    """The process's Spark session, started with `settings` over our defaults.
+
+    The leading `spark.` of a setting's name may be left out. A session that runs already is
+    returned as it is; under spark-submit what was given there goes before our defaults. Raises
+    `Unavailable` where Java is missing or Spark does not start.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    given = {
+        name if name.startswith("spark.") else f"spark.{name}": value
+        for name, value in settings.items()
+    }
+    # Tasks find this package in the interpreter that runs the driver, not in PATH's python3.
+    os.environ["PYSPARK_PYTHON"] = given.get(
+        "spark.pyspark.python", os.environ.get("PYSPARK_PYTHON", sys.executable)
+    )
+    try:
+        conf = _conf(given).setAppName(app_name)
+        if SparkContext._gateway is None:
+            SparkContext(conf=conf, gateway=_gateway(conf))
+        else:
+            SparkContext(conf=conf)
+        return SparkSession.builder.getOrCreate()
+    except Py4JJavaError as error:
+        raise Unavailable(
+            f"Spark did not start: {_first_line(error.java_exception.toString())}"
+        ) from error
+    except (PySparkException, Py4JError) as error:
+        raise Unavailable(f"Spark did not start: {_first_line(str(error))}") from error
+
+
+def warm_up(spark: SparkSession, jobs: int = 12) -> None:
+    """Small jobs until Python workers run and the JVM has compiled what each job needs: the first
+    takes seconds, the twelfth is as fast as the thousandth but for a third."""
+    for _ in range(jobs):
+        spark.range(0, 2, 1, 2).mapInArrow(_unchanged, WARM).toArrow()
+
+
+def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches
+
+
+def _conf(given: Mapping[str, str]) -> SparkConf:
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if submitted:
+        SparkContext._ensure_initialized()
+    conf = SparkConf(loadDefaults=submitted).setAll(list(given.items()))
+    for name, value in DEFAULTS.items():
+        conf.setIfMissing(name, value)
+    if str(conf.get("spark.master")).startswith("local"):
+        for name, value in LOCAL.items():
+            conf.setIfMissing(name, value)
+    return conf
+
+
+def _gateway(conf: SparkConf) -> JavaGateway:
+    """A JVM whose remarks about itself reach nobody, unless it does not start."""
+    os.environ["JAVA_HOME"] = str(java_home())
+    reading, writing = os.pipe()
+    said = os.fdopen(reading, errors="replace")
+    try:
+        gateway = launch_gateway(conf, {"stdout": writing, "stderr": writing})
+    except PySparkException as error:
+        os.close(writing)
+        with said:
+            reason = next(_worth_saying(said), str(error))
+        raise Unavailable(f"Spark did not start: {_first_line(reason)}") from error
+    os.close(writing)
+    Thread(target=_pass_on, args=(said,), name="spark-output", daemon=True).start()
+    return gateway
+
+
+def _pass_on(said: IO[str]) -> None:
+    with said:
+        for line in _worth_saying(said):
+            sys.stderr.write(line)
+
+
+def _worth_saying(lines: Iterable[str]) -> Iterator[str]:
+    """Without the JVM's warnings about modules that Spark uses on purpose."""
+    return (line for line in lines if line.strip() and not line.startswith("WARNING: "))
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

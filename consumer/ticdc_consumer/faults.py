@@ -1,0 +1,42 @@
+"""Named places where a test lets a run die: `TICDC_FAULT=STEP:ACTION[:N]`.
+
+The steps of one epoch: S0 lease, S1 read the checkpoint, S2 plan, S3 fetch, S4 decode, S5 fold,
+S6 choose R, S7 BEGIN, S8 fenced, S9 deletes, S10 rows, S11 DDL, S12 checkpoint, S13 before COMMIT,
+S14 after it, S15 courtesy commit to Kafka, S16 free the buffers.
+"""
+
+import os
+import signal
+import time
+from collections import Counter
+
+_hits: Counter[str] = Counter()
+
+
+class Fault(Exception):
+    """The `raise` action; no error of the product, so that nothing handles it."""
+
+
+def hit(step: str) -> None:
+    """Nothing, unless TICDC_FAULT names this step and this is its N-th hit (default: the first).
+
+    ACTION is `kill`, `raise`, `stop` (SIGSTOP) or `sleep=SECONDS`.
+    """
+    fault = os.environ.get("TICDC_FAULT")
+    if fault is None:
+        return
+    wanted, action, *rest = fault.split(":")
+    if step != wanted:
+        return
+    _hits[fault] += 1
+    if _hits[fault] != int(rest[0] if rest else 1):
+        return
+    match action.partition("="):
+        case "kill", _, _:
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "stop", _, _:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case "sleep", _, seconds:
+            time.sleep(float(seconds))
+        case _:
+            raise Fault(fault)

@@ -1,0 +1,110 @@
+"""Every DDL that came, done or not, and the table definitions that they left behind."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from ticdc_encoder.definition import from_json, to_json
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.checkpoint_tables import DEFINITION, LEDGER
+from ticdc_consumer.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One DDL, numbered from 1 within its commit_ts in the order of execution."""
+
+    commit_ts: int
+    seq: int
+    schema: str
+    table: str
+    query: str
+    kind: int = 0
+    state: Literal["pending", "done"] = "pending"
+
+    @property
+    def place(self) -> str:
+        """What `--ddl-done` takes."""
+        return f"{self.commit_ts}:{self.seq}"
+
+
+class Ledger:
+    """One changefeed's part of `ticdc_ddl` and `ticdc_table`.
+
+    Writes belong into `target.transaction()`. `check` locks the checkpoint, and raises `Fenced`
+    where a newer consumer took over.
+    """
+
+    def __init__(self, target: Target, changefeed: str, check: Callable[[], None]) -> None:
+        self._target = target
+        self._changefeed = changefeed
+        self._check = check
+
+    def entries(self) -> list[LedgerEntry]:
+        """Every DDL there was, in the order of execution."""
+        rows = self._read(sa.select(LEDGER).where(LEDGER.c.changefeed == self._changefeed))
+        entries = [
+            LedgerEntry(
+                row.commit_ts, row.seq, row.schema, row.table, row.query, row.kind, row.state
+            )
+            for row in rows
+        ]
+        return sorted(entries, key=lambda entry: (entry.commit_ts, entry.seq))
+
+    def pending(self) -> list[LedgerEntry]:
+        """What must be done before any later cut, in order."""
+        return [entry for entry in self.entries() if entry.state == "pending"]
+
+    def add(self, entries: Iterable[LedgerEntry]) -> None:
+        """New entries; inside the transaction of their cut."""
+        rows = [{"changefeed": self._changefeed, **asdict(entry)} for entry in entries]
+        if rows:
+            self._target.connection.execute(sa.insert(LEDGER), rows)
+
+    def mark_done(self, entry: LedgerEntry) -> None:
+        """Marks an entry done. Raises `Fenced` if another consumer took over."""
+        self._check()
+        self._target.connection.execute(
+            sa.update(LEDGER)
+            .where(
+                LEDGER.c.changefeed == self._changefeed,
+                LEDGER.c.commit_ts == entry.commit_ts,
+                LEDGER.c.seq == entry.seq,
+            )
+            .values(state="done")
+        )
+
+    def definitions(self) -> dict[tuple[str, str], Table]:
+        """The tables whose CREATE TABLE came through the stream, by upstream schema and table."""
+        rows = self._read(sa.select(DEFINITION).where(*self._defined()))
+        return {(row.schema, row.table): from_json(json.loads(row.definition)) for row in rows}
+
+    def define(self, table: Table) -> None:
+        """Keeps a definition; in the transaction in which its CREATE TABLE is done."""
+        self.forget(table.schema, table.name)
+        self._target.connection.execute(
+            sa.insert(DEFINITION).values(
+                changefeed=self._changefeed,
+                schema=table.schema,
+                table=table.name,
+                definition=json.dumps(to_json(table)),
+            )
+        )
+
+    def forget(self, schema: str, table: str | None = None) -> None:
+        """Drops the definition of a table, or of all tables of a schema."""
+        self._target.connection.execute(sa.delete(DEFINITION).where(*self._defined(schema, table)))
+
+    def _defined(
+        self, schema: str | None = None, table: str | None = None
+    ) -> list[sa.ColumnElement[bool]]:
+        values = (self._changefeed, schema, table)
+        columns = (DEFINITION.c.changefeed, DEFINITION.c.schema, DEFINITION.c.table)
+        return [c == v for c, v in zip(columns, values, strict=True) if v is not None]
+
+    def _read(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
+        with self._target.errors():
+            return self._target.connection.execute(statement).all()

@@ -1,0 +1,168 @@
+"""A net change and its checkpoint -> one transaction of the target."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, cast
+
+import pyarrow as pa
+
+from ticdc_consumer import ddl, faults
+from ticdc_consumer.checkpoint import Checkpoint, Store
+from ticdc_consumer.ledger import LedgerEntry
+from ticdc_consumer.options import Options
+from ticdc_consumer.retry import until_known
+from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.target import Target
+
+
+class NetChange(Protocol):
+    """What a cut does to the tables: keys that must be absent, rows that must be there.
+
+    Both are streams of chunks, each of one table (an index into `layouts`), and begin anew with
+    every call. Where a table is not `upsert`, the keys of its rows are among `deletes` too.
+    """
+
+    @property
+    def layouts(self) -> Sequence[Layout]: ...
+
+    def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]: ...
+
+    def rows(self) -> Iterator[tuple[int, pa.BinaryArray]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoChange:
+    """The net change of a cut without rows."""
+
+    layouts: tuple[Layout, ...] = ()
+
+    def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]:
+        return iter(())
+
+    rows = deletes
+
+
+@dataclass(slots=True)
+class Counts:
+    """Of one table: rows deleted, rows written, and rows that drift had put in their way."""
+
+    deleted: int = 0
+    upserted: int = 0
+    cleared: int = 0
+
+
+@dataclass(slots=True)
+class Applied:
+    """What was committed, by upstream `schema.table`."""
+
+    tables: dict[str, Counts] = field(default_factory=dict)
+
+    def of(self, layout: Layout) -> Counts:
+        return self.tables.setdefault(layout.name, Counts())
+
+    def add(self, other: "Applied") -> None:
+        for name, more in other.tables.items():
+            counts = self.tables.setdefault(name, Counts())
+            counts.deleted += more.deleted
+            counts.upserted += more.upserted
+            counts.cleared += more.cleared
+
+
+def apply(
+    target: Target,
+    store: Store,
+    old: Checkpoint,
+    new: Checkpoint,
+    change: NetChange,
+    options: Options,
+    entries: Sequence[LedgerEntry],
+    route: ddl.Route,
+) -> Applied:
+    """Moves the tables and the checkpoint from `old` to `new`, both or neither.
+
+    `entries` are the DDL of `new.resolved_ts - 1`. Where DDL is transactional they run here, too;
+    what cannot run, and everything elsewhere, is pending afterwards: see `ddl.run_pending`.
+    """
+    applied = Applied()
+
+    def attempt() -> None:
+        applied.tables.clear()
+        with target.transaction():
+            faults.hit("S7")
+            store.lock(old)
+            faults.hit("S8")
+            _write(target, change, options, applied)
+            faults.hit("S11")
+            ddl.run_in_cut(target, store.ledger, entries, route, options.rules)
+            faults.hit("S12")
+            store.write(old, new)
+            faults.hit("S13")
+        faults.hit("S14")
+
+    until_known(
+        store,
+        options.retries,
+        attempt,
+        happened=lambda: store.resolve_unknown(old, new) == "new",
+    )
+    return applied
+
+
+def _write(target: Target, change: NetChange, options: Options, applied: Applied) -> None:
+    """All deletes, over all tables, then all rows: the final rows satisfy every unique key among
+    themselves, so only a stale row of the same cut can stand in their way."""
+    for table, keys in change.deletes():
+        faults.hit("S9")
+        layout = change.layouts[table]
+        with target.errors(layout):
+            applied.of(layout).deleted += target.delete(layout, keys)
+    for table, rows in change.rows():
+        faults.hit("S10")
+        layout = change.layouts[table]
+        with target.errors(layout):
+            counts = applied.of(layout)
+            counts.cleared += target.insert(layout, rows, options.on_drift)
+            counts.upserted += len(rows)
+
+
+def apply_groups(
+    target: Target,
+    store: Store,
+    old: Checkpoint,
+    new: Checkpoint,
+    groups: Iterable[tuple[int, NetChange]],
+    options: Options,
+    entries: Sequence[LedgerEntry],
+    route: ddl.Route,
+) -> Applied:
+    """The same cut in one transaction per commit_ts, `groups` in ascending order.
+
+    Each but the last stands at its commit_ts + 1, with the offsets that the cut started from; the
+    last, there also without groups, writes `new` and the DDL. A group is applied after the next
+    one was taken from the iterator.
+    """
+    applied = Applied()
+    started = _started(old, new)
+    before, change = old, cast(NetChange, NoChange())
+    end = old.resolved_ts
+    for commit_ts, following in groups:
+        if not end <= commit_ts < new.resolved_ts:
+            raise ValueError(f"the group of commit_ts {commit_ts} is not in the rest of its cut")
+        if end > old.resolved_ts:
+            after = replace(started, resolved_ts=end)
+            applied.add(apply(target, store, before, after, change, options, (), route))
+            before = after
+        end, change = commit_ts + 1, following
+    applied.add(apply(target, store, before, new, change, options, entries, route))
+    return applied
+
+
+def _started(old: Checkpoint, new: Checkpoint) -> Checkpoint:
+    """Where the cut began, proven by its own mark: partitions that joined it begin at 0."""
+    positions = {
+        place: old.positions.get(
+            place, replace(position, restart_offset=0, mark_offset=None, mark_crc=None)
+        )
+        for place, position in new.positions.items()
+    }
+    return replace(old, mark_time=new.mark_time, positions=positions)

@@ -1,17 +1,244 @@
-"""Values and their text on the wire, per type family, in both directions."""
+"""Values and their text, per type family, in both directions.
 
+The text form is TiDB's, as the text protocols carry it: see `Value` for what Python holds.
+"""
+
+import math
+import re
+import struct
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ticdc_encoder.column import ColumnType
+from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, ColumnType
+from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import Value
 
 Canonical = str | bytes | None
 
+_LEAST, _GREATEST = -(1 << 63), (1 << 64) - 1
+_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Types whose values look alike. Both functions raise TypeError or ValueError for a value
+    that the family cannot hold; NULL is the caller's."""
+
+    to_text: Callable[[Value], str]
+    from_text: Callable[[str], Value]
+    canonical: Callable[[Value], Canonical]
+
+
+def integer(value: Value) -> int:
+    """The value, if it is an integer of at most 64 bits."""
+    if value.__class__ is int and _LEAST <= value <= _GREATEST:
+        return value
+    raise ValueError("not an integer of at most 64 bits")
+
+
+def text(value: Value) -> str:
+    """The value, if it is text."""
+    if value.__class__ is str:
+        return value
+    raise TypeError("not text")
+
+
+def _integer_text(value: Value) -> str:
+    return str(integer(value))
+
+
+def _integer_value(digits: str) -> int:
+    number = int(text(digits))
+    if str(number) != digits:
+        raise ValueError("not the digits of an integer")
+    return integer(number)
+
+
+def decimal_text(value: Value) -> str:
+    """All digits of the scale, never an exponent."""
+    if isinstance(value, Decimal) and value.is_finite():
+        return format(value, "f")
+    raise TypeError("not a decimal number")
+
+
+def decimal_value(digits: str) -> Decimal:
+    if _DECIMAL.fullmatch(digits) is None:
+        raise ValueError("not a decimal number")
+    return Decimal(digits)
+
+
+def double(value: Value) -> float:
+    """The value, if it is a finite float."""
+    if value.__class__ is float and math.isfinite(value):
+        return value
+    raise TypeError("not a finite float")
+
+
+def single(value: Value) -> float:
+    """The double nearest to the shortest decimal that names the same float32 as the value."""
+    try:
+        bits = struct.pack("<f", double(value))
+    except OverflowError as error:
+        raise ValueError("not a float32") from error
+    rounded: float = struct.unpack("<f", bits)[0]
+    for precision in range(1, 9):
+        shorter = float(f"{rounded:.{precision}g}")
+        if abs(shorter) <= 3.4028235e38 and struct.pack("<f", shorter) == bits:
+            return shorter
+    return float(f"{rounded:.9g}")
+
+
+def fixed(value: float) -> str:
+    """The shortest decimal that names this double, without an exponent: Go's format `f`, -1."""
+    shortest = repr(value)
+    if "e" in shortest:
+        return format(Decimal(shortest), "f")
+    return shortest.removesuffix(".0")
+
+
+def float_value(digits: str) -> float:
+    if _FLOAT.fullmatch(digits) is None:
+        raise ValueError("not a number")
+    return double(float(digits))
+
+
+def _latin_1(value: Value) -> str:
+    if not isinstance(value, bytes):
+        raise TypeError("not bytes")
+    return value.decode("latin-1")
+
+
+def _latin_1_bytes(characters: str) -> bytes:
+    try:
+        return text(characters).encode("latin-1")
+    except UnicodeEncodeError as error:
+        raise ValueError("bytes with a character above U+00FF") from error
+
+
+def _repr(value: Value) -> str | None:
+    return None if value is None else repr(value)
+
+
+def _str(value: Value) -> str | None:
+    return None if value is None else str(value)
+
+
+def _format(value: Value) -> str | None:
+    return None if value is None else format(value, "f")
+
+
+def _unchanged(value: Value) -> Canonical:
+    return value  # type: ignore[return-value]
+
+
+_INTEGER = Family(_integer_text, _integer_value, _str)
+_EXACT = Family(decimal_text, decimal_value, _format)
+_SINGLE = Family(lambda value: fixed(single(value)), float_value, _repr)
+_DOUBLE = Family(lambda value: fixed(double(value)), float_value, _repr)
+_BYTES = Family(_latin_1, _latin_1_bytes, _unchanged)
+_TEXT = Family(text, text, _unchanged)
+
+FAMILIES: dict[str, Family] = {
+    **dict.fromkeys(INTEGERS | {"year", "bit", "enum", "set"}, _INTEGER),
+    "decimal": _EXACT,
+    "float": _SINGLE,
+    "double": _DOUBLE,
+    **dict.fromkeys(BINARIES, _BYTES),
+    **dict.fromkeys(TEXTS | TEMPORALS | {"json", "vector"}, _TEXT),
+}
+"""Type name -> how its values look. BINARY and BLOB values are text as ISO-8859-1."""
+
 
 def canonicaliser(type: ColumnType) -> Callable[[Value], Canonical]:
-    """The function that brings a column's values to canonical form (see `layout.py`)."""
-    return lambda value: value if value is None or isinstance(value, bytes) else str(value)
+    """The function that brings a column's values to canonical form: integers, YEAR, BIT, ENUM and
+    SET as digits, DECIMAL with its scale, FLOAT and DOUBLE as the shortest decimal, bytes and
+    every other text as they are. It trusts that the values are the type's, as decoded ones are."""
+    return FAMILIES[type.name].canonical
 
 
 def canonical(value: Value, type: ColumnType) -> Canonical:
+    """One value in canonical form."""
     return canonicaliser(type)(value)
+
+
+def server_time(time_zone: str) -> Callable[[str], str]:
+    """What turns TIMESTAMP text in UTC into that of a TiCDC server in this zone. The zero
+    timestamp is the same everywhere. Raises ConfigError for an unknown zone."""
+    if time_zone == "UTC":
+        return str
+    try:
+        zone = ZoneInfo(time_zone)
+    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+        raise ConfigError(f"unknown time zone {time_zone!r}") from error
+
+    def local(timestamp: str) -> str:
+        if timestamp.startswith("0000-00-00"):
+            return timestamp
+        seconds, point, fraction = timestamp.partition(".")
+        there = datetime.fromisoformat(seconds).replace(tzinfo=UTC).astimezone(zone)
+        return there.replace(tzinfo=None).isoformat(" ") + point + fraction
+
+    return local
+
+
+_QUOTED = {
+    "\a": r"\a",
+    "\b": r"\b",
+    "\f": r"\f",
+    "\n": r"\n",
+    "\r": r"\r",
+    "\t": r"\t",
+    "\v": r"\v",
+    "\\": r"\\",
+    '"': r"\"",
+}
+_UNQUOTED = {escape[1]: character for character, escape in _QUOTED.items()}
+_ESCAPE = re.compile(r'\\(?:([abfnrtv\\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|)')
+
+
+def _quote_character(character: str) -> str:
+    if short := _QUOTED.get(character):
+        return short
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, see surrogateescape
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def quote(raw: bytes) -> str:
+    """Go's strconv.Quote without the two quotes. Which characters are printable is a question to
+    the Unicode tables of the Python that runs this; every reader takes both answers."""
+    characters = raw.decode("utf-8", "surrogateescape")
+    if characters.isprintable() and "\\" not in characters and '"' not in characters:
+        return characters
+    return "".join(map(_quote_character, characters))
+
+
+def _unquote_escape(found: re.Match[str]) -> str:
+    short, byte, *code = found.groups()
+    if short:
+        return _UNQUOTED[short]
+    if byte:
+        number = int(byte, 16)
+        return chr(number) if number < 0x80 else chr(0xDC00 + number)
+    digits = code[0] or code[1]
+    if not digits:
+        raise ValueError("an escape that Go does not write")
+    number = int(digits, 16)
+    if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
+        raise ValueError("an escape that is no character")
+    return chr(number)
+
+
+def unquote(quoted: str) -> bytes:
+    """The bytes that `quote` was given. Raises ValueError for an escape that it does not write."""
+    characters = _ESCAPE.sub(_unquote_escape, quoted) if "\\" in quoted else quoted
+    return characters.encode("utf-8", "surrogateescape")

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import time_ns
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from ticdc_encoder.errors import TicdcError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange
 
 Record = tuple[bytes | None, bytes | None]
@@ -13,9 +14,29 @@ Record = tuple[bytes | None, bytes | None]
 Clock = Callable[[], int]
 """Milliseconds since the epoch, for the members that say when a message was made."""
 
+LargeMessageHandle = Literal["none", "handle-key-only"]
+
+RECORD_OVERHEAD = 36
+"""What TiCDC counts for a Kafka record beside its key and value."""
+
+
+class MessageTooLarge(TicdcError):
+    """A row beyond max-message-bytes, for which a changefeed would stop."""
+
+
+class MissingCommitTs(WireError):
+    """A message without a commit_ts: what it says cannot be placed in time."""
+
 
 def wall_clock() -> int:
     return time_ns() // 1_000_000
+
+
+def timestamp(value: Any, name: str) -> int:
+    """The value of the member `name`, if it is a TSO."""
+    if value.__class__ is not int or not 0 < value < 1 << 64:
+        raise WireError(f"{name} is not a timestamp of 1 to 2^64 - 1")
+    return value
 
 
 class Encoder(Protocol):
@@ -29,7 +50,8 @@ class Encoder(Protocol):
 
     def ddl(self, ddl: Ddl) -> Record: ...
 
-    def resolved(self, resolved: Resolved) -> Record: ...
+    def resolved(self, resolved: Resolved) -> Record | None:
+        """None where the protocol, with these options, has no such message."""
 
 
 @dataclass(frozen=True, slots=True)

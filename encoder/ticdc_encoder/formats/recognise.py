@@ -1,0 +1,39 @@
+"""What a message that is not of the stated protocol might be instead: words for an error."""
+
+import orjson
+
+_OPEN_VERSION = (1).to_bytes(8, "big")
+_LZ4_MAGIC = bytes.fromhex("04224d18")
+
+_MEMBERS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("canal-json", frozenset({"isDdl", "mysqlType"})),
+    ("debezium", frozenset({"payload"})),
+    ("debezium", frozenset({"op", "source"})),
+    ("simple", frozenset({"version", "type", "commitTs"})),
+)
+
+
+def likeness(key: bytes | None, value: bytes | None) -> str:
+    """` (it looks like ...)`, or nothing."""
+    name = _protocol(key, value)
+    return f" (it looks like {name})" if name else ""
+
+
+def _protocol(key: bytes | None, value: bytes | None) -> str | None:
+    if key is not None and key.startswith(_OPEN_VERSION):
+        return "open-protocol"
+    if not value:
+        return None
+    if value.startswith(_LZ4_MAGIC):
+        return "a value compressed with lz4"
+    if value[:1] == b"\0":
+        return "avro"
+    try:
+        members = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    if isinstance(members, dict):
+        for name, expected in _MEMBERS:
+            if expected <= members.keys():
+                return name
+    return None

@@ -83,6 +83,19 @@ def parse_ddl(query: str, schema: str) -> Statement:
     return statement
 
 
+def altered_table(query: str, schema: str) -> tuple[str, str, bool] | None:
+    """Schema and table that an ALTER TABLE or RENAME TABLE names first, and whether it renames
+    it. None for any other statement."""
+    words = Words(query)
+    renames = words.take("RENAME", "TABLE")
+    if not renames and not words.take("ALTER", "TABLE"):
+        return None
+    name = words.qualified(schema)
+    if not renames and words.take("RENAME"):
+        renames = not any(words.at(part) for part in ("COLUMN", "INDEX", "KEY"))
+    return *name, renames
+
+
 def to_json(table: Table) -> dict[str, Any]:
     """A form that JSON can hold; `from_json` restores it."""
     return asdict(table)

@@ -1,0 +1,192 @@
+"""A changefeed: transactions, DDL and resolved ts in, Kafka messages out, as TiCDC sends them."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from ticdc_encoder.changefeed_config import ChangefeedConfig
+from ticdc_encoder.definition import (
+    CreateTable,
+    DropSchema,
+    DropTable,
+    altered_table,
+    parse_ddl,
+)
+from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.event import Ddl, Resolved, Table, Transaction
+from ticdc_encoder.filter import TableFilter
+from ticdc_encoder.formats import FORMATS, Clock, Encoder, Record, wall_clock
+from ticdc_encoder.message import Message
+from ticdc_encoder.route import Router
+from ticdc_encoder.split import split, split_mode, version_number
+
+_NEW_ARCHITECTURE = (8, 5, 4)
+_NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
+_Name = tuple[str, str]
+
+
+class Changefeed:
+    """What `cdc cli changefeed create` makes of a sink URI and a configuration file.
+
+    Versions from 8.5.4 on mean TiCDC's new architecture. `time_zone` is the server's (`--tz`), in
+    which TIMESTAMP is sent; rows carry it in UTC. `clock` is for the time that canal-json says.
+    Within a (topic, partition), the messages stand in the order in which TiCDC sends them.
+    """
+
+    def __init__(
+        self,
+        sink_uri: str,
+        config: str | Mapping[str, Any] | None = None,
+        version: str = "8.5.4",
+        *,
+        time_zone: str = "UTC",
+        clock: Clock = wall_clock,
+    ) -> None:
+        settings = ChangefeedConfig.parse(sink_uri, config)
+        number = version_number(version)
+        self._classic = number < _NEW_ARCHITECTURE
+        if self._classic:
+            if settings.force_replicate and settings.delete_only_output_handle_key_columns:
+                raise ConfigError("force-replicate excludes delete-only-output-handle-key-columns")
+        elif number < _NEW_ARCHITECTURE_HEEDS_OLD_VALUE:
+            settings = replace(settings, output_old_value=True)
+        self.protocol = settings.protocol
+        self.ignored = settings.ignored
+        self._force = settings.force_replicate
+        self._mode = split_mode(version, settings.protocol, settings.output_raw_change_event)
+        self._filter = TableFilter(settings.rules, settings.case_sensitive)
+        self._router = Router(
+            settings.dispatchers,
+            settings.topic,
+            settings.partition_num,
+            case_sensitive=settings.case_sensitive,
+            classic=self._classic,
+            time_zone=time_zone,
+        )
+        self._format = FORMATS[settings.protocol]
+        self._options = _format_options(settings, time_zone=time_zone, classic=self._classic)
+        self._clock = clock
+        self._encoders: dict[tuple[str, int], Encoder] = {}
+        self._tables: dict[_Name, str] = {}  # those replicated, with their topics
+        self._known: dict[_Name, tuple[Table, bool]] = {}  # whether rows of it are sent
+
+    @property
+    def topics(self) -> Mapping[str, int]:
+        """The topics that are in use now, with their numbers of partitions."""
+        names = dict.fromkeys([*self._tables.values(), self._router.default_topic])
+        return {name: self._router.partitions(name) for name in names}
+
+    def encode(self, transaction: Transaction) -> list[Message]:
+        """The messages that its rows complete; with batches, `flush` brings the rest."""
+        changes = tuple(change for change in transaction.changes if self._sends(change.table))
+        messages = []
+        for change in split(replace(transaction, changes=changes), self._mode):
+            topic = self._router.topic(change.table.schema, change.table.name)
+            partition = self._router.partition(change)
+            records = self._encoder(topic, partition).row(change)
+            messages += _messages(topic, partition, records)
+        return messages
+
+    def ddl(self, ddl: Ddl) -> list[Message]:
+        """The messages of a DDL that TiCDC replicates, after those of all rows before.
+
+        `ddl.definition` is the table after it (found in a CREATE TABLE where it is not given): it
+        decides whether the DDL, and rows from here on, are sent.
+        """
+        messages = self.flush()
+        topic = self._schema_ddl(ddl) if not ddl.table else self._table_ddl(ddl)
+        if topic is None:
+            return messages
+        # Canal-JSON sends a DDL once, other protocols to every partition.
+        everywhere = self.protocol != "canal-json"
+        for partition in range(self._router.partitions(topic) if everywhere else 1):
+            messages += _messages(topic, partition, [self._encoder(topic, partition).ddl(ddl)])
+        return messages
+
+    def resolve(self, ts: int) -> list[Message]:
+        """The resolved ts, to every partition of every topic in use."""
+        messages = self.flush()
+        for topic, partitions in self.topics.items():
+            for partition in range(partitions):
+                record = self._encoder(topic, partition).resolved(Resolved(ts))
+                messages += _messages(topic, partition, [] if record is None else [record])
+        return messages
+
+    def flush(self) -> list[Message]:
+        """The messages that are still open for more rows."""
+        return [
+            message
+            for (topic, partition), encoder in self._encoders.items()
+            for message in _messages(topic, partition, encoder.flush())
+        ]
+
+    def _encoder(self, topic: str, partition: int) -> Encoder:
+        encoder = self._encoders.get((topic, partition))
+        if encoder is None:
+            encoder = self._format.Encoder(self._options, self._clock)
+            self._encoders[topic, partition] = encoder
+        return encoder
+
+    def _sends(self, table: Table) -> bool:
+        """Whether rows of the table are sent."""
+        name = table.schema, table.name
+        known = self._known.get(name)
+        return known[1] if known and known[0] is table else self._note(name, table)
+
+    def _note(self, name: _Name, table: Table) -> bool:
+        """Whether rows are sent of the table as it is from here on."""
+        sends = self._filter.matches(*name) and (self._force or bool(table.handle_key))
+        self._known[name] = table, sends
+        if sends:
+            self._tables[name] = self._router.topic(*name)
+        else:
+            self._tables.pop(name, None)
+        return sends
+
+    def _forget(self, name: _Name) -> None:
+        self._tables.pop(name, None)
+        self._known.pop(name, None)
+
+    def _schema_ddl(self, ddl: Ddl) -> str | None:
+        """The topic of a DDL that names no table, None if it is not sent."""
+        if isinstance(parse_ddl(ddl.query, ddl.schema), DropSchema):
+            for name in [name for name in self._known if name[0] == ddl.schema]:
+                self._forget(name)
+        return self._router.default_topic if self._filter.matches_schema(ddl.schema) else None
+
+    def _table_ddl(self, ddl: Ddl) -> str | None:
+        """The topic of a DDL that names a table, None if it is not sent.
+
+        A RENAME goes to the topic of the old name, an EXCHANGE PARTITION to that of the
+        partitioned table: of the table that the statement names first.
+        """
+        name = ddl.schema, ddl.table
+        statement = parse_ddl(ddl.query, ddl.schema)
+        *first, renames = altered_table(ddl.query, ddl.schema) or (*name, False)
+        named: _Name = (first[0], first[1])
+        was_sent = self._known[named][1] if named in self._known else None
+        definition = ddl.definition
+        if definition is None and isinstance(statement, CreateTable):
+            definition = statement.table
+        if definition is not None:
+            is_sent = self._note(name, definition)
+        else:
+            is_sent = was_sent is not False and self._filter.matches(*name)
+        if isinstance(statement, DropTable):
+            self._forget(name)
+        if renames and named != name:
+            self._forget(named)
+        # The old architecture also sends the DDL that takes a table's last valid key.
+        sent = is_sent or bool(self._classic and was_sent)
+        return self._router.topic(*named) if sent else None
+
+
+def _messages(topic: str, partition: int, records: list[Record]) -> list[Message]:
+    return [Message(topic, partition, key, value) for key, value in records]
+
+
+def _format_options(settings: ChangefeedConfig, **more: Any) -> Any:
+    """The options of the protocol's format, which are named as the settings are."""
+    options: Any = FORMATS[settings.protocol].Options
+    named = {field.name: getattr(settings, field.name) for field in fields(settings)} | more
+    return options(**{f.name: named[f.name] for f in fields(options) if f.name in named})

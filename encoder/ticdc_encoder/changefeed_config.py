@@ -1,0 +1,335 @@
+"""A changefeed's settings: the sink URI and the TOML file that `cdc cli changefeed create` takes.
+
+Where both say something, the sink URI rules. Source: TiCDC's "changefeed configurations" page and
+`pkg/config/replica_config.go`, `pkg/config/sink.go`.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+from ticdc_encoder.compression import Compression
+from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.formats import FORMATS
+from ticdc_encoder.formats.format import LargeMessageHandle
+from ticdc_encoder.route import PARTITION_RULES, Dispatcher
+
+_T = TypeVar("_T", bool, int, str)
+
+_KAFKA = "sink.kafka-config"
+_LARGE = f"{_KAFKA}.large-message-handle"
+_CODEC = f"{_KAFKA}.codec-config"
+
+# Setting -> where it stands in the file (None: in the sink URI only), and its default.
+_SETTINGS: dict[str, tuple[str | None, bool | int | str]] = {
+    "protocol": ("sink.protocol", ""),
+    "partition-num": (f"{_KAFKA}.partition-num", 3),
+    "max-message-bytes": (f"{_KAFKA}.max-message-bytes", 10_485_760),
+    "max-batch-size": (f"{_CODEC}.max-batch-size", 16),
+    "enable-tidb-extension": (f"{_CODEC}.enable-tidb-extension", False),
+    "content-compatible": ("sink.content-compatible", False),
+    "only-output-updated-columns": ("sink.only-output-updated-columns", False),
+    "output-row-key": (None, False),
+}
+_FILE_SETTINGS: dict[str, bool | int | str] = {
+    "case-sensitive": False,
+    "force-replicate": False,
+    "sink.delete-only-output-handle-key-columns": False,
+    "sink.open.output-old-value": True,
+    f"{_KAFKA}.output-raw-change-event": False,
+    f"{_LARGE}.large-message-handle-option": "none",
+    f"{_LARGE}.large-message-handle-compression": "none",
+}
+_LISTS = ("filter.rules", "sink.dispatchers")
+
+# They change which messages there are, in ways that are not written here.
+_UNSUPPORTED = (
+    "bdr-mode",
+    "filter.event-filters",
+    "filter.ignore-txn-start-ts",
+    "sink.column-selectors",
+    f"{_LARGE}.claim-check-raw-value",
+    f"{_LARGE}.claim-check-storage-uri",
+)
+# They say how TiCDC runs or connects, or concern other sinks and protocols.
+_IGNORED = (
+    "changefeed-error-stuck-duration",
+    "check-gc-safe-point",
+    "consistent",
+    "enable-old-value",
+    "enable-sync-point",
+    "enable-table-monitor",
+    "ignore-ineligible-table",
+    "integrity",
+    "memory-quota",
+    "mounter",
+    "scheduler",
+    "sink.advance-timeout-in-sec",
+    "sink.cloud-storage-config",
+    "sink.csv",
+    "sink.date-separator",
+    "sink.debezium",
+    "sink.debezium-disable-schema",
+    "sink.enable-kafka-sink-v2",
+    "sink.enable-partition-separator",
+    "sink.encoder-concurrency",
+    "sink.file-index-digit",
+    "sink.file-index-width",
+    "sink.mysql-config",
+    "sink.pulsar-config",
+    "sink.safe-mode",
+    "sink.schema-registry",
+    "sink.send-all-bootstrap-at-start",
+    "sink.send-bootstrap-in-msg-count",
+    "sink.send-bootstrap-interval-in-sec",
+    "sink.send-bootstrap-to-all-partition",
+    "sink.terminator",
+    "sink.transaction-atomicity",
+    "sql-mode",
+    "sync-point-interval",
+    "sync-point-retention",
+    "synced-status",
+    *(
+        f"{_KAFKA}.{name}"
+        for name in (
+            "auto-create-topic",
+            "ca",
+            "cert",
+            "compression",
+            "dial-timeout",
+            "enable-tls",
+            "glue-schema-registry-config",
+            "insecure-skip-verify",
+            "kafka-client-id",
+            "kafka-version",
+            "key",
+            "read-timeout",
+            "replication-factor",
+            "required-acks",
+            "sasl-gssapi-auth-type",
+            "sasl-gssapi-disable-pafxfast",
+            "sasl-gssapi-kerberos-config-path",
+            "sasl-gssapi-key-tab-path",
+            "sasl-gssapi-keytab-path",
+            "sasl-gssapi-password",
+            "sasl-gssapi-realm",
+            "sasl-gssapi-service-name",
+            "sasl-gssapi-user",
+            "sasl-mechanism",
+            "sasl-oauth-audience",
+            "sasl-oauth-client-id",
+            "sasl-oauth-client-secret",
+            "sasl-oauth-grant-type",
+            "sasl-oauth-scopes",
+            "sasl-oauth-token-url",
+            "sasl-password",
+            "sasl-user",
+            "write-timeout",
+        )
+    ),
+    *(
+        f"{_CODEC}.{name}"
+        for name in (
+            "avro-bigint-unsigned-handling-mode",
+            "avro-decimal-handling-mode",
+            "avro-enable-watermark",
+            "encoding-format",
+        )
+    ),
+)
+_IGNORED_IN_URI = frozenset(path.rpartition(".")[2] for path in _IGNORED if path.startswith(_KAFKA))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangefeedConfig:
+    """`ignored` names the settings that were accepted and are without effect on the messages."""
+
+    topic: str
+    protocol: str
+    partition_num: int
+    max_message_bytes: int
+    max_batch_size: int
+    enable_tidb_extension: bool
+    content_compatible: bool
+    only_output_updated_columns: bool
+    delete_only_output_handle_key_columns: bool
+    output_row_key: bool
+    output_old_value: bool
+    output_raw_change_event: bool
+    large_message_handle_option: LargeMessageHandle
+    compression: Compression
+    force_replicate: bool
+    case_sensitive: bool
+    rules: tuple[str, ...]
+    dispatchers: tuple[Dispatcher, ...]
+    ignored: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, sink_uri: str, config: str | Mapping[str, Any] | None) -> Self:
+        """Raises ConfigError, which names settings but never shows the URI: it may hold secrets."""
+        topic, in_uri = _sink_uri(sink_uri)
+        in_file = dict(_flat(_toml(config)))
+        ignored = _checked(in_uri, in_file)
+
+        def setting(name: str, kind: type[_T]) -> _T:
+            path, default = _SETTINGS[name]
+            if name in in_uri:
+                return _of_text(name, in_uri[name], kind)
+            return _of(path or name, in_file.get(path or "", default), kind)
+
+        def in_toml(path: str, kind: type[_T]) -> _T:
+            return _of(path, in_file.get(path, _FILE_SETTINGS[path]), kind)
+
+        dispatchers = tuple(_dispatchers(_list("sink.dispatchers", in_file, dict)))
+        ignored += [
+            f"sink.dispatchers: partition = {dispatcher.partition!r}"
+            for dispatcher in dispatchers
+            if dispatcher.partition.lower() not in PARTITION_RULES
+        ]
+        parsed = cls(
+            topic=topic,
+            protocol=setting("protocol", str),
+            partition_num=setting("partition-num", int),
+            max_message_bytes=setting("max-message-bytes", int),
+            max_batch_size=setting("max-batch-size", int),
+            enable_tidb_extension=setting("enable-tidb-extension", bool),
+            content_compatible=setting("content-compatible", bool),
+            only_output_updated_columns=setting("only-output-updated-columns", bool),
+            delete_only_output_handle_key_columns=in_toml(
+                "sink.delete-only-output-handle-key-columns", bool
+            ),
+            output_row_key=setting("output-row-key", bool),
+            output_old_value=in_toml("sink.open.output-old-value", bool),
+            output_raw_change_event=in_toml(f"{_KAFKA}.output-raw-change-event", bool),
+            large_message_handle_option=_one_of(
+                f"{_LARGE}.large-message-handle-option",
+                in_toml(f"{_LARGE}.large-message-handle-option", str),
+                "none",
+                "handle-key-only",
+            ),
+            compression=_one_of(
+                f"{_LARGE}.large-message-handle-compression",
+                in_toml(f"{_LARGE}.large-message-handle-compression", str),
+                "none",
+                "lz4",
+                "snappy",
+            ),
+            force_replicate=in_toml("force-replicate", bool),
+            case_sensitive=in_toml("case-sensitive", bool),
+            rules=tuple(_list("filter.rules", in_file, str)),
+            dispatchers=dispatchers,
+            ignored=tuple(sorted(ignored)),
+        )
+        parsed._check()
+        return parsed
+
+    def _check(self) -> None:
+        if self.protocol not in FORMATS:
+            known = ", ".join(sorted(FORMATS))
+            raise ConfigError(f"protocol {self.protocol!r} is none of {known}")
+        for name in ("partition_num", "max_message_bytes", "max_batch_size"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name.replace('_', '-')} must be at least 1")
+        if (
+            self.large_message_handle_option != "none"
+            and self.protocol == "canal-json"
+            and not self.enable_tidb_extension
+        ):
+            raise ConfigError(
+                "large-message-handle-option of canal-json needs enable-tidb-extension"
+            )
+
+
+def _sink_uri(sink_uri: str) -> tuple[str, dict[str, str]]:
+    """The topic and the parameters."""
+    parts = urlsplit(sink_uri)
+    if parts.scheme not in ("kafka", "kafka+ssl"):
+        raise ConfigError(f"the sink URI is of {parts.scheme or 'no scheme'}, not of kafka")
+    topic = parts.path.strip("/")
+    if not topic:
+        raise ConfigError("the sink URI names no topic")
+    return topic, dict(reversed(parse_qsl(parts.query, keep_blank_values=True)))
+
+
+def _toml(config: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if not isinstance(config, str):
+        return config or {}
+    try:
+        return tomllib.loads(config)
+    except tomllib.TOMLDecodeError as exc:
+        raise ConfigError(f"the changefeed's configuration is not TOML: {exc}") from exc
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted paths and their values."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _checked(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> list[str]:
+    """The settings without effect. Raises ConfigError for one that is unknown or unsupported."""
+    known = {path for path, _ in _SETTINGS.values()} | set(_FILE_SETTINGS) | set(_LISTS)
+    unknown = sorted(set(in_uri) - set(_SETTINGS) - _IGNORED_IN_URI)
+    ignored = sorted(set(in_uri) & _IGNORED_IN_URI)
+    for path in in_file:
+        parts = path.split(".")
+        parents = {".".join(parts[: depth + 1]) for depth in range(len(parts))}
+        if parents.intersection(_UNSUPPORTED):
+            if in_file[path]:
+                raise ConfigError(f"{path} is not supported")
+        elif parents.intersection(_IGNORED):
+            ignored.append(path)
+        elif path not in known:
+            unknown.append(path)
+    if unknown:
+        raise ConfigError(f"unknown setting: {', '.join(unknown)}")
+    return ignored
+
+
+def _dispatchers(entries: list[dict[str, Any]]) -> Iterator[Dispatcher]:
+    for number, entry in enumerate(entries):
+        try:
+            yield Dispatcher.parse(entry)
+        except ConfigError as exc:
+            exc.add_note(f"in sink.dispatchers[{number}]")
+            raise
+
+
+def _of(path: str, value: object, kind: type[_T]) -> _T:
+    if type(value) is not kind:  # True is no number
+        raise ConfigError(f"{path} must be of type {kind.__name__}")
+    return value
+
+
+_BOOLS = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+def _of_text(name: str, text: str, kind: type[_T]) -> _T:
+    """A parameter of the sink URI, as Go reads it."""
+    value: object = text
+    if kind is int and text.isdecimal():
+        value = int(text)
+    elif kind is bool:
+        value = _BOOLS.get(text)
+    return _of(name, value, kind)
+
+
+def _list(path: str, in_file: Mapping[str, Any], kind: type[Any]) -> list[Any]:
+    value = in_file.get(path, [])
+    if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
+        raise ConfigError(f"{path} must be a list of {kind.__name__}")
+    return value
+
+
+def _one_of(path: str, value: str, *choices: str) -> Any:
+    if value not in choices:
+        raise ConfigError(f"{path} is {value!r}, not one of {', '.join(choices)}")
+    return value

@@ -1,6 +1,6 @@
 """Canal-JSON, as TiCDC writes it: one JSON object per record, the key empty.
 
-Source: TiCDC `pkg/sink/codec/canal`. Its classic architecture differs in `mysqlType` alone.
+Source: TiCDC `pkg/sink/codec/canal`. The two architectures differ only for a row of no columns.
 """
 
 import binascii
@@ -12,7 +12,7 @@ from typing import Any
 
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.compression import Compression, deflate, inflate
-from ticdc_encoder.errors import DefinitionError, WireError
+from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
 from ticdc_encoder.formats.canal_types import (
     DDL_TYPES,
@@ -315,10 +315,10 @@ class Encoder:
             f'"commitTs":{ddl.commit_ts}' if self._options.enable_tidb_extension else None,
         )
 
-    def resolved(self, resolved: Resolved) -> Record | None:
-        """None without the TiDB extension."""
+    def resolved(self, resolved: Resolved) -> Record:
+        """Raises ConfigError without the TiDB extension, to which the message belongs."""
         if not self._options.enable_tidb_extension:
-            return None
+            raise ConfigError("canal-json has a resolved ts with enable-tidb-extension only")
         ts = resolved.resolved_ts
         return self._bare("", "", _WATERMARK, ts, "", f'"watermarkTs":{ts}')
 
@@ -407,6 +407,7 @@ class Encoder:
         primary = [index.columns for index in table.indexes if index.primary]
         key = primary[0] if primary else () if table.indexes else table.handle_key
         columns = [column for column in table.columns if column.generated != "virtual"]
+        content_compatible = self._options.content_compatible
         names = ",".join([easyjson(column.name) for column in columns if column.name in key])
         return _Plan(
             table,
@@ -417,20 +418,14 @@ class Encoder:
                     column.name,
                     column.type,
                     member := f"{easyjson(column.name)}:",
-                    member + easyjson(self._mysql_type(column.type)),
+                    member
+                    + easyjson(mysql_type(column.type, content_compatible=content_compatible)),
                     column.name in table.handle_key,
                     self._writer(column.type),
                 )
                 for column in columns
             ),
             frozenset(column.name for column in table.columns),
-        )
-
-    def _mysql_type(self, type: ColumnType) -> str:
-        return mysql_type(
-            type,
-            content_compatible=self._options.content_compatible,
-            classic=self._options.classic,
         )
 
     def _writer(self, type: ColumnType) -> _Writer:

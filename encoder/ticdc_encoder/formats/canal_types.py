@@ -58,16 +58,15 @@ def _quoted(label: str) -> str:
     return f"'{label}'"
 
 
-def mysql_type(type: ColumnType, *, content_compatible: bool, classic: bool) -> str:
-    """A column's `mysqlType`. The new architecture writes the labels of ENUM and SET, and YEAR's
-    length, in every mode."""
+def mysql_type(type: ColumnType, *, content_compatible: bool) -> str:
+    """A column's `mysqlType`: the name alone, or with its parameters as Canal writes it."""
     sign = " unsigned" * type.unsigned + " zerofill" * type.zerofill
-    if type.name in ("enum", "set") and (content_compatible or not classic):
-        return f"{type.name}({','.join(map(_quoted, type.elements))})"
-    if type.name == "year" and (content_compatible or not classic):
-        return "year(4)"
     if not content_compatible:
         return type.name + sign
+    if type.name in ("enum", "set"):
+        return f"{type.name}({','.join(map(_quoted, type.elements))})"
+    if type.name == "year":
+        return "year(4)"
     lengths = [str(n) for n in (_length(type), _decimals(type)) if n is not None]
     return type.name + (f"({','.join(lengths)})" if lengths else "") + sign
 

@@ -50,8 +50,8 @@ class Encoder(Protocol):
 
     def ddl(self, ddl: Ddl) -> Record: ...
 
-    def resolved(self, resolved: Resolved) -> Record | None:
-        """None where the protocol, with these options, has no such message."""
+    def resolved(self, resolved: Resolved) -> Record:
+        """Raises ConfigError where the protocol, with these options, has no such message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ticdc_encoder.column import Column
+from ticdc_encoder.column import INTEGERS, Column
 from ticdc_encoder.compression import Compression, deflate, inflate
 from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
@@ -411,13 +411,11 @@ class Encoder:
 
 
 def _row_id(table: Table) -> str | None:
-    """The column that is TiDB's row id, as far as the table tells: an integer primary key, which
-    TiDB clusters unless told otherwise."""
-    primary = [index.columns for index in table.indexes if index.primary]
-    if primary and len(primary[0]) == 1:
-        column = table.column(primary[0][0])
-        if column.type.name.endswith("int"):
-            return column.name
+    """The column that is TiDB's row id: a clustered primary key of one integer."""
+    for index in table.indexes:
+        if index.clustered and len(index.columns) == 1:
+            column = table.column(index.columns[0])
+            return column.name if column.type.name in INTEGERS else None
     return None
 
 

@@ -126,9 +126,19 @@ def _pass_on(said: IO[str]) -> None:
             sys.stderr.write(line)
 
 
-def _worth_saying(lines: Iterable[str]) -> Iterator[str]:
-    """Without the JVM's warnings about modules that Spark uses on purpose."""
-    return (line for line in lines if line.strip() and not line.startswith("WARNING: "))
+def _worth_saying(said: Iterable[str]) -> Iterator[str]:
+    """Without the JVM's warnings about modules that Spark uses on purpose, and without the last
+    words of Python workers that a finished job no longer listens to."""
+    lines = iter(said)
+    for line in lines:
+        if line.startswith("Traceback "):
+            block = [line]
+            while block[-1].startswith(("Traceback ", " ")) and (following := next(lines, "")):
+                block.append(following)
+            if not block[-1].startswith("BrokenPipeError"):
+                yield from block
+        elif line.strip() and not line.startswith("WARNING: "):
+            yield line
 
 
 def _first_line(text: str) -> str:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
-from ticdc_consumer.spark import session
+from ticdc_consumer.spark import _worth_saying, session
 
 INTERPRETER = StructType([StructField("executable", StringType())])
 
@@ -36,7 +36,7 @@ spark.stop()
 
 REFUSED = """
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.spark import session
+from ticdc_consumer.spark import _worth_saying, session
 try:
     session({settings}, "refused")
 except Unavailable as error:
@@ -68,3 +68,18 @@ def test_spark_that_does_not_start_says_why(settings: dict[str, str], reason: st
     assert said.startswith("Spark did not start: ")
     assert reason in said
     assert noise == ""
+
+
+def test_the_last_words_of_workers_are_not_passed_on() -> None:
+    said = [
+        "WARNING: Using incubator modules: jdk.incubator.vector\n",
+        "Traceback (most recent call last):\n",
+        '  File "pyspark/daemon.py", line 264, in manager\n',
+        "BrokenPipeError: [Errno 32] Broken pipe\n",
+        "Traceback (most recent call last):\n",
+        '  File "elsewhere.py", line 1, in f\n',
+        "ValueError: of interest\n",
+        "\n",
+        "spark: ERROR Something: of interest\n",
+    ]
+    assert list(_worth_saying(said)) == [*said[4:7], said[8]]

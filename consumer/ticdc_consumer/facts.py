@@ -8,7 +8,7 @@ maximum is associative, so it is taken as early as possible: here, inside the ta
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from ticdc_encoder.errors import WireError
@@ -79,7 +79,7 @@ class Fold:
         self._columns = [Columns(layout, zone) for layout in layouts]
         self._parse = parse
         self._steps = steps
-        self._facts: list[dict[Key | tuple[Key, int], Fact]] = [{} for _ in layouts]
+        self._facts: list[dict[Any, Fact]] = [{} for _ in layouts]
         self.tally = Tally()
         self.bytes = 0
 
@@ -134,11 +134,13 @@ class Fold:
                 facts.clear()
         self.bytes = 0
 
-    def _batch(self, number: int, facts: Mapping[Key | tuple[Key, int], Fact]) -> pa.RecordBatch:
+    def _batch(self, number: int, facts: Mapping[Any, Fact]) -> pa.RecordBatch:
         layout, columns = self._layouts[number], self._columns[number]
         encode_rows, encode_keys = encoders(layout.dialect)
         # Present facts first, those with a fast reader's pieces before decoded rows.
-        pieces, rows, gone = [], [], []
+        pieces: list[tuple[Key, Fact]] = []
+        rows: list[tuple[Key, Fact]] = []
+        gone: list[tuple[Key, Fact]] = []
         for slot, fact in facts.items():
             key = slot[0] if self._steps else slot
             target = gone if not fact.present else pieces if type(fact.body) is bytes else rows
@@ -171,7 +173,9 @@ class Fold:
         texts = []
         for body in (known.body, fact.body):
             arrays = (
-                self._parse(layout, [body]) if isinstance(body, bytes) else columns.arrays([body])
+                self._parse(layout, [body])
+                if isinstance(body, bytes)
+                else columns.arrays([body or {}])
             )
             texts.append([array[0].as_py() for array in arrays])
         differing = [
@@ -236,7 +240,7 @@ class Columns:
 
     def key_arrays(self, keys: Sequence[Key]) -> list[pa.Array]:
         """Canonical arrays in the order of the layout's key."""
-        columns: Iterable[Sequence[bytes]] = [keys] if self._single else zip(*keys, strict=True)  # type: ignore[list-item,assignment]
+        columns: Iterable[Sequence[bytes]] = [keys] if self._single else zip(*keys, strict=True)  # type: ignore[list-item]
         arrays = []
         for position, parts in zip(self._key, columns, strict=True):
             array = pa.array(parts, pa.binary())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from ticdc_consumer.errors import Stop, Unavailable
 
@@ -64,10 +64,10 @@ class Cluster:
         return found
 
     def ends(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        return self._offsets(partitions, OffsetSpec.latest())
+        return self._offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
     def begins(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        return self._offsets(partitions, OffsetSpec.earliest())
+        return self._offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """The brokers' ids: a topic that was deleted and created again has another one."""
@@ -127,7 +127,7 @@ class Cluster:
 _CONSUMER_ONLY = ("group.", "enable.auto", "auto.offset", "fetch.", "max.poll", "session.timeout")
 
 
-def admin_settings(kafka: Mapping[str, str]) -> dict[str, str]:
+def admin_settings(kafka: Mapping[str, str]) -> dict[str, str | int | float | bool]:
     """The settings that are no consumer's own (librdkafka warns of those)."""
     return {k: v for k, v in kafka.items() if not k.startswith(_CONSUMER_ONLY)}
 

@@ -86,11 +86,11 @@ class Progress:
 @dataclass(slots=True)
 class Report:
     """What a task tells beside its facts. `restarts` are by partition; `missing` the tables that
-    have no layout yet; `unknown_ddls` those that the plan did not hold; `stale_ddls` those of a
-    joining partition that lie below the cut."""
+    have no layout yet, each with whether only DELETEs of it were met; `unknown_ddls` those that the
+    plan did not hold; `stale_ddls` those of a joining partition that lie below the cut."""
 
     restarts: dict[Place, int] = field(default_factory=dict)
-    missing: dict[tuple[str, str], Table] = field(default_factory=dict)
+    missing: dict[tuple[str, str], tuple[Table, bool]] = field(default_factory=dict)
     unknown_ddls: list[Ddl] = field(default_factory=list)
     stale_ddls: list[Ddl] = field(default_factory=list)
     tables: dict[int, tuple[int, int, int]] = field(default_factory=dict)
@@ -187,7 +187,7 @@ class Reading:
             )
         if known is None or (known[1] is None and change.after is not None):
             if change.after is not None or name not in self.report.missing:
-                self.report.missing[name] = change.table
+                self.report.missing[name] = (change.table, change.after is None)
             return
         layout = self._job.layouts[number]
         self._check_shape(layout, change, known[1])
@@ -333,8 +333,8 @@ def _records(batch: Iterable[Any], reading: Reading) -> Iterator[tuple[Progress,
             if progress is not None and message.offset() >= progress.end:
                 progress.done = True
         else:
-            place = progress.place if progress else (message.topic(), message.partition())
-            if problem := consume_error(error, *place, progress.position if progress else 0):
+            position = progress.position if progress else 0
+            if problem := consume_error(error, message.topic(), message.partition(), position):
                 raise problem
 
 
@@ -363,7 +363,7 @@ def pack(report: Report) -> pa.RecordBatch:
     text = orjson.dumps(
         {
             "restarts": [[*place, offset] for place, offset in report.restarts.items()],
-            "missing": [to_json(table) for table in report.missing.values()],
+            "missing": [[to_json(table), only] for table, only in report.missing.values()],
             "unknown_ddls": [_ddl_json(ddl) for ddl in report.unknown_ddls],
             "stale_ddls": [_ddl_json(ddl) for ddl in report.stale_ddls],
             "tables": [[number, *counts] for number, counts in report.tables.items()],
@@ -386,13 +386,13 @@ def _ddl_json(ddl: Ddl) -> list[object]:
 def unpack(text: bytes) -> Report:
     """The report that a task packed."""
     told = orjson.loads(text)
-    tables = [from_json(stored) for stored in told["missing"]]
+    tables = [(from_json(stored), only) for stored, only in told["missing"]]
     return Report(
         restarts={(topic, number): offset for topic, number, offset in told["restarts"]},
-        missing={(table.schema, table.name): table for table in tables},
+        missing={(table.schema, table.name): (table, only) for table, only in tables},
         unknown_ddls=[Ddl(*ddl) for ddl in told["unknown_ddls"]],
         stale_ddls=[Ddl(*ddl) for ddl in told["stale_ddls"]],
-        tables={number: tuple(counts) for number, *counts in told["tables"]},  # type: ignore[misc]
+        tables={number: tuple(counts) for number, *counts in told["tables"]},
         messages=told["messages"],
         bytes=told["bytes"],
         too_large=told["too_large"],

@@ -27,7 +27,8 @@ class Scout:
         self._options = options
         self._decode = decoder(options)
         self._may_be_control = may_be_control(options)
-        self._consumer = Consumer(consumer_settings(options.kafka))
+        group = options.kafka.get("group.id", f"ticdc-{options.changefeed}")
+        self._consumer = Consumer({**consumer_settings(options.kafka), "group.id": group})
         self._next: dict[str, int] = {}
         self.marks: list[Mark] = []
         self.top: dict[str, Mark] = {}
@@ -43,6 +44,13 @@ class Scout:
             if topic not in self._next:
                 self._next[topic] = offset
                 self._consumer.incremental_assign([TopicPartition(topic, 0, offset)])
+
+    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Writes the group's offsets, without waiting."""
+        self._consumer.commit(
+            offsets=[TopicPartition(*place, offset) for place, offset in offsets.items()],
+            asynchronous=True,
+        )
 
     def position(self, topic: str) -> int:
         """The offset after the last record read of the topic's partition 0."""
@@ -87,11 +95,11 @@ class Scout:
 
     def _meet(self, message: KafkaMessage, latest: int) -> None:
         topic, offset = str(message.topic()), int(message.offset() or 0)
-        if error := message.error():
-            if error.code() == KafkaError._PARTITION_EOF:
+        if refusal := message.error():
+            if refusal.code() == KafkaError._PARTITION_EOF:
                 self._next[topic] = max(self._next[topic], offset)
                 return
-            if problem := consume_error(error, topic, 0, self._next.get(topic, offset)):
+            if problem := consume_error(refusal, topic, 0, self._next.get(topic, offset)):
                 raise problem
             return
         if offset < self._next[topic]:

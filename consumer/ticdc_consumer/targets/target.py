@@ -140,11 +140,13 @@ class Target(ABC):
         target: TargetTable,
         definition: Table | None,
         rules: frozenset[str],
+        keys_only: bool = False,
     ) -> Layout:
         """How rows of `source` (columns as they come) go into `target`.
 
-        `definition` is the upstream's CREATE TABLE where the stream had it: it tells labels and
-        collations. Raises `Stop`, naming table and column, for a source column that the target
+        With `keys_only` nothing but deletes is to come, and `source` holds just the key: columns
+        that it lacks are no matter. `definition` is the upstream's CREATE TABLE where the stream
+        had it: it tells labels and collations. Raises `Stop`, naming table and column, for a source column that the target
         lacks, a NOT NULL target column without default that the source lacks, a type that cannot
         hold every value of the source type, a fold key that is no NOT NULL unique key of the
         target, a unique key whose collation is coarser than upstream's.

@@ -1,0 +1,311 @@
+"""The Spark jobs that read one cut."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from py4j.protocol import Py4JError
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+)
+from ticdc_encoder.errors import TicdcError
+
+from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
+from ticdc_consumer.facts import REPORT
+from ticdc_consumer.read import ReadJob, Report, read, unpack
+from ticdc_consumer.reconcile import (
+    CLASH,
+    DELETES,
+    DUPLICATES,
+    ROWS,
+    Clash,
+    NetChange,
+    clash_of,
+    fold,
+    fold_stream,
+    steps_of,
+)
+from ticdc_consumer.reconcile import unpack as unpack_payloads
+from ticdc_consumer.targets.layout import Layout
+
+FACTS = StructType(
+    [
+        StructField("table", IntegerType()),
+        StructField("key", BinaryType()),
+        StructField("commit_ts", LongType()),
+        StructField("present", BooleanType()),
+        StructField("row", BinaryType()),
+        StructField("place", IntegerType()),
+        StructField("offset", LongType()),
+    ]
+)
+CHUNKS = StructType(
+    [
+        StructField("step", LongType()),
+        StructField("pass", IntegerType()),
+        StructField("table", IntegerType()),
+        StructField("count", IntegerType()),
+        StructField("payload", BinaryType()),
+    ]
+)
+
+
+class Change(Protocol):
+    """What a load streams: see `load.NetChange`."""
+
+    @property
+    def layouts(self) -> Sequence[Layout]: ...
+    def deletes(self) -> Iterator[tuple[int, pa.Array]]: ...
+    def rows(self) -> Iterator[tuple[int, pa.Array]]: ...
+
+
+@dataclass(slots=True)
+class Gathered:
+    """A cut that was read: `report` of all tasks together, and what is to be applied."""
+
+    report: Report
+    change: Change | None = None
+    facts: pa.Table | None = None
+    spilled: DataFrame | None = None
+    layouts: Sequence[Layout] = ()
+    duplicates: Counter[int] = field(default_factory=Counter)
+    clash: Clash | None = None
+
+    def steps(self) -> Iterator[tuple[int, Change]]:
+        """The change of each commit_ts, oldest first; of a cut read with `steps`."""
+        if self.spilled is not None:
+            yield from _spilled_steps(self.layouts, self.spilled)
+        elif self.facts is not None:
+            yield from steps_of(self.layouts, self.facts)
+
+    def release(self) -> None:
+        """Frees what Spark holds of it."""
+        if self.spilled is not None:
+            self.spilled.unpersist()
+            self.spilled = None
+
+
+def gather(
+    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]], spill: bool
+) -> Gathered:
+    """Reads a cut with one task per group of partition numbers.
+
+    Raises what a task reported, and `Retry` where Spark itself failed. With `spill` the facts are
+    folded by Spark, else by the driver, as long as the tasks' facts fit the memory budget:
+    `report.too_large` says that they do not.
+    """
+    try:
+        return _spilled(spark, job, groups) if spill else _in_memory(spark, job, groups)
+    except (PySparkException, Py4JError) as error:
+        words = str(error).strip().splitlines()
+        raise Retry(f"Spark could not read the cut: {words[0] if words else error!r}") from error
+
+
+def _run(
+    job: ReadJob, groups: Sequence[Sequence[int]], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from read(job, groups[number])
+
+
+def _source(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]]) -> DataFrame:
+    frozen = tuple(tuple(group) for group in groups)
+    count = len(frozen)
+    return spark.range(0, count, 1, count).mapInArrow(partial(_run, job, frozen), FACTS)
+
+
+def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]]) -> Gathered:
+    table = _source(spark, job, groups).toArrow()
+    is_report = pc.equal(table["table"], REPORT)
+    report = merge(unpack(text) for text in table.filter(is_report)["row"].to_pylist())
+    if report.too_large or report.missing or report.unknown_ddls:
+        return Gathered(report)
+    steps = job.options.apply == "transactions"
+    folded = fold(table.filter(pc.invert(is_report)), steps)
+    return Gathered(
+        report,
+        NetChange(job.layouts, folded.facts),
+        folded.facts,
+        layouts=job.layouts,
+        duplicates=Counter(folded.duplicates),
+        clash=folded.clash,
+    )
+
+
+def _spilled(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]]) -> Gathered:
+    steps = job.options.apply == "transactions"
+    upserts = tuple(layout.upsert for layout in job.layouts)
+    parts = int(spark.conf.get("spark.sql.shuffle.partitions") or 32)
+    facts = _source(spark, job, groups)
+    fold_them = partial(_fold, upserts, steps)
+    if steps:
+        # A range needs samples, which would read Kafka a second time.
+        facts = facts.persist(StorageLevel.DISK_ONLY)
+        sorted_facts = facts.repartitionByRange(parts, "commit_ts").sortWithinPartitions(
+            "commit_ts", "table", "key", "present"
+        )
+        chunks = sorted_facts.mapInArrow(fold_them, CHUNKS).sortWithinPartitions("step", "pass")
+    else:
+        # The hash comes first so that Spark sorts by a number, the rest settles collisions.
+        hashed = facts.withColumn("hash", F.xxhash64("table", "key"))
+        sorted_facts = hashed.repartition(parts, "hash").sortWithinPartitions(
+            "hash", "table", "key", "commit_ts", "present"
+        )
+        chunks = sorted_facts.mapInArrow(fold_them, CHUNKS)
+    chunks = chunks.persist(StorageLevel.DISK_ONLY)
+    try:
+        told = chunks.where(F.col("pass") < DELETES).collect()
+    except BaseException:
+        chunks.unpersist()
+        raise
+    finally:
+        facts.unpersist()
+    report = merge(unpack(row["payload"]) for row in told if row["pass"] == REPORT)
+    duplicates: Counter[int] = Counter()
+    for row in told:
+        if row["pass"] == DUPLICATES:
+            duplicates[row["table"]] += row["count"]
+    clash = next((clash_of(row["payload"]) for row in told if row["pass"] == CLASH), None)
+    return Gathered(
+        report,
+        _Spilled(job.layouts, chunks),
+        spilled=chunks,
+        layouts=job.layouts,
+        duplicates=duplicates,
+        clash=clash,
+    )
+
+
+def _fold(
+    upserts: Sequence[bool], steps: bool, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    return fold_stream(batches, upserts, steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spilled:
+    """A net change that lies on Spark's disks; each pass streams one partition after another."""
+
+    layouts: Sequence[Layout]
+    chunks: DataFrame
+
+    def deletes(self) -> Iterator[tuple[int, pa.Array]]:
+        return self._pass(DELETES)
+
+    def rows(self) -> Iterator[tuple[int, pa.Array]]:
+        return self._pass(ROWS)
+
+    def _pass(self, number: int) -> Iterator[tuple[int, pa.Array]]:
+        for row in self.chunks.where(F.col("pass") == number).toLocalIterator():
+            yield row["table"], unpack_payloads(row["payload"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One commit_ts of a spilled cut; read again from Spark where it is applied again."""
+
+    layouts: Sequence[Layout]
+    chunks: DataFrame
+    commit_ts: int
+
+    def deletes(self) -> Iterator[tuple[int, pa.Array]]:
+        return self._pass(DELETES)
+
+    def rows(self) -> Iterator[tuple[int, pa.Array]]:
+        return self._pass(ROWS)
+
+    def _pass(self, number: int) -> Iterator[tuple[int, pa.Array]]:
+        mine = (F.col("step") == self.commit_ts) & (F.col("pass") == number)
+        for row in self.chunks.where(mine).toLocalIterator():
+            yield row["table"], unpack_payloads(row["payload"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """One commit_ts whose chunks are in memory."""
+
+    layouts: Sequence[Layout]
+    chunks: Sequence[Any]
+
+    def deletes(self) -> Iterator[tuple[int, pa.Array]]:
+        return self._pass(DELETES)
+
+    def rows(self) -> Iterator[tuple[int, pa.Array]]:
+        return self._pass(ROWS)
+
+    def _pass(self, number: int) -> Iterator[tuple[int, pa.Array]]:
+        for row in self.chunks:
+            if row["pass"] == number:
+                yield row["table"], unpack_payloads(row["payload"])
+
+
+HELD_BYTES = 64 << 20
+
+
+def _spilled_steps(layouts: Sequence[Layout], chunks: DataFrame) -> Iterator[tuple[int, Change]]:
+    """Steps in order; one that is too large to hold is streamed by jobs of its own."""
+    step, size = 0, 0
+    held: list[Any] = []
+    for row in chunks.where(F.col("pass") >= DELETES).toLocalIterator():
+        if row["step"] != step:
+            if step:
+                yield step, _step(layouts, chunks, step, held, size)
+            step, held, size = row["step"], [], 0
+        size += len(row["payload"])
+        if size <= HELD_BYTES:
+            held.append(row)
+        else:
+            held = []
+    if step:
+        yield step, _step(layouts, chunks, step, held, size)
+
+
+def _step(
+    layouts: Sequence[Layout], chunks: DataFrame, step: int, held: Sequence[Any], size: int
+) -> Change:
+    if size <= HELD_BYTES:
+        return _Held(layouts, held)
+    return _Step(layouts, chunks, step)
+
+
+_ERRORS: dict[str, type[TicdcError]] = {
+    "Unavailable": Unavailable,
+    "Fenced": Fenced,
+    "Retry": Retry,
+}
+
+
+def merge(reports: Iterable[Report]) -> Report:
+    """One report of all tasks. Raises the error that the first of them reported."""
+    merged = Report()
+    for report in reports:
+        if report.error is not None:
+            kind, words = report.error
+            raise _ERRORS.get(kind, Stop)(words)
+        merged.restarts.update(report.restarts)
+        for name, (table, deletes_only) in report.missing.items():
+            if name not in merged.missing or not deletes_only:
+                merged.missing[name] = (table, deletes_only)
+        merged.unknown_ddls += report.unknown_ddls
+        merged.stale_ddls += report.stale_ddls
+        for number, counts in report.tables.items():
+            before = merged.tables.get(number, (0, 0, 0))
+            merged.tables[number] = tuple(map(sum, zip(before, counts, strict=True)))  # type: ignore[assignment]
+        merged.messages += report.messages
+        merged.bytes += report.bytes
+        merged.too_large |= report.too_large
+    return merged

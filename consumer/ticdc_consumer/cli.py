@@ -1,0 +1,252 @@
+"""The command line. Exit 0: done. 1: something is unreachable, or a newer consumer took over.
+2: wrong usage. 3: a person must decide."""
+
+import argparse
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from types import FrameType, TracebackType
+from typing import Literal
+
+from ticdc_encoder.errors import ConfigError, TicdcError
+
+from ticdc_consumer import config
+from ticdc_consumer.errors import Usage
+from ticdc_consumer.options import Options
+from ticdc_consumer.redact import redact, secrets_of
+
+DECIDE = 3
+"""Whatever is wrong with the data and has no exit code of its own."""
+
+EXAMPLES = {
+    "run": """examples:
+  ticdc-consumer run orders.toml
+  ticdc-consumer run orders.toml --until caught-up --set kafka.topics=orders,^shop_.*
+  ticdc-consumer run orders.toml --from-ts 429918007904436226     the target holds a snapshot
+  ticdc-consumer run orders.toml --ddl-done 429918007904436300    a person has run that DDL
+""",
+    "check": "example:\n  ticdc-consumer check orders.toml",
+    "status": "examples:\n  ticdc-consumer status orders.toml\n"
+    "  ticdc-consumer status orders.toml --json | jq .lag_seconds",
+    "demo": """examples:
+  ticdc-consumer demo
+  ticdc-consumer demo --protocol open-protocol --rows 100000
+  ticdc-consumer demo --target postgresql+psycopg://app@localhost/empty
+""",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and says its exit code."""
+    sys.excepthook = _last_words
+    arguments = _parser().parse_args(argv)
+    command: Callable[[argparse.Namespace], int] = arguments.command
+    try:
+        return command(arguments)
+    except TicdcError as error:
+        if os.environ.get("TICDC_DEBUG") == "1":
+            _last_words(type(error), error, error.__traceback__)
+        print(f"ticdc-consumer: {_redacted(str(error))}", file=sys.stderr)
+        return _exit_code(error)
+    except KeyboardInterrupt:
+        print("ticdc-consumer: interrupted; what was not committed is undone", file=sys.stderr)
+        return 128 + signal.SIGINT
+
+
+def _exit_code(error: TicdcError) -> int:
+    if isinstance(error, ConfigError):
+        return Usage.exit_code
+    return int(getattr(error, "exit_code", DECIDE))
+
+
+# Commands. What they need is imported when they run: `--help` waits for no Spark.
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.consumer import Consumer
+    from ticdc_consumer.progress import Progress
+
+    options = _options(arguments)
+    progress = Progress(sys.stderr)
+    with Consumer(options) as consumer, _stopping(consumer.stop) as stopped:
+        if arguments.ddl_done:
+            entry = consumer.ddl_done(arguments.ddl_done)
+            print(f"DDL {entry.place} is marked done", file=sys.stderr)
+        for epoch in consumer.epochs(arguments.until):
+            progress.tell(epoch)
+    progress.sum_up(f"stopped by {stopped[0]}" if stopped else "done")
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.check import check, exit_code
+
+    findings = []
+    for finding in check(_options(arguments)):
+        findings.append(finding)
+        print(_redacted(str(finding)), flush=True)
+    return exit_code(findings)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer import status
+    from ticdc_consumer.targets import open_target
+
+    options = _options(arguments)
+    with closing(open_target(options.target_url)) as target:
+        found = status.read(target, options)
+    print(_redacted(status.to_json(found) if arguments.json else status.to_text(found)))
+    return 0
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.demo import demo
+
+    return demo(
+        rows=arguments.rows,
+        protocol=arguments.protocol,
+        target_url=arguments.target,
+        seed=arguments.seed,
+    )
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    sets = [*arguments.set]
+    if getattr(arguments, "from_ts", None) is not None:
+        sets.append(f"from_ts={arguments.from_ts}")
+    options = config.load(arguments.config, sets)
+    _secrets.update(secrets_of(options))
+    return options
+
+
+@contextmanager
+def _stopping(stop: Callable[[], None]) -> Iterator[list[str]]:
+    """The first SIGINT or SIGTERM ends the run after the epoch that is under way; one more ends
+    it at once, and the database undoes what was not committed. Gives the signals' names."""
+    stopped: list[str] = []
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if stopped:
+            raise KeyboardInterrupt
+        stopped.append(signal.Signals(number).name)
+        stop()
+
+    before = {n: signal.signal(n, on_signal) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# Passwords.
+
+_secrets: set[str] = set()
+
+
+def _redacted(text: str) -> str:
+    return redact(text, _secrets)
+
+
+def _last_words(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """A traceback without passwords: for mistakes of ours, and for all errors if TICDC_DEBUG=1."""
+    sys.stderr.write(_redacted("".join(traceback.format_exception(kind, error, trace))))
+
+
+# Arguments.
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ticdc-consumer",
+        description="Applies TiCDC's Kafka topics to a database, exactly, through Spark.",
+        epilog="exit codes: 0 done; 1 broker, target or Spark unreachable, or a newer consumer took"
+        " over; 2 wrong usage or options; 3 found something that a person must decide."
+        " TICDC_DEBUG=1 shows tracebacks.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    demo = _command(commands, "demo", _demo, "everything embedded: see it work")
+    demo.add_argument("--rows", type=_count, default=30_000, metavar="N", help="row changes, about")
+    demo.add_argument("--protocol", default="canal-json", metavar="P", help="as in a changefeed")
+    demo.add_argument("--target", metavar="URL", help="an empty database instead of a SQLite file")
+    demo.add_argument("--seed", type=int, default=1, metavar="N", help="another history")
+    run = _command(commands, "run", _run, "apply the topics to the target")
+    _takes_config(run)
+    run.add_argument(
+        "--until",
+        type=_until,
+        metavar="caught-up|TS",
+        help="end when the resolved ts that the topics hold now is applied, or at exactly TS",
+    )
+    run.add_argument(
+        "--from-ts", type=_timestamp, metavar="TS", help="first start: the target is at this ts"
+    )
+    run.add_argument(
+        "--ddl-done",
+        metavar="TS[:SEQ]",
+        help="a person has run this DDL, which stopped the last run",
+    )
+    check = _command(commands, "check", _check, "tell each precondition; nothing is written")
+    _takes_config(check)
+    check.add_argument("--from-ts", type=_timestamp, metavar="TS", help="as for run")
+    status = _command(commands, "status", _status, "tell where the target stands")
+    _takes_config(status)
+    status.add_argument("--json", action="store_true", help="for programs")
+    return parser
+
+
+def _command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    command: Callable[[argparse.Namespace], int],
+    description: str,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=description,
+        description=description,
+        epilog=EXAMPLES[name],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _takes_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", metavar="CONFIG", help="the TOML file")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting in place of the file's, as kafka.topics=a,b; may be repeated",
+    )
+    settings = "\n".join(f"  {name:<24}{what}" for name, what in config.described().items())
+    parser.epilog = (
+        f"{parser.epilog}\nsettings, of CONFIG, --set, or as TICDC_KAFKA_TOPICS in the environment:"
+        f"\n{settings}\n"
+    )
+
+
+def _until(text: str) -> Literal["caught-up"] | int:
+    if text == "caught-up":
+        return "caught-up"
+    return _timestamp(text)
+
+
+def _timestamp(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1 << 64:
+        raise argparse.ArgumentTypeError(f"{text!r} is no timestamp (TSO)")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+    return int(text)

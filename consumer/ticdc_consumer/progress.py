@@ -1,0 +1,78 @@
+"""What a run tells while it goes on: one line a second at most, and a sum that adds up."""
+
+import time
+from typing import TextIO
+
+from ticdc_consumer.epoch import Epoch
+from ticdc_consumer.tso import duration, lag, shown
+
+EVERY = 1.0
+LONGEST_QUERY = 120
+
+
+class Tally:
+    """Sums over epochs."""
+
+    def __init__(self) -> None:
+        self.epochs = self.messages = self.changes = self.duplicates = self.replays = 0
+        self.deleted = self.written = self.cleared = 0
+
+    def add(self, epoch: Epoch) -> None:
+        self.epochs += 1
+        self.messages += epoch.messages
+        self.changes += epoch.changes
+        self.duplicates += epoch.duplicates
+        self.replays += epoch.replays
+        for counts in epoch.tables.values():
+            self.deleted += counts.deleted
+            self.written += counts.upserted
+            self.cleared += counts.cleared
+
+    def __str__(self) -> str:
+        cleared = f", {self.cleared:,} drifted rows cleared" if self.cleared else ""
+        return (
+            f"{self.messages:,} messages, {self.changes:,} changes ({self.duplicates:,} of them "
+            f"repeated), {self.replays:,} replays, {self.deleted:,} rows deleted, "
+            f"{self.written:,} written{cleared}"
+        )
+
+
+class Progress:
+    """Lines about the epochs since the last line; `sum_up` tells all of them together."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._all = Tally()
+        self._recent = Tally()
+        self._began = self._told = time.monotonic()
+        self._resolved_ts: int | None = None
+
+    def tell(self, epoch: Epoch) -> None:
+        self._resolved_ts = epoch.resolved_ts
+        self._all.add(epoch)
+        self._recent.add(epoch)
+        for entry in epoch.ddls:
+            query = " ".join(entry.query.split())[:LONGEST_QUERY]
+            self._line(f"DDL {entry.place} in {entry.schema or '-'}: {query}")
+        now = time.monotonic()
+        if now - self._told >= EVERY:
+            rate = self._recent.changes / (now - self._told)
+            self._line(
+                f"R {shown(epoch.resolved_ts)}, lag {duration(lag(epoch.resolved_ts))}, "
+                f"{rate:,.0f} changes/s: {self._recent}"
+            )
+            self._recent = Tally()
+            self._told = now
+
+    def sum_up(self, why: str) -> None:
+        seconds = max(1e-9, time.monotonic() - self._began)
+        if self._resolved_ts is None:
+            self._line(f"{why}: nothing was there to apply")
+            return
+        self._line(
+            f"{why}: R {shown(self._resolved_ts)} after {self._all.epochs:,} cuts in "
+            f"{duration(seconds)}, {self._all.changes / seconds:,.0f} changes/s: {self._all}"
+        )
+
+    def _line(self, text: str) -> None:
+        print(text, file=self._out, flush=True)

@@ -1,0 +1,105 @@
+"""Where a changefeed stands, as its target tells."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from ticdc_consumer.checkpoint import Position, Store
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.ledger import LedgerEntry
+from ticdc_consumer.options import Options
+from ticdc_consumer.targets.target import Target
+from ticdc_consumer.tso import duration, lag, moment, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The tables hold every commit_ts < `resolved_ts`: what TiDB shows with
+    `tidb_snapshot = resolved_ts - 1`."""
+
+    changefeed: str
+    resolved_ts: int
+    lag_seconds: float
+    generation: int
+    positions: Sequence[Position]
+    pending: Sequence[LedgerEntry]
+    counters: Mapping[str, int]
+    at_least_once: Sequence[str]
+
+    @property
+    def tidb_snapshot(self) -> int:
+        return self.resolved_ts - 1
+
+
+def read(target: Target, options: Options) -> Status:
+    """Reads without waiting for a consumer that runs. Raises `Stop` before the first start."""
+    store = Store(target, options.changefeed)
+    checkpoint = store.read()
+    if checkpoint is None:
+        known = ", ".join(store.changefeeds()) or "none"
+        raise Stop(
+            f"changefeed {options.changefeed} has no checkpoint in the target, "
+            f"which knows the changefeeds: {known}"
+        )
+    return Status(
+        changefeed=options.changefeed,
+        resolved_ts=checkpoint.resolved_ts,
+        lag_seconds=lag(checkpoint.resolved_ts),
+        generation=checkpoint.generation,
+        positions=[checkpoint.positions[place] for place in sorted(checkpoint.positions)],
+        pending=store.ledger.pending(),
+        counters=checkpoint.counters,
+        at_least_once=options.at_least_once,
+    )
+
+
+def to_json(status: Status) -> str:
+    """One object, for programs: timestamps are numbers of 64 bits."""
+    return json.dumps(
+        {
+            "changefeed": status.changefeed,
+            "resolved_ts": status.resolved_ts,
+            "tidb_snapshot": status.tidb_snapshot,
+            "resolved_time": moment(status.resolved_ts).isoformat(timespec="milliseconds"),
+            "lag_seconds": round(status.lag_seconds, 3),
+            "generation": status.generation,
+            "partitions": [
+                {
+                    "topic": position.topic,
+                    "partition": position.partition,
+                    "restart_offset": position.restart_offset,
+                }
+                for position in status.positions
+            ],
+            "pending_ddl": [
+                {name: value for name, value in asdict(entry).items() if name != "state"}
+                for entry in status.pending
+            ],
+            "counters": dict(status.counters),
+            "at_least_once": list(status.at_least_once),
+        },
+        indent=2,
+        ensure_ascii=False,
+    )
+
+
+def to_text(status: Status) -> str:
+    return "\n".join(_lines(status))
+
+
+def _lines(status: Status) -> Iterator[str]:
+    yield f"changefeed      {status.changefeed} (generation {status.generation})"
+    yield f"resolved_ts     {shown(status.resolved_ts)}"
+    yield f"tidb_snapshot   {status.tidb_snapshot}"
+    yield f"lag             {duration(status.lag_seconds)}"
+    for name, count in sorted(status.counters.items()):
+        yield f"{name:<15} {count:,}"
+    for table in status.at_least_once:
+        yield f"at least once   {table}: rows may be there more than once"
+    for entry in status.pending:
+        yield f"DDL pending     {entry.place} {entry.schema}.{entry.table}: {entry.query.strip()}"
+    yield ""
+    width = max((len(position.topic) for position in status.positions), default=5)
+    yield f"{'topic':<{width}}  partition  restart offset"
+    for position in status.positions:
+        yield f"{position.topic:<{width}}  {position.partition:>9}  {position.restart_offset:>14}"

@@ -53,6 +53,7 @@ class Changefeed:
         self.protocol = settings.protocol
         self.ignored = settings.ignored
         self._force = settings.force_replicate
+        self._resolves = settings.protocol != "canal-json" or settings.enable_tidb_extension
         self._mode = split_mode(version, settings.protocol, settings.output_raw_change_event)
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
         self._router = Router(
@@ -67,7 +68,9 @@ class Changefeed:
         self._options = _format_options(settings, time_zone=time_zone, classic=self._classic)
         self._clock = clock
         self._encoders: dict[tuple[str, int], Encoder] = {}
-        self._tables: dict[_Name, str] = {}  # those replicated, with their topics
+        # The topics of all tables that the filter lets through: those of tables without a valid
+        # key get the resolved ts, too.
+        self._tables: dict[_Name, str] = {}
         self._known: dict[_Name, tuple[Table, bool]] = {}  # whether rows of it are sent
 
     @property
@@ -104,12 +107,15 @@ class Changefeed:
         return messages
 
     def resolve(self, ts: int) -> list[Message]:
-        """The resolved ts, to every partition of every topic in use."""
+        """The resolved ts, to every partition of every topic in use. Canal-JSON has no such message
+        without its TiDB extension."""
         messages = self.flush()
+        if not self._resolves:
+            return messages
         for topic, partitions in self.topics.items():
             for partition in range(partitions):
                 record = self._encoder(topic, partition).resolved(Resolved(ts))
-                messages += _messages(topic, partition, [] if record is None else [record])
+                messages += _messages(topic, partition, [record])
         return messages
 
     def flush(self) -> list[Message]:
@@ -135,9 +141,10 @@ class Changefeed:
 
     def _note(self, name: _Name, table: Table) -> bool:
         """Whether rows are sent of the table as it is from here on."""
-        sends = self._filter.matches(*name) and (self._force or bool(table.handle_key))
+        matches = self._filter.matches(*name)
+        sends = matches and (self._force or bool(table.handle_key))
         self._known[name] = table, sends
-        if sends:
+        if matches:
             self._tables[name] = self._router.topic(*name)
         else:
             self._tables.pop(name, None)

@@ -72,7 +72,7 @@ def parse_create_table(sql: str, default_schema: str) -> Table:
 def parse_ddl(query: str, schema: str) -> Statement:
     """The one statement in `query`, where unqualified names belong to `schema`."""
     words = Words(query)
-    if words.done():
+    if words.done() or words.at(";"):
         raise DefinitionError("an empty statement")
     statement = _statement(words, schema) or Other(query, words.first_two())
     if isinstance(statement, Other):

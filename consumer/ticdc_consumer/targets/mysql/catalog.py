@@ -1,0 +1,90 @@
+"""A user's table as `information_schema` shows it."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets.layout import TargetColumn, TargetTable, UniqueKey
+
+Query = Callable[[str, tuple[str, ...]], Sequence[Sequence[Any]]]
+
+_TABLE = """
+    SELECT t.table_name, t.table_type, t.engine, e.transactions
+    FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine
+    WHERE t.table_schema = %s AND t.table_name = %s
+"""
+_COLUMNS = """
+    SELECT column_name, column_type, is_nullable, column_default, extra, collation_name
+    FROM information_schema.columns WHERE table_schema = %s AND table_name = %s
+    ORDER BY ordinal_position
+"""
+_UNIQUE = """
+    SELECT index_name, column_name, sub_part
+    FROM information_schema.statistics
+    WHERE table_schema = %s AND table_name = %s AND non_unique = 0
+    ORDER BY index_name, seq_in_index
+"""
+_TRIGGERS = """
+    SELECT trigger_name FROM information_schema.triggers
+    WHERE event_object_schema = %s AND event_object_table = %s ORDER BY trigger_name
+"""
+
+# MySQL says DEFAULT_GENERATED of a default that is an expression.
+_GENERATED = re.compile(r"\b(virtual|stored|persistent) generated\b", re.I)
+_LABEL = re.compile(r"'((?:[^']|'')*)'")
+
+
+def describe(query: Query, schema: str, table: str, any_case: bool) -> TargetTable | None:
+    """None where there is no such table. Raises `Stop` for what cannot take part in a
+    transaction. `any_case`: whether this server's table names have none."""
+    where = (schema, table)
+    found = [row for row in query(_TABLE, where) if any_case or row[0] == table]
+    if not found:
+        return None
+    _, kind, engine, transactional = found[0]
+    if engine is None:
+        raise Stop(f"{schema}.{table} in the target is no table but a {str(kind).lower()}")
+    if transactional != "YES":
+        raise Stop(
+            f"{schema}.{table}: the target's engine {engine} has no transactions; "
+            f"ALTER TABLE ... ENGINE=InnoDB helps"
+        )
+    return TargetTable(
+        schema,
+        table,
+        tuple(_column(*row) for row in query(_COLUMNS, where)),
+        _unique_keys(query(_UNIQUE, where)),
+        triggers=tuple(str(name) for (name,) in query(_TRIGGERS, where)),
+    )
+
+
+def _column(
+    name: str, type_: str, nullable: str, default: str | None, extra: str, collation: str | None
+) -> TargetColumn:
+    labels = type_ if re.match(r"(?i)(enum|set)\(", type_) else ""
+    return TargetColumn(
+        name=name,
+        type=type_.lower(),
+        nullable=nullable == "YES",
+        has_default=default is not None or "auto_increment" in extra.lower(),
+        generated=_GENERATED.search(extra) is not None,
+        collation=collation,
+        elements=tuple(label.replace("''", "'") for label in _LABEL.findall(labels)),
+    )
+
+
+def _unique_keys(rows: Sequence[Sequence[Any]]) -> tuple[UniqueKey, ...]:
+    keys: dict[str, list[tuple[str | None, int | None]]] = {}
+    for name, column, prefix in rows:
+        keys.setdefault(name, []).append((column, prefix))
+    return tuple(
+        UniqueKey(
+            name,
+            tuple(column for column, _ in parts if column is not None),
+            primary=name == "PRIMARY",
+            # An expression has no column name.
+            plain=all(column is not None and prefix is None for column, prefix in parts),
+        )
+        for name, parts in keys.items()
+    )

@@ -1,0 +1,130 @@
+"""What the server's error numbers mean for a run.
+
+The server's text is passed on only where it cannot hold a row's values: they stand in quotes.
+"""
+
+import re
+
+import pymysql  # type: ignore[import-untyped]
+import sqlalchemy as sa
+
+from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.targets.layout import Layout
+
+_PASSING = {
+    1020: "another transaction changed a row that was read",
+    1205: "waited too long for a lock",
+    1213: "deadlock",
+    1637: "too many transactions at once",
+    8002: "a conflict with another transaction",
+    8022: "a conflict with another transaction",
+    8028: "the schema changed during the transaction",
+    9007: "a conflict with another transaction",
+}
+"""The transaction may be tried again, with the same session."""
+
+_LOST = frozenset(
+    {0, 1053, 1077, 1079, 1080, 1152, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 1317, 1927}
+    | {2006, 2013, 2014, 2027, 2055, 3169, 4031}
+)
+"""The session is gone, or what it did last is not known."""
+
+_UNAVAILABLE = frozenset(
+    {1021, 1030, 1037, 1038, 1040, 1041, 1042, 1043, 1044, 1045, 1049, 1095, 1114, 1129, 1130}
+    | {1142, 1143, 1203, 1226, 1227, 1251, 1290, 1698, 1792, 1820, 1836, 1862, 3118, 3159}
+    | {2000, 2001, 2002, 2003, 2005, 2026, 2059, 2061}
+)
+"""Cannot connect, no privilege, read-only, full."""
+
+_VALUES = {
+    1048: "NULL in a column that is NOT NULL",
+    1264: "a value out of the column's range",
+    1265: "a value that the column cannot hold exactly",
+    1292: "a value that is none of the column's type",
+    1364: "no value for a column without default",
+    1366: "a value that is none of the column's type",
+    1367: "a value that is none of the column's type",
+    1406: "a value that is too long",
+    3140: "a value that is no JSON",
+    3141: "a value that is no JSON",
+    3157: "a JSON value that is nested too deeply",
+}
+"""The value does not fit. Notes 1265 come in strict mode, too."""
+
+_DUPLICATE = 1062
+_PACKET = 1153
+_COLUMN = re.compile(
+    r".*\b(?:for column|[Cc]olumn|Field) (.+?)"
+    r"(?: at row \d+| cannot be null| doesn't have a default value)?\.?",
+    re.S,
+)
+_DUPLICATED = re.compile(r"Duplicate entry '(.*)' for key '(.*)'", re.S)
+_QUOTED = re.compile(r"'.*('|$)", re.S)
+
+
+def original(error: BaseException) -> BaseException:
+    """The driver's error, without SQLAlchemy's wrapping."""
+    if isinstance(error, sa.exc.DBAPIError) and error.orig is not None:
+        return error.orig
+    return error
+
+
+def number(error: BaseException) -> int | None:
+    """The server's or the driver's error number, None for what is no database error."""
+    driver = original(error)
+    if not isinstance(driver, pymysql.err.MySQLError):
+        return None
+    code = driver.args[0] if driver.args else 0
+    # Without a number, the driver could not make sense of the server's packets.
+    return code if isinstance(code, int) else 0
+
+
+def lost(error: BaseException) -> bool:
+    if isinstance(error, sa.exc.PendingRollbackError | sa.exc.ResourceClosedError):
+        return True
+    return number(error) in _LOST
+
+
+def translate(error: Exception, layout: Layout | None = None) -> Exception:
+    if lost(error):
+        return Retry("the connection to the target was lost")
+    code = number(error)
+    if code is None:
+        return error
+    text = _text(error)
+    table = f"{layout.name}: " if layout else ""
+    if code in _PASSING:
+        return Retry(f"{table}{_PASSING[code]} (error {code})")
+    if code in _UNAVAILABLE:
+        return Unavailable(f"the target refuses: {text} (error {code})")
+    if code in _VALUES:
+        return Stop(f"{_place(layout, text)}: {_VALUES[code]} (error {code})")
+    if code == _DUPLICATE and (found := _DUPLICATED.fullmatch(text)):
+        entry, key = found.groups()
+        return Stop(
+            f"{table}a row that is not of this cut holds the value {entry!r} of unique key {key}"
+        )
+    if code == _PACKET:
+        return Stop(f"{table}a statement is larger than the target's max_allowed_packet")
+    return Stop(f"{table}the target refuses: {_QUOTED.sub('...', text)} (error {code})")
+
+
+def column(text: str) -> str | None:
+    """The column that the server's text names: `'c'`, `` `d`.`t`.`c` `` or `'t.c'`."""
+    found = _COLUMN.fullmatch(text)
+    if found is None:
+        return None
+    name = found[1]
+    if name.startswith("`"):
+        return name.rpartition("`.`")[2].strip("`").replace("``", "`")
+    return name.strip("'")
+
+
+def _place(layout: Layout | None, text: str) -> str:
+    name = column(text) or "a column"
+    return f"{layout.name}.{name}" if layout else name
+
+
+def _text(error: BaseException) -> str:
+    arguments = original(error).args
+    return str(arguments[1]) if len(arguments) > 1 else str(original(error))

@@ -1,0 +1,266 @@
+"""One session of a MySQL, MariaDB or TiDB server."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+import pymysql  # type: ignore[import-untyped]
+import sqlalchemy as sa
+from ticdc_encoder.column import Column
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.targets.fit import fit
+from ticdc_consumer.targets.layout import Layout, TargetTable
+from ticdc_consumer.targets.mysql import catalog, new_tables, refusals, types
+from ticdc_consumer.targets.mysql.bulk import Bulk
+from ticdc_consumer.targets.mysql.collations import merges
+from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
+from ticdc_consumer.targets.mysql.names import quote_name
+from ticdc_consumer.targets.target import Target
+
+SQL_MODE = ",".join(
+    (
+        "STRICT_ALL_TABLES",
+        "NO_BACKSLASH_ESCAPES",  # a quote is the only thing to escape
+        "ALLOW_INVALID_DATES",  # TiDB holds zero and partial dates, and 31 February
+        "NO_AUTO_VALUE_ON_ZERO",  # 0 in an AUTO_INCREMENT column is a 0
+        "ERROR_FOR_DIVISION_BY_ZERO",
+        "NO_ENGINE_SUBSTITUTION",
+    )
+)
+
+_SETTINGS = (
+    "SET SESSION time_zone = '+00:00', foreign_key_checks = 0, unique_checks = 1, "
+    "sql_safe_updates = 0, sql_notes = 1, max_error_count = 65535, wait_timeout = 2147483",
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+)
+"""wait_timeout (24 days, the most that all platforms take): an idle session keeps its lock."""
+
+_OURS = frozenset({"charset", "use_unicode", "autocommit", "sql_mode", "init_command", "conv"})
+_PATIENCE = 120.0
+"""Seconds that the rollback of a killed session may take."""
+
+
+def engine_of(url: sa.URL) -> sa.Engine:
+    """An engine for the URL; what the URL says about character sets and modes does not count."""
+    query = {name: value for name, value in url.query.items() if name not in _OURS}
+    url = url.set(drivername="mysql+pymysql", query=query)
+    return sa.create_engine(
+        url.update_query_dict({"charset": "utf8mb4"}),
+        # Set by the driver before SQLAlchemy looks how strings are to be escaped.
+        connect_args={"sql_mode": SQL_MODE},
+        isolation_level="AUTOCOMMIT",
+        poolclass=sa.NullPool,
+        hide_parameters=True,
+    )
+
+
+def connect(engine: sa.Engine) -> sa.Connection:
+    """Raises `Unavailable`."""
+    try:
+        return engine.connect()
+    except (sa.exc.DBAPIError, pymysql.err.MySQLError, RuntimeError) as error:
+        # A RuntimeError says which package an authentication method needs.
+        driver = refusals.original(error)
+        reason = driver.args[-1] if driver.args else type(driver).__name__
+        url = engine.url
+        where = f"{url.host or 'localhost'}:{url.port or 3306}"
+        raise Unavailable(f"cannot connect to {where}: {reason}") from None
+
+
+def open_session(url: sa.URL) -> "MySql":
+    """A session of whichever of the three the server is."""
+    engine = engine_of(url)
+    with connect(engine) as connection:
+        version = str(connection.exec_driver_sql("SELECT VERSION()").scalar())
+    engine.dispose()
+    return TARGETS[dialect_of(version).name](engine)
+
+
+class MySql(Target):
+    """MySQL 8, and what the three have in common."""
+
+    dialect: ClassVar[str] = MYSQL.name
+    transactional_ddl: ClassVar[bool] = False
+    begin_statement: ClassVar[str] = "START TRANSACTION"
+    differences: ClassVar[Dialect] = MYSQL
+
+    @classmethod
+    def open(cls, url: sa.URL) -> "MySql":
+        return cls(engine_of(url))
+
+    def _connect(self) -> sa.Connection:
+        connection = connect(self.engine)
+        self.connection = connection
+        try:
+            with self.errors():
+                for statement in (*_SETTINGS, *self.differences.settings):
+                    self.execute(statement)
+                settings = self._rows("SELECT @@max_allowed_packet, @@lower_case_table_names")
+        except BaseException:
+            connection.close()
+            raise
+        packet, case = settings[0]
+        self._any_case = bool(case)
+        self._bulk = Bulk(connection, int(packet), self.differences.composite_keys, SQL_MODE)
+        return connection
+
+    def execute(self, statement: str, parameters: Any = ()) -> sa.CursorResult[Any]:
+        # Without parameters, a % in the statement is a %.
+        return self.connection.exec_driver_sql(
+            statement, parameters, execution_options={"no_parameters": True}
+        )
+
+    def _rows(self, statement: str, parameters: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
+        return self.execute(statement, parameters).fetchall()
+
+    def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
+        return refusals.translate(error, layout)
+
+    def lost(self, error: Exception) -> bool:
+        return refusals.lost(error)
+
+    # The session's identity, for the fence.
+
+    def session_id(self) -> str:
+        with self.errors():
+            return str(self._rows("SELECT CONNECTION_ID()")[0][0])
+
+    def end_session(self, session_id: str) -> None:
+        number = int(session_id)
+        with self.errors():
+            try:
+                self.execute(f"KILL {number}")
+            except sa.exc.DBAPIError as error:
+                if refusals.number(error) != _NO_SUCH_SESSION:
+                    raise
+            self._until_gone(number)
+
+    def _until_gone(self, number: int) -> None:
+        query = f"SELECT 1 FROM {self.differences.processes} WHERE id = {number}"  # noqa: S608
+        deadline = time.monotonic() + _PATIENCE
+        while self._rows(query):
+            if time.monotonic() > deadline:
+                raise Unavailable(
+                    f"session {number} of the target was killed and is still rolling back"
+                )
+            time.sleep(0.05)
+
+    def take_lock(self, name: str, takeover_after: float) -> None:
+        """A lock that this session keeps for its life. Ends a holder that is in the way for longer
+        than `takeover_after` seconds."""
+        lock = f"ticdc-{hashlib.sha256(name.encode()).hexdigest()[:40]}"  # at most 64 characters
+        with self.errors():
+            if self._got_lock(lock, takeover_after):
+                return
+            holder = self._rows("SELECT IS_USED_LOCK(%s)", (lock,))[0][0]
+            if holder is not None:
+                self.end_session(str(holder))
+            if not self._got_lock(lock, takeover_after):
+                raise Unavailable(f"the lock of {name} is held by yet another session")
+
+    def _got_lock(self, lock: str, patience: float) -> bool:
+        deadline = time.monotonic() + patience
+        while True:
+            # In short waits: a long one would look like a dead connection to a read timeout.
+            if self._rows("SELECT GET_LOCK(%s, 1)", (lock,))[0][0] == 1:
+                return True
+            if time.monotonic() > deadline:
+                return False
+
+    # What is there.
+
+    def locate(self, schema: str, table: str) -> tuple[str | None, str]:
+        return schema, table
+
+    def quote(self, schema: str | None, table: str) -> str:
+        name = self._quote(table)
+        return name if schema is None else f"{self._quote(schema)}.{name}"
+
+    def _quote(self, name: str) -> str:
+        return quote_name(name, self.differences.wide_names)
+
+    def describe(self, schema: str | None, table: str) -> TargetTable | None:
+        with self.errors():
+            database = schema or self._rows("SELECT DATABASE()")[0][0]
+            return catalog.describe(self._rows, database, table, self._any_case)
+
+    def has_rows(self, schema: str | None, table: str) -> bool:
+        relation = self.quote(schema, table)
+        with self.errors():
+            return bool(self._rows(f"SELECT 1 FROM {relation} LIMIT 1"))  # noqa: S608
+
+    def layout(
+        self,
+        source: Table,
+        key: Sequence[str],
+        target: TargetTable,
+        definition: Table | None,
+        rules: frozenset[str],
+        keys_only: bool = False,
+    ) -> Layout:
+        trusted = types.SAME_COLLATIONS in rules
+        return fit(
+            dialect=self.dialect,
+            relation=self.quote(target.schema, target.name),
+            quote=self._quote,
+            codec=lambda type_, there, _: types.codec(type_, there, self.differences, rules),
+            merges=lambda collation, type_: not trusted and merges(collation, type_),
+            source=source,
+            key=key,
+            target=target,
+            definition=definition,
+            keys_only=keys_only,
+        )
+
+    # What is done to it.
+
+    def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        with self.errors(layout):
+            return self._bulk.delete(layout, keys)
+
+    def insert(
+        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
+    ) -> int:
+        with self.errors(layout):
+            return self._bulk.insert(layout, rows, on_drift)
+
+    # DDL.
+
+    def column_type(self, column: Column) -> str:
+        return types.column_type(column, self.differences)
+
+    def create_schema(self, schema: str) -> list[str]:
+        return [
+            f"CREATE DATABASE IF NOT EXISTS {self._quote(schema)} "
+            "DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+        ]
+
+    def create_table(self, schema: str | None, name: str, table: Table) -> list[str]:
+        relation = self.quote(schema, name)
+        return [new_tables.create_table(self.differences, relation, table)]
+
+    def drop_table(self, schema: str | None, name: str) -> list[str]:
+        return [f"DROP TABLE IF EXISTS {self.quote(schema, name)}"]
+
+    def truncate_table(self, schema: str | None, name: str) -> list[str]:
+        return [f"TRUNCATE TABLE {self.quote(schema, name)}"]
+
+
+_NO_SUCH_SESSION = 1094
+
+
+class MariaDb(MySql):
+    dialect = MARIADB.name
+    differences = MARIADB
+
+
+class TiDb(MySql):
+    dialect = TIDB.name
+    differences = TIDB
+
+
+TARGETS: dict[str, type[MySql]] = {target.dialect: target for target in (MySql, MariaDb, TiDb)}

@@ -1,4 +1,4 @@
-"""A column's type as SQL writes it, with the widths and character sets that TiDB fills in."""
+"""A column's type and default as SQL writes them, with what TiDB fills in."""
 
 from dataclasses import replace
 
@@ -164,3 +164,43 @@ def _filled_in(type_: ColumnType) -> ColumnType:
     if name == "blob":
         return _sized(type_, name, 1)
     return replace(type_, length=_LENGTHS.get(name) if length is None else length)
+
+
+_CURRENT_TIMESTAMP = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
+
+
+def current_timestamp(words: Words) -> str | None:
+    """A function call; its text if it is the current timestamp."""
+    name = words.identifier().upper()
+    digits = words.parenthesised() if words.at("(") else ""
+    if name not in _CURRENT_TIMESTAMP:
+        return None
+    return f"CURRENT_TIMESTAMP({digits})" if digits not in ("", "0") else "CURRENT_TIMESTAMP"
+
+
+def default_of(words: Words) -> str | None:
+    """The text of a literal or of the current timestamp. None for NULL, and for an expression,
+    whose value every row carries."""
+    if words.take("NULL"):
+        return None
+    for word, value in (("TRUE", "1"), ("FALSE", "0")):
+        if words.take(word):
+            return value
+    if words.at("("):
+        words.parenthesised()
+        return None
+    match words.kind():
+        case "bits":
+            return f"b'{words.next()}'"
+        case "hex":
+            return f"x'{words.next()}'"
+        case "string":
+            return words.string()
+        case "number":
+            return words.next()
+        case "symbol":
+            sign = "-" if words.take("-") else ""
+            if not sign:
+                words.expect("+")
+            return sign + words.next("number")
+    return words.string() if words.at_introducer() else current_timestamp(words)

@@ -9,7 +9,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ticdc_encoder.column import TEXTS, Column, ColumnType, Index
-from ticdc_encoder.column_definition import column_type, default_collation, with_charset
+from ticdc_encoder.column_definition import (
+    column_type,
+    current_timestamp,
+    default_collation,
+    default_of,
+    with_charset,
+)
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql_words import Words
@@ -321,12 +327,12 @@ class _Body:
         if words.take("NULL"):
             return replace(column, nullable=True)
         if words.take("DEFAULT"):
-            return replace(column, default=_default(words, column.type))
+            return replace(column, default=default_of(words))
         if words.take("SERIAL", "DEFAULT", "VALUE"):
             self._key_of(column.name)
             return replace(column, nullable=False, auto_increment=True)
         if words.take("ON", "UPDATE"):
-            _function(words)
+            current_timestamp(words)
         elif words.take("AUTO_INCREMENT"):
             return replace(column, auto_increment=True)
         elif words.take("PRIMARY", "KEY") or words.take("KEY"):
@@ -340,10 +346,10 @@ class _Body:
             return replace(column, type=replace(column.type, collation=words.option().lower()))
         elif words.take("GENERATED", "ALWAYS", "AS") or words.take("AS"):
             expression = words.parenthesised()
-            stored = words.take("STORED") or not (words.take("VIRTUAL") or True)
-            return replace(
-                column, generated="stored" if stored else "virtual", expression=expression
-            )
+            if words.take("STORED"):
+                return replace(column, generated="stored", expression=expression)
+            words.take("VIRTUAL")
+            return replace(column, generated="virtual", expression=expression)
         elif words.at("REFERENCES"):
             self._reference()
         elif words.take("CONSTRAINT"):
@@ -387,43 +393,3 @@ def _free_name(columns: tuple[str, ...], taken: set[str]) -> str:
     while name.lower() in taken:
         name, number = f"{first}_{number}", number + 1
     return name
-
-
-_CURRENT_TIMESTAMP = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
-
-
-def _function(words: Words) -> str | None:
-    """A function call; its text if it is the current timestamp."""
-    name = words.identifier().upper()
-    digits = words.parenthesised() if words.at("(") else ""
-    if name not in _CURRENT_TIMESTAMP:
-        return None
-    return f"CURRENT_TIMESTAMP({digits})" if digits not in ("", "0") else "CURRENT_TIMESTAMP"
-
-
-def _default(words: Words, type_: ColumnType) -> str | None:
-    """The text of a literal or of the current timestamp. None for NULL, and for an expression,
-    whose value every row carries."""
-    if words.take("NULL"):
-        return None
-    for word, value in (("TRUE", "1"), ("FALSE", "0")):
-        if words.take(word):
-            return value
-    if words.at("("):
-        words.parenthesised()
-        return None
-    match words.kind():
-        case "bits":
-            return f"b'{words.next()}'"
-        case "hex":
-            return f"x'{words.next()}'"
-        case "string":
-            return words.string()
-        case "number":
-            return words.next()
-        case "symbol":
-            sign = "-" if words.take("-") else ""
-            if not sign:
-                words.expect("+")
-            return sign + words.next("number")
-    return words.string() if words.at_introducer() else _function(words)

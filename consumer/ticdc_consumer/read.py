@@ -297,7 +297,7 @@ def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:
     yield from reading.fold.flush()
 
 
-def _messages(job: ReadJob, reading: Reading) -> Iterator[list[tuple[Progress, Any]]]:
+def _messages(job: ReadJob, reading: Reading) -> Iterator[Iterator[tuple[Progress, Any]]]:
     """What the brokers give, until every partition of the task is done."""
     if reading.done:
         return
@@ -316,12 +316,13 @@ def _messages(job: ReadJob, reading: Reading) -> Iterator[list[tuple[Progress, A
             silence = 0.0 if batch else silence + 0.2
             if silence > SILENCE:
                 raise Unavailable(f"the brokers gave nothing for {SILENCE:.0f} s")
-            yield list(_records(batch, reading))
+            yield _records(batch, reading)
     finally:
         consumer.unassign()
 
 
 def _records(batch: Iterable[Any], reading: Reading) -> Iterator[tuple[Progress, Any]]:
+    """One by one: the end of a partition must not be seen before its last records are fed."""
     for message in batch:
         progress = reading.progress.get((message.topic(), message.partition()))
         error = message.error()

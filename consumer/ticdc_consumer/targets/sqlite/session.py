@@ -1,0 +1,339 @@
+"""One connection to a SQLite file."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from operator import length_hint
+from typing import Any, ClassVar, Literal, cast
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+from ticdc_encoder.column import Column
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.targets.create import Words, create_table
+from ticdc_consumer.targets.fit import SKIP, fit
+from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable, UniqueKey
+from ticdc_consumer.targets.sqlite import types
+from ticdc_consumer.targets.target import Target
+
+BUSY_TIMEOUT = 5.0
+"""Seconds that a statement waits for the lock of another process."""
+ROWS_AT_ONCE = 20_000
+"""Rows that are Python objects at one time."""
+
+_PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_FILE = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_NOMEM,
+}
+
+
+class SQLite(Target):
+    dialect: ClassVar[str] = "sqlite"
+    transactional_ddl: ClassVar[bool] = True
+    # The write lock first: a transaction that reads before it writes cannot wait for it.
+    begin_statement: ClassVar[str] = "BEGIN IMMEDIATE"
+
+    @classmethod
+    def open(cls, url: sa.URL) -> "SQLite":
+        engine = sa.create_engine(
+            url.set(drivername="sqlite+pysqlite"),
+            isolation_level="AUTOCOMMIT",
+            poolclass=sa.NullPool,
+            hide_parameters=True,
+            # The loader's thread is not the one that connected.
+            connect_args={"timeout": BUSY_TIMEOUT, "check_same_thread": False},
+        )
+        return cls(engine)
+
+    def _connect(self) -> sa.Connection:
+        try:
+            connection = self.engine.connect()
+            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+        except sa.exc.DBAPIError as error:
+            translated = self.translate(error)
+            if isinstance(translated, Retry):
+                translated = Unavailable(str(translated))
+            raise translated from error
+        return connection.execution_options(no_parameters=True)
+
+    def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
+        if isinstance(error, sa.exc.DBAPIError) and isinstance(error.orig, Exception):
+            error = error.orig
+        place = f"{layout.name}: " if layout else ""
+        if isinstance(error, OverflowError):
+            return Stop(f"{place}an integer beyond SQLite's 64 bits")
+        if not isinstance(error, sqlite3.Error):
+            return error
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        file = self.engine.url.database
+        if code & 0xFF in _PASSING:
+            return Retry(f"another process holds the write lock of {file}")
+        if code & 0xFF in _FILE:
+            return Unavailable(f"{file}: {error}")
+        # What SQLite says names tables and columns, never a value.
+        return Stop(f"{place}SQLite refused: {error}")
+
+    def lost(self, error: Exception) -> bool:
+        """Never: there is no server to lose."""
+        return False
+
+    def session_id(self) -> str:
+        return ""
+
+    def end_session(self, session_id: str) -> None:
+        raise Unavailable(
+            f"another process holds the write lock of {self.engine.url.database}, and SQLite "
+            "cannot end it"
+        )
+
+    # What is there.
+
+    def locate(self, schema: str, table: str) -> tuple[str | None, str]:
+        return None, table
+
+    def quote(self, schema: str | None, table: str) -> str:
+        if table.lower().startswith("sqlite_"):
+            raise Stop(f"the table name {table!r} is reserved by SQLite")
+        name = quote_name(table)
+        return name if schema is None else f"{quote_name(schema)}.{name}"
+
+    def describe(self, schema: str | None, table: str) -> TargetTable | None:
+        with self.errors():
+            columns = self._rows("SELECT * FROM pragma_table_xinfo(?)", table)
+            kind = self._rows(
+                "SELECT type FROM sqlite_master WHERE name = ? COLLATE NOCASE "
+                "AND type IN ('table', 'view')",
+                table,
+            )
+            if not columns or not kind:
+                return None
+            if kind[0][0] == "view":
+                raise Stop(f"{table} is a view")
+            keys, collations = self._unique_keys(table, columns)
+            triggers = self._rows(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger' "
+                "AND tbl_name = ? COLLATE NOCASE ORDER BY name",
+                table,
+            )
+        return TargetTable(
+            schema=schema,
+            name=table,
+            columns=tuple(
+                TargetColumn(
+                    name=name,
+                    type=type_.lower(),
+                    # What SQLite lets into a primary key as NULL, no upstream has.
+                    nullable=not (not_null or in_key),
+                    has_default=default is not None,
+                    generated=hidden in (2, 3),
+                    collation=collations.get(name),
+                )
+                for _, name, type_, not_null, default, in_key, hidden in columns
+                if hidden != 1
+            ),
+            unique_keys=keys,
+            triggers=tuple(name for (name,) in triggers),
+        )
+
+    def _unique_keys(
+        self, table: str, columns: Sequence[Sequence[Any]]
+    ) -> tuple[tuple[UniqueKey, ...], dict[str, str]]:
+        """The unique keys, and the coarsest collation that any of them gives a column."""
+        keys, collations = [], dict[str, str]()
+        for _, index, unique, origin, partial in self._rows(
+            "SELECT * FROM pragma_index_list(?)", table
+        ):
+            if not unique:
+                continue
+            parts = [
+                (name, collation)
+                for _, _, name, _, collation, in_key in self._rows(
+                    "SELECT * FROM pragma_index_xinfo(?)", index
+                )
+                if in_key
+            ]
+            for name, collation in parts:
+                if name is not None and collations.get(name, "BINARY") == "BINARY":
+                    collations[name] = collation
+            names = tuple(name for name, _ in parts if name is not None)
+            plain = len(names) == len(parts) and not partial
+            keys.append(UniqueKey(index, names, origin == "pk", plain))
+        numbered = sorted((column[5], column[1]) for column in columns if column[5])
+        if numbered and not any(key.primary for key in keys):
+            # The rowid, which has no index of its own.
+            keys.append(UniqueKey("PRIMARY KEY", tuple(name for _, name in numbered), True))
+        return tuple(keys), collations
+
+    def _rows(self, statement: str, *parameters: str) -> list[Any]:
+        return [tuple(row) for row in self.execute(statement, parameters).all()]
+
+    def has_rows(self, schema: str | None, table: str) -> bool:
+        statement = f"SELECT EXISTS (SELECT 1 FROM {self.quote(schema, table)})"  # noqa: S608
+        with self.errors():
+            return bool(self.execute(statement).scalar())
+
+    def layout(
+        self,
+        source: Table,
+        key: Sequence[str],
+        target: TargetTable,
+        definition: Table | None,
+        rules: frozenset[str],
+        keys_only: bool = False,
+    ) -> Layout:
+        return fit(
+            dialect=self.dialect,
+            relation=self.quote(target.schema, target.name),
+            quote=quote_name,
+            codec=types.codec,
+            merges=types.merges,
+            source=source,
+            key=key,
+            target=target,
+            definition=definition,
+            keys_only=keys_only,
+        )
+
+    # What is done to it.
+
+    def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        positions = layout.key_positions()
+        condition = " AND ".join(_equals(layout, position) for position in positions)
+        statement = f"DELETE FROM {layout.relation} WHERE {condition}"  # noqa: S608
+        deleted = 0
+        with self.errors(layout):
+            for batch in _batches(keys, [layout.codecs[position] for position in positions]):
+                deleted += self._cursor().executemany(statement, batch).rowcount
+        return deleted
+
+    def insert(
+        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
+    ) -> int:
+        taken = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
+        clashing = self._clashing(layout, taken) if on_drift == "overwrite" else []
+        statement = _insert(layout, taken)
+        cleared = 0
+        with self.errors(layout):
+            for batch in _batches(rows, [layout.codecs[position] for position in taken]):
+                for clear, places in clashing:
+                    values = ([row[place] for place in places] for row in batch)
+                    cleared += self._cursor().executemany(clear, values).rowcount
+                self._insert(layout, statement, batch, taken)
+        return cleared
+
+    def _insert(
+        self, layout: Layout, statement: str, batch: list[list[Any]], taken: Sequence[int]
+    ) -> None:
+        rows = iter(batch)
+        try:
+            self._cursor().executemany(statement, rows)
+        except sqlite3.IntegrityError as error:
+            row = batch[len(batch) - length_hint(rows) - 1]
+            key = ", ".join(
+                f"{layout.source[position].name}={row[taken.index(position)]!r}"
+                for position in layout.key_positions()
+            )
+            raise Stop(f"{layout.name}: {error} (row with key {key})") from error
+
+    def _clashing(self, layout: Layout, taken: Sequence[int]) -> list[tuple[str, list[int]]]:
+        """(DELETE, the places of its values in a row) for every unique key besides the fold key.
+
+        Keys over expressions or a part of the rows are left to the INSERT, which stops there."""
+        if layout.upsert:
+            return []
+        names = {layout.columns[position]: place for place, position in enumerate(taken)}
+        fold = {layout.columns[position] for position in layout.key_positions()}
+        table = layout.relation[1:-1].replace('""', '"')
+        columns = self._rows("SELECT * FROM pragma_table_xinfo(?)", table)
+        found = []
+        for key in self._unique_keys(table, columns)[0]:
+            quoted = [quote_name(name) for name in key.columns]
+            if key.plain and not fold <= set(quoted) and set(quoted) <= names.keys():
+                places = [names[name] for name in quoted]
+                condition = " AND ".join(_equals(layout, taken[place]) for place in places)
+                statement = f"DELETE FROM {layout.relation} WHERE {condition}"  # noqa: S608
+                found.append((statement, places))
+        return found
+
+    def _cursor(self) -> sqlite3.Cursor:
+        return cast("sqlite3.Connection", self.connection.connection.dbapi_connection).cursor()
+
+    # DDL.
+
+    def column_type(self, column: Column) -> str:
+        return types.column_type(column)
+
+    def create_schema(self, schema: str) -> list[str]:
+        """Nothing: one file has one schema."""
+        return []
+
+    def create_table(self, schema: str | None, name: str, table: Table) -> list[str]:
+        return create_table(self.quote(schema, name), name, table, _WORDS)
+
+    def drop_table(self, schema: str | None, name: str) -> list[str]:
+        return [f"DROP TABLE IF EXISTS {self.quote(schema, name)}"]
+
+    def truncate_table(self, schema: str | None, name: str) -> list[str]:
+        return [f"DELETE FROM {self.quote(schema, name)}"]  # noqa: S608
+
+
+def quote_name(name: str) -> str:
+    if "\0" in name or not name:
+        raise Stop(f"the name {name!r} cannot be one of SQLite")
+    return '"' + name.replace('"', '""') + '"'
+
+
+_WORDS = Words(
+    quote=quote_name,
+    column_type=types.column_type,
+    key_type=types.column_type,
+    prefix=lambda column, length: f"substr({column}, 1, {length})",
+    # SQLite's has no digits after the second.
+    now=lambda column: None if column.type.decimals else "CURRENT_TIMESTAMP",
+)
+
+
+def _equals(layout: Layout, position: int) -> str:
+    """A column that was declared NOCASE compares so, whatever collation its unique key has."""
+    textual = layout.codecs[position] not in ("integer", "number", "blob", types.TEXT_NOCASE)
+    return f"{layout.columns[position]} = ?{' COLLATE BINARY' if textual else ''}"
+
+
+def _insert(layout: Layout, taken: Sequence[int]) -> str:
+    columns = [layout.columns[position] for position in taken]
+    statement = (
+        f"INSERT INTO {layout.relation} ({', '.join(columns)}) "  # noqa: S608
+        f"VALUES ({', '.join('?' * len(columns))})"
+    )
+    if not layout.upsert:
+        return statement
+    keys = [layout.columns[position] for position in layout.key_positions()]
+    sets = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in keys)
+    action = f"DO UPDATE SET {sets}" if sets else "DO NOTHING"
+    return f"{statement} ON CONFLICT ({', '.join(keys)}) {action}"
+
+
+def _batches(payloads: pa.BinaryArray, codecs: Sequence[str]) -> Iterator[list[list[Any]]]:
+    """The payloads as rows to bind."""
+    binary = [place for place, codec in enumerate(codecs) if codec == "blob"]
+    for start in range(0, len(payloads), ROWS_AT_ONCE):
+        part = payloads.slice(start, ROWS_AT_ONCE)
+        whole = pa.ListArray.from_arrays(pa.array([0, len(part)], pa.int32()), part)
+        joined = pc.binary_join(whole, b",")[0].as_buffer()
+        rows: list[list[Any]] = orjson.loads(b"[" + memoryview(joined) + b"]")
+        for place in binary:
+            for row in rows:
+                if row[place] is not None:
+                    row[place] = bytes.fromhex(row[place])
+        yield rows

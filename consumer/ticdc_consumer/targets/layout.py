@@ -35,12 +35,13 @@ class TargetColumn:
 @dataclass(frozen=True, slots=True)
 class UniqueKey:
     """`plain` is False for a key over expressions, prefixes or a part of the rows: such a key can
-    clash, but cannot identify a row."""
+    clash, but cannot identify a row. A `deferrable` one cannot arbitrate an upsert."""
 
     name: str
     columns: tuple[str, ...]
     primary: bool
     plain: bool = True
+    deferrable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,120 @@
+"""CREATE TABLE in SQL that PostgreSQL and SQLite share, from a complete upstream definition."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ticdc_encoder.column import INTEGERS, TEXTS, Column, Index
+from ticdc_encoder.event import Table
+
+LONGEST_INDEXED = 2600
+"""Bytes: PostgreSQL refuses rows whose index entry is longer (a third of a page, 2704)."""
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
+_BITS = re.compile(r"b'([01]+)'")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What differs between the two. `key_type` is the type of a column that a unique key holds,
+    `prefix` the expression for a column's first n characters, or bytes."""
+
+    quote: Callable[[str], str]
+    column_type: Callable[[Column], str]
+    key_type: Callable[[Column], str]
+    prefix: Callable[[str, int], str]
+    now: Callable[[Column], str | None]
+
+
+def create_table(relation: str, name: str, table: Table, words: Words) -> list[str]:
+    """The table and its indexes.
+
+    A stored generated column is an ordinary one, since its values arrive; a virtual one never
+    arrives and is left out, with the indexes over it. The key that identifies rows covers whole
+    columns, where upstream may cover their prefixes; other unique prefixes are kept. Left out, too:
+    indexes over expressions (of TiDB's functions), foreign keys, and indexes that only speed up
+    reading and may grow beyond what PostgreSQL accepts.
+    """
+    columns = {c.name: c for c in table.columns if c.generated != "virtual"}
+    indexes = [i for i in table.indexes if not i.expression and set(i.columns) <= columns.keys()]
+    keyed = {column for index in indexes if index.unique for column in index.columns}
+    lines = []
+    for column in columns.values():
+        type_ = words.key_type(column) if column.name in keyed else words.column_type(column)
+        line = f"{words.quote(column.name)} {type_}"
+        if not column.nullable:
+            line += " NOT NULL"
+        default = _default(column, words)
+        lines.append(line if default is None else f"{line} DEFAULT {default}")
+    lines += [_primary_key(index, words) for index in indexes if index.primary]
+    statements = [f"CREATE TABLE {relation} ({', '.join(lines)})"]
+    for index in indexes:
+        if index.primary or not (index.unique or _short(index, columns)):
+            continue
+        unique = "UNIQUE " if index.unique else ""
+        parts = ", ".join(_parts(index, table, words))
+        label = words.quote(_index_name(name, index.name))
+        statements.append(f"CREATE {unique}INDEX {label} ON {relation} ({parts})")
+    return statements
+
+
+def _primary_key(index: Index, words: Words) -> str:
+    return f"PRIMARY KEY ({', '.join(map(words.quote, index.columns))})"
+
+
+def _parts(index: Index, table: Table, words: Words) -> list[str]:
+    lengths = index.lengths or (None,) * len(index.columns)
+    if index.columns == table.handle_key:
+        lengths = (None,) * len(index.columns)
+    return [
+        words.quote(column) if length is None else words.prefix(words.quote(column), length)
+        for column, length in zip(index.columns, lengths, strict=True)
+    ]
+
+
+def _short(index: Index, columns: dict[str, Column]) -> bool:
+    """Whether every entry of the index is short enough, by the lengths declared."""
+    total = 0
+    lengths = index.lengths or (None,) * len(index.columns)
+    for name, prefix in zip(index.columns, lengths, strict=True):
+        type_ = columns[name].type
+        if type_.name in TEXTS or type_.binary:
+            length = prefix or (type_.length if not type_.name.endswith(("text", "blob")) else None)
+            total += LONGEST_INDEXED if length is None else length * (1 if type_.binary else 4)
+        else:
+            total += 64
+    return total < LONGEST_INDEXED
+
+
+def _index_name(table: str, index: str) -> str:
+    """Unique in the schema, where upstream's is unique in its table, and at most 63 bytes."""
+    digest = hashlib.sha256(f"{table}\0{index}".encode()).hexdigest()[:8]
+    shown = f"{table}_{index}".encode()[:54].decode(errors="ignore")
+    return f"{shown}_{digest}"
+
+
+def _default(column: Column, words: Words) -> str | None:
+    """The default where it is exactly the same value. Rows of the stream carry every column, so
+    none is needed for them."""
+    default, kind = column.default, column.type.name
+    if default is None or column.generated:
+        return None
+    if kind in INTEGERS or kind in ("float", "double", "year"):
+        return _literal(default) if _NUMBER.fullmatch(default) else None
+    if kind == "bit":
+        bits = _BITS.fullmatch(default)
+        return _literal(str(int(bits[1], 2))) if bits else None
+    if kind == "decimal":
+        digits = default.partition(".")[2]
+        exact = _NUMBER.fullmatch(default) and len(digits) == (column.type.decimals or 0)
+        return _literal(default) if exact else None
+    if kind in TEXTS or kind in ("enum", "set"):
+        return None if "\0" in default else _literal(default)
+    if kind == "timestamp" and default.upper().startswith("CURRENT_TIMESTAMP"):
+        return words.now(column)
+    return None
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,219 @@
+"""Columnar conversions that more than one target uses. Only what is rare goes through Python."""
+
+import datetime
+import re
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets.fit import SKIP
+from ticdc_consumer.targets.layout import Layout
+
+Convert = Callable[[pa.Array, str, tuple[str, ...]], pa.Array]
+"""(canonical values, the codec's argument, labels) -> text."""
+
+_FIRST_YEAR = pa.scalar(datetime.datetime(1, 1, 1), pa.timestamp("us"))
+
+
+class Refused(Exception):
+    """A value that the target cannot hold: the first such row, and why."""
+
+    def __init__(self, row: int, why: str) -> None:
+        super().__init__(why)
+        self.row = row
+
+
+def convert_rows(
+    layout: Layout, arrays: Sequence[pa.Array], codecs: dict[str, Convert]
+) -> tuple[list[pa.Array], list[str]]:
+    """The columns that the target takes, as text, and the codec of each. Raises `Stop`."""
+    taken = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
+    keys = [arrays[i] for i in layout.key_positions()]
+    return _convert(layout, taken, [arrays[i] for i in taken], keys, codecs)
+
+
+def convert_keys(
+    layout: Layout, arrays: Sequence[pa.Array], codecs: dict[str, Convert]
+) -> tuple[list[pa.Array], list[str]]:
+    return _convert(layout, layout.key_positions(), arrays, arrays, codecs)
+
+
+def _convert(
+    layout: Layout,
+    positions: Sequence[int],
+    arrays: Sequence[pa.Array],
+    keys: Sequence[pa.Array],
+    codecs: dict[str, Convert],
+) -> tuple[list[pa.Array], list[str]]:
+    texts, names = [], []
+    for position, array in zip(positions, arrays, strict=True):
+        name, _, argument = layout.codecs[position].partition(":")
+        labels = layout.elements[position] if layout.elements else ()
+        try:
+            texts.append(codecs[name](array, argument, labels))
+        except Refused as refused:
+            _stop(layout, position, keys, refused)
+        names.append(name)
+    return texts, names
+
+
+def _stop(layout: Layout, position: int, keys: Sequence[pa.Array], refused: Refused) -> NoReturn:
+    shown = ", ".join(
+        f"{name}={_shown(array[refused.row].as_py())}"
+        for name, array in zip(layout.key, keys, strict=True)
+    )
+    raise Stop(
+        f"{layout.name}.{layout.source[position].name}: {refused} (row with key {shown})"
+    ) from None
+
+
+def _shown(value: str | bytes | None) -> str:
+    return f"x'{value.hex()}'" if isinstance(value, bytes) else f"{value!r}"
+
+
+def first(mask: pa.Array) -> int | None:
+    """The first true row."""
+    row = pc.index(mask, pa.scalar(True)).as_py()
+    return None if row == -1 else int(row)
+
+
+def refuse_where(mask: pa.Array, why: str) -> None:
+    row = first(mask)
+    if row is not None:
+        raise Refused(row, why)
+
+
+def bytes_of(array: pa.Array) -> memoryview:
+    """The values of a string or binary array, one after the other."""
+    if len(array) == 0 or array.buffers()[2] is None:
+        return memoryview(b"")
+    offsets = _offsets(array)
+    return memoryview(array.buffers()[2])[offsets[0] : offsets[-1]]
+
+
+def _offsets(array: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
+    offsets = np.frombuffer(array.buffers()[1], np.int32)
+    return offsets[array.offset : array.offset + len(array) + 1]
+
+
+def plain(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:
+    """As it is: digits and signs that need no escape anywhere."""
+    return array
+
+
+def number(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:
+    """Floating-point numbers in one notation: 1e3 and 1000 are one number."""
+    return pc.cast(pc.cast(array, pa.float64()), pa.string())
+
+
+def key_number(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:
+    """-0 and 0 are one key."""
+    return pc.cast(pc.add(pc.cast(array, pa.float64()), 0.0), pa.string())
+
+
+def checked_decimal(array: pa.Array, argument: str, _labels: tuple[str, ...] = ()) -> pa.Array:
+    """Decimals that a column of `precision:scale` holds without rounding."""
+    precision, _, scale = argument.partition(":")
+    type_ = pa.decimal256(int(precision), int(scale))
+    try:
+        pc.cast(array, type_)
+    except pa.ArrowInvalid:
+        for row, value in enumerate(array):
+            try:
+                pc.cast(value, type_)
+            except pa.ArrowInvalid:
+                why = f"a value that decimal({precision},{scale}) cannot hold without rounding"
+                raise Refused(row, why) from None
+        raise
+    return array
+
+
+def moments(array: pa.Array) -> pa.Array | None:
+    """As timestamps, or None if some are no moments of the calendar."""
+    try:
+        values = pc.cast(array, pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return None
+    return None if pc.any(pc.less(values, _FIRST_YEAR)).as_py() else values
+
+
+def impossible(array: pa.Array) -> pa.Array:
+    """True where a value is a zero or partial date, or a day that its month has not."""
+    return pa.array([v is not None and not _possible(v) for v in array.to_pylist()], pa.bool_())
+
+
+def _possible(text: str) -> bool:
+    try:
+        datetime.date.fromisoformat(text[:10])
+    except ValueError:
+        return False
+    return True
+
+
+def fits_digits(array: pa.Array, digits: int) -> None:
+    """Refuses a value with more digits after the second than that, trailing zeros aside."""
+    if digits < 6:
+        pattern = rf"\.\d{{{digits}}}\d*[1-9]"
+        refuse_where(
+            pc.match_substring_regex(array, pattern),
+            f"more than {digits} digits after the second, which the target would round",
+        )
+
+
+def fits_length(array: pa.Array, length: int) -> None:
+    refuse_where(pc.greater(pc.utf8_length(array), length), f"longer than {length} characters")
+
+
+def enum_labels(array: pa.Array, _argument: str, labels: tuple[str, ...]) -> pa.Array:
+    """Labels for indexes; '' for 0, MySQL's mark of an invalid value."""
+    indexes = pc.cast(array, pa.uint64())
+    refuse_where(
+        pc.greater(indexes, len(labels)), f"an ENUM index beyond the {len(labels)} known labels"
+    )
+    return pc.take(pa.array(["", *labels], pa.string()), indexes)
+
+
+def set_labels(array: pa.Array, _argument: str, labels: tuple[str, ...]) -> pa.Array:
+    """Labels joined by commas, in the order of the definition."""
+    known = (1 << len(labels)) - 1
+    refuse_where(
+        per_value(array, lambda mask: int(mask) > known, pa.bool_()),
+        f"a SET mask beyond the {len(labels)} known labels",
+    )
+
+    def joined(mask: str) -> str:
+        return ",".join(label for bit, label in enumerate(labels) if int(mask) >> bit & 1)
+
+    return per_value(array, joined, pa.string())
+
+
+def per_value(array: pa.Array, convert: Callable[[str], object], type_: pa.DataType) -> pa.Array:
+    """A Python function of each different value."""
+    encoded = array.dictionary_encode()
+    values = [convert(value) for value in encoded.dictionary.to_pylist()]
+    return pc.take(pa.array(values, type_), encoded.indices)
+
+
+def hexadecimal(array: pa.Array) -> pa.Array:
+    """Two digits per byte, converted as one block."""
+    if len(array) == 0:
+        return pa.array([], pa.string())
+    block = bytes_of(array)
+    if len(block) >= 1 << 30:
+        raise Stop("more than 1 GiB of binary values in one batch")
+    offsets = _offsets(array)
+    doubled = ((offsets - offsets[0]) * 2).astype(np.int32)
+    digits = pa.StringArray.from_buffers(
+        len(array), pa.py_buffer(doubled), pa.py_buffer(block.hex().encode())
+    )
+    if array.null_count == 0:
+        return digits
+    return pc.if_else(pc.is_valid(array), digits, pa.scalar(None, pa.string()))
+
+
+JSON_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""The escaped NUL of a JSON text; not the one whose backslash is itself escaped."""

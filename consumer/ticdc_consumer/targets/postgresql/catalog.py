@@ -1,0 +1,165 @@
+"""What PostgreSQL's catalog says about a table, and what follows for loading it."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets.layout import TargetColumn, TargetTable, UniqueKey
+from ticdc_consumer.targets.postgresql.types import NONDETERMINISTIC
+
+Query = Callable[..., Sequence[Sequence[Any]]]
+"""(statement, *parameters) -> rows."""
+
+_TABLE = """
+SELECT c.oid, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = coalesce(%s, current_schema()) AND c.relname = %s
+"""
+
+_COLUMNS = """
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef,
+       a.attgenerated <> '', a.attidentity, co.collname, coalesce(co.collisdeterministic, true),
+       ARRAY(SELECT enumlabel FROM pg_enum WHERE enumtypid = a.atttypid ORDER BY enumsortorder)
+FROM pg_attribute a LEFT JOIN pg_collation co ON co.oid = a.attcollation
+WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+
+# An exclusion constraint can clash, too.
+_KEYS = """
+SELECT i.relname, x.indisprimary,
+       x.indisunique AND x.indisvalid AND x.indpred IS NULL AND x.indexprs IS NULL,
+       NOT x.indimmediate,
+       ARRAY(SELECT a.attname
+             FROM unnest(x.indkey) WITH ORDINALITY k(attnum, place)
+             JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.attnum
+             WHERE k.place <= x.indnkeyatts ORDER BY k.place),
+       EXISTS (SELECT 1 FROM unnest(x.indcollation) o JOIN pg_collation co ON co.oid = o
+               WHERE NOT co.collisdeterministic)
+FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+WHERE x.indrelid = %s AND (x.indisunique OR x.indisexclusion)
+ORDER BY NOT x.indisprimary, i.relname
+"""
+
+# Only NO ACTION waits for the end of a transaction: all other actions are taken at once.
+_FOREIGN_KEYS = """
+SELECT k.conname, k.conrelid::regclass::text, k.condeferrable,
+       pg_get_constraintdef(k.oid), k.confdeltype <> 'a' OR k.confupdtype <> 'a'
+FROM pg_constraint k
+WHERE k.contype = 'f' AND (k.conrelid = %s OR k.confrelid = %s) AND k.conparentid = 0
+  AND (NOT k.condeferrable OR k.confdeltype <> 'a' OR k.confupdtype <> 'a')
+ORDER BY k.conname
+"""
+
+# A rewrite rule changes what a statement does, as a trigger can.
+_TRIGGERS = """
+SELECT tgname, tgtype & 1 = 1 FROM pg_trigger
+WHERE tgrelid = %s AND NOT tgisinternal AND tgenabled <> 'D'
+UNION ALL
+SELECT rulename, true FROM pg_rewrite
+WHERE ev_class = %s AND rulename <> '_RETURN' AND ev_enabled <> 'D'
+ORDER BY 1
+"""
+
+# Unique keys as DELETE needs them: the expressions of an index, and its condition.
+_CLASHING = """
+SELECT ARRAY(SELECT pg_get_indexdef(x.indexrelid, place, true)
+             FROM generate_series(1, x.indnkeyatts) place ORDER BY place),
+       ARRAY(SELECT a.attname FROM pg_attribute a WHERE a.attrelid = x.indrelid
+             AND (a.attnum = ANY (x.indkey) OR EXISTS (
+                  SELECT 1 FROM pg_depend d
+                  WHERE d.classid = 'pg_class'::regclass AND d.objid = x.indexrelid
+                    AND d.refclassid = 'pg_class'::regclass AND d.refobjid = x.indrelid
+                    AND d.refobjsubid = a.attnum))),
+       x.indpred IS NULL AND x.indexprs IS NULL,
+       pg_get_expr(x.indpred, x.indrelid),
+       coalesce((to_jsonb(x) ->> 'indnullsnotdistinct')::boolean, false)
+FROM pg_index x
+WHERE x.indrelid = %s::regclass AND x.indisunique
+"""
+
+_ACTION = re.compile(r" ON (DELETE|UPDATE) (CASCADE|RESTRICT|SET (NULL|DEFAULT)( \([^)]*\))?)")
+
+
+def describe(
+    query: Query, schema: str | None, table: str, replica_allowed: bool
+) -> TargetTable | None:
+    found = query(_TABLE, schema, table)
+    if not found:
+        return None
+    oid, kind = found[0]
+    if kind not in ("r", "p"):
+        raise Stop(f"{table} is not an ordinary table of PostgreSQL")
+    triggers = query(_TRIGGERS, oid, oid)
+    strict = tuple(
+        (name, _help(name, child, deferrable, definition, acts))
+        for name, child, deferrable, definition, acts in query(_FOREIGN_KEYS, oid, oid)
+    )
+    if replica_allowed and not triggers:
+        strict = ()
+    merging: set[str] = set()
+    keys = []
+    for name, primary, plain, deferrable, columns, coarse in query(_KEYS, oid):
+        keys.append(UniqueKey(name, tuple(columns), primary, plain, deferrable))
+        merging.update(columns if coarse else ())
+    columns_ = tuple(
+        TargetColumn(
+            name=name,
+            type=type_,
+            nullable=not not_null,
+            has_default=has_default or identity == "d",
+            generated=generated,
+            identity_always=identity == "a",
+            collation=None
+            if collation is None
+            else collation + ("" if deterministic and name not in merging else NONDETERMINISTIC),
+            elements=tuple(labels),
+        )
+        for (
+            name,
+            type_,
+            not_null,
+            has_default,
+            generated,
+            identity,
+            collation,
+            deterministic,
+            labels,
+        ) in query(_COLUMNS, oid)
+    )
+    rows = tuple(name for name, each_row in triggers if each_row)
+    return TargetTable(schema, table, columns_, tuple(keys), strict, rows)
+
+
+def strict_without_triggers(query: Query, relation: str) -> bool:
+    """Whether the table is written with `session_replication_role = replica`: that switches off
+    foreign keys that cannot wait, but would switch off a user's triggers, too."""
+    oid = query("SELECT %s::regclass::oid", relation)[0][0]
+    return bool(query(_FOREIGN_KEYS, oid, oid)) and not query(_TRIGGERS, oid, oid)
+
+
+def _help(name: str, child: str, deferrable: bool, definition: str, acts: bool) -> str:
+    quoted = '"' + name.replace('"', '""') + '"'
+    if not acts:
+        return f"ALTER TABLE {child} ALTER CONSTRAINT {quoted} DEFERRABLE"
+    kept = _ACTION.sub("", definition) + ("" if deferrable else " DEFERRABLE")
+    return f"ALTER TABLE {child} DROP CONSTRAINT {quoted}, ADD CONSTRAINT {quoted} {kept}"
+
+
+def clashing(query: Query, relation: str, fold: set[str], written: set[str]) -> list[str]:
+    """Conditions that find, in `{relation}`, rows that hold a unique value of a row in `{stage}`;
+    one for every unique key besides the fold key whose columns are all `written`.
+
+    Unqualified names mean the stage's columns inside the sub-select, and the table's outside.
+    """
+    conditions = []
+    for expressions, columns, plain, predicate, nulls_clash in query(_CLASHING, relation):
+        if not set(columns) <= written or (plain and fold <= set(columns)):
+            continue
+        key = ", ".join(f"({expression})" for expression in expressions)
+        where = f" WHERE {predicate}" if predicate else ""
+        outside = f" AND ({predicate})" if predicate else ""
+        if nulls_clash:
+            # As text of a row: NULLs in it are equal.
+            key = f"ROW({key})::text"
+        conditions.append(f"({key}) IN (SELECT {key} FROM {{stage}}{where}){outside}")  # noqa: S608
+    return conditions

@@ -1,0 +1,55 @@
+"""What PostgreSQL's errors mean for a run. https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+
+import re
+
+import psycopg
+
+from ticdc_consumer.errors import Retry, Stop, Unavailable
+
+_GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
+_PASSING = frozenset({"55P03", "55006", "57014", "40001", "40P01", "40003", "40000"})
+_TELLING = frozenset({"0A", "22", "23", "25", "2B", "3B", "42", "53", "54", "55", "57", "58"})
+"""Classes whose messages are shown, but for 22, which quotes values."""
+_COPY_COLUMN = re.compile(r"COPY .*?, line \d+, column (?P<column>.+?)(?::|$)", re.MULTILINE)
+_KEY = re.compile(r"Key \(.*\)=\(.*\)(?= already exists| conflicts| is not present| is still)")
+
+
+def lost(error: psycopg.Error) -> bool:
+    """Whether the session is gone: the server ended it, or the connection broke."""
+    if error.sqlstate is not None:
+        return error.sqlstate in _GONE or error.sqlstate.startswith("08")
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def translate(error: psycopg.Error, table: str | None) -> Exception:
+    state, shown = error.sqlstate, error.diag.message_primary or ""
+    if lost(error):
+        return Retry("the connection to PostgreSQL was lost" + (f": {shown}" if shown else ""))
+    if state is None:
+        return Stop(f"{table or 'PostgreSQL'}: {type(error).__name__}")
+    if state in _PASSING or state.startswith("40"):
+        return Retry(f"PostgreSQL: {shown}")
+    if state == "42501":
+        return Unavailable(f"a privilege is missing: {shown}")
+    if state[:2] in ("28", "3D", "53") or state == "25006":
+        return Unavailable(f"PostgreSQL: {shown}")
+    return Stop(f"{_place(error, table)}: {_what(error, state, shown)}")
+
+
+def _place(error: psycopg.Error, table: str | None) -> str:
+    """The upstream's name where it is known, else the target's; and the column."""
+    diag = error.diag
+    if table is None:
+        known = (diag.schema_name, diag.table_name)
+        table = ".".join(name for name in known if name) or "PostgreSQL"
+    copied = _COPY_COLUMN.search(diag.context or "")
+    column = diag.column_name or (copied["column"] if copied else None)
+    return table if column is None else f"{table}.{column}"
+
+
+def _what(error: psycopg.Error, state: str, shown: str) -> str:
+    if state.startswith("22") or state[:2] not in _TELLING:
+        # The message may quote a value.
+        return f"PostgreSQL refuses a value or statement with {type(error).__name__} ({state})"
+    key = _KEY.search(error.diag.message_detail or "")
+    return f"{shown} ({state}){f': {key[0]}' if key else ''}"

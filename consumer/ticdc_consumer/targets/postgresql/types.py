@@ -1,0 +1,208 @@
+"""TiDB's types in PostgreSQL: the type of a new column, and which column holds which source."""
+
+import re
+from dataclasses import dataclass
+
+from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
+
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets.fit import labelled
+from ticdc_consumer.targets.layout import TargetColumn
+
+ZERO_DATE_AS_NULL = "zero-date-as-null"
+"""The rule that writes NULL for zero and partial dates and days that their month has not, into
+nullable columns outside the key. Without it they are refused: PostgreSQL has no such dates."""
+
+NONDETERMINISTIC = " (nondeterministic)"
+"""What `describe` adds to the name of a collation that takes different texts for equal."""
+
+NEW = {
+    "tinyint": "smallint",
+    "smallint": "smallint",
+    "mediumint": "integer",
+    "int": "integer",
+    "bigint": "bigint",
+    "tinyint unsigned": "smallint",
+    "smallint unsigned": "integer",
+    "mediumint unsigned": "integer",
+    "int unsigned": "bigint",
+    "bigint unsigned": "numeric(20,0)",
+    "year": "smallint",
+    "bit": "bigint",
+    "bit(64)": "numeric(20,0)",
+    "float": "real",
+    "double": "double precision",
+    "decimal": "numeric",
+    "date": "date",
+    "datetime": "timestamp without time zone",
+    "timestamp": "timestamp with time zone",
+    "time": "interval",
+    "json": "text",
+    "enum": "text",
+    "set": "text",
+    "vector": "real[]",
+    **dict.fromkeys(TEXTS, "text"),
+    **dict.fromkeys(BINARIES, "bytea"),
+}
+"""The type of a new column. Lengths and digits after the second are left out, since PostgreSQL
+would round or cut silently where upstream widened a column since."""
+
+
+def column_type(column: Column) -> str:
+    type_ = column.type
+    if type_.name == "decimal" and type_.length is not None:
+        return f"numeric({type_.length},{type_.decimals or 0})"
+    if type_.name == "bit" and (type_.length or 64) == 64:
+        return NEW["bit(64)"]
+    if type_.name in INTEGERS and type_.unsigned:
+        return NEW[f"{type_.name} unsigned"]
+    return NEW[type_.name]
+
+
+_CAPACITY = {"smallint": 15, "integer": 31, "bigint": 63}
+"""The bits of the greatest number."""
+_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+
+_TYPE = re.compile(r"(?P<name>[a-z ]+?)(?P<parameters>\([\d,]+\))?(?P<suffix> [a-z ]+|\[\])?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    """`name` without its parameters: `timestamp(3) with time zone` is `timestamp with time zone`
+    with the parameter 3."""
+
+    name: str
+    parameters: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "_Type":
+        match = _TYPE.fullmatch(text)
+        if match is None:
+            return cls(text, ())
+        parameters = match["parameters"]
+        numbers = tuple(int(n) for n in parameters[1:-1].split(",")) if parameters else ()
+        return cls(match["name"] + (match["suffix"] or ""), numbers)
+
+
+def codec(type_: ColumnType, there: TargetColumn, in_key: bool, rules: frozenset[str]) -> str:
+    """How values of this type go into that column. Raises `Stop` with the reason alone."""
+    target = _Type.parse(there.type)
+    found = (
+        _text(type_, target, there, in_key)
+        or _whole_number(type_, target)
+        or _temporal(type_, target, there, in_key, rules)
+        or _other(type_, target, there, in_key)
+    )
+    if found is None:
+        wanted = column_type(Column("", type_))
+        sign = " unsigned" if type_.unsigned and type_.name in INTEGERS else ""
+        raise Stop(
+            f"the target's type {there.type} cannot hold every {type_.name}{sign}; {wanted} can"
+        )
+    return found
+
+
+def _text(type_: ColumnType, target: _Type, there: TargetColumn, in_key: bool) -> str | None:
+    """Text holds everything but bytes, exactly. A blank-padded type loses trailing spaces, which
+    only a CHAR never has."""
+    blank_padded = target.name == "character" and type_.name == "char"
+    if type_.binary or not (blank_padded or target.name in ("text", "character varying")):
+        return None
+    if type_.name in ("enum", "set"):
+        name = labelled(type_, there, in_key)
+    elif type_.name in ("float", "double"):
+        name = "number"
+    elif type_.name in TEXTS or type_.name == "json":
+        name = "text"
+    else:
+        name = "plain"
+    # A text that is too long by nothing but spaces would be cut silently.
+    return f"{name}:{target.parameters[0]}" if target.parameters and name == "text" else name
+
+
+def _whole_number(type_: ColumnType, target: _Type) -> str | None:
+    """Integers; ENUM and SET as index and mask, BIT as a number.
+
+    The width of a BIT, and how many labels there are, the wire may not tell: then the database
+    refuses a number that is too great."""
+    if target.name == "boolean":
+        small = type_.name == "tinyint" or (type_.name == "bit" and type_.length in (None, 1))
+        return "boolean" if small else None
+    capacity = _CAPACITY.get(target.name)
+    if capacity is None and target.name == "numeric":
+        whole = target.parameters[0] - target.parameters[1] if target.parameters else 1000
+        capacity = (10**whole).bit_length() - 1
+    if capacity is None:
+        return None
+    if type_.name in INTEGERS:
+        bits = _BITS[type_.name] - (not type_.unsigned)
+        return "plain" if bits <= capacity else None
+    known = {
+        "year": 12,
+        "bit": type_.length or 0,
+        "enum": len(type_.elements).bit_length(),
+        "set": len(type_.elements),
+    }
+    return "plain" if type_.name in known and known[type_.name] <= capacity else None
+
+
+def _temporal(
+    type_: ColumnType, target: _Type, there: TargetColumn, in_key: bool, rules: frozenset[str]
+) -> str | None:
+    # A timestamp without time zone holds a TIMESTAMP's UTC.
+    targets = {
+        "date": ("date",),
+        "datetime": ("timestamp without time zone",),
+        "timestamp": ("timestamp with time zone", "timestamp without time zone"),
+        "time": ("interval",),
+    }
+    if target.name not in targets.get(type_.name, ()):
+        return None
+    digits = target.parameters[0] if target.parameters else 6
+    if (type_.decimals or 0) > digits:
+        return None
+    if type_.name == "time":
+        return f"time:{digits}"
+    as_null = ZERO_DATE_AS_NULL in rules and there.nullable and not in_key
+    return f"{'date_or_null' if as_null else 'date'}:{digits}"
+
+
+def _other(type_: ColumnType, target: _Type, there: TargetColumn, in_key: bool) -> str | None:
+    match type_.name, target.name:
+        case "float", "real" | "double precision":
+            return "number"
+        case "double", "double precision":
+            return "number"
+        case "decimal", "numeric":
+            return _decimal(type_, target)
+        case "bit", "bit":
+            width = target.parameters[0] if target.parameters else 1
+            return f"bits:{width}" if (type_.length or 0) <= width else None
+        case "json", "json":
+            return "text"
+        case "json", "jsonb":
+            return "jsonb"
+        case "vector", "real[]":
+            return "floats"
+        case "vector", "vector":
+            return "plain"
+        case "enum", _ if there.elements:
+            labels = type_.elements or there.elements
+            return labelled(type_, there, in_key) if set(labels) <= set(there.elements) else None
+    return "bytea" if type_.binary and target.name == "bytea" else None
+
+
+def _decimal(type_: ColumnType, target: _Type) -> str | None:
+    if not target.parameters:
+        return "plain"
+    precision, scale = target.parameters
+    if type_.length is None:
+        return f"decimal:{precision}:{scale}"
+    decimals = type_.decimals or 0
+    fits = decimals <= scale and type_.length - decimals <= precision - scale
+    return "plain" if fits else None
+
+
+def merges(collation: str, _type: ColumnType) -> bool:
+    """A deterministic collation, whatever its locale, takes only equal bytes for equal."""
+    return collation.endswith(NONDETERMINISTIC)

@@ -1,0 +1,101 @@
+"""TiDB's types in SQLite: the type of a new column, and which column holds which source.
+
+A value keeps its exact form only where the column's affinity leaves it alone: NUMERIC affinity
+turns decimals into floats (https://www.sqlite.org/datatype3.html, section 3).
+"""
+
+from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, Column, ColumnType
+
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets.fit import labelled
+from ticdc_consumer.targets.layout import TargetColumn
+
+NEW = {
+    **dict.fromkeys(INTEGERS, "INTEGER"),
+    "bigint unsigned": "TEXT",
+    "year": "INTEGER",
+    "bit": "INTEGER",
+    "bit(64)": "TEXT",
+    "float": "REAL",
+    "double": "REAL",
+    "decimal": "TEXT",
+    **dict.fromkeys(TEMPORALS, "TEXT"),
+    "json": "TEXT",
+    "enum": "TEXT",
+    "set": "TEXT",
+    "vector": "TEXT",
+    **dict.fromkeys(TEXTS, "TEXT"),
+    **dict.fromkeys(BINARIES, "BLOB"),
+}
+"""The type of a new column. SQLite's integers have 63 bits and a sign; TIMESTAMP is text in UTC."""
+
+TEXT_NOCASE = "text:nocase"
+"""The codec of a text whose unique key takes upper and lower case for equal, as upstream does."""
+
+
+def column_type(column: Column) -> str:
+    return NEW[_kind(column.type)]
+
+
+def _kind(type_: ColumnType) -> str:
+    if type_.name == "bigint" and type_.unsigned:
+        return "bigint unsigned"
+    if type_.name == "bit" and type_.length == 64:
+        return "bit(64)"
+    return type_.name
+
+
+def affinity(declared: str) -> str:
+    """By the rules of section 3.1; NONE is the affinity that SQLite calls BLOB."""
+    declared = declared.upper()
+    for affinity_, words in (
+        ("INTEGER", ("INT",)),
+        ("TEXT", ("CHAR", "CLOB", "TEXT")),
+        ("NONE", ("BLOB",)),
+        ("REAL", ("REAL", "FLOA", "DOUB")),
+    ):
+        if any(word in declared for word in words):
+            return affinity_
+    return "NUMERIC" if declared else "NONE"
+
+
+def codec(type_: ColumnType, there: TargetColumn, in_key: bool) -> str:
+    """How values of this type go into that column. Raises `Stop` with the reason alone."""
+    kind, has = _kind(type_), affinity(there.type)
+    wanted = NEW[kind]
+    if kind in ("enum", "set"):
+        if has == "INTEGER":
+            return "integer"
+        if has in ("TEXT", "NONE"):
+            return labelled(type_, there, in_key)
+    elif wanted == "INTEGER" and has in ("INTEGER", "NUMERIC", "NONE"):
+        return "integer"
+    elif wanted == "REAL" and has in ("REAL", "NUMERIC", "NONE"):
+        return "number"
+    elif wanted == "REAL" and has == "TEXT":
+        return "quoted_number"
+    elif wanted == "BLOB" and has in ("NONE", "NUMERIC"):
+        return "blob"
+    elif wanted != "BLOB" and has in ("TEXT", "NONE"):
+        if kind in TEXTS:
+            return TEXT_NOCASE if there.collation == "NOCASE" else "text"
+        return "text" if kind == "json" else "quoted"
+    elif kind in TEMPORALS and has == "NUMERIC":
+        # What holds a dash or a colon is no number, and stays text.
+        return "quoted"
+    raise Stop(
+        f"the target's type {there.type or 'without a name'} has {has} affinity, which does not "
+        f"keep every {kind} as it is; {wanted} does"
+    )
+
+
+def merges(collation: str, type_: ColumnType) -> bool:
+    """BINARY takes only equal bytes for equal. NOCASE folds ASCII letters, as every `_ci`
+    collation of upstream does."""
+    match collation.upper():
+        case "BINARY":
+            return False
+        case "NOCASE":
+            return not (type_.collation or "").endswith("_ci")
+        case _:
+            return True

@@ -105,12 +105,8 @@ def _status(arguments: argparse.Namespace) -> int:
 def _demo(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.demo import demo
 
-    return demo(
-        rows=arguments.rows,
-        protocol=arguments.protocol,
-        target_url=arguments.target,
-        seed=arguments.seed,
-    )
+    demo(arguments.rows, arguments.protocol, arguments.target, arguments.seed)
+    return 0
 
 
 def _options(arguments: argparse.Namespace) -> Options:

@@ -41,7 +41,7 @@ DEFINITIONS = {
   `id` BIGINT NOT NULL,
   `email` VARCHAR(80) NOT NULL,
   `name` VARCHAR(40) DEFAULT NULL,
-  PRIMARY KEY (`id`),
+  PRIMARY KEY (`id`) /*T![clustered_index] NONCLUSTERED */,
   UNIQUE KEY `email` (`email`))""",
 }
 

@@ -38,6 +38,8 @@ def _too_large(limit: int) -> WireError:
 
 
 def _lz4(value: bytes, limit: int) -> bytes:
+    if not value:
+        raise WireError("the value is not an LZ4 frame")
     chunks, room = [], limit
     try:
         with pa.CompressedInputStream(pa.BufferReader(value), "lz4") as stream:

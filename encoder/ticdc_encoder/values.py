@@ -66,7 +66,7 @@ def decimal_text(value: Value) -> str:
 
 
 def decimal_value(digits: str) -> Decimal:
-    if _DECIMAL.fullmatch(digits) is None:
+    if _DECIMAL.fullmatch(text(digits)) is None:
         raise ValueError("not a decimal number")
     return Decimal(digits)
 
@@ -101,7 +101,7 @@ def fixed(value: float) -> str:
 
 
 def float_value(digits: str) -> float:
-    if _FLOAT.fullmatch(digits) is None:
+    if _FLOAT.fullmatch(text(digits)) is None:
         raise ValueError("not a number")
     return double(float(digits))
 

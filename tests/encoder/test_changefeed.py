@@ -97,6 +97,15 @@ def test_every_partition_gets_the_bytes_that_ticdc_sent(variant: Variant) -> Non
     assert by_partition(replayed(variant)) == by_partition(variant.records)
 
 
+LARGE = ["handle-key-only", "batch1", "batch2", "batch16", "batch1000", "batch1000-limit100000"]
+
+
+@pytest.mark.parametrize("name", ["canal-json.handle-key-only", *(f"open.{n}" for n in LARGE)])
+def test_large_rows_and_batches_are_cut_where_ticdc_cuts_them(name: str) -> None:
+    variant = scenario("large").variants[name]
+    assert by_partition(replayed(variant)) == by_partition(variant.records)
+
+
 @pytest.mark.parametrize("name", ["canal-json.ext", "canal-json.plain", "canal-json.topic-expr"])
 def test_ddl_of_all_kinds_goes_where_ticdc_sends_it(name: str) -> None:
     variant = scenario("ddl").variants[name]

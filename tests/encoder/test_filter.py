@@ -1,5 +1,4 @@
 import pytest
-
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filter import TableFilter, TableMatcher
 

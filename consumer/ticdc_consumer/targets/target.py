@@ -70,6 +70,8 @@ class Target(ABC):
             raise translated from error
 
     def _rollback(self) -> None:
+        if self.connection.invalidated:
+            return  # the session is gone, and its transaction with it
         try:
             self.execute("ROLLBACK")
         except Exception as error:

@@ -14,6 +14,7 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.fit import SKIP
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql import refusals
+from ticdc_consumer.targets.mysql.dialects import Dialect
 
 ROWS = 1_000
 BYTES = 1 << 20
@@ -27,11 +28,11 @@ class Bulk:
     """Of one connection; inside the caller's transaction."""
 
     def __init__(
-        self, connection: sa.Connection, packet: int, composite_keys: int, sql_mode: str
+        self, connection: sa.Connection, packet: int, dialect: Dialect, sql_mode: str
     ) -> None:
         self._connection = connection
         self._packet = packet
-        self._composite_keys = composite_keys
+        self._dialect = dialect
         self._sql_mode = sql_mode
 
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
@@ -41,13 +42,16 @@ class Bulk:
             # In the primary key's order: a third faster. Near enough for long ones.
             numbers = keys.cast(pa.string()).cast(pa.float64())
             keys = keys.take(pc.sort_indices(numbers))
-        where = names[0] if single else f"({', '.join(names)})"
-        before = f"DELETE FROM {layout.relation} WHERE {where} IN (".encode()  # noqa: S608
+        if single or self._dialect.row_keys:
+            where = names[0] if single else f"({', '.join(names)})"
+            before, between, after = f"{where} IN (".encode(), b",", b")"
+        else:
+            before, between, after = b"", b" OR ", b""
+        before = f"DELETE FROM {layout.relation} WHERE ".encode() + before  # noqa: S608
+        most = ROWS if single else self._dialect.composite_keys
         return sum(
-            self._write(layout, before + chunk + b")")[0]
-            for chunk, _ in self._chunks(
-                layout, keys, len(before) + 1, ROWS if single else self._composite_keys
-            )
+            self._write(layout, before + chunk + after)[0]
+            for chunk, _ in self._chunks(layout, keys, len(before + after), most, between)
         )
 
     def insert(
@@ -69,23 +73,28 @@ class Bulk:
         return replaced
 
     def _chunks(
-        self, layout: Layout, payloads: pa.BinaryArray, overhead: int, most: int
+        self,
+        layout: Layout,
+        payloads: pa.BinaryArray,
+        overhead: int,
+        most: int,
+        between: bytes = b",",
     ) -> Iterator[tuple[bytes, int]]:
-        """Payloads joined by commas, and how many they are."""
+        """Payloads joined, and how many they are."""
         offsets = np.frombuffer(payloads.buffers()[1], np.int32)[payloads.offset :]
         room = min(BYTES, self._packet - 1) - overhead
         start, count = 0, len(payloads)
         while start < count:
-            # Each payload takes its own bytes and a comma.
+            # Each payload takes its own bytes and a separator.
             ends = offsets[start + 1 : min(start + most, count) + 1] - offsets[start]
-            sizes = ends + np.arange(1, len(ends) + 1)
+            sizes = ends + np.arange(1, len(ends) + 1) * len(between)
             fitting = max(int(np.searchsorted(sizes, room, "right")), 1)
             if int(sizes[0]) + overhead > self._packet - 1:
                 raise Stop(
                     f"{layout.name}: a row of {int(sizes[0])} bytes as SQL, and the target's "
                     f"max_allowed_packet is {self._packet}"
                 )
-            yield b",".join(payloads[start : start + fitting].to_pylist()), fitting
+            yield between.join(payloads[start : start + fitting].to_pylist()), fitting
             start += fitting
 
     def _write(self, layout: Layout, statement: bytes) -> tuple[int, int]:
@@ -159,7 +168,7 @@ def _of_an_enum(layout: Layout, code: int, text: str) -> bool:
     """The encoder lets no index beyond the labels pass, so that only 0 can be meant."""
     name = refusals.column(text)
     enums = {
-        layout.columns[i].strip("`").replace("``", "`")
+        layout.columns[i][1:-1].replace("``", "`")
         for i, codec in enumerate(layout.codecs)
         if codec.startswith("enum:")
     }

@@ -14,6 +14,7 @@ from ticdc_encoder.errors import WireError
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.kernels import hexadecimal
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.mysql.dialects import DIALECTS
 
 _INTEGER = r"^(?:0|-?[1-9][0-9]*)$"
 _DECIMAL = r"^-?[0-9]+(?:\.[0-9]+)?$"
@@ -41,14 +42,23 @@ def encode_rows(layout: Layout, arrays: Sequence[pa.Array]) -> pa.BinaryArray:
 
 
 def encode_keys(layout: Layout, arrays: Sequence[pa.Array]) -> pa.BinaryArray:
-    """The literal of the key, or a tuple of them. Equal keys have equal payloads: numbers and
-    fractions of seconds are brought to their shortest form."""
+    """The literal of the key. Of several columns: a tuple of literals, or a comparison with each,
+    as the dialect compares them best. Equal keys have equal payloads: numbers and fractions of
+    seconds are brought to their shortest form."""
     pieces = []
     for position, array in zip(layout.key_positions(), arrays, strict=True):
         if array.null_count:
             raise WireError(f"{_where(layout, position)}: NULL in a key column")
         pieces.append(_literal(layout, position, array, _SHORTEST))
-    return _joined(pieces, "", "") if len(pieces) == 1 else _joined(pieces, "(", ")")
+    if len(pieces) == 1:
+        return _joined(pieces, "", "")
+    if DIALECTS[layout.dialect].row_keys:
+        return _joined(pieces, "(", ")")
+    names = [layout.columns[position] for position in layout.key_positions()]
+    compared = [
+        (f"{name}={before}", *rest) for name, (before, *rest) in zip(names, pieces, strict=True)
+    ]
+    return _joined(compared, "(", ")", " AND ")
 
 
 Piece = tuple[str, pa.Array, str]
@@ -81,7 +91,9 @@ def _where(layout: Layout, position: int) -> str:
     return f"{layout.name}.{layout.source[position].name}"
 
 
-def _joined(pieces: Sequence[Piece], opening: str, closing: str) -> pa.BinaryArray:
+def _joined(
+    pieces: Sequence[Piece], opening: str, closing: str, between: str = ","
+) -> pa.BinaryArray:
     """All of a row in one pass over the columns; constants between two values are one."""
     parts: list[pa.Array | str] = []
     pending = opening
@@ -90,8 +102,8 @@ def _joined(pieces: Sequence[Piece], opening: str, closing: str) -> pa.BinaryArr
             text = pc.binary_join_element_wise(before, text, after, "")
             before = after = ""
         parts += [pending + before, text]
-        pending = after + ","
-    parts.append(pending[:-1] + closing)
+        pending = after + between
+    parts.append(pending.removesuffix(between) + closing)
     joined = pc.binary_join_element_wise(
         *parts, "", null_handling="replace", null_replacement="NULL"
     )

@@ -149,7 +149,7 @@ def _bytes(type_: str) -> int:
 
 def _short_enough(index: Index, types: dict[str, str]) -> bool:
     size = sum(
-        min(_bytes(types[name]), length * 4 if length else _LONGEST_KEY + 1)
+        length * 4 if length else _bytes(types[name])
         for name, length in zip(index.columns, _lengths(index), strict=True)
     )
     return size <= _LONGEST_KEY

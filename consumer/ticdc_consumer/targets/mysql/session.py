@@ -105,7 +105,7 @@ class MySql(Target):
             raise
         packet, case = settings[0]
         self._any_case = bool(case)
-        self._bulk = Bulk(connection, int(packet), self.differences.composite_keys, SQL_MODE)
+        self._bulk = Bulk(connection, int(packet), self.differences, SQL_MODE)
         return connection
 
     def execute(self, statement: str, parameters: Any = ()) -> sa.CursorResult[Any]:

@@ -26,7 +26,7 @@ LONGEST_NAME = 63
 """Bytes. PostgreSQL cuts longer names silently."""
 ROWS_AT_ONCE = 100_000
 COPY_BYTES = 1 << 20
-FEW_ROWS = 50
+FEW_ROWS = 20
 """Up to so many, one statement with parameters costs less than a temporary table."""
 GONE_WITHIN = 30.0
 

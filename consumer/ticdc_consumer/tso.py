@@ -15,7 +15,7 @@ def moment(ts: int) -> datetime:
 
 
 def shown(ts: int) -> str:
-    """`429918007904436226 (2021-12-22 08:33:59.680 UTC)`."""
+    """`429918007904436226 (2021-12-20 13:30:49.196 UTC)`."""
     return f"{ts} ({moment(ts):%Y-%m-%d %H:%M:%S}.{moment(ts).microsecond // 1000:03} UTC)"
 
 

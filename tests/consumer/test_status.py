@@ -1,0 +1,118 @@
+"""What `status` tells of a checkpoint."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from ticdc_consumer import status
+from ticdc_consumer.checkpoint import Checkpoint, Position, Store
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.ledger import LedgerEntry
+from ticdc_consumer.options import Options
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.target import Target
+
+R = 429918007904436226
+POSITIONS = {
+    ("orders", n): Position("orders", "id", n, restart) for n, restart in ((1, 7), (0, 12))
+}
+
+
+def options(url: str, changefeed: str = "orders", **more: object) -> Options:
+    return Options(
+        changefeed=changefeed,
+        protocol="canal-json",
+        topics=("orders",),
+        kafka={},
+        target_url=url,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+def target(target_url: str) -> Iterator[Target]:
+    with closing(open_target(target_url)) as opened:
+        yield opened
+
+
+def begun(target: Target, options: Options) -> Store:
+    """A changefeed that stands at R, with one pending DDL."""
+    store = Store(target, options.changefeed)
+    store.create()
+    store.begin_first(Checkpoint.first(options, R, POSITIONS))
+    with target.transaction():
+        store.ledger.add(
+            [
+                LedgerEntry(R - 1, 1, "shop", "a", "DROP TABLE a", state="done"),
+                LedgerEntry(R - 1, 2, "shop", "b", "ALTER TABLE `b` ADD c INT"),
+            ]
+        )
+    return store
+
+
+def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> None:
+    wanted = options(target_url, at_least_once=("shop.log",))
+    begun(target, wanted)
+    told = json.loads(status.to_json(status.read(target, wanted)))
+    assert told.pop("lag_seconds") > 0
+    assert told == {
+        "changefeed": "orders",
+        "resolved_ts": R,
+        "tidb_snapshot": R - 1,
+        "resolved_time": "2021-12-20T13:30:49.196+00:00",
+        "generation": 1,
+        "partitions": [
+            {"topic": "orders", "partition": 0, "restart_offset": 12},
+            {"topic": "orders", "partition": 1, "restart_offset": 7},
+        ],
+        "pending_ddl": [
+            {
+                "commit_ts": R - 1,
+                "seq": 2,
+                "schema": "shop",
+                "table": "b",
+                "query": "ALTER TABLE `b` ADD c INT",
+                "kind": 0,
+            }
+        ],
+        "counters": {},
+        "at_least_once": ["shop.log"],
+    }
+
+
+def test_people_read_the_same_as_a_table() -> None:
+    found = status.Status(
+        changefeed="orders",
+        resolved_ts=R,
+        lag_seconds=4.25,
+        generation=3,
+        positions=[POSITIONS["orders", 0], POSITIONS["orders", 1]],
+        pending=[LedgerEntry(R - 1, 2, "shop", "b", "ALTER TABLE `b` ADD c INT")],
+        counters={"replays": 3, "changes": 12345},
+        at_least_once=["shop.log"],
+    )
+    assert status.to_text(found).splitlines() == [
+        "changefeed      orders (generation 3)",
+        "resolved_ts     429918007904436226 (2021-12-20 13:30:49.196 UTC)",
+        "tidb_snapshot   429918007904436225",
+        "lag             4.2 s",
+        "changes         12,345",
+        "replays         3",
+        "at least once   shop.log: rows may be there more than once",
+        "DDL pending     429918007904436225:2 shop.b: ALTER TABLE `b` ADD c INT",
+        "",
+        "topic   partition  restart offset",
+        "orders          0              12",
+        "orders          1               7",
+    ]
+
+
+def test_a_changefeed_that_never_started_is_told_beside_those_that_did(
+    target: Target, target_url: str
+) -> None:
+    with pytest.raises(Stop, match=r"other has no checkpoint.*changefeeds: none"):
+        status.read(target, options(target_url, "other"))
+    begun(target, options(target_url))
+    with pytest.raises(Stop, match=r"other has no checkpoint.*changefeeds: orders"):
+        status.read(target, options(target_url, "other"))

@@ -1,5 +1,7 @@
 """Canonical values -> SQL literals, without a server."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -180,6 +182,12 @@ def test_a_row_is_a_tuple_without_the_columns_that_the_target_generates() -> Non
         b"(1,'a''b',X'00ff',NULL)",
         b"(2,NULL,X'',1.5e0)",
     ]
+
+
+def test_a_task_of_spark_encodes_without_the_databases_driver() -> None:
+    code = "import sys; import ticdc_consumer.targets.mysql; print('pymysql' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_no_rows_are_no_payloads() -> None:

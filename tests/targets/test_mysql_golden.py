@@ -8,8 +8,7 @@ import sqlalchemy as sa
 from canonical_rows import created, from_text, load
 from golden import Contents, Value, scenario
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets import mysql
-from ticdc_consumer.targets.mysql.session import MySql
+from ticdc_consumer.targets.mysql.session import MySql, open_session
 from ticdc_encoder.column import BINARIES, Column
 from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Table
@@ -17,7 +16,7 @@ from ticdc_encoder.event import Table
 
 @pytest.fixture(params=["mysql", "mariadb"])
 def target(request: pytest.FixtureRequest) -> Iterator[MySql]:
-    session = mysql.open(sa.make_url(request.getfixturevalue(f"{request.param}_url")))
+    session = open_session(sa.make_url(request.getfixturevalue(f"{request.param}_url")))
     yield session
     session.close()
 

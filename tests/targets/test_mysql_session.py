@@ -17,10 +17,9 @@ from canonical_rows import (
     row_payloads,
 )
 from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
-from ticdc_consumer.targets import mysql
 from ticdc_consumer.targets.layout import Layout, UniqueKey
 from ticdc_consumer.targets.mysql.bulk import Bulk
-from ticdc_consumer.targets.mysql.session import SQL_MODE, MySql
+from ticdc_consumer.targets.mysql.session import SQL_MODE, MySql, open_session
 
 SERVERS = ["mysql", "mariadb"]
 
@@ -32,7 +31,7 @@ def url(request: pytest.FixtureRequest) -> sa.URL:
 
 @pytest.fixture
 def target(url: sa.URL) -> Iterator[MySql]:
-    session = mysql.open(url)
+    session = open_session(url)
     yield session
     session.close()
 
@@ -40,7 +39,7 @@ def target(url: sa.URL) -> Iterator[MySql]:
 @pytest.fixture
 def other(url: sa.URL) -> Iterator[MySql]:
     """A second session of the same database."""
-    session = mysql.open(url)
+    session = open_session(url)
     yield session
     session.close()
 
@@ -58,13 +57,13 @@ def test_the_server_not_the_url_tells_the_dialect(
     request: pytest.FixtureRequest, server: str, name: str
 ) -> None:
     url = sa.make_url(request.getfixturevalue(f"{server}_url")).set(drivername=name)
-    session = mysql.open(url)
+    session = open_session(url)
     assert session.dialect == server
     session.close()
 
 
 def test_what_the_url_says_about_modes_and_character_sets_does_not_count(url: sa.URL) -> None:
-    session = mysql.open(url.update_query_dict({"charset": "latin1", "sql_mode": "ANSI"}))
+    session = open_session(url.update_query_dict({"charset": "latin1", "sql_mode": "ANSI"}))
     assert scalar(session, "SELECT @@character_set_client") == "utf8mb4"
     assert "NO_BACKSLASH_ESCAPES" in str(scalar(session, "SELECT @@sql_mode"))
     assert "ANSI" not in str(scalar(session, "SELECT @@sql_mode"))
@@ -96,13 +95,13 @@ def test_a_percent_sign_and_parameters_both_work(target: MySql) -> None:
 def test_a_server_that_is_not_there_is_named_without_the_password(url: sa.URL) -> None:
     nowhere = url.set(host="127.0.0.1", port=1, username="app", password="s3cret")
     with pytest.raises(Unavailable, match=r"cannot connect to 127\.0\.0\.1:1") as error:
-        mysql.open(nowhere)
+        open_session(nowhere)
     assert "s3cret" not in str(error.value)
 
 
 def test_a_wrong_password_is_unavailable_and_not_shown(url: sa.URL) -> None:
     with pytest.raises(Unavailable, match="Access denied") as error:
-        mysql.open(url.set(username="nobody", password="s3cret"))
+        open_session(url.set(username="nobody", password="s3cret"))
     assert "s3cret" not in str(error.value)
 
 
@@ -506,7 +505,7 @@ def test_a_privilege_that_is_missing_is_unavailable(target: MySql, url: sa.URL) 
                 f"ALTER USER '{name}'@'%' IDENTIFIED WITH mysql_native_password BY 's3cret'"
             )
         target.execute(f"GRANT SELECT ON `{url.database}`.* TO '{name}'@'%'")
-        reader = mysql.open(url.set(username=name, password="s3cret"))
+        reader = open_session(url.set(username=name, password="s3cret"))
         with pytest.raises(Unavailable, match="command denied") as error, reader.transaction():
             reader.insert(layout, row_payloads(layout, [["1"]]), "stop")
         assert "s3cret" not in str(error.value)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets import mysql
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import merges
 from ticdc_consumer.targets.mysql.dialects import DIALECTS, MARIADB, MYSQL, TIDB, dialect_of
@@ -352,3 +353,10 @@ VERSIONS = [
 @pytest.mark.parametrize(("version", "dialect"), VERSIONS)
 def test_the_servers_version_tells_which_of_the_three_it_is(version: str, dialect: object) -> None:
     assert dialect_of(version) is dialect
+
+
+def test_each_of_the_three_is_a_target() -> None:
+    targets = mysql.TARGETS
+    assert {name: target.dialect for name, target in targets.items()} == {
+        name: name for name in ("mysql", "mariadb", "tidb")
+    }

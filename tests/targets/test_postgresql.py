@@ -96,7 +96,7 @@ def test_every_type_survives_at_its_bounds(target: PostgreSQL, table: str) -> No
     )
     stored = [column.name for column in upstream.columns if column.generated != "virtual"]
     shown = [SHOWN.get(kinds[name].name, "{c}::text").format(c=f'"{name}"') for name in stored]
-    statement = f"SELECT {', '.join(shown)} FROM {table} t ORDER BY t.id"  # noqa: S608
+    statement = f"SELECT {', '.join(shown)} FROM {layout.relation} t ORDER BY t.id"  # noqa: S608
     read = target.execute(statement).all()
     for got, row in zip(read, rows, strict=True):
         for name, value in zip(stored, got, strict=True):

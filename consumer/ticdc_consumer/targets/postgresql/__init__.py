@@ -1,8 +1,11 @@
 """PostgreSQL: COPY in text format, through psycopg."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ticdc_consumer.targets.postgresql.encode import encode_keys, encode_rows
+
+if TYPE_CHECKING:
+    from ticdc_consumer.targets.postgresql.session import PostgreSQL as TARGET
 
 __all__ = ["TARGET", "encode_keys", "encode_rows"]
 

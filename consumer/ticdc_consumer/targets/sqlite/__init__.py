@@ -1,8 +1,11 @@
 """SQLite: JSON arrays, bound row by row."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ticdc_consumer.targets.sqlite.encode import encode_keys, encode_rows
+
+if TYPE_CHECKING:
+    from ticdc_consumer.targets.sqlite.session import SQLite as TARGET
 
 __all__ = ["TARGET", "encode_keys", "encode_rows"]
 

@@ -67,6 +67,11 @@ class SQLite(Target):
             raise translated from error
         return connection.execution_options(no_parameters=True)
 
+    def _rollback(self) -> None:
+        # Some errors, a full disk among them, have ended the transaction already.
+        if self._driver().in_transaction:
+            super()._rollback()
+
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
         if isinstance(error, sa.exc.DBAPIError) and isinstance(error.orig, Exception):
             error = error.orig
@@ -214,7 +219,7 @@ class SQLite(Target):
         deleted = 0
         with self.errors(layout):
             for batch in _batches(keys, [layout.codecs[position] for position in positions]):
-                deleted += self._cursor().executemany(statement, batch).rowcount
+                deleted += self._driver().executemany(statement, batch).rowcount
         return deleted
 
     def insert(
@@ -228,7 +233,7 @@ class SQLite(Target):
             for batch in _batches(rows, [layout.codecs[position] for position in taken]):
                 for clear, places in clashing:
                     values = ([row[place] for place in places] for row in batch)
-                    cleared += self._cursor().executemany(clear, values).rowcount
+                    cleared += self._driver().executemany(clear, values).rowcount
                 self._insert(layout, statement, batch, taken)
         return cleared
 
@@ -237,7 +242,7 @@ class SQLite(Target):
     ) -> None:
         rows = iter(batch)
         try:
-            self._cursor().executemany(statement, rows)
+            self._driver().executemany(statement, rows)
         except sqlite3.IntegrityError as error:
             row = batch[len(batch) - length_hint(rows) - 1]
             key = ", ".join(
@@ -266,8 +271,8 @@ class SQLite(Target):
                 found.append((statement, places))
         return found
 
-    def _cursor(self) -> sqlite3.Cursor:
-        return cast("sqlite3.Connection", self.connection.connection.dbapi_connection).cursor()
+    def _driver(self) -> sqlite3.Connection:
+        return cast("sqlite3.Connection", self.connection.connection.dbapi_connection)
 
     # DDL.
 

@@ -43,7 +43,8 @@ _HEAD = re.compile(_NAMES + rb'(?:,"ptn":' + COUNT + rb')?,"t":1(?:,"ptn":' + CO
 _MOST_HEADS = 8192
 _ESCAPED = (
     rb"\\(?:[\"/bfnrt]|u(?!005[cC]|[dD][89a-fA-F])[0-9a-fA-F]{4}"
-    rb"|\\(?:[abfnrtv]|\\\\|\\\"|x[0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))"
+    rb"|\\(?:[abfnrtv]|\\\\|\\\"|x[0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}"
+    rb"|U00(?:0[1-9a-fA-F]|10)[0-9a-fA-F]{4}))"
 )
 _QUOTED = CHARACTERS + rb"(?:" + _ESCAPED + CHARACTERS + rb")*+"
 """What Go's strconv.Quote writes, inside of JSON: every backslash is doubled."""

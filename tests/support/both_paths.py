@@ -1,4 +1,4 @@
-"""The same records through the plain decoder and through the fast reader."""
+"""The same records through the plain decoder and through a fast reader."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,21 +14,23 @@ from ticdc_consumer.read import Reading, ReadJob
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.wire import decoder
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.event import Ddl, RowChange, Table
+from ticdc_encoder.event import Event, RowChange, Table
 from ticdc_encoder.formats import Record
 
 PLACE = ("topic", 0)
-END = 1 << 62
+LATEST = 1 << 62
+
+Name = tuple[str, str]
 
 
 @dataclass
 class Outcome:
-    """What one path made of the records. `fast` of its `rows` were not decoded."""
+    """What became of the records; `taken` of the `rows` were not decoded."""
 
     facts: list[tuple[Any, ...]] = field(default_factory=list)
     report: tuple[Any, ...] = ()
     error: tuple[str, ...] = ()
-    fast: int = 0
+    taken: int = 0
     rows: int = 0
 
 
@@ -58,32 +60,38 @@ def layout_for(table: Table, key: Sequence[str]) -> Layout:
     )
 
 
-def tables_in(options: Options, records: Iterable[Record]) -> dict[tuple[str, str], Table]:
-    """Each table as its first whole row shows it."""
-    decode, tables = decoder(options), dict[tuple[str, str], Table]()
+def decoded(options: Options, records: Iterable[Record]) -> list[Event]:
+    """All events, but those of records that cannot be read."""
+    decode, events = decoder(options), list[Event]()
     for key, value in records:
         try:
-            events = decode(key, value)
+            events += decode(key, value)
         except TicdcError:
             continue
-        for event in events:
-            if isinstance(event, RowChange) and event.after is not None and not event.incomplete:
-                tables.setdefault((event.table.schema, event.table.name), event.table)
+    return events
+
+
+def tables_in(events: Iterable[Event]) -> dict[Name, Table]:
+    """Each table as its first whole row shows it."""
+    tables: dict[Name, Table] = {}
+    for event in events:
+        if isinstance(event, RowChange) and event.after is not None and not event.incomplete:
+            tables.setdefault((event.table.schema, event.table.name), event.table)
     return tables
 
 
 def job_of(
     options: Options,
-    tables: Mapping[tuple[str, str], Table],
-    keys: Mapping[str, Sequence[str]],
+    tables: Mapping[Name, Table],
+    keys: Mapping[Name, Sequence[str]] | None = None,
     begin: int = 0,
-    end: int = END,
+    end: int = LATEST,
 ) -> ReadJob:
     """A cut of all tables that have a key, by the wire or by `keys`."""
     layouts: list[Layout] = []
-    shapes: dict[tuple[str, str], tuple[int, Shape | None]] = {}
+    shapes: dict[Name, tuple[int, Shape | None]] = {}
     for name, table in tables.items():
-        key = table.handle_key or keys.get(table.name, ())
+        key = table.handle_key or (keys or {}).get(name, ())
         if key:
             shapes[name] = (len(layouts), shape(table))
             layouts.append(layout_for(table, key))
@@ -91,10 +99,10 @@ def job_of(
         options=options,
         begin=begin,
         end=end,
-        latest=END,
+        latest=LATEST,
         places=(PLACE,),
         starts={PLACE: 0},
-        ends={PLACE: END},
+        ends={PLACE: LATEST},
         joined=frozenset(),
         proof_time=0,
         known_ddls=frozenset(),
@@ -104,8 +112,12 @@ def job_of(
     )
 
 
+def fast_for(job: ReadJob) -> FastReader:
+    return fast_reader(job.options, job.layouts, job.shapes, job.latest)
+
+
 class _Counted:
-    """The reader, with every taken change counted."""
+    """A reader, with every taken change counted."""
 
     def __init__(self, reader: FastReader) -> None:
         self.reader = reader
@@ -118,15 +130,10 @@ class _Counted:
         return taken
 
 
-def outcome(job: ReadJob, records: Iterable[Record], fast: bool) -> Outcome:
-    found = Outcome()
-    readers: list[_Counted] = []
-
-    def reader(*arguments: Any) -> _Counted:
-        readers.append(_Counted(fast_reader(*arguments) if fast else NoFastReader()))
-        return readers[-1]
-
-    with mock.patch.object(read, "fast_reader", reader):
+def outcome(job: ReadJob, records: Iterable[Record], reader: FastReader) -> Outcome:
+    """What a task makes of the records with this reader."""
+    found, counted = Outcome(), _Counted(reader)
+    with mock.patch.object(read, "fast_reader", lambda *_: counted):
         reading = Reading(job, [0])
     progress = reading.progress[PLACE]
     try:
@@ -138,15 +145,20 @@ def outcome(job: ReadJob, records: Iterable[Record], fast: bool) -> Outcome:
         found.error = (type(error).__name__, str(error), *getattr(error, "__notes__", ()))
     found.facts.sort(key=lambda fact: fact[:4])
     report, tally = reading.report, reading.fold.tally
-    found.report = (
-        progress,
-        sorted(report.missing),
-        report.unknown_ddls,
-        (tally.facts, tally.duplicates, reading.fold.bytes),
-    )
-    found.fast = readers[0].taken
-    found.rows = tally.facts.total()
+    found.report = (progress, [*report.missing], report.unknown_ddls, tally, reading.close())
+    found.taken, found.rows = counted.taken, tally.facts.total()
     return found
+
+
+def same(job: ReadJob, records: Sequence[Record], reader: FastReader | None = None) -> Outcome:
+    """Asserts that both paths give the same, or refuse in the same words; says what."""
+    plain = outcome(job, records, NoFastReader())
+    fast = outcome(job, records, reader or fast_for(job))
+    assert plain.error == fast.error
+    if not plain.error:
+        assert plain.facts == fast.facts
+        assert plain.report == fast.report
+    return fast
 
 
 @contextmanager
@@ -154,20 +166,3 @@ def learning_at_once() -> Iterator[None]:
     """The first row of a kind is learned from."""
     with mock.patch.object(fast_json, "FIRST_TRY", 1):
         yield
-
-
-def both(job: ReadJob, records: Sequence[Record]) -> tuple[Outcome, Outcome]:
-    """Asserts that both paths give the same, or refuse in the same words."""
-    plain, fast = outcome(job, records, fast=False), outcome(job, records, fast=True)
-    assert plain.error == fast.error
-    if not plain.error:
-        assert plain.facts == fast.facts
-        assert plain.report == fast.report
-    return plain, fast
-
-
-def schema_changes(options: Options, records: Iterable[Record]) -> list[int]:
-    """The commit_ts of all DDL, in order."""
-    decode = decoder(options)
-    events = [event for key, value in records for event in decode(key, value)]
-    return sorted({event.commit_ts for event in events if isinstance(event, Ddl)})

@@ -1,37 +1,38 @@
 """A golden variant through the whole product: Kafka, Spark, a target; contents at each mark.
 
-What a target should hold is said here, from TiDB's own printing of the values and `docs/types.md`,
-without the product's encoding.
+What a target should hold is said here, by the table of `docs/types.md`, from what TiDB itself
+printed: nothing of the product's decoding or encoding takes part.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
+import psycopg
+import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from brokers import Kafka
-from golden import Contents, Scenario, Value, Variant, repeated
+from golden import Contents, Scenario, State, Value, Variant, repeated
 from pyspark.sql import SparkSession
 from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.errors import Stop
 from ticdc_consumer.options import Options
-from ticdc_consumer.redact import redact
 from ticdc_encoder.message import Message
-
-Mapped = Callable[[Value, str], Any]
-"""(value as TiDB prints it, upstream column type) -> what the target gives back."""
 
 PROTOCOLS = {"canal-json": "canal-json", "open": "open-protocol"}
 
 
-def protocol_of(variant: Variant) -> str:
-    return PROTOCOLS[variant.name.removeprefix("classic.").partition(".")[0]]
+def protocol_of(variant: Variant) -> str | None:
+    """None for a protocol that is not read."""
+    return PROTOCOLS.get(variant.name.removeprefix("classic.").partition(".")[0])
 
 
-def send(kafka: Kafka, variant: Variant, again: bool) -> dict[str, str]:
-    """Produces a variant; says the topics' names by their golden ones."""
+def send(kafka: Kafka, variant: Variant, again: bool) -> tuple[str, ...]:
+    """Produces a variant, `again` as a restarted producer does. The topics' names."""
     records: Sequence[Message] = variant.records
     names = {
         topic: kafka.create_topic(topic, variant.partitions)
@@ -40,31 +41,56 @@ def send(kafka: Kafka, variant: Variant, again: bool) -> dict[str, str]:
     if again:
         records = repeated(records, seed=7)
     kafka.produce(Message(names[r.topic], r.partition, r.key, r.value) for r in records)
-    return names
+    return tuple(names.values())
+
+
+@dataclass(frozen=True)
+class Own:
+    """A table that its user creates before the stream does, for values that the types of a new
+    column cannot hold. `texts` are the columns that then hold what TiDB prints."""
+
+    columns: str
+    texts: frozenset[str]
+    rules: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Place:
-    """A target, and how upstream schemas are named in it."""
+    """A target, and how upstream's schemas are named in it."""
 
-    url: str
+    url: str = field(repr=False)
     dialect: str
 
     @property
     def route(self) -> dict[str, str]:
+        """The MySQL family's servers are shared by tests: a schema gets a database of its own."""
         if self.dialect in ("mysql", "mariadb"):
-            name = sa.make_url(self.url).database
-            return {"*.*": f"{name}_{{schema}}.{{table}}"}
+            return {"*.*": f"{sa.make_url(self.url).database}_{{schema}}.{{table}}"}
         return {}
 
+    def schema(self, upstream: str) -> str:
+        if self.route:
+            upstream = f"{sa.make_url(self.url).database}_{upstream}"
+        return self.quoted(upstream)
+
     def relation(self, schema: str, table: str) -> str:
-        match self.dialect:
-            case "sqlite":
-                return f'"{table}"'
-            case "postgresql":
-                return f'"{schema}"."{table}"'
-            case _:
-                return f"`{sa.make_url(self.url).database}_{schema}`.`{table}`"
+        name = self.quoted(table)
+        return name if self.dialect == "sqlite" else f"{self.schema(schema)}.{name}"
+
+    def quoted(self, name: str) -> str:
+        quote = "`" if self.route else '"'
+        return quote + name + quote
+
+    def create(self, tables: Mapping[str, Own]) -> None:
+        engine = sa.create_engine(self.url, poolclass=sa.NullPool)
+        with engine.begin() as connection:
+            for name, own in tables.items():
+                schema, _, table = name.partition(".")
+                if self.dialect != "sqlite":
+                    connection.exec_driver_sql(f"CREATE SCHEMA {self.schema(schema)}")
+                connection.exec_driver_sql(
+                    f"CREATE TABLE {self.relation(schema, table)} ({own.columns})"
+                )
 
 
 @contextmanager
@@ -79,13 +105,14 @@ def consumer_of(
 ) -> Iterator[Consumer]:
     options = Options(
         changefeed="golden",
-        protocol=protocol_of(variant),
+        protocol=protocol_of(variant) or "",
         topics=tuple(topics),
         kafka=kafka.config,
         target_url=place.url,
         apply=way,  # type: ignore[arg-type]
         time_zone=variant.server_tz,
         route=place.route,
+        # The clock of the machine that made them may be ahead of this one's.
         future_limit=10 * 365 * 86400.0,
         **settings,
     )
@@ -93,34 +120,248 @@ def consumer_of(
         yield consumer
 
 
-def run_to(consumer: Consumer, ts: int) -> list[str]:
-    """Applies up to R = `ts`; DDL that wait for a person are said to be done. Which they were."""
-    waited = []
-    while True:
-        try:
-            for _ in consumer.epochs(until=ts):
-                pass
-            return waited
-        except Stop as stop:
-            found = re.search(r"--ddl-done (\d+:\d+)", str(stop))
-            if found is None:
-                raise
-            entry = consumer.ddl_done(found[1])
-            waited.append(entry.query)
+def run_to(consumer: Consumer, ts: int) -> int:
+    """Applies up to R = `ts`; says how many changes came more than once, or too late."""
+    epochs = list(consumer.epochs(until=ts))
+    assert consumer.resolved_ts == ts
+    return sum(epoch.duplicates + epoch.replays for epoch in epochs)
 
 
-def contents(place: Place, table: Contents) -> list[tuple[Any, ...]]:
-    """The table's rows in the target, its columns in upstream order; virtual ones left out."""
+# --- what a target holds -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Type:
+    """A column of upstream's `information_schema`."""
+
+    name: str
+    length: int
+    unsigned: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "Type":
+        found = re.match(r"(\w+)(?:\((\d+)\D)?", text)
+        assert found is not None, text
+        return cls(found[1], int(found[2] or 0), "unsigned" in text)
+
+    @property
+    def wide(self) -> bool:
+        """Whether it takes 64 bits without a sign."""
+        return (self.name == "bigint" and self.unsigned) or (self.name, self.length) == ("bit", 64)
+
+
+Row = tuple[Any, ...]
+
+
+def columns_of(scenario: Scenario, ts: int, table: Contents) -> dict[str, Type]:
+    """The table's columns at `ts`, without the virtual ones: those never come."""
+    version = max(
+        (
+            version
+            for version in scenario.tables
+            if (version.schema, version.table) == (table.schema, table.table)
+            and version.since_ts <= ts
+        ),
+        key=lambda version: version.since_ts,
+    )
+    return {
+        column["column_name"]: Type.parse(column["column_type"])
+        for column in version.columns
+        if "VIRTUAL" not in column["extra"]
+    }
+
+
+def expected(
+    table: Contents, columns: Mapping[str, Type], dialect: str, own: Own | None
+) -> list[Row]:
+    """The rows, as the target should give them."""
+    mapped = EXPECTED[dialect]
+    texts = own.texts if own else frozenset()
+    places = [table.columns.index(name) for name in columns]
+    kinds = [None if name in texts else type_ for name, type_ in columns.items()]
+    return _sorted(
+        tuple(
+            value if value is None or kind is None else mapped(value, kind)
+            for value, kind in zip((row[place] for place in places), kinds, strict=True)
+        )
+        for row in table.rows
+    )
+
+
+def found(place: Place, table: Contents, columns: Mapping[str, Type]) -> list[Row]:
+    """The rows that the target has; FLOATs as TiDB prints them."""
+    rows = FOUND[place.dialect](place, table, columns)
+    floats = [type_.name == "float" for type_ in columns.values()]
+    return _sorted(
+        tuple(
+            _printed_float(value) if is_float and value is not None else value
+            for value, is_float in zip(row, floats, strict=True)
+        )
+        for row in rows
+    )
+
+
+def differences(
+    place: Place,
+    scenario: Scenario,
+    state: State,
+    own: Mapping[str, Own],
+    left_out: Collection[str],
+) -> str:
+    """What the target has otherwise than upstream at a state, or "". Tables that are `left_out`
+    are not looked at."""
+    told = []
+    for name, table in state.tables.items():
+        if name in left_out:
+            continue
+        columns = columns_of(scenario, state.ts, table)
+        wanted = expected(table, columns, place.dialect, own.get(name))
+        there = found(place, table, columns)
+        if there == wanted:
+            continue
+        told.append(f"{name} at {state.ts}: {len(there)} rows for {len(wanted)}")
+        told += [f"  upstream {row}" for row in wanted if row not in there][:3]
+        told += [f"  target   {row}" for row in there if row not in wanted][:3]
+    return "\n".join(told)
+
+
+def _sorted(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=repr)
+
+
+def _number(text: Value) -> float:
+    assert isinstance(text, str)
+    return float(text) + 0.0  # without the sign of -0
+
+
+def _printed_float(value: Any) -> float:
+    """A FLOAT's number as TiDB prints it: the shortest digits, but six where it takes an `e`."""
+    single = np.float32(value)
+    plain = single == 0 or 1e-15 <= abs(single) < 1e15
+    return float(str(single) if plain else f"{single:.5e}") + 0.0
+
+
+def _span(text: str) -> timedelta:
+    hours, minutes, seconds = text.removeprefix("-").split(":")
+    whole, _, fraction = seconds.partition(".")
+    span = timedelta(
+        hours=int(hours),
+        minutes=int(minutes),
+        seconds=int(whole),
+        microseconds=int(fraction.ljust(6, "0")),
+    )
+    return -span if text.startswith("-") else span
+
+
+def _in_sqlite(value: Value, type_: Type) -> Any:
+    if isinstance(value, bytes):
+        if type_.name != "bit":
+            return value
+        value = str(int.from_bytes(value))
+    assert value is not None
+    if type_.name in INTEGERS and not type_.wide:
+        return int(value)
+    return _number(value) if type_.name in ("float", "double") else value
+
+
+def _in_postgresql(value: Value, type_: Type) -> Any:
+    if isinstance(value, bytes):
+        if type_.name != "bit":
+            return value
+        value = str(int.from_bytes(value))
+    assert value is not None
+    if type_.name in INTEGERS:
+        return Decimal(value) if type_.wide else int(value)
+    match type_.name:
+        case "decimal":
+            return Decimal(value)
+        case "float" | "double":
+            return _number(value)
+        case "date":
+            return date.fromisoformat(value)
+        case "datetime":
+            return datetime.fromisoformat(value)
+        case "timestamp":
+            return datetime.fromisoformat(value).replace(tzinfo=UTC)
+        case "time":
+            return _span(value)
+        case "vector":
+            return tuple(_number(part) for part in value[1:-1].split(",") if part)
+        case _:
+            return value
+
+
+def _in_mysql(value: Value, type_: Type) -> Any:
+    """MySQL and MariaDB print what TiDB prints, but for the digits of FLOAT and DOUBLE."""
+    return _number(value) if type_.name in ("float", "double") else value
+
+
+def _from_sqlite(place: Place, table: Contents, columns: Mapping[str, Type]) -> list[Row]:
     engine = sa.create_engine(place.url, poolclass=sa.NullPool)
-    quote = '"' if place.dialect in ("sqlite", "postgresql") else "`"
+    names = ", ".join(map(place.quoted, columns))
+    query = f"SELECT {names} FROM {place.relation(table.schema, table.table)}"  # noqa: S608
     with engine.connect() as connection:
-        if place.dialect in ("mysql", "mariadb"):
-            connection.exec_driver_sql("SET time_zone = '+00:00'")
-        if place.dialect == "postgresql":
-            connection.exec_driver_sql("SET TIME ZONE 'UTC'")
-        columns = ", ".join(f"{quote}{name}{quote}" for name in table.columns)
-        statement = f"SELECT {columns} FROM {place.relation(table.schema, table.table)}"  # noqa: S608
-        return [tuple(row) for row in connection.exec_driver_sql(statement)]
+        return [tuple(row) for row in connection.exec_driver_sql(query)]
 
 
-__all__ = ["Mapping", "Scenario", "redact"]
+def _from_postgresql(place: Place, table: Contents, columns: Mapping[str, Type]) -> list[Row]:
+    names = ", ".join(map(place.quoted, columns))
+    query = f"SELECT {names} FROM {place.relation(table.schema, table.table)}"  # noqa: S608
+    url = place.url.replace("+psycopg", "")
+    with psycopg.connect(url, options="-c timezone=UTC") as connection:
+        return [tuple(map(_plain, row)) for row in connection.execute(query.encode())]
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case datetime(tzinfo=zone) if zone is not None:
+            return value.astimezone(UTC)
+        case list():
+            return tuple(_printed_float(part) for part in value)
+        case _:
+            return value
+
+
+def _from_mysql(place: Place, table: Contents, columns: Mapping[str, Type]) -> list[Row]:
+    """As the text protocol gives them; of a FLOAT it shows six digits, of a DOUBLE all."""
+    url = sa.make_url(place.url)
+    exact = {name for name, type_ in columns.items() if type_.name in ("float", "double")}
+    names = ", ".join(
+        f"{place.quoted(name)} + 0e0" if name in exact else place.quoted(name) for name in columns
+    )
+    query = f"SELECT {names} FROM {place.relation(table.schema, table.table)}"  # noqa: S608
+    connection = pymysql.connect(
+        host=url.host,
+        port=url.port or 3306,
+        user=url.username,
+        password=url.password or "",
+        charset="utf8mb4",
+        init_command="SET time_zone = '+00:00'",
+        conv={},
+    )
+    with closing(connection), connection.cursor() as cursor:
+        cursor.execute(query)
+        rows: Sequence[Row] = cursor.fetchall()
+    return [
+        tuple(
+            _number(value) if name in exact and value is not None else value
+            for name, value in zip(columns, row, strict=True)
+        )
+        for row in rows
+    ]
+
+
+INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year", "bit"})
+
+EXPECTED: Mapping[str, Callable[[Value, Type], Any]] = {
+    "sqlite": _in_sqlite,
+    "postgresql": _in_postgresql,
+    "mysql": _in_mysql,
+    "mariadb": _in_mysql,
+}
+FOUND: Mapping[str, Callable[[Place, Contents, Mapping[str, Type]], list[Row]]] = {
+    "sqlite": _from_sqlite,
+    "postgresql": _from_postgresql,
+    "mysql": _from_mysql,
+    "mariadb": _from_mysql,
+}

@@ -1,0 +1,200 @@
+"""TiCDC's own messages through Kafka and Spark into each kind of target, both ways of applying,
+as they were sent and as a restarted producer sends them; the tables are compared with what TiDB
+held at each resolved ts that its contents were recorded for.
+
+Without `--long` (`make golden`) each variant goes into SQLite once, and a choice goes into the
+others in which each two of target, scenario, protocol, way and repetition meet. See
+`docs/golden.md`.
+
+Every variant is exact, `open.no-old-value` too: an UPDATE that moves a key comes as DELETE and
+INSERT there, and for any other the new row is enough.
+"""
+
+import os
+from collections.abc import Mapping
+from itertools import combinations, product
+from typing import NamedTuple
+
+import brokers
+import pytest
+from golden import scenario
+from golden_run import Own, Place, consumer_of, differences, protocol_of, run_to, send
+from pyspark.sql import SparkSession
+from ticdc_consumer.errors import Stop
+from ticdc_encoder.errors import TicdcError
+
+pytestmark = pytest.mark.golden
+
+SCENARIOS = ("keys", "types", "splits", "workload")
+WAYS = ("net", "transactions")
+TARGETS = ("sqlite", "postgresql", "mariadb", "mysql")
+
+WITHOUT_KEY = ("keysdb.nokey", "keysdb.uknull")
+"""Sent by the variants with force-replicate only."""
+
+
+class Case(NamedTuple):
+    scenario: str
+    variant: str
+    target: str
+    way: str
+    again: bool
+
+    def __str__(self) -> str:
+        repeated = "-repeated" if self.again else ""
+        return f"{self.scenario}-{self.variant}-{self.target}-{self.way}{repeated}"
+
+
+VARIANTS = [
+    (name, variant.name)
+    for name in SCENARIOS
+    for variant in scenario(name).variants.values()
+    if protocol_of(variant) and not variant.name.endswith(".plain")
+]
+
+INTO_SQLITE = [
+    Case(*variant, "sqlite", WAYS[number % 2], number // 2 % 2 == 1)
+    for number, variant in enumerate(VARIANTS)
+]
+INTO_OTHERS = [
+    Case("keys", "canal-json.topic-per-table", "postgresql", "net", True),
+    Case("keys", "open.no-old-value", "mariadb", "transactions", True),
+    Case("keys", "classic.open.raw", "mysql", "net", False),
+    Case("types", "open.tz", "postgresql", "transactions", False),
+    Case("types", "canal-json.ext", "mariadb", "net", False),
+    Case("types", "canal-json.tz", "mysql", "transactions", True),
+    Case("splits", "canal-json.raw.columns-w", "postgresql", "transactions", True),
+    Case("splits", "open.raw.columns-u", "mariadb", "net", False),
+    Case("splits", "canal-json.split.ts", "mysql", "net", False),
+    Case("workload", "open.raw", "postgresql", "net", False),
+    Case("workload", "classic.canal-json.ext", "mariadb", "net", True),
+    Case("workload", "open.batch16", "mysql", "transactions", True),
+]
+ALL = [
+    Case(*variant, target, way, again)
+    for variant, target, way, again in product(VARIANTS, TARGETS, WAYS, (False, True))
+]
+
+ZEROS_AS_TEXT = Own(
+    "id integer PRIMARY KEY, d text, dt text, dt6 text, ts text, tsn text NOT NULL, "
+    "dn text NOT NULL, y smallint, tm interval, en text",
+    texts=frozenset({"d", "dt", "dt6", "ts", "tsn", "dn"}),
+)
+VECTORS_AS_TEXT = Own(
+    "id int PRIMARY KEY, v3 longtext CHARACTER SET utf8mb4, v longtext CHARACTER SET utf8mb4",
+    texts=frozenset({"v3", "v"}),
+    rules=frozenset({"vector-as-text"}),
+)
+OWN: Mapping[tuple[str, str], Mapping[str, Own]] = {
+    ("types", "postgresql"): {"typedb.zeros": ZEROS_AS_TEXT},
+    ("types", "mariadb"): {"typedb.vec": VECTORS_AS_TEXT},
+    ("types", "mysql"): {"typedb.vec": VECTORS_AS_TEXT},
+}
+"""What the tables that the stream creates cannot hold, their user has made room for; `REFUSED`
+says how they are refused where he has not."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        cases = ALL if metafunc.config.getoption("--long") else INTO_SQLITE + INTO_OTHERS
+        metafunc.parametrize("case", cases, ids=str)
+
+
+@pytest.fixture
+def broker(request: pytest.FixtureRequest) -> brokers.Kafka:
+    """The real Kafka, where there is one or has to be."""
+    real = "KAFKA_BOOTSTRAP" in os.environ or os.environ.get("REQUIRE_SERVICES") == "1"
+    kafka: brokers.Kafka = request.getfixturevalue("real_kafka" if real else "mock_kafka")
+    return kafka
+
+
+def place_of(target: str, request: pytest.FixtureRequest) -> Place:
+    return Place(request.getfixturevalue(f"{target}_url"), target)
+
+
+def test_the_target_is_what_tidb_was_at_every_resolved_ts(
+    case: Case, broker: brokers.Kafka, spark: SparkSession, request: pytest.FixtureRequest
+) -> None:
+    given = scenario(case.scenario)
+    variant = given.variants[case.variant]
+    place = place_of(case.target, request)
+    own = OWN.get((case.scenario, case.target), {})
+    place.create(own)
+    topics = send(broker, variant, case.again)
+    came_again = 0
+    with consumer_of(
+        variant,
+        topics,
+        broker,
+        place,
+        spark,
+        case.way,
+        rules=frozenset().union(*(table.rules for table in own.values())),
+        filter=("*.*", *(f"!{table}" for table in WITHOUT_KEY)),
+    ) as consumer:
+        for state in given.states:
+            came_again += run_to(consumer, state.ts)
+            assert differences(place, given, state, own, WITHOUT_KEY) == ""
+    assert came_again or not case.again
+
+
+def test_each_two_of_the_choices_meet() -> None:
+    choices = [
+        (case.scenario, case.target, case.way, case.again, "open." in case.variant)
+        for case in INTO_OTHERS
+    ]
+    for one, other in combinations(zip(*choices, strict=True), 2):
+        assert set(zip(one, other, strict=True)) == set(product(one, other))
+
+
+REFUSED = [
+    (
+        "postgresql",
+        "typedb.zeros",
+        "typedb.zeros.d: a date that PostgreSQL does not have (row with key id='2')",
+    ),
+    ("mariadb", "typedb.vec", "column v3: mariadb has no VECTOR like TiDB's"),
+    ("mysql", "typedb.vec", "column v3: mysql has no VECTOR like TiDB's"),
+]
+
+
+@pytest.mark.parametrize("name", ["canal-json.ext", "open.batch16"])
+@pytest.mark.parametrize(("target", "table", "reason"), REFUSED)
+def test_what_a_target_cannot_hold_is_refused_by_name(
+    target: str,
+    table: str,
+    reason: str,
+    name: str,
+    broker: brokers.Kafka,
+    spark: SparkSession,
+    request: pytest.FixtureRequest,
+) -> None:
+    given = scenario("types")
+    variant = given.variants[name]
+    place = place_of(target, request)
+    topics = send(broker, variant, again=False)
+    with (
+        consumer_of(variant, topics, broker, place, spark, "net", filter=(table,)) as consumer,
+        pytest.raises(Stop) as refusal,
+    ):
+        run_to(consumer, given.states[-1].ts)
+    assert reason in str(refusal.value)
+    assert refusal.value.exit_code == 3
+
+
+@pytest.mark.parametrize("name", ["keys", "types", "workload"])
+def test_messages_without_the_tidb_extension_are_refused(
+    name: str,
+    broker: brokers.Kafka,
+    spark: SparkSession,
+    request: pytest.FixtureRequest,
+) -> None:
+    given = scenario(name)
+    variant = given.variants["canal-json.plain"]
+    place = place_of("sqlite", request)
+    topics = send(broker, variant, again=False)
+    with (
+        consumer_of(variant, topics, broker, place, spark, "net") as consumer,
+        pytest.raises(TicdcError, match="enable-tidb-extension=true"),
+    ):
+        run_to(consumer, given.states[-1].ts)

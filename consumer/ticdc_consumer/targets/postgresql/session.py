@@ -33,7 +33,8 @@ GONE_WITHIN = 30.0
 _SESSION = f"""
 SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres';
 SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET row_security = off;
-SET lock_timeout = '{LOCK_TIMEOUT}'; SET idle_in_transaction_session_timeout = 0
+SET lock_timeout = '{LOCK_TIMEOUT}'; SET statement_timeout = 0;
+SET idle_in_transaction_session_timeout = 0
 """
 
 

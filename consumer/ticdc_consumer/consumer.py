@@ -215,7 +215,7 @@ class Consumer:
                     f"{topic}[{number}] ends at offset {end}, before {position.restart_offset}, "
                     "where the next cut begins: its log was truncated, or the topic created again"
                 )
-            if not listing.topic_ids[topic]:
+            if not (position.topic_id and listing.topic_ids[topic]):
                 self._check_mark(position, begin, end)
 
     def _check_mark(self, position: Position, begin: int, end: int) -> None:

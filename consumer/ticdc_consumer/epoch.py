@@ -398,9 +398,10 @@ class Epochs:
         for place, restart in report.restarts.items():
             topic, number = place
             mark = marks.get(topic) if number == 0 else None
+            before = self.state.positions.get(place)
             positions[place] = Position(
                 topic,
-                cut.topic_ids[topic],
+                cut.topic_ids[topic] or (before.topic_id if before else ""),
                 number,
                 restart,
                 mark.offset if mark else None,

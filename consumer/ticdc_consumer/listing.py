@@ -5,18 +5,20 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from ticdc_consumer.errors import Stop, Unavailable
 
 REQUEST_TIMEOUT = 20.0
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""How librdkafka writes the id, all zeros, of a topic whose broker gives it none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
     """`ends` names every partition of every topic and the offset after its last record;
-    `topic_ids` is "" where the brokers have none (before Kafka 2.8)."""
+    `topic_ids` is "" where the brokers have none (before Kafka 2.8), or no controller now."""
 
     ends: Mapping[tuple[str, int], int]
     topic_ids: Mapping[str, str]
@@ -33,7 +35,7 @@ class Cluster:
         self._admin = AdminClient(admin_settings(kafka))
         self._names = {topic for topic in topics if not topic.startswith("^")}
         self._patterns = [re.compile(topic) for topic in topics if topic.startswith("^")]
-        self._has_ids = True
+        self._has_controller = False
 
     def partitions(self) -> dict[str, int]:
         """Topic -> its number of partitions, of the topics that are named or match a pattern.
@@ -45,6 +47,7 @@ class Cluster:
             metadata = self._admin.list_topics(timeout=REQUEST_TIMEOUT)
         except KafkaException as error:
             raise Unavailable(f"the brokers do not list their topics: {error.args[0]}") from error
+        self._has_controller = metadata.controller_id in metadata.brokers
         found = {}
         for name, topic in metadata.topics.items():
             if name not in self._names and not any(p.search(name) for p in self._patterns):
@@ -70,17 +73,23 @@ class Cluster:
         return self._offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """The brokers' ids: a topic that was deleted and created again has another one."""
+        """The brokers' ids: a topic that was deleted and created again has another one.
+
+        As of the last `partitions`: the controller answers, and librdkafka waits for one.
+        """
         ids = dict.fromkeys(topics, "")
-        if self._has_ids:
-            try:
-                described = self._admin.describe_topics(
-                    TopicCollection(list(ids)), request_timeout=2.0
-                )
-                for name, future in described.items():
-                    ids[name] = str(future.result().topic_id)
-            except KafkaException:
-                self._has_ids = False
+        if not self._has_controller:
+            return ids
+        try:
+            described = self._admin.describe_topics(
+                TopicCollection(list(ids)), request_timeout=REQUEST_TIMEOUT
+            )
+            for name, future in described.items():
+                found = str(future.result().topic_id)
+                ids[name] = "" if found == NO_ID else found
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
+                raise Unavailable(f"the brokers do not describe topics: {error.args[0]}") from error
         return ids
 
     def list(self) -> Listing:

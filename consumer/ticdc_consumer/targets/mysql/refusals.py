@@ -51,6 +51,9 @@ _VALUES = {
 }
 """The value does not fit. Notes 1265 come in strict mode, too."""
 
+_WITH_TABLE = frozenset({3140, 3141, 3157})
+"""These say `t.c`."""
+
 _DUPLICATE = 1062
 _PACKET = 1153
 _COLUMN = re.compile(
@@ -98,7 +101,7 @@ def translate(error: Exception, layout: Layout | None = None) -> Exception:
     if code in _UNAVAILABLE:
         return Unavailable(f"the target refuses: {text} (error {code})")
     if code in _VALUES:
-        return Stop(f"{_place(layout, text)}: {_VALUES[code]} (error {code})")
+        return Stop(f"{_place(layout, code, text)}: {_VALUES[code]} (error {code})")
     if code == _DUPLICATE and (found := _DUPLICATED.fullmatch(text)):
         entry, key = found.groups()
         return Stop(
@@ -120,8 +123,10 @@ def column(text: str) -> str | None:
     return name.strip("'")
 
 
-def _place(layout: Layout | None, text: str) -> str:
+def _place(layout: Layout | None, code: int, text: str) -> str:
     name = column(text) or "a column"
+    if code in _WITH_TABLE:
+        name = name.rpartition(".")[2]
     return f"{layout.name}.{name}" if layout else name
 
 

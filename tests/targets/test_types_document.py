@@ -1,0 +1,132 @@
+"""`docs/types.md` says what the code does."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets import create
+from ticdc_consumer.targets.mysql import types as mysql
+from ticdc_consumer.targets.mysql.collations import NO_COARSER, new_collation
+from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB
+from ticdc_consumer.targets.mysql.new_tables import create_table
+from ticdc_consumer.targets.postgresql import types as postgresql
+from ticdc_consumer.targets.sqlite import types as sqlite
+from ticdc_encoder import Column, ColumnType
+from ticdc_encoder.column import INTEGERS, TYPE_NAMES
+from ticdc_encoder.definition import parse_create_table
+from ticdc_encoder.event import Table
+
+DOCUMENT = (Path(__file__).parent.parent.parent / "docs" / "types.md").read_text()
+
+CODE: dict[str, Callable[[Column], str]] = {
+    "SQLite": sqlite.column_type,
+    "PostgreSQL": postgresql.column_type,
+    "MySQL": lambda column: mysql.column_type(column, MYSQL),
+    "MariaDB": lambda column: mysql.column_type(column, MARIADB),
+    "TiDB as a target": lambda column: mysql.column_type(column, TIDB),
+}
+
+
+def table(*header: str) -> list[dict[str, str]]:
+    """The rows of the table with that header."""
+    lines = DOCUMENT.splitlines()
+    start = lines.index(f"| {' | '.join(header)} |") + 2
+    rows = []
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        cells = [cell.strip().strip("`") for cell in line.strip("|").split(" | ")]
+        rows.append(dict(zip(header, cells, strict=True)))
+    return rows
+
+
+NEW = table("TiDB", "SQLite", "PostgreSQL", "MySQL", "MariaDB", "Exactness")
+OF_TIDB = table("TiDB", "TiDB as a target")
+COLLATIONS = table("Upstream", "MySQL", "MariaDB")
+RULES = table("Rule", "Target", "What it does")
+
+
+def defined(type_: str) -> Table:
+    return parse_create_table(f"CREATE TABLE t (id INT, c {type_})", "shop")
+
+
+def in_code(target: str, column: Column) -> str:
+    try:
+        found = CODE[target](column)
+    except Stop:
+        return "refused"
+    return re.sub(r" character set utf8mb4 collate \w+$", "", found)
+
+
+@pytest.mark.parametrize("target", ["SQLite", "PostgreSQL", "MySQL", "MariaDB"])
+@pytest.mark.parametrize("row", NEW, ids=[row["TiDB"] for row in NEW])
+def test_a_new_column_has_the_type_of_the_document(row: dict[str, str], target: str) -> None:
+    column = defined(row["TiDB"]).column("c")
+    if column.generated != "virtual":
+        assert in_code(target, column) == row[target]
+    else:
+        assert row[target] == "left out"
+
+
+@pytest.mark.parametrize("row", OF_TIDB, ids=[row["TiDB"] for row in OF_TIDB])
+def test_tidb_has_the_types_of_the_document(row: dict[str, str]) -> None:
+    column = defined(row["TiDB"]).column("c")
+    assert in_code("TiDB as a target", column) == row["TiDB as a target"]
+
+
+def test_tidb_differs_from_mysql_in_nothing_else() -> None:
+    columns = {row["TiDB"]: defined(row["TiDB"]).column("c") for row in NEW}
+    different = {
+        type_
+        for type_, column in columns.items()
+        if in_code("MySQL", column) != in_code("TiDB as a target", column)
+    }
+    assert different == {row["TiDB"] for row in OF_TIDB}
+
+
+@pytest.mark.parametrize("kind", ["stored", "virtual"])
+def test_a_generated_column_is_plain_or_left_out(kind: str) -> None:
+    upstream = defined(f"INT AS (1 + 1) {kind}")
+    words = create.Words(
+        quote=str,
+        column_type=sqlite.column_type,
+        key_type=sqlite.column_type,
+        prefix=lambda column, _: column,
+        now=lambda _: None,
+    )
+    for statement in (
+        "".join(create.create_table("t", "t", upstream, words)),
+        create_table(MYSQL, "t", upstream),
+    ):
+        assert bool(re.search(r"\bc\b", statement)) == (kind == "stored")
+        assert "1 + 1" not in statement
+
+
+def test_every_type_is_in_the_document() -> None:
+    columns = [defined(row["TiDB"]).column("c") for row in NEW]
+    assert {column.type.name for column in columns} == TYPE_NAMES
+    assert {c.type.name for c in columns if c.type.unsigned} >= INTEGERS | {"decimal", "double"}
+    assert {c.type.length for c in columns if c.type.name == "bit"} >= {1, 64}
+    assert {c.generated for c in columns} == {None, "stored", "virtual"}
+
+
+@pytest.mark.parametrize("row", COLLATIONS, ids=[row["Upstream"] for row in COLLATIONS])
+def test_a_new_column_has_the_collation_of_the_document(row: dict[str, str]) -> None:
+    collation = "utf8mb4_turkish_ci" if row["Upstream"] == "any other" else row["Upstream"]
+    type_ = ColumnType("varchar", length=9, collation=collation)
+    assert new_collation(type_, MYSQL) == row["MySQL"]
+    assert new_collation(type_, MARIADB) == row["MariaDB"]
+
+
+def test_every_collation_that_is_known_is_in_the_document() -> None:
+    assert {row["Upstream"] for row in COLLATIONS} == {*NO_COARSER, "any other"}
+
+
+def test_the_rules_are_those_of_the_code() -> None:
+    assert {row["Rule"] for row in RULES} == {
+        postgresql.ZERO_DATE_AS_NULL,
+        mysql.VECTOR_AS_TEXT,
+        mysql.SAME_COLLATIONS,
+    }

@@ -53,6 +53,9 @@ class Fact(NamedTuple):
     body: Body
 
 
+_new = tuple.__new__
+
+
 @dataclass(slots=True)
 class Tally:
     """Counts by table number; `facts` are those inside the cut, before folding."""
@@ -92,9 +95,13 @@ class Fold:
         if known is None:
             facts[slot] = fact
             self.bytes += size
-        elif known[:2] < fact[:2]:
-            facts[slot] = fact
-        elif known.commit_ts == fact.commit_ts and known.present == fact.present:
+        elif known.commit_ts != fact.commit_ts:
+            if known.commit_ts < fact.commit_ts:
+                facts[slot] = fact
+        elif known.present != fact.present:
+            if fact.present:
+                facts[slot] = fact
+        else:
             self.tally.duplicates[table] += 1
             if fact.present and fact.body != known.body:
                 self._compare(table, key, known, fact)
@@ -121,10 +128,13 @@ class Fold:
         size: int,
     ) -> None:
         """The facts of one change as a fast reader found them."""
+        # What a NamedTuple's own constructor does, without a Python function in between.
         if present is not None:
-            self.add(table, present, Fact(commit_ts, True, place, offset, body), size)
+            fact = _new(Fact, (commit_ts, True, place, offset, body))
+            self.add(table, present, fact, size)
         if absent is not None and absent != present:
-            self.add(table, absent, Fact(commit_ts, False, place, offset, None), 64)
+            fact = _new(Fact, (commit_ts, False, place, offset, None))
+            self.add(table, absent, fact, 64)
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """The facts that are left, encoded for the target, a batch per table."""

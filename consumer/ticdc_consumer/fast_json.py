@@ -42,7 +42,7 @@ DIGITS = INTEGERS | {"year", "bit", "enum", "set"}
 KEY_TYPES = DIGITS | TEMPORALS | {"decimal", "char", "varchar"}
 """Types whose values are the same bytes on the wire and in canonical form."""
 
-FIRST_TRY = 8
+FIRST_TRY = 32
 """The first so many rows of a kind are the plain decoder's: to make an expression takes as long
 as it needs for some hundred rows."""
 MOST_FORMS = 6
@@ -79,7 +79,7 @@ def row(
         parts.append(re.escape(member.before) + value + re.escape(member.after))
     if partial:
         # A comma stands before another member, and only there.
-        return rb"\{%s\}" % b"".join([rb'(?:%s(?:,(?=")|(?=\})))?' % part for part in parts])
+        return rb"\{%s\}" % b"".join([rb'(?:%s(?:,(?=")|(?=\})))?+' % part for part in parts])
     return rb"\{%s\}" % b",".join(parts)
 
 
@@ -153,7 +153,7 @@ class Tables:
         return self._layouts[number].key
 
     def due(self, change: RowChange) -> bool:
-        """Whether it is time to make another form: at the 8th, 16th, 32nd, ... row of a kind."""
+        """Whether it is time to make another form: at the 32nd, 64th, 128th, ... row of a kind."""
         name = (change.table.schema, change.table.name, change.before is None, change.after is None)
         self._met[name] += 1
         met = self._met[name]

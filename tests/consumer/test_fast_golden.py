@@ -23,13 +23,13 @@ SMALL = [
     for name, variant in variants(protocol, "keys", "types", "splits")
 ]
 WORKLOAD = [
-    ("canal-json.ext", 5000),
-    ("canal-json.ts-dispatch", 5000),
-    ("classic.canal-json.ext", 5000),
-    ("open.batch1", 5000),
-    ("open.batch16", 4800),
-    ("open.raw", 4600),
-    ("classic.open.batch16", 4800),
+    ("canal-json.ext", 4800),
+    ("canal-json.ts-dispatch", 4800),
+    ("classic.canal-json.ext", 4800),
+    ("open.batch1", 4800),
+    ("open.batch16", 4400),
+    ("open.raw", 4200),
+    ("classic.open.batch16", 4400),
 ]
 DDL = ["canal-json.ext", "classic.canal-json.raw", "open.batch16", "classic.open.raw"]
 

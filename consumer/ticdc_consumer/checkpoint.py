@@ -136,22 +136,25 @@ class Store:
 
     def begin_first(self, checkpoint: Checkpoint) -> None:
         """Writes the first checkpoint. Raises `Fenced` if another consumer was faster."""
-        try:
-            with self.target.transaction():
-                self._one_at_a_time()
-                if self._row(lock=True) is not None:
-                    raise Fenced(f"changefeed {self.changefeed}: another consumer began it first")
-                self._run(
-                    sa.insert(CHECKPOINT).values(
-                        changefeed=self.changefeed,
-                        generation=checkpoint.generation,
-                        owner=self.target.session_id(),
-                        scope=checkpoint.scope,
-                        scope_text=checkpoint.scope_text,
-                        **_moving(checkpoint),
-                    )
+
+        def insert() -> None:
+            self._one_at_a_time()
+            if self._row(lock=True) is not None:
+                raise Fenced(f"changefeed {self.changefeed}: another consumer began it first")
+            self._run(
+                sa.insert(CHECKPOINT).values(
+                    changefeed=self.changefeed,
+                    generation=checkpoint.generation,
+                    owner=self.target.session_id(),
+                    scope=checkpoint.scope,
+                    scope_text=checkpoint.scope_text,
+                    **_moving(checkpoint),
                 )
-                self._write_positions({}, checkpoint.positions)
+            )
+            self._write_positions({}, checkpoint.positions)
+
+        try:
+            self._overtake(insert)
         except (Retry, UnknownCommit) as error:
             raise Unavailable(
                 f"the first checkpoint of changefeed {self.changefeed} could not be written for "
@@ -244,15 +247,22 @@ class Store:
         self._run(sa.update(CHECKPOINT).where(mine).values(**values))
 
     def _checkpoint(self) -> Checkpoint | None:
-        row = self._row()
-        if row is None:
+        """In one statement: a reader beside the writer must not see R of one cut, offsets of
+        another."""
+        mine = CHECKPOINT.c.changefeed == self.changefeed
+        of_it = OFFSET.c.changefeed == CHECKPOINT.c.changefeed
+        columns = [column for column in OFFSET.c if column is not OFFSET.c.changefeed]
+        both = CHECKPOINT.outerjoin(OFFSET, of_it)
+        rows = self._run(sa.select(CHECKPOINT, *columns).select_from(both).where(mine)).all()
+        if not rows:
             return None
-        offsets = self._run(sa.select(OFFSET).where(OFFSET.c.changefeed == self.changefeed))
+        row = rows[0]
         positions = {
             (o.topic, o.partition): Position(
                 o.topic, o.topic_id, o.partition, o.restart_offset, o.mark_offset, o.mark_crc
             )
-            for o in offsets
+            for o in rows
+            if o.topic is not None
         }
         return Checkpoint(
             self.changefeed,

@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 ROUNDS = 3
 """How many sessions in a row are ended before something else must be wrong."""
+PAUSE = 0.05
+"""Seconds between two looks at a lock."""
 
 
 def overtake(
@@ -60,7 +62,7 @@ def _past_the_row_lock(
             if not alive(target):
                 raise
             holder = owner()
-            if holder != target.session_id():
+            if holder and holder != target.session_id():
                 target.end_session(holder)
     raise Unavailable(
         f"the checkpoint of changefeed {changefeed} is locked, but not by the session that owns it"
@@ -80,7 +82,7 @@ def _after_the_file_lock(target: Target, patience: float, work: Callable[[], T])
                     f"another process holds the write lock of {target.engine.url.database} for "
                     f"longer than {patience:g} s; end it, then start again"
                 ) from busy
-            time.sleep(min(0.05, patience))
+            time.sleep(PAUSE)
 
 
 def take_session_lock(
@@ -91,12 +93,12 @@ def take_session_lock(
     for _ in range(ROUNDS):
         deadline = time.monotonic() + patience
         while True:
-            # In short waits: a long one would look like a dead connection to a read timeout.
-            if _scalar(target, "SELECT GET_LOCK(%s, 1)", name) == 1:
+            if _scalar(target, "SELECT GET_LOCK(%s, 0)", name) == 1:
                 return
             owner()
             if time.monotonic() > deadline:
                 break
+            time.sleep(PAUSE)
         holder = _scalar(target, "SELECT IS_USED_LOCK(%s)", name)
         if holder is not None:
             target.end_session(str(holder))

@@ -1,0 +1,258 @@
+"""Targets opened, and net changes of one small table written by hand."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import count
+
+import pyarrow as pa
+import sqlalchemy as sa
+from ticdc_consumer.checkpoint import Checkpoint, Position, Store
+from ticdc_consumer.checkpoint_tables import METADATA
+from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.ledger import LedgerEntry
+from ticdc_consumer.load import Applied, NetChange, apply
+from ticdc_consumer.options import Options
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.encoders import encoders
+from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.target import Target
+from ticdc_encoder.column import Column, ColumnType, Index
+from ticdc_encoder.event import Table
+
+CHANGEFEED = "shop-feed"
+IMPATIENT = 0.2
+ACCOUNTS = Table.define(
+    "bank",
+    "accounts",
+    (
+        Column("id", ColumnType("int"), nullable=False),
+        Column("owner", ColumnType("varchar", length=20)),
+    ),
+    (Index("PRIMARY", ("id",), unique=True, primary=True, lengths=(None,)),),
+)
+
+Row = tuple[int, str]
+
+
+class Crash(Exception):
+    """Stands for whatever ends a process; nothing handles it."""
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Target]:
+    """A session of the target, closed at the end."""
+    target = open_target(url)
+    try:
+        if target.dialect == "sqlite":
+            target.execute("PRAGMA busy_timeout = 50").close()
+        yield target
+    finally:
+        target.close()
+
+
+def options(url: str, **changed: object) -> Options:
+    values = {
+        "changefeed": CHANGEFEED,
+        "protocol": "canal-json",
+        "topics": ("shop",),
+        "kafka": {},
+        "target_url": url,
+        "retries": 3,
+    }
+    return Options(**{**values, **changed})  # type: ignore[arg-type]
+
+
+def route(target: Target) -> "Here":
+    """Upstream schemas land in the database that the test owns."""
+    return Here(str(target.engine.url.database))
+
+
+@dataclass(frozen=True)
+class Here:
+    """A route into the test's own database; PostgreSQL's has the schema `public`, SQLite's none."""
+
+    database: str
+
+    def __call__(self, schema: str, table: str) -> tuple[str, str]:
+        return self.database, table
+
+
+def place(target: Target, table: str = "accounts") -> tuple[str | None, str]:
+    return target.locate(*route(target)("bank", table))
+
+
+def create_accounts(target: Target) -> Layout:
+    """The accounts table, and how its rows get there."""
+    schema = target.create_schema(route(target)("bank", "")[0])
+    for text in [*schema, *target.create_table(*place(target), ACCOUNTS)]:
+        target.connection.exec_driver_sql(text, None, {"no_parameters": True})
+    return layout_of_accounts(target)
+
+
+def layout_of_accounts(target: Target) -> Layout:
+    described = target.describe(*place(target))
+    assert described is not None
+    return target.layout(ACCOUNTS, ("id",), described, None, frozenset())
+
+
+def accounts(target: Target) -> list[Row]:
+    """What the table holds, by id."""
+    relation = target.quote(*place(target))
+    rows = target.execute(f"SELECT id, owner FROM {relation} ORDER BY id").all()  # noqa: S608
+    return [(key, owner) for key, owner in map(tuple, rows)]
+
+
+@dataclass(frozen=True)
+class Change:
+    """The net change of one table: ids that are absent, rows that are there, each a chunk."""
+
+    layouts: Sequence[Layout]
+    absent: Sequence[int] = ()
+    present: Sequence[Row] = ()
+
+    def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]:
+        _, encode_keys = encoders(self.layouts[0].dialect)
+        for key in self.absent:
+            yield 0, encode_keys(self.layouts[0], [pa.array([str(key)])])
+
+    def rows(self) -> Iterator[tuple[int, pa.BinaryArray]]:
+        encode_rows, _ = encoders(self.layouts[0].dialect)
+        for key, owner in self.present:
+            yield 0, encode_rows(self.layouts[0], [pa.array([str(key)]), pa.array([owner])])
+
+
+def first(store: Store, resolved_ts: int = 100, **positions: int) -> Checkpoint:
+    """Starts `store` as a new changefeed at `resolved_ts`, with restart offsets by topic."""
+    store.create()
+    assert store.start(IMPATIENT) is None
+    mine = options("", changefeed=store.changefeed)
+    checkpoint = Checkpoint.first(mine, resolved_ts, at(shop=0) | at(**positions))
+    store.begin_first(checkpoint)
+    return checkpoint
+
+
+def at(**offsets: int) -> dict[tuple[str, int], Position]:
+    """Positions of partition 0 of topics."""
+    return {(topic, 0): Position(topic, "", 0, offset) for topic, offset in offsets.items()}
+
+
+@contextmanager
+def crash_at(target: Target, statement: int) -> Iterator[list[str]]:
+    """Raises `Crash` before the statement of that number (from 1); yields those that ran."""
+    ran: list[str] = []
+
+    def watch(_connection: object, _cursor: object, text: str, *_: object) -> None:
+        if len(ran) + 1 == statement:
+            ran.append("")
+            raise Crash(text)
+        ran.append(text)
+
+    sa.event.listen(target.engine, "before_cursor_execute", watch)
+    try:
+        yield ran
+    finally:
+        sa.event.remove(target.engine, "before_cursor_execute", watch)
+
+
+def kill_session(url: str, session: str) -> None:
+    """Ends another session, as an administrator does."""
+    with opened(url) as admin:
+        admin.end_session(session)
+
+
+BEFORE = [(1, "ann"), (2, "bob"), (3, "cid")]
+AFTER = [(1, "ann"), (2, "bea"), (4, "dan")]
+
+
+@dataclass
+class Bank:
+    """A target that holds BEFORE at R = 100, and the cut that makes it AFTER at R = 200."""
+
+    target: Target
+    store: Store
+    old: Checkpoint
+
+    @property
+    def layout(self) -> Layout:
+        return layout_of_accounts(self.target)
+
+    @property
+    def options(self) -> Options:
+        return options(self.target.engine.url.render_as_string(hide_password=False))
+
+    @property
+    def new(self) -> Checkpoint:
+        return replace(self.old, resolved_ts=200, positions=at(shop=50), counters={"rows": 3})
+
+    @property
+    def change(self) -> Change:
+        return Change([self.layout], absent=(3, 4), present=((2, "bea"), (4, "dan")))
+
+    def apply(self, *ddl: LedgerEntry, change: NetChange | None = None) -> Applied:
+        here = route(self.target)
+        change = change or self.change
+        return apply(self.target, self.store, self.old, self.new, change, self.options, ddl, here)
+
+
+def bank(target: Target) -> Bank:
+    """A new bank in an empty database."""
+    layout = create_accounts(target)
+    store = Store(target, CHANGEFEED)
+    first(store)
+    with target.transaction():
+        for _, rows in Change([layout], present=BEFORE).rows():
+            target.insert(layout, rows, "stop")
+    return open_bank(target)
+
+
+def crashes(url: str) -> Iterator[tuple[Bank, Callable[[Callable[[], object]], bool]]]:
+    """A new bank for each statement of some work, and what crashes the work there: it says whether
+    the work came so far, and the session is gone either way. Ends after the work that needed fewer statements."""
+    for statement in count(1):
+        with opened(url) as target:
+            _empty(target)
+            here = bank(target)
+
+            def crashed(work: Callable[[], object]) -> bool:
+                with crash_at(here.target, statement) as ran, suppress(Crash):  # noqa: B023
+                    work()
+                reached.append("" in ran)  # noqa: B023
+                here.target.connection.invalidate()  # noqa: B023
+                return reached[-1]  # noqa: B023
+
+            reached: list[bool] = []
+            yield here, crashed
+            if not reached[0]:
+                assert statement > 5
+                return
+
+
+def _empty(target: Target) -> None:
+    for own in METADATA.tables if Store(target, CHANGEFEED).read() else ():
+        target.execute(f"DELETE FROM {own}").close()  # noqa: S608
+    for table in ("accounts", "log"):
+        for text in target.drop_table(*place(target, table)):
+            target.connection.exec_driver_sql(text, None, {"no_parameters": True})
+
+
+def open_bank(target: Target) -> Bank:
+    """Takes a bank over that is there already."""
+    store = Store(target, CHANGEFEED)
+    old = store.start(IMPATIENT)
+    assert old is not None
+    return Bank(target, store, old)
+
+
+def main() -> None:
+    """Applies the cut to the bank of that URL, in a process that may be killed."""
+    with opened(sys.argv[1]) as target:
+        try:
+            open_bank(target).apply()
+        except Unavailable as error:
+            sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

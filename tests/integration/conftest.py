@@ -1,0 +1,46 @@
+"""The command line against one target, as tests/support/torture_cli.py gives it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import brokers
+import pytest
+from local_spark import LocalSpark
+from torture_cli import Begin, Command, Make, commands
+from torture_topics import Feed, inserted, ts
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Make:
+    """Makes commands of a changefeed. Their tasks run in this process, since what they report goes
+    the same way, unless a Spark is given."""
+
+    def make(feeds: Sequence[Feed], target_url: str, spark: Any = None, **settings: Any) -> Command:
+        commands(spark or LocalSpark(2), monkeypatch)
+        return Command(feeds, target_url, tmp_path, capsys, **settings)
+
+    return make
+
+
+@pytest.fixture
+def begin(mock_kafka: brokers.Mock, sqlite_url: str, command: Make) -> Begin:
+    """A changefeed whose first cut, up to 100, is in a SQLite file: `items` with rows 1 and 2."""
+
+    def begin(
+        protocol: str = "canal-json", spark: Any = None, **settings: Any
+    ) -> tuple[Feed, Command]:
+        codec = settings.get("source__compression", "none")
+        feed = Feed(mock_kafka, protocol, compression=codec)
+        feed.create(10)
+        feed.send(0, inserted(20, {"id": 1, "name": "one"}))
+        feed.send(1, inserted(20, {"id": 2, "name": "two"}))
+        feed.mark(100)
+        run = command([feed], sqlite_url, spark, **settings)
+        outcome = run()
+        assert (outcome.code, run.resolved_ts) == (0, ts(100)), outcome.said
+        return feed, run
+
+    return begin

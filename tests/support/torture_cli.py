@@ -1,0 +1,114 @@
+"""`ticdc-consumer run` in this process, with the tests' own Spark; and what a target then holds."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from ticdc_consumer import cli, consumer
+from ticdc_consumer.options import Options
+from torture_topics import Feed
+
+CHANGEFEED = "proof"
+
+
+def commands(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the commands of this process run in a Spark that goes on after them."""
+    real = consumer.Consumer
+
+    def with_spark(options: Options) -> consumer.Consumer:
+        return real(options, spark)
+
+    monkeypatch.setattr(consumer, "Consumer", with_spark)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one command: its exit code, and what it said on stderr."""
+
+    code: int
+    said: str
+
+
+class Command:
+    """`ticdc-consumer run` of one changefeed into one target."""
+
+    def __init__(
+        self,
+        feeds: Sequence[Feed],
+        target_url: str,
+        folder: Path,
+        capsys: pytest.CaptureFixture[str],
+        **settings: Any,
+    ) -> None:
+        """`settings` have two underscores for a dot: `limits__memory_budget=1`."""
+        self.target_url = target_url
+        self._capsys = capsys
+        self._file = folder / "changefeed.toml"
+        self._settings: dict[str, Any] = {
+            "changefeed": CHANGEFEED,
+            "protocol": feeds[0].protocol,
+            "kafka__topics": ",".join(feed.topic for feed in feeds),
+            "kafka__bootstrap.servers": feeds[0].kafka.bootstrap,
+            # The mock cluster may go before its last client, which would remark on it.
+            "kafka__log_level": 2,
+            "target__url": target_url,
+            **settings,
+        }
+        self._file.write_text("")
+
+    def __call__(self, *arguments: str, until: str = "caught-up", **settings: Any) -> Outcome:
+        """Runs until caught up, or elsewhere; `settings` for this run alone."""
+        given = {**self._settings, **settings}
+        sets = [
+            part
+            for name, value in given.items()
+            if value is not None
+            for part in ("--set", f"{name.replace('__', '.')}={value}")
+        ]
+        self._capsys.readouterr()
+        code = cli.main(["run", str(self._file), "--until", until, *sets, *arguments])
+        return Outcome(code, self._capsys.readouterr().err)
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """What a query of the target gives."""
+        engine = sa.create_engine(self.target_url, poolclass=sa.NullPool)
+        with engine.connect() as connection:
+            found = connection.execution_options(no_parameters=True).exec_driver_sql(statement)
+            return [tuple(row) for row in found]
+
+    @property
+    def resolved_ts(self) -> int:
+        ((resolved_ts,),) = self.rows("SELECT resolved_ts FROM ticdc_checkpoint")
+        return int(resolved_ts)
+
+    def contents(self) -> dict[str, Any]:
+        """All that a SQLite target holds, the checkpoint included; not who holds it now."""
+        tables = self.rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        found: dict[str, Any] = {"schema": self.rows("SELECT sql FROM sqlite_master")}
+        for (name,) in tables:
+            found[name] = sorted(self.rows(f'SELECT * FROM "{name}"'), key=repr)  # noqa: S608
+        kept = "changefeed, resolved_ts, mark_time, scope, scope_text, counters"
+        if "ticdc_checkpoint" in found:
+            found["ticdc_checkpoint"] = self.rows(f"SELECT {kept} FROM ticdc_checkpoint")  # noqa: S608
+        return found
+
+
+Make = Callable[..., Command]
+Begin = Callable[..., tuple[Feed, Command]]
+"""The fixtures `command` and `begin`."""
+
+
+def refuses(run: Command, *words: str, **settings: Any) -> None:
+    """The run ends with 3, says all of `words` in one line, and touches nothing in SQLite."""
+    before = run.contents()
+    outcome = run(**settings)
+    assert outcome.code == 3, outcome.said
+    assert outcome.said.startswith("ticdc-consumer: ")
+    assert outcome.said.count("\n") == 1
+    assert [word for word in words if word not in outcome.said] == [], outcome.said
+    assert run.contents() == before

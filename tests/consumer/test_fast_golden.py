@@ -27,9 +27,9 @@ WORKLOAD = [
     ("canal-json.ts-dispatch", 4800),
     ("classic.canal-json.ext", 4800),
     ("open.batch1", 4800),
-    ("open.batch16", 4400),
-    ("open.raw", 4200),
-    ("classic.open.batch16", 4400),
+    ("open.batch16", 4200),
+    ("open.raw", 4000),
+    ("classic.open.batch16", 4200),
 ]
 DDL = ["canal-json.ext", "classic.canal-json.raw", "open.batch16", "classic.open.raw"]
 

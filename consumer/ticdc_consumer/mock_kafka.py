@@ -7,7 +7,7 @@ wire, which is why topics are made here, through librdkafka's C interface (`rdka
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Self
 
 from confluent_kafka import KafkaError, KafkaException, cimpl
@@ -23,6 +23,7 @@ SIGNATURES: dict[str, tuple[type | None, Sequence[type]]] = {
     "rd_kafka_mock_cluster_destroy": (None, (c_void_p,)),
     "rd_kafka_mock_cluster_bootstraps": (c_char_p, (c_void_p,)),
     "rd_kafka_mock_group_initial_rebalance_delay_ms": (None, (c_void_p, c_int)),
+    "rd_kafka_mock_set_controller_id": (None, (c_void_p, c_int32)),
     "rd_kafka_mock_topic_create": (c_int, (c_void_p, c_char_p, c_int, c_int)),
     "rd_kafka_mock_topic_delete": (c_int, (c_void_p, c_char_p)),
     "rd_kafka_mock_partition_delete_records": (c_int, (c_void_p, c_char_p, c_int, c_int64)),
@@ -53,6 +54,9 @@ class MockKafka:
         self._library.rd_kafka_conf_set(conf, b"log_level", b"3", reason, len(reason))
         self._client = self._library.rd_kafka_new(PRODUCER, conf, reason, len(reason))
         self._cluster = self._library.rd_kafka_mock_cluster_new(self._client, brokers)
+        # Without a controller, clients wait for one before they describe topics (with their ids)
+        # or hear that this cluster knows no configuration.
+        self._library.rd_kafka_mock_set_controller_id(self._cluster, 1)
         # A real broker is told to wait for more members; here nobody else will come.
         self._library.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, 0)
         self.bootstrap: str = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()

@@ -1,5 +1,5 @@
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 from ticdc_consumer.mock_kafka import MockKafka
 
@@ -22,6 +22,22 @@ def test_a_topic_is_made_only_once() -> None:
         with pytest.raises(KafkaException) as refused:
             kafka.create_topic("orders")
         assert refused.value.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
+
+
+def topic_id(kafka: MockKafka, topic: str) -> str:
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    (described,) = admin.describe_topics(TopicCollection([topic])).values()
+    return str(described.result(10).topic_id)
+
+
+def test_a_topic_that_is_made_again_has_another_id() -> None:
+    with MockKafka() as kafka:
+        kafka.create_topic("orders")
+        first = topic_id(kafka, "orders")
+        assert topic_id(kafka, "orders") == first
+        kafka.delete_topic("orders")
+        kafka.create_topic("orders")
+        assert topic_id(kafka, "orders") != first
 
 
 def test_two_clusters_know_nothing_of_each_other() -> None:

@@ -46,11 +46,14 @@ def send(kafka: Kafka, variant: Variant, again: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Own:
-    """A table that its user creates before the stream does, for values that the types of a new
-    column cannot hold. `texts` are the columns that then hold what TiDB prints."""
+    """What a user does to a table that has values which new columns cannot hold: `ahead`, before
+    the stream creates it, or right after. `texts` are the columns that then hold what TiDB prints,
+    `unheld` those that the target generates itself, because no type of its could hold them."""
 
-    columns: str
-    texts: frozenset[str]
+    statements: tuple[str, ...]
+    ahead: bool = False
+    texts: frozenset[str] = frozenset()
+    unheld: frozenset[str] = frozenset()
     rules: frozenset[str] = frozenset()
 
 
@@ -81,16 +84,14 @@ class Place:
         quote = "`" if self.route else '"'
         return quote + name + quote
 
-    def create(self, tables: Mapping[str, Own]) -> None:
+    def execute(self, name: str, statements: Iterable[str]) -> None:
+        """For `{schema}` and `{relation}` stand those of the table `name`."""
+        schema, _, table = name.partition(".")
+        words = {"schema": self.schema(schema), "relation": self.relation(schema, table)}
         engine = sa.create_engine(self.url, poolclass=sa.NullPool)
         with engine.begin() as connection:
-            for name, own in tables.items():
-                schema, _, table = name.partition(".")
-                if self.dialect != "sqlite":
-                    connection.exec_driver_sql(f"CREATE SCHEMA {self.schema(schema)}")
-                connection.exec_driver_sql(
-                    f"CREATE TABLE {self.relation(schema, table)} ({own.columns})"
-                )
+            for statement in statements:
+                connection.exec_driver_sql(statement.format(**words))
 
 
 @contextmanager
@@ -120,11 +121,22 @@ def consumer_of(
         yield consumer
 
 
-def run_to(consumer: Consumer, ts: int) -> int:
-    """Applies up to R = `ts`; says how many changes came more than once, or too late."""
-    epochs = list(consumer.epochs(until=ts))
-    assert consumer.resolved_ts == ts
-    return sum(epoch.duplicates + epoch.replays for epoch in epochs)
+def run_to(
+    consumer: Consumer, ts: int, place: Place, scenario: Scenario, own: Mapping[str, Own]
+) -> int:
+    """Applies up to R = `ts`, and does the user's work in between; says how many changes came
+    more than once, or too late."""
+    created = {f"{table.schema}.{table.table}": table.since_ts + 1 for table in scenario.tables}
+    works = {created[name]: name for name, work in own.items() if not work.ahead}
+    came_again = 0
+    for stop in sorted({*works, ts}):
+        if consumer.resolved_ts < stop <= ts:
+            epochs = list(consumer.epochs(until=stop))
+            assert consumer.resolved_ts == stop
+            came_again += sum(epoch.duplicates + epoch.replays for epoch in epochs)
+            if name := works.get(stop):
+                place.execute(name, own[name].statements)
+    return came_again
 
 
 # --- what a target holds -----------------------------------------------------------------------
@@ -153,8 +165,10 @@ class Type:
 Row = tuple[Any, ...]
 
 
-def columns_of(scenario: Scenario, ts: int, table: Contents) -> dict[str, Type]:
-    """The table's columns at `ts`, without the virtual ones: those never come."""
+def columns_of(
+    scenario: Scenario, ts: int, table: Contents, unheld: Collection[str]
+) -> dict[str, Type]:
+    """The table's columns at `ts`, without the virtual ones, which never come."""
     version = max(
         (
             version
@@ -167,16 +181,15 @@ def columns_of(scenario: Scenario, ts: int, table: Contents) -> dict[str, Type]:
     return {
         column["column_name"]: Type.parse(column["column_type"])
         for column in version.columns
-        if "VIRTUAL" not in column["extra"]
+        if "VIRTUAL" not in column["extra"] and column["column_name"] not in unheld
     }
 
 
 def expected(
-    table: Contents, columns: Mapping[str, Type], dialect: str, own: Own | None
+    table: Contents, columns: Mapping[str, Type], dialect: str, texts: Collection[str]
 ) -> list[Row]:
     """The rows, as the target should give them."""
     mapped = EXPECTED[dialect]
-    texts = own.texts if own else frozenset()
     places = [table.columns.index(name) for name in columns]
     kinds = [None if name in texts else type_ for name, type_ in columns.items()]
     return _sorted(
@@ -214,8 +227,9 @@ def differences(
     for name, table in state.tables.items():
         if name in left_out:
             continue
-        columns = columns_of(scenario, state.ts, table)
-        wanted = expected(table, columns, place.dialect, own.get(name))
+        work = own.get(name, Own(()))
+        columns = columns_of(scenario, state.ts, table, work.unheld)
+        wanted = expected(table, columns, place.dialect, work.texts)
         there = found(place, table, columns)
         if there == wanted:
             continue
@@ -337,7 +351,7 @@ def _from_mysql(place: Place, table: Contents, columns: Mapping[str, Type]) -> l
         password=url.password or "",
         charset="utf8mb4",
         init_command="SET time_zone = '+00:00'",
-        conv={},
+        conv=pymysql.converters.encoders,  # and no decoders
     )
     with closing(connection), connection.cursor() as cursor:
         cursor.execute(query)

@@ -43,9 +43,11 @@ BEFORE_DDL = {"postgresql": "SET CONSTRAINTS ALL IMMEDIATE"}
 
 def entries(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
     """The ledger's entries for the DDL of one commit_ts, one per identity, in the order of
-    (topic, offset of the first copy)."""
+    (topic, offset of the first copy). Raises `Stop` for what no ledger could hold."""
     first: dict[tuple[str, str, str], SeenDdl] = {}
     for one in sorted(seen, key=lambda one: (one.topic, one.offset)):
+        if "\0" in one.ddl.schema + one.ddl.table + one.ddl.query:
+            raise Stop(f"{one.topic}[0] offset {one.offset}: a DDL with a NUL character in it")
         first.setdefault((one.ddl.schema, one.ddl.table, one.ddl.query), one)
     return [
         LedgerEntry(

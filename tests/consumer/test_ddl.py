@@ -65,6 +65,12 @@ def test_the_ddl_of_one_commit_ts_run_in_the_order_of_their_first_copies() -> No
     ]
 
 
+@pytest.mark.parametrize(("table", "query"), [("t\0", "DROP TABLE t"), ("t", "DROP TABLE `t\0`")])
+def test_a_ddl_with_a_nul_in_it_is_refused(table: str, query: str) -> None:
+    with pytest.raises(Stop, match=r"x\[0\] offset 5: .*NUL"):
+        ddl.entries([SeenDdl(Ddl("a", table, query, 7), "x", 5)])
+
+
 def test_create_runs_and_its_definition_is_kept(target_url: str) -> None:
     with opened(target_url) as target:
         here = bank(target)

@@ -209,7 +209,7 @@ def bank(target: Target) -> Bank:
 
 def crashes(url: str) -> Iterator[tuple[Bank, Callable[[Callable[[], object]], bool]]]:
     """A new bank for each statement of some work, and what crashes the work there: it says whether
-    the work came so far, and the session is gone either way. Ends after the work that needed fewer statements."""
+    the work came so far, and leaves a dead session. Ends after work that needed fewer."""
     for statement in count(1):
         with opened(url) as target:
             _empty(target)

@@ -69,9 +69,9 @@ def messages(premises: Premises) -> Iterator[Finding]:
     sample = premises.take_sample()
     protocol = premises.options.protocol
     for error in sample.errors[:3]:
-        yield fail("messages", f"not {protocol}: {error}")
+        yield fail("messages", f"cannot be read as {protocol}: {error}")
     if len(sample.errors) > 3:
-        yield fail("messages", f"{len(sample.errors) - 3} more that are not {protocol}")
+        yield fail("messages", f"{len(sample.errors) - 3} more that cannot")
     decoded = sum(sample.messages.values()) - len(sample.errors)
     if decoded:
         yield ok(

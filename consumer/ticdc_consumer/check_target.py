@@ -77,8 +77,10 @@ def tables(premises: Premises) -> Iterator[Finding]:
         return
     rules = TableFilter(options.filter, case_sensitive=options.case_sensitive)
     made = Tables(options, opened)
+    made.definitions = sample.created
     if premises.checkpoint is not None:
-        made.definitions = Store(opened, options.changefeed).ledger.definitions()
+        stored = Store(opened, options.changefeed).ledger.definitions()
+        made.definitions = {**sample.created, **stored}
     begun = premises.checkpoint.resolved_ts if premises.checkpoint else options.from_ts
     sources = {**made.definitions, **sample.tables}
     for name in sorted(sources):

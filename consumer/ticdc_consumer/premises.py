@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
+from ticdc_encoder.definition import CreateTable, parse_ddl
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
 
@@ -58,7 +59,7 @@ class Sample:
     first_mark: dict[str, int] = field(default_factory=dict)
     """By topic, of its partition 0."""
     tables: dict[tuple[str, str], Table] = field(default_factory=dict)
-    created: dict[tuple[str, str], Ddl] = field(default_factory=dict)
+    created: dict[tuple[str, str], Table] = field(default_factory=dict)
     deletes_only: set[tuple[str, str]] = field(default_factory=set)
     errors: list[TicdcError] = field(default_factory=list)
 
@@ -68,8 +69,9 @@ class Sample:
                 if place[1] == 0:
                     self.first_mark.setdefault(place[0], resolved_ts)
             case Ddl():
-                if event.query.lstrip()[:12].upper() == "CREATE TABLE":
-                    self.created[event.schema, event.table] = event
+                statement = parse_ddl(event.query, event.schema)
+                if isinstance(statement, CreateTable):
+                    self.created[event.schema, event.table] = statement.table
             case RowChange():
                 name = (event.table.schema, event.table.name)
                 if event.after is not None:

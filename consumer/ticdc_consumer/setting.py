@@ -118,7 +118,7 @@ def flag(value: Any) -> bool:
 
 
 def count(value: Any) -> int:
-    if isinstance(value, bool) or not re.fullmatch(r"\d{1,18}", str(value).replace("_", "")):
+    if isinstance(value, bool) or not re.fullmatch(r"\d{1,20}", str(value).replace("_", "")):
         raise ValueError("must be a whole number")
     number = int(value)
     if number < 1:

@@ -32,7 +32,7 @@ def options(kafka: Kafka, topic: str, url: str, **settings: object) -> Options:
     )
 
 
-def messages(topic: str, protocol: str = "canal-json", extra: str = "") -> list[Message]:
+def messages(topic: str, protocol: str = "canal-json", extra: str = "&enable-tidb-extension=true") -> list[Message]:
     """The shop's definitions, its opening and a resolved ts."""
     changefeed = Changefeed(
         f"kafka://x/{topic}?protocol={protocol}&partition-num=2{extra}",
@@ -75,7 +75,7 @@ def tables_of(url: str) -> list[str]:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_all_is_well_before_a_first_start(kafka: Kafka, sqlite_url: str, protocol: str) -> None:
     topic = kafka.create_topic("shop", 2)
-    kafka.produce(messages(topic, protocol, "&enable-tidb-extension=true"))
+    kafka.produce(messages(topic, protocol))
     findings = told(options(kafka, topic, sqlite_url, protocol=protocol))
     assert lines(findings, "fail") == []
     assert exit_code(findings) == 0
@@ -118,9 +118,9 @@ def test_another_protocol_is_told_with_its_place(kafka: Kafka, sqlite_url: str) 
     kafka.produce(messages(topic, "open-protocol"))
     findings = told(options(kafka, topic, sqlite_url))
     wrong = lines(findings, "fail")
-    assert wrong[0].startswith("messages: not canal-json: ")
+    assert wrong[0].startswith("messages: cannot be read as canal-json: ")
     assert f"at {topic}[" in wrong[0]
-    assert wrong[-1].endswith("more that are not canal-json")
+    assert wrong[-1].endswith("more that cannot")
     assert exit_code(findings) == 3
 
 

@@ -222,7 +222,7 @@ REFUSED = [
     ("limits.clock_skew=nan", "limits.clock_skew must be a number of seconds, 0 or more"),
     ("limits.clock_skew=soon", "limits.clock_skew must be a number of seconds"),
     ("from_ts=2024", "from_ts must be a TiDB timestamp (TSO)"),
-    (f"from_ts={1 << 64}", "from_ts must be a whole number"),
+    (f"from_ts={1 << 64}", "from_ts must be a TiDB timestamp (TSO)"),
     ("target.password_file=/nowhere", "target.password_file: cannot read /nowhere: No such file"),
 ]
 

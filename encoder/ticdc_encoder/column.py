@@ -1,7 +1,7 @@
 """Columns as TiDB declares them, and TiDB's rule for the key that names a row."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
@@ -44,7 +44,8 @@ class ColumnType:
 @dataclass(frozen=True, slots=True)
 class Column:
     """`default` is the text of the DEFAULT clause's value (`CURRENT_TIMESTAMP` included), None
-    where there is none; `generated` a generated column's kind, `expression` its SQL."""
+    where there is none; `generated` a generated column's kind, `expression` its SQL; `on_update`
+    says that every UPDATE sets it to the current timestamp."""
 
     name: str
     type: ColumnType
@@ -54,6 +55,7 @@ class Column:
     expression: str | None = None
     comment: str | None = None
     auto_increment: bool = False
+    on_update: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

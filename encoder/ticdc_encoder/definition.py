@@ -204,7 +204,7 @@ class _Body:
             for column in self._columns
         )
         defined = Table.define(schema, name, columns_, tuple(indexes))
-        return replace(defined, partitioned=self._partitioned)
+        return replace(defined, partitioned=self._partitioned, charset=self._charset)
 
     def _inherit(self, type_: ColumnType) -> ColumnType:
         if type_.name not in TEXTS and type_.name not in ("enum", "set"):
@@ -333,7 +333,8 @@ class _Body:
             return replace(column, nullable=False, auto_increment=True)
         if words.take("ON", "UPDATE"):
             current_timestamp(words)
-        elif words.take("AUTO_INCREMENT"):
+            return replace(column, on_update=True)
+        if words.take("AUTO_INCREMENT"):
             return replace(column, auto_increment=True)
         elif words.take("PRIMARY", "KEY") or words.take("KEY"):
             self._key_of(column.name, primary=True)

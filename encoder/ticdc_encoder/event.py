@@ -24,7 +24,8 @@ class Table:
     """A table at one schema version, as far as it is known.
 
     From a CREATE TABLE it is complete. From a protocol's row it holds the columns of that row and
-    the `handle_key` that the wire names, which may be empty, and no `indexes`.
+    the `handle_key` that the wire names, which may be empty, and no `indexes`. `version` is TiDB's
+    number for this definition, where the protocol carries one; `charset` the table's default.
     """
 
     schema: str
@@ -34,6 +35,8 @@ class Table:
     handle_key: tuple[str, ...] = ()
     partitioned: bool = False
     table_id: int | None = None
+    version: int | None = field(default=None, compare=False)
+    charset: str | None = field(default=None, compare=False)
 
     @classmethod
     def define(
@@ -58,7 +61,7 @@ class RowChange:
     lack columns that did not change; a DELETE may carry the handle key alone. `incomplete` says
     that a large row was reduced to its handle key (`handle-key-only`), and `claim_check` where
     the whole message lies. `row_key` is TiKV's, where the protocol carries it: it identifies the
-    row of a table without any key.
+    row of a table without any key. `corrupted` says that the row is not what its checksum says.
     """
 
     table: Table
@@ -70,13 +73,15 @@ class RowChange:
     incomplete: bool = False
     claim_check: str | None = None
     row_key: bytes | None = None
+    corrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ddl:
     """A schema change. `schema` and `table` are as the message names them (`table` is "" for a
     schema-level DDL, a RENAME's are the names after it); `kind` is TiDB's action code where the
-    protocol has it, else 0. Identity: (commit_ts, schema, table, query)."""
+    protocol has it, else 0. `definition` is the table after it, `previous` before it, where they
+    are known. Identity: (commit_ts, schema, table, query)."""
 
     schema: str
     table: str
@@ -84,6 +89,7 @@ class Ddl:
     commit_ts: int
     kind: int = 0
     definition: Table | None = field(default=None, compare=False)
+    previous: Table | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,3 +151,14 @@ class Words:
             depth += self.at("(") - self.at(")")
             self.next()
         return self._sql[start : self._words[self._at - 1].start].strip()
+
+
+def named_schema(query: str) -> str | None:
+    """The database that a CREATE, ALTER or DROP DATABASE names. None for any other statement."""
+    words = Words(query)
+    if not (words.take("CREATE") or words.take("ALTER") or words.take("DROP")):
+        return None
+    if not (words.take("DATABASE") or words.take("SCHEMA")):
+        return None
+    _ = words.take("IF", "NOT", "EXISTS") or words.take("IF", "EXISTS")
+    return words.identifier()

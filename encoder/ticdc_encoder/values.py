@@ -170,10 +170,7 @@ def server_time(time_zone: str) -> Callable[[str], str]:
     timestamp is the same everywhere. Raises ConfigError for an unknown zone."""
     if time_zone == "UTC":
         return str
-    try:
-        zone = ZoneInfo(time_zone)
-    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
-        raise ConfigError(f"unknown time zone {time_zone!r}") from error
+    zone = _zone(time_zone)
 
     def local(timestamp: str) -> str:
         if timestamp.startswith("0000-00-00"):
@@ -183,6 +180,34 @@ def server_time(time_zone: str) -> Callable[[str], str]:
         return there.replace(tzinfo=None).isoformat(" ") + point + fraction
 
     return local
+
+
+def utc_time(time_zone: str) -> Callable[[str], str]:
+    """What turns TIMESTAMP text of a TiCDC server in this zone into UTC, the inverse of
+    `server_time`. It raises ValueError for a time that the zone has twice or never."""
+    if time_zone == "UTC":
+        return str
+    zone = _zone(time_zone)
+
+    def utc(timestamp: str) -> str:
+        if timestamp.startswith("0000-00-00"):
+            return timestamp
+        seconds, point, fraction = timestamp.partition(".")
+        there = datetime.fromisoformat(seconds)
+        moment = there.replace(tzinfo=zone).astimezone(UTC)
+        again = there.replace(tzinfo=zone, fold=1).astimezone(UTC)
+        if moment != again or moment.astimezone(zone).replace(tzinfo=None) != there:
+            raise ValueError(f"a time that is twice or never in {time_zone} (run TiCDC in UTC)")
+        return moment.replace(tzinfo=None).isoformat(" ") + point + fraction
+
+    return utc
+
+
+def _zone(time_zone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(time_zone)
+    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+        raise ConfigError(f"unknown time zone {time_zone!r}") from error
 
 
 _QUOTED = {

@@ -52,6 +52,8 @@ FACTS = StructType(
         StructField("offset", LongType()),
     ]
 )
+PACKED = StructType([StructField("payload", BinaryType())])
+"""Facts as Arrow streams, one value a batch: the JVM passes them on without looking into them."""
 CHUNKS = StructType(
     [
         StructField("step", LongType()),
@@ -122,14 +124,32 @@ def _run(
             yield from read(job, groups[number])
 
 
-def _source(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]]) -> DataFrame:
+def _run_packed(
+    job: ReadJob, groups: Sequence[Sequence[int]], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in _run(job, groups, batches):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        stream = sink.getvalue()
+        ends = pa.array([0, stream.size], pa.int32()).buffers()[1]
+        one = pa.Array.from_buffers(pa.binary(), 1, [None, ends, stream])
+        yield pa.RecordBatch.from_arrays([one], names=["payload"])
+
+
+def _source(
+    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]], packed: bool
+) -> DataFrame:
     frozen = tuple(tuple(group) for group in groups)
-    count = len(frozen)
-    return spark.range(0, count, 1, count).mapInArrow(partial(_run, job, frozen), FACTS)
+    tasks = spark.range(0, len(frozen), 1, len(frozen))
+    if packed:
+        return tasks.mapInArrow(partial(_run_packed, job, frozen), PACKED)
+    return tasks.mapInArrow(partial(_run, job, frozen), FACTS)
 
 
 def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]]) -> Gathered:
-    table = _source(spark, job, groups).toArrow()
+    packed = _source(spark, job, groups, packed=True).toArrow()["payload"]
+    table = pa.concat_tables([pa.ipc.open_stream(value.as_buffer()).read_all() for value in packed])
     is_report = pc.equal(table["table"], REPORT)
     report = merge(unpack(text) for text in table.filter(is_report)["row"].to_pylist())
     if report.too_large or report.missing or report.unknown_ddls:
@@ -150,7 +170,7 @@ def _spilled(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]])
     steps = job.options.apply == "transactions"
     upserts = tuple(layout.upsert for layout in job.layouts)
     parts = int(spark.conf.get("spark.sql.shuffle.partitions") or 32)
-    facts = _source(spark, job, groups)
+    facts = _source(spark, job, groups, packed=False)
     fold_them = partial(_fold, upserts, steps)
     if steps:
         # A range needs samples, which would read Kafka a second time.

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import pyarrow as pa
-from ticdc_consumer.facts import SCHEMA
 
 
 class LocalSpark:
@@ -30,4 +29,4 @@ class LocalFrame:
         return self
 
     def toArrow(self) -> pa.Table:
-        return pa.Table.from_batches(self.parts, SCHEMA)
+        return pa.Table.from_batches(self.parts)

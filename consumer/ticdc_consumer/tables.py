@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ticdc_encoder.event import Table
 
+from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.facts import Shape, shape
 from ticdc_consumer.options import Options
@@ -54,7 +55,7 @@ class Tables:
             raise Stop(
                 f"{label}: the target's table has rows, but changefeed {self._options.changefeed} "
                 "has no checkpoint; start with --from-ts TS if they are a snapshot of TS, "
-                "or empty the table"
+                f"or empty the table{self._other_changefeeds()}"
             )
         self._refuse(label, described)
         definition = self.definitions.get(name)
@@ -69,6 +70,12 @@ class Tables:
         self.layouts[number : number + 1] = [layout]
         self.shapes[name] = (number, None if deletes_only else shape(source))
         self._check_overlap(layout, number)
+
+    def _other_changefeeds(self) -> str:
+        """Perhaps the rows are of one whose name was changed."""
+        mine = self._options.changefeed
+        others = [name for name in Store(self._target, mine).changefeeds() if name != mine]
+        return f"; the target knows the changefeed {', '.join(others)}" if others else ""
 
     def _check_overlap(self, layout: Layout, number: int) -> None:
         for other, known in enumerate(self.layouts):

@@ -47,8 +47,10 @@ def _drop_mysql(connection: sa.Connection, name: str) -> None:
         ),
         {"name": name, "below": f"{name}\\_%"},
     )
+    # A % in a name is no parameter's.
+    plain = connection.execution_options(no_parameters=True)
     for schema in schemata.scalars().all():
-        connection.exec_driver_sql(f"DROP DATABASE `{schema.replace('`', '``')}`")
+        plain.exec_driver_sql(f"DROP DATABASE `{schema.replace('`', '``')}`")
 
 
 NO_SUCH_THREAD = 1094

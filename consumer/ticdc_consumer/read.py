@@ -19,7 +19,7 @@ from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
 from ticdc_encoder.filter import TableFilter
 
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.facts import REPORT, SCHEMA, Fold, Shape, shape
+from ticdc_consumer.facts import REPORT, SCHEMA, Conflict, Fold, Shape, shape
 from ticdc_consumer.fast import FastReader, fast_reader
 from ticdc_consumer.listing import consumer_settings
 from ticdc_consumer.options import Options
@@ -30,10 +30,12 @@ from ticdc_consumer.wire import check_ts, decoder, located
 from ticdc_consumer.zone import Zone
 
 BATCH = 20_000
+FIRST_BATCH = 500
+"""As long as no layout is known: what is read then is read again."""
 FLUSH = 48 << 20
 """Bytes of messages whose facts a task holds before it hands them on."""
-LOOK_AHEAD = 50_000
-"""Messages that a task still reads once it knows that a layout is missing."""
+LOOK_AHEAD = 1_000
+"""Messages that a task reads, at least, where a layout is missing: it may not be the only one."""
 SILENCE = 60.0
 """Seconds without a record after which a task says that the brokers do not answer."""
 
@@ -151,6 +153,9 @@ class Reading:
                             table, commit_ts, present, body, absent, progress.number, offset, size
                         )
         except TicdcError as error:
+            if isinstance(error, Conflict):
+                known = error.known
+                located(error, *self._job.places[known.place], known.offset)
             raise located(error, *progress.place, offset) from None
 
     def _meet(self, progress: Progress, event: Event, offset: int, time: int, size: int) -> None:
@@ -311,8 +316,9 @@ def _messages(job: ReadJob, reading: Reading) -> Iterator[Iterator[tuple[Progres
             ]
         )
         silence = 0.0
+        size = BATCH if job.layouts else FIRST_BATCH
         while not reading.done:
-            batch = consumer.consume(BATCH, 0) or consumer.consume(1, 0.2)
+            batch = consumer.consume(size, 0) or consumer.consume(1, 0.2)
             silence = 0.0 if batch else silence + 0.2
             if silence > SILENCE:
                 raise Unavailable(f"the brokers gave nothing for {SILENCE:.0f} s")

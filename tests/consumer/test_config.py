@@ -289,9 +289,9 @@ def test_passwords_come_from_files_and_variables(tmp_path: Path, written: Path) 
 
 def test_the_whole_url_may_lie_in_a_file(tmp_path: Path, written: Path) -> None:
     secret = tmp_path / "url"
-    secret.write_text("sqlite:////tmp/shop.db\n")
+    secret.write_text("sqlite:////var/lib/shop.db\n")
     environ = {"TICDC_TARGET_URL_FILE": str(secret)}
-    assert load(written, **environ).target_url == "sqlite:////tmp/shop.db"
+    assert load(written, **environ).target_url == "sqlite:////var/lib/shop.db"
     assert load(written, "target.url=sqlite:///other", **environ).target_url == "sqlite:///other"
 
 

@@ -1,0 +1,22 @@
+"""The consumer as a job of a Spark cluster: see README.md beside it.
+
+    spark-submit ... job.py CONFIG [caught-up]
+
+The driver plans, and holds the one connection to the target; the executors read Kafka.
+"""
+
+import sys
+
+from ticdc_consumer import config
+from ticdc_consumer.consumer import Consumer
+
+
+def main(path: str, until_caught_up: bool) -> None:
+    # Without a session of yours, `Consumer` makes one: spark-submit's settings, then our defaults.
+    with Consumer(config.load(path)) as consumer:
+        for epoch in consumer.epochs("caught-up" if until_caught_up else None):
+            print(f"R {epoch.resolved_ts}: {epoch.changes:,} changes, {epoch.rows:,} rows applied")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], "caught-up" in sys.argv[2:])

@@ -168,6 +168,25 @@ class Reader:
             self._bytes_per_message = report.bytes / report.messages
         return gathered
 
+    def read_again(
+        self,
+        base: Checkpoint,
+        cut: Cut,
+        layouts: Sequence[Layout],
+        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        clash: Clash,
+    ) -> None:
+        """Reads the two rows of a clash by one task, which names their key and columns. Raises
+        `Stop`."""
+        places = sorted(cut.ends)
+        starts: dict[Place, int] = {}
+        ends: dict[Place, int] = {}
+        for number, offset in (clash.first, clash.second):
+            place = places[number]
+            starts[place] = min(offset, starts.get(place, offset))
+            ends[place] = max(offset + 1, ends.get(place, 0))
+        self.read(base, replace(cut, starts=starts, ends=ends), layouts, shapes)
+
     def _gather(self, job: ReadJob, groups: Sequence[Sequence[int]], messages: int) -> Gathered:
         """In memory where the facts should fit, else by Spark's shuffle; there as well if they
         turn out not to fit."""
@@ -462,6 +481,7 @@ class Epochs:
                 )
 
     def _refuse(self, cut: Cut, gathered: Gathered, clash: Clash) -> None:
+        self._reader.read_again(self.state, cut, gathered.layouts, self._tables.shapes, clash)
         places = sorted(cut.ends)
         where = " and ".join(
             f"{places[number][0]}[{places[number][1]}] offset {offset}"

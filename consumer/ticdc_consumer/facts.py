@@ -66,7 +66,11 @@ class Tally:
 
 
 class Conflict(Stop):
-    """Two different rows for one key at one commit_ts."""
+    """Two different rows for one key at one commit_ts; `known` is the fact that came first."""
+
+    def __init__(self, words: str, known: "Fact") -> None:
+        super().__init__(words)
+        self.known = known
 
 
 class Fold:
@@ -194,17 +198,11 @@ class Fold:
             if one != other
         ]
         if differing:
-            raise conflict(layout, columns.key_text(key), fact.commit_ts, differing, known, fact)
-
-
-def conflict(
-    layout: Layout, key: str, commit_ts: int, differing: Iterable[str], one: Fact, other: Fact
-) -> Conflict:
-    """`one` and `other` are named by the numbers of their places; `read` knows the names."""
-    return Conflict(
-        f"{layout.name}: two different rows for key {key} at commit_ts {commit_ts}: "
-        f"columns {', '.join(differing)} differ (offsets {one.offset} and {other.offset})"
-    )
+            raise Conflict(
+                f"{layout.name}: two different rows for key {columns.key_text(key)} at commit_ts "
+                f"{fact.commit_ts}: columns {', '.join(differing)} differ",
+                known,
+            )
 
 
 class Columns:

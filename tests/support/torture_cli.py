@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from ticdc_consumer import cli, consumer
+from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.options import Options
 from torture_topics import Feed
 
@@ -17,10 +18,9 @@ CHANGEFEED = "proof"
 
 def commands(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the commands of this process run in a Spark that goes on after them."""
-    real = consumer.Consumer
 
-    def with_spark(options: Options) -> consumer.Consumer:
-        return real(options, spark)
+    def with_spark(options: Options) -> Consumer:
+        return Consumer(options, spark)
 
     monkeypatch.setattr(consumer, "Consumer", with_spark)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)

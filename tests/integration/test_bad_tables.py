@@ -1,0 +1,323 @@
+"""Tables that do not fit are refused by name, before any effect; names are taken literally."""
+
+import sqlite3
+from collections.abc import Iterator
+
+import brokers
+import pytest
+import sqlalchemy as sa
+from pyspark.sql import SparkSession
+from ticdc_consumer import epoch
+from ticdc_encoder.event import Row
+from torture_cli import Begin, Command, Make, refuses
+from torture_topics import Feed, deleted, inserted, renamed, table, ts, updated
+
+PROTOCOLS = ["canal-json", "open-protocol"]
+
+
+def alter(run: Command, script: str) -> None:
+    """What a person does to the SQLite file."""
+    connection = sqlite3.connect(str(sa.make_url(run.target_url).database))
+    connection.executescript(script)
+    connection.close()
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+KEYLESS = "CREATE TABLE `notes` (`id` INT, `name` VARCHAR(40), UNIQUE KEY `u` (`id`))"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_table_without_a_valid_key_is_created_and_its_rows_are_refused(
+    begin: Begin, protocol: str
+) -> None:
+    feed, run = begin(protocol)
+    feed.create(110, KEYLESS)
+    feed.mark(120)
+    assert run().code == 0
+    assert run.rows("SELECT count(*) FROM notes") == [(0,)]
+    feed.send(1, inserted(150, {"id": 1, "name": "a"}, table(KEYLESS)))
+    feed.mark(200)
+    refuses(run, "shop.notes: no valid key", "add a primary key or a NOT NULL unique key")
+
+
+# --- two rows for one key -------------------------------------------------------------------------
+
+ONE = inserted(150, {"id": 7, "name": "canary one"})
+OTHER = inserted(150, {"id": 7, "name": "canary two"})
+CASES = [
+    pytest.param((0, 0), 5_000, "384 MiB", id="in one partition"),
+    pytest.param((0, 1), 5_000, "384 MiB", id="in two partitions of one task"),
+    pytest.param((0, 1), 2, "384 MiB", id="in two tasks"),
+    pytest.param((0, 1), 2, "1", id="in Spark's shuffle"),
+    pytest.param((1, 1), 2, "1", id="in one partition, in Spark's shuffle"),
+]
+
+
+@pytest.mark.parametrize("way", ["net", "transactions"])
+@pytest.mark.parametrize(("partitions", "small", "budget"), CASES)
+def test_two_rows_for_one_key_and_commit_ts_stop(
+    begin: Begin,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    partitions: tuple[int, int],
+    small: int,
+    budget: str,
+    way: str,
+) -> None:
+    feed, run = begin(spark=spark, target__apply=way, limits__memory_budget=budget)
+    monkeypatch.setattr(epoch, "SMALL", small)
+    one, other = partitions
+    feed.send(one, ONE)
+    feed.send(other, OTHER)
+    feed.mark(200)
+    refuses(
+        run,
+        f"shop.items: two different rows for key id=7 at commit_ts {ts(150)}: columns name differ",
+        f"{feed.topic}[{one}] offset 3" if one == 0 else f"{feed.topic}[{one}] offset 2",
+        f"{feed.topic}[{other}] offset {(4 if one == 0 else 3) if one == other else 2}",
+    )
+    assert "canary" not in run().said
+
+
+def test_one_row_sent_twice_in_other_words_is_one_row(begin: Begin) -> None:
+    feed, run = begin()
+    feed.send(0, ONE)
+    feed.send(1, updated(150, {"id": 7, "name": None}, {"id": 7, "name": "canary one"}))
+    feed.mark(200)
+    assert run().code == 0
+    assert run.rows("SELECT name FROM items WHERE id = 7") == [("canary one",)]
+
+
+# --- tables and columns ---------------------------------------------------------------------------
+
+OTHERS = "CREATE TABLE `others` (`id` INT NOT NULL PRIMARY KEY, `name` VARCHAR(40))"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_unknown_table_is_refused(begin: Begin, protocol: str) -> None:
+    feed, run = begin(protocol)
+    feed.send(0, inserted(150, {"id": 3, "name": "three"}))
+    feed.send(1, inserted(151, {"id": 1, "name": "one"}, table(OTHERS)))
+    feed.mark(200)
+    refuses(run, 'shop.others: the target has no table "others"', "[tables] filter")
+    alter(run, OTHERS)
+    assert run().code == 0
+    assert run.rows("SELECT * FROM others") == [(1, "one")]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_unknown_column_is_refused(begin: Begin, protocol: str) -> None:
+    feed, run = begin(protocol)
+    more = "CREATE TABLE `items` (`id` INT NOT NULL PRIMARY KEY, `name` TEXT, `extra` INT)"
+    feed.send(1, inserted(150, {"id": 3, "name": "three", "extra": 1}, table(more)))
+    feed.mark(200)
+    refuses(run, "shop.items.extra: the target table has no such column")
+    alter(run, "ALTER TABLE items ADD COLUMN extra INT")
+    assert run().code == 0
+    assert run.rows("SELECT * FROM items WHERE id = 3") == [(3, "three", 1)]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_not_null_column_that_the_source_lacks_is_refused(begin: Begin, protocol: str) -> None:
+    feed, run = begin(protocol)
+    alter(
+        run,
+        "DROP TABLE items; CREATE TABLE items (id INTEGER NOT NULL PRIMARY KEY, name TEXT, "
+        "must TEXT NOT NULL)",
+    )
+    feed.send(1, inserted(150, {"id": 3, "name": "three"}))
+    feed.mark(200)
+    refuses(run, "shop.items: the target column must is NOT NULL without a default")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_key_that_is_none_of_the_targets_is_refused(begin: Begin, protocol: str) -> None:
+    feed, run = begin(protocol)
+    alter(run, "DROP TABLE items; CREATE TABLE items (id INTEGER NOT NULL, name TEXT NOT NULL)")
+    feed.send(1, inserted(150, {"id": 3, "name": "three"}))
+    feed.mark(200)
+    refuses(run, "shop.items: rows are identified by (id), but the target's table has neither")
+
+
+# --- rows, but no checkpoint ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_rows_without_a_checkpoint_are_refused(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make, protocol: str
+) -> None:
+    feed = Feed(mock_kafka, protocol)
+    feed.send(1, inserted(20, {"id": 2, "name": "two"}))
+    feed.mark(100)
+    run = command([feed], sqlite_url, changefeed="other")
+    alter(run, "CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT)")
+    assert run().code == 0
+    alter(run, "DELETE FROM items; INSERT INTO items VALUES (1, 'loaded')")
+    again = command([feed], sqlite_url)
+    outcome = again()
+    assert outcome.code == 3
+    assert "shop.items: the target's table has rows, but changefeed proof" in outcome.said
+    assert "start with --from-ts TS if they are a snapshot of TS, or empty" in outcome.said
+    assert "the target knows the changefeed other" in outcome.said
+    assert again.rows("SELECT * FROM items") == [(1, "loaded")]
+
+
+def test_rows_in_a_table_that_the_stream_creates_wait_for_a_person(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(mock_kafka)
+    feed.create(10)
+    feed.send(1, inserted(20, {"id": 2, "name": "two"}))
+    feed.mark(100)
+    run = command([feed], sqlite_url)
+    alter(
+        run,
+        "CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT);"
+        "INSERT INTO items VALUES (1, 'loaded')",
+    )
+    outcome = run()
+    assert outcome.code == 3
+    assert "items exists and has rows" in outcome.said
+    assert f"--ddl-done {ts(10)}:1" in outcome.said
+    assert run.rows("SELECT * FROM items") == [(1, "loaded")]
+    alter(run, "DELETE FROM items")
+    assert run("--ddl-done", f"{ts(10)}:1").code == 0
+    assert run.rows("SELECT * FROM items") == [(2, "two")]
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+NAMES = [
+    'quo"te',
+    "back`tick",
+    "apo'strophe",
+    "semi;colon",
+    'x"; DROP TABLE canary; --',
+    "x`; DROP TABLE canary; --",
+    "/* x */",
+    "%s %(a)s %%",
+    ":name ? $1 {x}",
+    "back\\slash",
+    "new\nline",
+    "dot.ted",
+    "MiXed",
+    "Straße 茶",
+]
+EMOJI = "tea 🍵"
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def odd_table(name: str) -> str:
+    return (
+        f"CREATE TABLE {quoted(name)} (`id` INT NOT NULL, {quoted(name)} VARCHAR(20) NOT NULL, "
+        f"`v` INT, PRIMARY KEY ({quoted(name)}), UNIQUE KEY {quoted(name)} (`v`))"
+    )
+
+
+class Odd:
+    """A changefeed of schemas, tables and columns with odd names, and a canary in the target."""
+
+    def __init__(self, feed: Feed, run: Command) -> None:
+        self.feed, self.run = feed, run
+        self.engine = sa.create_engine(run.target_url, poolclass=sa.NullPool)
+        self.dialect = self.engine.dialect.name
+        with self.engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE canary (x INT)")
+        self.now = 0
+
+    def then(self) -> int:
+        self.now += 1
+        return self.now
+
+    def schema(self, name: str) -> str | None:
+        """Where the upstream's schema lies."""
+        if self.dialect == "sqlite":
+            return None
+        family = self.dialect in ("mysql", "mariadb")
+        return f"{self.engine.url.database}_{name}" if family else name
+
+    def create(self, name: str) -> None:
+        query = f"CREATE DATABASE {quoted(name)}"
+        self.feed.ddl(self.then(), query, schema=name, kind=1)
+        self.feed.create(self.then(), odd_table(name), schema=name)
+
+    def write(self, name: str) -> None:
+        of = renamed(table(odd_table(name)), name, name)
+
+        def row(id: int, key: str) -> Row:
+            return {"id": id, name: key, "v": id}
+
+        self.feed.send(0, *[inserted(self.then(), row(n, f"key {n}"), of) for n in range(1, 5)])
+        self.feed.send(1, updated(self.then(), row(1, "key 1"), row(1, "moved"), of))
+        self.feed.send(0, updated(self.then(), row(2, "key 2"), row(22, "key 2"), of))
+        self.feed.send(1, deleted(self.then(), row(3, "key 3"), of))
+
+    def drop(self, name: str) -> None:
+        self.feed.ddl(self.then(), f"DROP TABLE {quoted(name)}", name, name, kind=4)
+
+    def holds(self, name: str) -> list[tuple[object, ...]]:
+        """The rows of the table of just that name, with just these columns."""
+        columns: list[sa.ColumnClause[object]] = [sa.column(c) for c in ("id", name, "v")]
+        found = sa.table(name, *columns, schema=self.schema(name))
+        with self.engine.connect() as connection:
+            assert connection.execute(sa.select(sa.text("*")).select_from(found)).keys() == [
+                "id",
+                name,
+                "v",
+            ]
+            return sorted(tuple(row) for row in connection.execute(sa.select(found)))
+
+    def tables(self, name: str) -> list[str]:
+        return sa.inspect(self.engine).get_table_names(self.schema(name))
+
+    def catch_up(self) -> None:
+        self.feed.mark(self.then())
+        outcome = self.run()
+        assert outcome.code == 0, outcome.said
+
+
+@pytest.fixture
+def odd(mock_kafka: brokers.Mock, target_url: str, command: Make) -> Iterator[Odd]:
+    feed = Feed(mock_kafka)
+    database = sa.make_url(target_url).database
+    family = target_url.startswith(("mysql", "mariadb"))
+    route = {"tables__route": f'{{"*.*" = "`{database}_{{schema}}`.{{table}}"}}'} if family else {}
+    odd = Odd(feed, command([feed], target_url, **route))
+    yield odd
+    assert "canary" in sa.inspect(odd.engine).get_table_names()
+
+
+def test_names_are_taken_literally(odd: Odd) -> None:
+    wide = odd.dialect in ("sqlite", "postgresql")
+    names = [*NAMES, EMOJI] if wide else NAMES
+    for name in names:
+        odd.create(name)
+        odd.write(name)
+    odd.catch_up()
+    rows = [(1, "moved", 1), (4, "key 4", 4), (22, "key 2", 22)]
+    assert {name: odd.holds(name) for name in names} == dict.fromkeys(names, rows)
+    for name in names:
+        odd.drop(name)
+    odd.catch_up()
+    assert [name for name in names if name in odd.tables(name)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("nul\0", "a DDL with a NUL character in it"), (EMOJI, "holds a character beyond U+FFFF")],
+)
+def test_a_name_that_the_target_cannot_hold_is_refused(odd: Odd, name: str, words: str) -> None:
+    odd.create("plain")
+    odd.write("plain")
+    odd.catch_up()
+    odd.create(name)
+    odd.feed.mark(odd.then())
+    outcome = odd.run()
+    wide = odd.dialect in ("sqlite", "postgresql")
+    assert outcome.code == (0 if name == EMOJI and wide else 3)
+    assert (words in outcome.said) == (outcome.code == 3)
+    assert len(odd.holds("plain")) == 3

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +29,6 @@ import pyarrow as pa
 import sqlalchemy as sa
 from databases import fresh_database
 from pyspark.sql import SparkSession
-from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.options import Options
 from ticdc_consumer.spark import session, warm_up
@@ -68,13 +67,20 @@ class Processes:
             spent[kind] += times.user + times.system
         return spent
 
+    def sizes(self) -> dict[str, int]:
+        """Resident bytes now: of the largest process of each kind."""
+        sizes = {"jvm": 0, "worker": 0, "driver": 0}
+        for kind, process in self.of():
+            try:
+                sizes[kind] = max(sizes[kind], process.memory_info().rss)
+            except psutil.Error:
+                continue
+        return sizes
+
     def watch(self) -> None:
         while self.running:
-            for kind, process in self.of():
-                try:
-                    self.peak[kind] = max(self.peak[kind], process.memory_info().rss)
-                except psutil.Error:
-                    continue
+            for kind, size in self.sizes().items():
+                self.peak[kind] = max(self.peak[kind], size)
             time.sleep(0.1)
 
 
@@ -252,7 +258,7 @@ def main() -> None:
                 orjson.loads(value)
             spent = (time.process_time() - started) / len(sample) * 1e6
             print(f"orjson.loads alone: {spent:.1f} us per change")
-        spark = session(os.environ.get("BENCH_SPARK") and {} or {}, "bench")
+        spark = session({}, "bench")
         warm_up(spark)
         print(
             "target      round  wall s   changes/s  cuts  net rows | plan  read  load | "
@@ -287,8 +293,6 @@ def main() -> None:
         print(f"peak memory: {peak}, load average {os.getloadavg()[0]:.1f}")
     processes.running = False
 
-
-__all__ = ["Store", "nullcontext"]
 
 if __name__ == "__main__":
     main()

@@ -126,7 +126,7 @@ class Workload:
             "qty": rng.randrange(100),
             "price": Decimal(rng.randrange(10**9)).scaleb(-4),
             "placed": f"2026-11-21 10:{rng.randrange(60):02d}:00.{rng.randrange(10**6):06d}",
-            "memo": None if rng.random() < 0.3 else "say \"it's\" here, " + "x" * rng.randrange(60),
+            "memo": None if rng.random() < 0.3 else 'say "it\'s" here, ' + "x" * rng.randrange(60),
             "state": rng.choice(STATES),
         }
 

@@ -116,7 +116,7 @@ class Consumer:
                 self._tell_kafka()
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
-            self._run_pending()
+            self._epochs.settle()
 
     def ddl_done(self, place: str) -> LedgerEntry:
         """Marks a pending DDL as done by a person; `place` is TS or TS:SEQ."""
@@ -124,15 +124,6 @@ class Consumer:
         self._tables.forget()
         self._tables.definitions = self.store.ledger.definitions()
         return entry
-
-    def _run_pending(self) -> None:
-        ddl.run_pending(
-            self.target,
-            self.store,
-            self._tables.route,
-            self.options.rules,
-            self.options.retries,
-        )
 
     def _held(self) -> int:
         """The greatest resolved ts that the topics hold now."""

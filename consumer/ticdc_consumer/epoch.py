@@ -273,6 +273,7 @@ class Epochs:
         self._store = store
         self._tables = tables
         self._ahead: Future[Prepared | None] | None = None
+        self._settled = False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ticdc-read")
         self.state = state
 
@@ -284,6 +285,24 @@ class Epochs:
 
         Raises `Stop`, `Unavailable` and `Fenced`; the target then stands at `state`.
         """
+        for tried in range(self._options.retries + 1):
+            try:
+                if tried:
+                    self._store.recover()
+                self.settle()
+                return self._next(until, wait)
+            except Retry as error:
+                cause = error
+                time.sleep(min(10.0, 0.1 * 2**tried))
+        raise Unavailable(f"the target does not answer: {cause}") from cause
+
+    def settle(self) -> None:
+        """Runs what a cut, or a crash, left pending. No cut is read past a DDL before it is done.
+
+        Raises `Stop` where a person must do it.
+        """
+        if self._settled:
+            return
         ddl.run_pending(
             self._target,
             self._store,
@@ -291,6 +310,11 @@ class Epochs:
             self._options.rules,
             self._options.retries,
         )
+        self._tables.forget()
+        self._tables.definitions = self._store.ledger.definitions()
+        self._settled = True
+
+    def _next(self, until: int | None, wait: float) -> Epoch | None:
         prepared = self._take(until, wait)
         if prepared is None:
             return None
@@ -312,15 +336,8 @@ class Epochs:
         self.state = new
         if entries:
             started = time.monotonic()
-            self._tables.forget()
-            ddl.run_pending(
-                self._target,
-                self._store,
-                self._tables.route,
-                self._options.rules,
-                self._options.retries,
-            )
-            self._tables.definitions = self._store.ledger.definitions()
+            self._settled = False
+            self.settle()
             prepared.seconds["ddl"] = time.monotonic() - started
         faults.hit("S16")
         return self._told(prepared, applied, entries)
@@ -329,8 +346,11 @@ class Epochs:
         if self._ahead is not None:
             ahead, self._ahead = self._ahead, None
             prepared = ahead.result()
-            if prepared is not None and prepared.base.resolved_ts == self.state.resolved_ts:
-                return replace(prepared, base=self.state)
+            if prepared is not None:
+                fits = until is None or prepared.cut.end <= until
+                if fits and prepared.base.resolved_ts == self.state.resolved_ts:
+                    return replace(prepared, base=self.state)
+                prepared.gathered.release()
         return self._prepare(self.state, until, wait, self._tables.layouts, self._tables.shapes)
 
     def _read_ahead(self, base: Checkpoint, until: int | None) -> None:

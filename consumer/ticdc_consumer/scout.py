@@ -150,7 +150,8 @@ def consume_error(error: KafkaError, topic: str, partition: int, wanted: int) ->
     if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
         return Stop(
             f"{topic}[{partition}] no longer holds offset {wanted}, which the next cut needs: "
-            "the log was cut by retention or truncated; load a new snapshot and start from it"
+            "the log was cut by retention or truncated, or the topic was deleted and created "
+            "again; load a new snapshot and start from it"
         )
     if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION):
         return Stop(f"{topic}[{partition}] is gone: was the topic deleted?")

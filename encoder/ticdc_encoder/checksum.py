@@ -90,18 +90,23 @@ def fits(table: Table, row: Row | None, checksum: int) -> bool:
     return row is None or checksum == 0 or row_checksum(table.columns, row) == checksum
 
 
-def verify(change: RowChange, previous: int, current: int, on_corruption: OnCorruption) -> bool:
-    """Whether the change is corrupted, by the checksums of its row before and after.
-
-    With "stop", `ChecksumMismatch` is raised instead.
-    """
+def verify(
+    change: RowChange,
+    previous: int,
+    current: int,
+    on_corruption: OnCorruption,
+    *,
+    told: bool = False,
+) -> bool:
+    """Whether the change is corrupted, by the checksums of its row before and after, or because
+    TiCDC itself has `told` so. With "stop", `ChecksumMismatch` is raised instead."""
     table = change.table
-    for row, checksum in ((change.before, previous), (change.after, current)):
-        if not fits(table, row, checksum):
-            if on_corruption == "stop":
-                raise ChecksumMismatch(
-                    f"a row of {table.schema}.{table.name} is not what its checksum {checksum} "
-                    f"says (commit_ts {change.commit_ts})"
-                )
-            return True
-    return False
+    corrupted = (
+        told or not fits(table, change.before, previous) or not fits(table, change.after, current)
+    )
+    if corrupted and on_corruption == "stop":
+        raise ChecksumMismatch(
+            f"a row of {table.schema}.{table.name} is not what its checksum says "
+            f"(commit_ts {change.commit_ts})"
+        )
+    return corrupted

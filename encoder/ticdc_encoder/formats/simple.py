@@ -1,0 +1,283 @@
+"""Simple, as TiCDC writes it: one message per record, the key empty, in JSON or Avro.
+
+Rows are told without types: they are read by the table's schema of their version, which DDL and
+BOOTSTRAP messages carry. Source: TiCDC `pkg/sink/codec/simple`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from ticdc_encoder.checksum import OnCorruption
+from ticdc_encoder.compression import Compression, deflate, inflate
+from ticdc_encoder.errors import DefinitionError, WireError
+from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
+from ticdc_encoder.formats.canal_types import DDL_TYPES
+from ticdc_encoder.formats.format import (
+    RECORD_OVERHEAD,
+    Clock,
+    LargeMessageHandle,
+    MessageTooLarge,
+    Record,
+    timestamp,
+    wall_clock,
+)
+from ticdc_encoder.formats.recognise import likeness
+from ticdc_encoder.formats.simple_json import ENCODING as JSON
+from ticdc_encoder.formats.simple_json import JsonWriter
+from ticdc_encoder.formats.simple_message import (
+    VERSION,
+    Encoding,
+    Members,
+    Plan,
+    Writer,
+)
+from ticdc_encoder.formats.simple_rows import (
+    Readers,
+    SchemaKey,
+    read_row,
+    readers,
+    schema_key,
+    shown_table,
+    timestamp_reader,
+)
+from ticdc_encoder.formats.simple_schema import parse_schema
+from ticdc_encoder.sql_words import named_schema
+
+EncodingFormat = Literal["json", "avro"]
+
+_ROWS = frozenset({"INSERT", "UPDATE", "DELETE"})
+_DDL = frozenset(DDL_TYPES.values()) | {"QUERY"}
+_EXCHANGE_PARTITION = 42
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`time_zone` is that of the TiCDC server, in which TIMESTAMP is written. Messages name it, so
+    that `decode` gives UTC; it is needed there only for a server that calls its own `Local`.
+    `message_limit` bounds what a compressed value may inflate to."""
+
+    encoding_format: EncodingFormat = "json"
+    time_zone: str = "UTC"
+    compression: Compression = "none"
+    large_message_handle_option: LargeMessageHandle = "none"
+    max_message_bytes: int = 10485760
+    message_limit: int = 256 << 20
+    on_corruption: OnCorruption = "stop"
+    classic: bool = False
+
+
+# Reading.
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A row whose table's schema of `version` has not arrived. `at` is what `decode` was given."""
+
+    at: int
+    commit_ts: int
+    schema: str
+    table: str
+    version: int
+
+
+class Decoder:
+    """Reads the records of one or several partitions, and remembers the schemas that they tell.
+
+    A row that comes before its schema waits for it. Records may come in any order; what is still
+    `waiting` has not been told, so that a consumer which stops must begin again before the least
+    `at` of them. `tables` are schemas that are known already: those of an earlier decoder's
+    `tables`, as it were.
+    """
+
+    def __init__(self, options: Options, tables: Iterable[Table] = ()) -> None:
+        self._options = options
+        self._encoding = _encoding(options)
+        self._timestamp = timestamp_reader(options.time_zone)
+        self._tables: dict[SchemaKey, Readers] = {}
+        self._waiting: dict[SchemaKey, list[tuple[Waiting, Members]]] = {}
+        for table in tables:
+            self._learn(table)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Every version of every table that has been told."""
+        return tuple(known.table for known in self._tables.values())
+
+    @property
+    def waiting(self) -> tuple[Waiting, ...]:
+        """The rows that wait for their schema, by table."""
+        return tuple(row for rows in self._waiting.values() for row, _ in rows)
+
+    def decode(
+        self, key: bytes | None, value: bytes | None, at: int = 0
+    ) -> list[tuple[int, Event]]:
+        """The events that this record completes, each with the `at` of its own record: those of
+        rows that waited for this schema come first. TIMESTAMP values are in UTC."""
+        members = _message(key, value, self._options, self._encoding)
+        type_ = members["type"]
+        if type_ == "WATERMARK":
+            return [(at, Resolved(timestamp(members.get("commitTs"), "commitTs")))]
+        if type_ in _ROWS:
+            known = self._tables.get(of := schema_key(members))
+            if known is not None:
+                return [(at, read_row(members, known, self._options.on_corruption))]
+            waiting = Waiting(at, timestamp(members.get("commitTs"), "commitTs"), *of)
+            self._waiting.setdefault(of, []).append((waiting, members))
+            return []
+        table, previous = _schemas(members)
+        told: list[tuple[int, Event]] = []
+        for known_now in (previous, table):
+            if known_now is not None:
+                told += self._learn(known_now)
+        if type_ != "BOOTSTRAP":
+            told.append((at, _read_ddl(members, table, previous)))
+        return told
+
+    def _learn(self, table: Table) -> list[tuple[int, Event]]:
+        """The rows that waited for this schema."""
+        of = table.schema, table.name, table.version or 0
+        known = self._tables.get(of)
+        # A table keeps its version when it is truncated, but not its id.
+        if known is None or known.table.table_id != table.table_id:
+            known = self._tables[of] = readers(table, self._encoding, self._timestamp)
+        return [
+            (row.at, read_row(members, known, self._options.on_corruption))
+            for row, members in self._waiting.pop(of, ())
+        ]
+
+
+def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Event]:
+    """The events of one record, without memory: a row's columns have the types that its values
+    show (text, most of them), and its table has no key. A BOOTSTRAP message is no event."""
+    encoding = _encoding(options)
+    members = _message(key, value, options, encoding)
+    if members["type"] in _ROWS:
+        shown = shown_table(members, encoding)
+        known = readers(shown, encoding, timestamp_reader(options.time_zone))
+        return [read_row(members, known, None)]
+    return [event for _, event in Decoder(options).decode(key, value)]
+
+
+def _encoding(options: Options) -> Encoding:
+    if options.encoding_format == "json":
+        return JSON
+    from ticdc_encoder.formats.simple_avro import ENCODING  # fastavro is an extra
+
+    return ENCODING
+
+
+def _message(
+    key: bytes | None, value: bytes | None, options: Options, encoding: Encoding
+) -> Members:
+    if not value:
+        raise WireError(f"an empty value is no simple{likeness(key, value)}")
+    plain = inflate(value, options.compression, options.message_limit)
+    try:
+        members = encoding.parse(plain)
+    except WireError as error:
+        raise WireError(f"{error}{likeness(key, value)}") from error
+    if members.get("version") != VERSION:
+        raise WireError(f"no simple message of version {VERSION}{likeness(key, plain)}")
+    type_ = members.get("type")
+    if type_ not in _ROWS and type_ not in _DDL and type_ not in ("WATERMARK", "BOOTSTRAP"):
+        raise WireError(f"an unknown type: {str(type_)[:40]!r}{likeness(key, plain)}")
+    return members
+
+
+def _schemas(members: Members) -> tuple[Table | None, Table | None]:
+    table, previous = members.get("tableSchema"), members.get("preTableSchema")
+    if table is None and members["type"] == "BOOTSTRAP":
+        raise WireError("a BOOTSTRAP without a tableSchema")
+    return (
+        None if table is None else parse_schema(table),
+        None if previous is None else parse_schema(previous),
+    )
+
+
+def _read_ddl(members: Members, table: Table | None, previous: Table | None) -> Ddl:
+    query = members.get("sql")
+    if query.__class__ is not str or not query:
+        raise WireError("a DDL without sql")
+    about = members.get("tableSchema") or {}
+    try:
+        schema = about.get("schema") or named_schema(query) or ""
+    except DefinitionError as error:
+        raise WireError(f"a DDL of no table: {error}") from error
+    return Ddl(
+        schema=schema,
+        table=about.get("table") or "",
+        query=query,
+        commit_ts=timestamp(members.get("commitTs"), "commitTs"),
+        definition=table,
+        previous=previous,
+    )
+
+
+# Writing.
+
+
+class Encoder:
+    """Simple's writer; it has no batches, so `flush` gives nothing."""
+
+    def __init__(self, options: Options, clock: Clock = wall_clock) -> None:
+        self._options = options
+        self._clock = clock
+        self._writer = _writer(options)
+        self._plans: dict[int, Plan] = {}
+
+    def row(self, change: RowChange) -> list[Record]:
+        """One record. Raises `MessageTooLarge` where TiCDC's changefeed would stop."""
+        limit = self._options.max_message_bytes
+        value = self._row(change, reduced=change.incomplete)
+        if len(value) + RECORD_OVERHEAD > limit:
+            if self._options.large_message_handle_option == "handle-key-only":
+                value = self._row(change, reduced=True)
+            if len(value) + RECORD_OVERHEAD > limit:
+                raise MessageTooLarge(
+                    f"a row of {change.table.schema}.{change.table.name} takes "
+                    f"{len(value) + RECORD_OVERHEAD} bytes, max-message-bytes is {limit}"
+                )
+        return [(None, value)]
+
+    def flush(self) -> list[Record]:
+        return []
+
+    def bootstrap(self, table: Table) -> Record:
+        """The table's schema, which consumers need before its rows."""
+        return self._compressed(self._writer.bootstrap(table, self._clock()))
+
+    def ddl(self, ddl: Ddl) -> Record:
+        """One record; `kind` decides its `type`, `definition` and `previous` are its schemas. The
+        old architecture leaves out what was before a CREATE, and in a DDL of no table."""
+        type_ = DDL_TYPES.get(ddl.kind, "QUERY")
+        if ddl.kind == _EXCHANGE_PARTITION and not self._options.classic:
+            type_ = "ALTER"
+        return self._compressed(
+            self._writer.ddl(
+                type_, ddl.query, ddl.commit_ts, self._clock(), ddl.definition, ddl.previous
+            )
+        )
+
+    def resolved(self, resolved: Resolved) -> Record:
+        return self._compressed(self._writer.watermark(resolved.resolved_ts, self._clock()))
+
+    def _row(self, change: RowChange, *, reduced: bool) -> bytes:
+        if change.before is None and change.after is None:
+            raise DefinitionError(f"a change of {change.table.name} without any row")
+        plan = self._plans.get(id(change.table))
+        if plan is None:
+            plan = self._plans[id(change.table)] = self._writer.plan(change.table)
+        value = self._writer.row(plan, change, self._clock(), reduced=reduced)
+        return deflate(value, self._options.compression)
+
+    def _compressed(self, plain: bytes) -> Record:
+        return None, deflate(plain, self._options.compression)
+
+
+def _writer(options: Options) -> Writer:
+    if options.encoding_format == "json":
+        return JsonWriter(options.time_zone)
+    from ticdc_encoder.formats.simple_avro import AvroWriter  # fastavro is an extra
+
+    return AvroWriter(options.time_zone, classic=options.classic)

@@ -1,0 +1,106 @@
+"""What Simple's two encodings have in common: a message's members, and how rows are planned."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Row, RowChange, Table, Value
+
+VERSION = 1
+
+Members = dict[str, Any]
+"""A message as its JSON says it: `type`, `commitTs`, `data` and so on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How messages are read: `parse` gives the members, `readers` turns a value of `data` or
+    `old` into that of a column's type; `shown` is the type that such a value shows by itself."""
+
+    parse: Callable[[bytes], Members]
+    readers: dict[str, Callable[[Any], Value]]
+    shown: Callable[[Any], str]
+
+
+class Writer(Protocol):
+    """Writes messages, uncompressed. `row` writes a change, `reduced` to its handle key."""
+
+    def plan(self, table: Table) -> "Plan": ...
+
+    def watermark(self, ts: int, build_ts: int) -> bytes: ...
+
+    def bootstrap(self, table: Table, build_ts: int) -> bytes: ...
+
+    def ddl(
+        self,
+        type_: str,
+        query: str,
+        ts: int,
+        build_ts: int,
+        table: Table | None,
+        previous: Table | None,
+    ) -> bytes: ...
+
+    def row(self, plan: "Plan", change: RowChange, build_ts: int, *, reduced: bool) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedColumn:
+    name: str
+    handle: bool
+    write: Callable[[Value], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How rows of a table are written; `table` keeps the identity that it is found by."""
+
+    table: Table
+    columns: tuple[PlannedColumn, ...]
+    names: frozenset[str]
+
+
+def plan(table: Table, writers: dict[str, Callable[[Value], Any]], *, ordered: bool) -> Plan:
+    """A plan with the writer of each column's type; `bigint unsigned` has its own. `ordered` sorts
+    the columns as Go sorts the keys of a map."""
+    columns = [
+        PlannedColumn(
+            column.name,
+            column.name in table.handle_key,
+            writers["bigint unsigned"]
+            if column.type.unsigned and column.type.name == "bigint"
+            else writers[column.type.name],
+        )
+        for column in table.columns
+        if column.generated != "virtual"
+    ]
+    if ordered:
+        columns.sort(key=lambda column: column.name.encode("utf-8", "surrogateescape"))
+    return Plan(table, tuple(columns), frozenset(column.name for column in table.columns))
+
+
+def row_type(change: RowChange) -> str:
+    if change.after is None:
+        return "DELETE"
+    return "INSERT" if change.before is None else "UPDATE"
+
+
+def written(
+    plan: Plan, row: Row, *, handle_only: bool
+) -> Iterator[tuple[PlannedColumn, Any | None]]:
+    """The columns to write, each with what its writer makes of the value; None for NULL."""
+    table = plan.table
+    if not row.keys() <= plan.names:
+        strange = next(name for name in row if name not in plan.names)
+        raise DefinitionError(f"{table.schema}.{table.name} has no column `{strange}`")
+    for column in plan.columns:
+        if column.name not in row or (handle_only and not column.handle):
+            continue
+        value = row[column.name]
+        try:
+            yield column, None if value is None else column.write(value)
+        except (TypeError, ValueError) as error:
+            raise DefinitionError(
+                f"column `{column.name}` of {table.schema}.{table.name}: {error}"
+            ) from error

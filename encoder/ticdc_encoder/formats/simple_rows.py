@@ -1,0 +1,157 @@
+"""Simple's rows, read by a schema: the message's members as a `RowChange`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from ticdc_encoder.checksum import OnCorruption, verify
+from ticdc_encoder.column import Column, ColumnType
+from ticdc_encoder.errors import ConfigError, WireError
+from ticdc_encoder.event import Row, RowChange, Table, Value
+from ticdc_encoder.formats.format import timestamp
+from ticdc_encoder.formats.simple_message import Encoding, Members
+from ticdc_encoder.values import utc_time
+
+SchemaKey = tuple[str, str, int]
+"""Schema, table, version: a table's id says less, as partitions have their own, and a version
+outlives RENAME."""
+
+
+def schema_key(members: Members) -> SchemaKey:
+    schema, table = members.get("database"), members.get("table")
+    version = members.get("schemaVersion") or 0
+    if schema.__class__ is not str or table.__class__ is not str or not table:
+        raise WireError("a row without a database or a table")
+    if version.__class__ is not int:
+        raise WireError("schemaVersion is not an integer")
+    return schema, table, version
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """How rows of a table are read."""
+
+    table: Table
+    columns: dict[str, Callable[[Any], Value]]
+
+
+def readers(table: Table, encoding: Encoding, stamp: Callable[[Any], str]) -> Readers:
+    return Readers(
+        table,
+        {
+            column.name: stamp
+            if column.type.name == "timestamp"
+            else encoding.readers[column.type.name]
+            for column in table.columns
+        },
+    )
+
+
+def shown_table(members: Members, encoding: Encoding) -> Table:
+    schema, name, version = schema_key(members)
+    columns = {}
+    for image in (members.get("data"), members.get("old")):
+        if isinstance(image, dict):
+            for column, value in image.items():
+                if value is not None or column not in columns:
+                    columns[column] = Column(column, ColumnType(encoding.shown(value)))
+    return Table(schema, name, tuple(columns.values()), version=version or None)
+
+
+def read_row(members: Members, known: Readers, on_corruption: OnCorruption | None) -> RowChange:
+    """The change of a message of rows. A checksum is verified unless `on_corruption` is None."""
+    table = known.table
+    old, data, kind = members.get("old"), members.get("data"), members["type"]
+    if (old is not None) != (kind != "INSERT"):
+        raise WireError(f"{kind} {'with' if kind == 'INSERT' else 'without'} old")
+    if (data is not None) != (kind != "DELETE"):
+        raise WireError(f"{kind} {'with' if kind == 'DELETE' else 'without'} data")
+    location, reduced = members.get("claimCheckLocation"), members.get("handleKeyOnly")
+    if location is not None and (location.__class__ is not str or not location):
+        raise WireError("claimCheckLocation is not a string")
+    if reduced not in (None, False, True):
+        raise WireError("handleKeyOnly is not a boolean")
+    table_id = members.get("tableID")
+    change = RowChange(
+        table,
+        timestamp(members.get("commitTs"), "commitTs"),
+        None if old is None else _read_image(known, old),
+        None if data is None else _read_image(known, data),
+        partition_id=table_id if table_id != table.table_id else None,
+        incomplete=bool(reduced) or location is not None,
+        claim_check=location,
+    )
+    checksum = members.get("checksum")
+    if checksum is not None and on_corruption is not None and not change.incomplete:
+        return _verified(change, checksum, on_corruption)
+    return change
+
+
+def _verified(change: RowChange, checksum: Any, on_corruption: OnCorruption) -> RowChange:
+    if not isinstance(checksum, dict):
+        raise WireError("checksum is not an object")
+    previous, current = checksum.get("previous", 0), checksum.get("current", 0)
+    if not all(n.__class__ is int and 0 <= n < 1 << 32 for n in (previous, current)):
+        raise WireError("a checksum that is not an integer of 32 bits")
+    corrupted = verify(
+        change, previous, current, on_corruption, told=checksum.get("corrupted") is True
+    )
+    return replace(change, corrupted=True) if corrupted else change
+
+
+def _read_image(known: Readers, image: Any) -> Row:
+    table = known.table
+    if not isinstance(image, dict) or not image:
+        raise WireError("data or old is not an object with columns")
+    try:
+        row = {
+            name: None if (value := image[name]) is None else read(value)
+            for name, read in known.columns.items()
+            if name in image
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        name = _unreadable(known, image)
+        reason = "no location or value" if isinstance(error, KeyError) else error
+        raise WireError(f"column `{name}` of {table.schema}.{table.name}: {reason}") from error
+    if len(row) != len(image):
+        strange = next(name for name in image if name not in row)
+        raise WireError(
+            f"column `{strange}` is not in version {table.version} of {table.schema}.{table.name}"
+        )
+    for name in table.handle_key:
+        if name in row and row[name] is None:
+            raise WireError(f"key column `{name}` of {table.schema}.{table.name} is null")
+    return row
+
+
+def _unreadable(known: Readers, image: dict[str, Any]) -> str:
+    """The column whose value its reader refuses."""
+    for name, read in known.columns.items():
+        try:
+            if image.get(name) is not None:
+                read(image[name])
+        except (KeyError, TypeError, ValueError):
+            return name
+    raise AssertionError("every column can be read")
+
+
+@lru_cache(maxsize=64)
+def _to_utc(location: str) -> Callable[[str], str]:
+    try:
+        return utc_time(location)
+    except ConfigError as error:
+        raise ValueError(str(error)) from error
+
+
+def timestamp_reader(local: str) -> Callable[[Any], str]:
+    """Reads `{location, value}` into UTC. `local` is the zone of a server that calls its own
+    `Local`."""
+
+    def read(value: Any) -> str:
+        location, text = value["location"], value["value"]
+        if location.__class__ is not str or text.__class__ is not str:
+            raise TypeError("not a location and a value")
+        return _to_utc(local if location == "Local" else location)(text)
+
+    return read

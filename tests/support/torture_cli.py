@@ -1,16 +1,18 @@
 """`ticdc-consumer run` in this process, with the tests' own Spark; and what a target then holds."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from ticdc_consumer import cli, consumer
+from ticdc_consumer import cli, config, consumer
 from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.epoch import Epoch
 from ticdc_consumer.options import Options
+from ticdc_encoder.errors import TicdcError
 from torture_topics import Feed
 
 CHANGEFEED = "proof"
@@ -63,16 +65,18 @@ class Command:
 
     def __call__(self, *arguments: str, until: str = "caught-up", **settings: Any) -> Outcome:
         """Runs until caught up, or elsewhere; `settings` for this run alone."""
-        given = {**self._settings, **settings}
-        sets = [
-            part
-            for name, value in given.items()
-            if value is not None
-            for part in ("--set", f"{name.replace('__', '.')}={value}")
-        ]
+        sets = [part for text in self._sets(settings) for part in ("--set", text)]
         self._capsys.readouterr()
         code = cli.main(["run", str(self._file), "--until", until, *sets, *arguments])
         return Outcome(code, self._capsys.readouterr().err)
+
+    def consumer(self, **settings: Any) -> Consumer:
+        """The embedded consumer with the same settings, for what a test does in between."""
+        return consumer.Consumer(config.load(self._file, self._sets(settings)))
+
+    def _sets(self, settings: dict[str, Any]) -> list[str]:
+        given = {**self._settings, **settings}
+        return [f"{name.replace('__', '.')}={value}" for name, value in given.items()]
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """What a query of the target gives."""
@@ -101,6 +105,14 @@ class Command:
 Make = Callable[..., Command]
 Begin = Callable[..., tuple[Feed, Command]]
 """The fixtures `command` and `begin`."""
+
+
+def ended_by(epochs: Iterator[Epoch]) -> Outcome:
+    """What ends an embedded consumer's loop, as the command line would put it."""
+    with pytest.raises(TicdcError) as caught:
+        for _ in epochs:
+            pass
+    return Outcome(cli._exit_code(caught.value), str(caught.value))
 
 
 def refuses(run: Command, *words: str, **settings: Any) -> None:

@@ -51,6 +51,7 @@ class Feed:
         """`options` are the format's."""
         self.kafka = kafka
         self.protocol = protocol
+        self.name = name
         self.partitions = partitions
         self.topic = kafka.create_topic(name, partitions) if partitions else kafka.prefix + name
         wire_format = FORMATS[protocol]

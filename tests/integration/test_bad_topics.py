@@ -1,0 +1,179 @@
+"""Topics that lost something, or are not what they were: refused, never skipped."""
+
+import brokers
+import pytest
+from ticdc_consumer.listing import Cluster
+from ticdc_encoder.event import Row
+from torture_cli import Begin, Command, Make, ended_by, refuses
+from torture_topics import Feed, inserted, ts
+
+THREE: Row = {"id": 3, "name": "three"}
+
+
+@pytest.fixture
+def begun(kafka: brokers.Kafka, sqlite_url: str, command: Make) -> tuple[Feed, Command]:
+    """As `begin`, on the mock broker and on the real one."""
+    feed = Feed(kafka)
+    feed.create(10)
+    feed.send(0, inserted(20, {"id": 1, "name": "one"}))
+    feed.send(1, inserted(20, {"id": 2, "name": "two"}))
+    feed.mark(100)
+    run = command([feed], sqlite_url)
+    outcome = run()
+    assert (outcome.code, run.resolved_ts) == (0, ts(100)), outcome.said
+    return feed, run
+
+
+# --- retention ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_a_retention_gap_is_refused_at_the_start(
+    begun: tuple[Feed, Command], partition: int
+) -> None:
+    feed, run = begun
+    feed.send(partition, inserted(150, THREE))
+    feed.mark(200)
+    end = 3 - partition
+    feed.kafka.delete_records(feed.topic, partition, end + 1)
+    refuses(
+        run,
+        f"{feed.topic}[{partition}]: the next cut begins at offset {end}, but the log begins at "
+        f"{end + 1}: retention has cut off what was not applied; R is {ts(100)}",
+        "load a new snapshot and start from it",
+    )
+
+
+def test_what_retention_takes_of_the_applied_is_no_gap(begun: tuple[Feed, Command]) -> None:
+    feed, run = begun
+    feed.send(1, inserted(150, THREE))
+    feed.mark(200)
+    for partition in (0, 1):
+        feed.kafka.delete_records(feed.topic, partition, 3 - partition)
+    assert run().code == 0
+    assert (run.resolved_ts, run.rows("SELECT count(*) FROM items")) == (ts(200), [(3,)])
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_a_retention_gap_is_refused_while_running(
+    begun: tuple[Feed, Command], partition: int
+) -> None:
+    feed, run = begun
+    before = run.contents()
+    with run.consumer() as consumer:
+        feed.send(partition, *[inserted(150, {"id": n, "name": "n"}) for n in range(10, 20)])
+        feed.mark(200)
+        feed.kafka.delete_records(feed.topic, partition, 8)
+        end = ended_by(consumer.epochs("caught-up"))
+    assert end.code == 3
+    assert f"{feed.topic}[{partition}] no longer holds offset {3 - partition}" in end.said
+    assert "the log was cut by retention or truncated" in end.said
+    assert run.contents() == before
+
+
+def test_a_first_start_needs_the_whole_log(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(kafka)
+    feed.create(10)
+    feed.send(1, inserted(20, {"id": 1, "name": "one"}))
+    feed.mark(100)
+    kafka.delete_records(feed.topic, 1, 1)
+    run = command([feed], sqlite_url)
+    outcome = run()
+    assert outcome.code == 3
+    words = f"{feed.topic}[1] begins at offset 1: the log is not whole; load a snapshot"
+    assert words in outcome.said
+    assert run.rows("SELECT * FROM ticdc_checkpoint") == []
+
+
+# --- other topics under the same name -------------------------------------------------------------
+
+
+def again(feed: Feed, rows: int) -> None:
+    """The topic is deleted, and created with other messages."""
+    feed.kafka.delete_topic(feed.topic)
+    feed.kafka.create_topic(feed.name, feed.partitions)
+    feed.send(0, *[inserted(130, {"id": n, "name": "n"}) for n in range(10, 10 + rows)])
+    feed.send(1, *[inserted(130, {"id": n, "name": "n"}) for n in range(50, 50 + rows)])
+    feed.mark(200)
+
+
+@pytest.mark.parametrize("rows", [0, 5], ids=["shorter", "longer"])
+def test_a_topic_that_was_created_again_is_refused(begun: tuple[Feed, Command], rows: int) -> None:
+    feed, run = begun
+    again(feed, rows)
+    refuses(run, f"topic {feed.topic} was deleted and created again: its offsets mean nothing")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (0, "[0] ends at offset 1, before 3, where the next cut begins"),
+        (5, "[0] offset 2 is not the resolved message that was read there"),
+    ],
+    ids=["shorter", "longer"],
+)
+def test_a_topic_that_was_created_again_is_refused_where_topics_have_no_ids(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, rows: int, words: str
+) -> None:
+    """As brokers before Kafka 2.8: the last mark that was read tells."""
+    monkeypatch.setattr(Cluster, "topic_ids", lambda _, topics: dict.fromkeys(topics, ""))
+    feed, run = begin()
+    again(feed, rows)
+    refuses(run, f"{feed.topic}{words}")
+
+
+@pytest.mark.parametrize("rows", [0, 5], ids=["shorter", "longer"])
+def test_a_topic_that_is_created_again_while_running_is_refused(
+    begun: tuple[Feed, Command], rows: int
+) -> None:
+    feed, run = begun
+    before = run.contents()
+    with run.consumer() as consumer:
+        again(feed, rows)
+        end = ended_by(consumer.epochs(ts(300)))
+    assert end.code == 3
+    assert "deleted and created again" in end.said
+    assert run.contents() == before
+
+
+def test_a_topic_that_is_deleted_is_refused(
+    begun: tuple[Feed, Command], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed, run = begun
+    monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 1.0)
+    feed.kafka.delete_topic(feed.topic)
+    refuses(run, f"topic {feed.topic} does not exist")
+
+
+# --- settings that give R its meaning -------------------------------------------------------------
+
+SCOPE = [
+    ("kafka__topics", None, '"topics" was'),
+    ("tables__filter", '["shop.*"]', 'filter was ["*.*"] and is ["shop.*"]'),
+    ("tables__route", '{"shop.*" = "x.{table}"}', 'route was [] and is [["shop.*", "x.{table}"]]'),
+    ("protocol", "open-protocol", 'protocol was "canal-json" and is "open-protocol"'),
+    ("source__time_zone", "Asia/Shanghai", 'time_zone was "UTC" and is "Asia/Shanghai"'),
+    ("tables__case_sensitive", "true", "case_sensitive was false and is true"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "words"), SCOPE, ids=[case[0] for case in SCOPE])
+def test_another_scope_is_refused(begin: Begin, name: str, value: str | None, words: str) -> None:
+    feed, run = begin()
+    more = Feed(feed.kafka, name="more")
+    if value is None:
+        value, words = f"{feed.topic},{more.topic}", f'topics was ["{feed.topic}"] and is ['
+    feed.send(0, inserted(150, THREE))
+    feed.mark(200)
+    refuses(
+        run,
+        f"the checkpoint of changefeed proof at R = {ts(100)} was reached with other settings",
+        words,
+        f"load them with tidb_snapshot = {ts(100) - 1}",
+        f"--from-ts {ts(100) - 1}",
+        **{name: value},
+    )
+    assert run().code == 0
+    assert run.resolved_ts == ts(200)

@@ -9,23 +9,25 @@ table's rows all the while: it must see none of them or all.
 """
 
 import argparse
-import os
 import threading
 import time
 import zlib
 from collections.abc import Iterator
 
 import sqlalchemy as sa
+from servers import kafka, target_url
+from throughput import Processes, options, place
 from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.spark import session, warm_up
+from ticdc_consumer.targets import open_target
 from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.message import Message
 from ticdc_encoder.produce import produce
-from throughput import Processes, brokers, open_target, options, place, session, target_url, warm_up
 from workload import SCHEMA, START_TS
 
 TABLE = parse_create_table(
-    "CREATE TABLE big (id bigint NOT NULL PRIMARY KEY, a char(120) NOT NULL, b varchar(200) NOT NULL,"
-    " n decimal(20,4) NOT NULL)",
+    "CREATE TABLE big (id bigint NOT NULL PRIMARY KEY, a char(120) NOT NULL, "
+    "b varchar(200) NOT NULL, n decimal(20,4) NOT NULL)",
     SCHEMA,
 )
 
@@ -64,10 +66,10 @@ def main() -> None:
     processes = Processes()
     spark = session({"driver.memory": "2g"}, "large")
     warm_up(spark)
-    with brokers.real(os.environ["KAFKA_BOOTSTRAP"]) as kafka, target_url(arguments.target) as url:
-        topic = kafka.create_topic("large", 2)
+    with kafka() as broker, target_url(arguments.target) as url:
+        topic = broker.create_topic("large", 2)
         started = time.monotonic()
-        produce(messages(topic, arguments.rows, START_TS + 5), {**kafka.config, "linger.ms": "20"})
+        produce(messages(topic, arguments.rows, START_TS + 5), {**broker.config, "linger.ms": "20"})
         print(f"{arguments.rows} rows produced in {time.monotonic() - started:.0f} s", flush=True)
         target = open_target(url)
         where = place(target, "big", SCHEMA)
@@ -89,14 +91,14 @@ def main() -> None:
                     curves[kind].append((time.monotonic() - started, size >> 20))
                 try:
                     with engine.connect() as reader:
-                        count = f"SELECT count(*) FROM {relation}"  # noqa: S608
+                        count = f"SELECT count(*) FROM {relation}"
                         seen.add(reader.exec_driver_sql(count).scalar_one())
                 except sa.exc.OperationalError:
                     continue
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        with Consumer(options(url, topic, kafka, arguments), spark) as consumer:
+        with Consumer(options(url, topic, broker, arguments), spark) as consumer:
             for epoch in consumer.epochs(until="caught-up"):
                 stages = {stage: round(s, 1) for stage, s in epoch.seconds.items()}
                 print(f"R {epoch.resolved_ts}: {epoch.rows} rows, seconds {stages}", flush=True)

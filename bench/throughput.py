@@ -11,34 +11,27 @@ lie in a table of its own already.
 
 import argparse
 import os
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "tests" / "support")]
-
-import brokers
 import orjson
 import psutil
 import pyarrow as pa
 import sqlalchemy as sa
-from databases import fresh_database
 from pyspark.sql import SparkSession
+from servers import Kafka, kafka, target_url
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.options import Options
 from ticdc_consumer.spark import session, warm_up
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.encoders import encoders
 from ticdc_consumer.targets.target import Target
+from ticdc_encoder.event import Row
+from ticdc_encoder.message import Message
 from ticdc_encoder.produce import produce
 from workload import SCHEMA, START_TS, TABLES, Workload, arrays
-
-URLS = {"postgresql": "POSTGRES_URL", "mariadb": "MARIADB_URL", "mysql": "MYSQL_URL"}
 
 
 @dataclass
@@ -84,7 +77,7 @@ class Processes:
             time.sleep(0.1)
 
 
-def options(url: str, topic: str, kafka: brokers.Kafka, arguments: argparse.Namespace) -> Options:
+def options(url: str, topic: str, kafka: Kafka, arguments: argparse.Namespace) -> Options:
     route = {}
     if sa.make_url(url).get_backend_name() in ("mysql", "mariadb"):
         route = {"*.*": f"{sa.make_url(url).database}.{{table}}"}
@@ -118,7 +111,7 @@ def load(target: Target, workload: Workload, schema: str) -> None:
         fill(target, table.name, where, list(workload.loaded[table.name].values()))
 
 
-def fill(target: Target, name: str, where: tuple[str | None, str], rows: list) -> None:
+def fill(target: Target, name: str, where: tuple[str | None, str], rows: list[Row]) -> None:
     table = next(t for t in TABLES if t.name == name)
     described = target.describe(*where)
     assert described is not None
@@ -137,7 +130,7 @@ def check(target: Target, workload: Workload, schema: str) -> bool:
         where = place(target, table.name, schema)
         quote = target.engine.dialect.identifier_preparer.quote
         names = ", ".join(quote(column.name) for column in table.columns)
-        found = target.execute(f"SELECT {names} FROM {target.quote(*where)}")  # noqa: S608
+        found = target.execute(f"SELECT {names} FROM {target.quote(*where)}")
         rows = sorted(tuple(_text(v) for v in row) for row in found)
         truth = arrays(table, list(workload.final[table.name].values()))
         if rows != sorted(zip(*truth, strict=True)):
@@ -171,17 +164,17 @@ def limit(target: Target, workload: Workload, schema: str) -> float:
         staged.append((table, target.quote(*where), target.quote(*gone_at)))
     started = time.monotonic()
     with target.transaction():
-        for table, rows_at, gone_at in staged:
+        for table, rows_at, keys_at in staged:
             into = target.quote(*place(target, table.name, schema))
             keys = " AND ".join(f"{into}.{c} = s.{c}" for c in table.handle_key)
             if target.dialect == "postgresql":
-                target.execute(f"DELETE FROM {into} USING {gone_at} s WHERE {keys}")
+                target.execute(f"DELETE FROM {into} USING {keys_at} s WHERE {keys}")
             elif target.dialect == "sqlite":
                 target.execute(
-                    f"DELETE FROM {into} WHERE EXISTS (SELECT 1 FROM {gone_at} s WHERE {keys})"
+                    f"DELETE FROM {into} WHERE EXISTS (SELECT 1 FROM {keys_at} s WHERE {keys})"
                 )
             else:
-                target.execute(f"DELETE {into} FROM {into} JOIN {gone_at} s ON {keys}")
+                target.execute(f"DELETE {into} FROM {into} JOIN {keys_at} s ON {keys}")
             rest = [c.name for c in table.columns if c.name not in table.handle_key]
             if target.dialect in ("postgresql", "sqlite"):
                 update = ", ".join(f"{c} = excluded.{c}" for c in rest)
@@ -196,16 +189,6 @@ def limit(target: Target, workload: Workload, schema: str) -> float:
                     f"INSERT INTO {into} SELECT * FROM {rows_at} ON DUPLICATE KEY UPDATE {update}"
                 )
     return time.monotonic() - started
-
-
-@contextmanager
-def target_url(name: str) -> Iterator[str]:
-    if name == "sqlite":
-        with tempfile.TemporaryDirectory() as folder:
-            yield f"sqlite:///{folder}/bench.db"
-    else:
-        with fresh_database(os.environ[URLS[name]]) as url:
-            yield url
 
 
 def round_(
@@ -239,18 +222,18 @@ def main() -> None:
     processes = Processes()
     threading.Thread(target=processes.watch, daemon=True).start()
     workload = Workload(arguments.rows, arguments.changes)
-    with brokers.real(os.environ["KAFKA_BOOTSTRAP"]) as kafka:
-        topic = kafka.create_topic("bench", 4)
+    with kafka() as broker:
+        topic = broker.create_topic("bench", 4)
         sample: list[bytes] = []
 
-        def sampled() -> Iterator:
+        def sampled() -> Iterator[Message]:
             for message in workload.messages(topic, arguments.protocol, 4):
                 if len(sample) < 50_000 and message.value:
                     sample.append(message.value)
                 yield message
 
         started = time.monotonic()
-        count = produce(sampled(), {**kafka.config, "linger.ms": "20", "compression.type": "lz4"})
+        count = produce(sampled(), {**broker.config, "linger.ms": "20", "compression.type": "lz4"})
         print(f"{count} messages produced in {time.monotonic() - started:.1f} s")
         if arguments.protocol == "canal-json":
             started = time.process_time()
@@ -270,7 +253,7 @@ def main() -> None:
                     target = open_target(url)
                     schema = SCHEMA
                     load(target, workload, schema)
-                    settings = options(url, topic, kafka, arguments)
+                    settings = options(url, topic, broker, arguments)
                     wall, seconds, cpu, rows, cuts = round_(spark, settings, processes)
                     equal = check(target, workload, schema)
                     micro = {kind: s / arguments.changes * 1e6 for kind, s in cpu.items()}

@@ -11,8 +11,12 @@ import statistics
 import threading
 import time
 
-from throughput import brokers, load, open_target, options, session, target_url, warm_up
+from pyspark.sql import SparkSession
+from servers import Kafka, kafka, target_url
+from throughput import load, options
 from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.spark import session, warm_up
+from ticdc_consumer.targets import open_target
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import RowChange, Transaction
 from ticdc_encoder.message import Message
@@ -32,8 +36,8 @@ def main() -> None:
     warm_up(spark)
     print("target       epochs  median ms  p90  p99  max")
     for name in arguments.target.split(","):
-        with brokers.real(os.environ["KAFKA_BOOTSTRAP"]) as kafka, target_url(name) as url:
-            latencies = trickle(spark, kafka, url, arguments)
+        with kafka() as broker, target_url(name) as url:
+            latencies = trickle(spark, broker, url, arguments)
         at = statistics.quantiles(latencies, n=100)
         print(
             f"{name:11} {len(latencies):7} {at[49]:10.0f} {at[89]:4.0f} {at[98]:4.0f} "
@@ -42,8 +46,10 @@ def main() -> None:
         )
 
 
-def trickle(spark, kafka, url, arguments) -> list[float]:  # type: ignore[no-untyped-def]
-    topic = kafka.create_topic("trickle", 2)
+def trickle(
+    spark: SparkSession, broker: Kafka, url: str, arguments: argparse.Namespace
+) -> list[float]:
+    topic = broker.create_topic("trickle", 2)
     workload = Workload(10_000, 0)
     target = open_target(url)
     load(target, workload, SCHEMA)
@@ -58,7 +64,7 @@ def trickle(spark, kafka, url, arguments) -> list[float]:  # type: ignore[no-unt
     def send() -> None:
         from confluent_kafka import Producer
 
-        producer = Producer({**kafka.config, "linger.ms": 0})
+        producer = Producer({**broker.config, "linger.ms": 0})
 
         def out(messages: list[Message]) -> None:
             for m in messages:
@@ -85,7 +91,7 @@ def trickle(spark, kafka, url, arguments) -> list[float]:  # type: ignore[no-unt
         consumer.stop()
 
     latencies = []
-    with Consumer(options(url, topic, kafka, arguments), spark) as consumer:
+    with Consumer(options(url, topic, broker, arguments), spark) as consumer:
         sender = threading.Thread(target=send)
         sender.start()
         for epoch in consumer:

@@ -13,8 +13,10 @@ from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Row, RowChange, Table, Transaction
 from ticdc_encoder.message import Message
+from ticdc_encoder.values import canonicaliser
 
 SCHEMA = "bench"
+Key = tuple[int, ...]
 T = parse_create_table(
     "CREATE TABLE t (id bigint NOT NULL PRIMARY KEY, k int NOT NULL, c char(120) NOT NULL, "
     "pad char(60) NOT NULL)",
@@ -37,15 +39,14 @@ class Workload:
     rows: int
     changes: int
     seed: int = 1
-    loaded: dict[str, dict[tuple[int, ...], Row]] = field(default_factory=dict)
-    final: dict[str, dict[tuple[int, ...], Row]] = field(default_factory=dict)
+    loaded: dict[str, dict[Key, Row]] = field(default_factory=dict)
+    final: dict[str, dict[Key, Row]] = field(default_factory=dict)
     end: int = 0
 
     def __post_init__(self) -> None:
         self._rng = Random(self.seed)
-        t = {(n,): self._t(n) for n in range(self.rows)}
-        o = {(n // 4, n % 4): self._o(n // 4, n % 4) for n in range(self.rows)}
-        self.loaded = {"t": t, "o": o}
+        self.loaded["t"] = {(n,): self._t(n) for n in range(self.rows)}
+        self.loaded["o"] = {(n // 4, n % 4): self._o(n // 4, n % 4) for n in range(self.rows)}
 
     def messages(self, topic: str, protocol: str, partitions: int) -> Iterator[Message]:
         """The topic's records in the order that TiCDC would send them."""
@@ -69,14 +70,14 @@ class Workload:
         for number in range(self.changes // 5):
             commit_ts = START_TS + number + 1
             changes: list[RowChange] = []
-            touched: set[tuple[str, tuple[int, ...]]] = set()
+            touched: set[tuple[str, Key]] = set()
             while len(changes) < 5:
                 table = TABLES[rng.random() < 0.5]
                 name, rows, chance = table.name, self.final[table.name], rng.random()
                 if chance < 0.3:
                     following[name] += 1
                     n = following[name]
-                    key: tuple[int, ...] = (n,) if name == "t" else (n // 4, n % 4)
+                    key: Key = (n,) if name == "t" else (n // 4, n % 4)
                     if key in rows:
                         continue
                     rows[key] = self._t(n) if name == "t" else self._o(*key)
@@ -134,12 +135,7 @@ class Workload:
 STATES = ("new", "paid", "sent", "void")
 
 
-def arrays(table: Table, rows: list[Row]) -> list[list[str | None]]:
+def arrays(table: Table, rows: list[Row]) -> list[list[str | bytes | None]]:
     """The rows' values by column, in canonical text."""
-    from ticdc_encoder.values import canonicaliser
-
-    columns = []
-    for column in table.columns:
-        text = canonicaliser(column.type)
-        columns.append([text(row[column.name]) for row in rows])
-    return columns  # type: ignore[return-value]
+    texts = [(column.name, canonicaliser(column.type)) for column in table.columns]
+    return [[text(row[name]) for row in rows] for name, text in texts]

@@ -174,6 +174,8 @@ def _texts(target: Target, entry: LedgerEntry, route: Route, rules: frozenset[st
             raise Stop("a whole schema is never dropped by the consumer")
         case Other(_, what):
             raise Stop(f"{what.upper()} is not translated")
+        case other:
+            raise Stop(f"{type(other).__name__} is not translated")
 
 
 def _statement(entry: LedgerEntry) -> Statement:
@@ -251,7 +253,7 @@ def _keep_definition(ledger: Ledger, entry: LedgerEntry) -> None:
             ledger.forget(schema)
         case TruncateTable() | CreateSchema():
             pass
-        case Other():
+        case _:
             ledger.forget(entry.schema, entry.table)
 
 

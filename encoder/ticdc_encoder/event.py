@@ -25,7 +25,8 @@ class Table:
 
     From a CREATE TABLE it is complete. From a protocol's row it holds the columns of that row and
     the `handle_key` that the wire names, which may be empty, and no `indexes`. `version` is TiDB's
-    number for this definition, where the protocol carries one; `charset` the table's default.
+    number for this definition, where the protocol carries one; `charset` and `collation` the
+    table's defaults.
     """
 
     schema: str
@@ -37,6 +38,7 @@ class Table:
     table_id: int | None = None
     version: int | None = field(default=None, compare=False)
     charset: str | None = field(default=None, compare=False)
+    collation: str | None = field(default=None, compare=False)
 
     @classmethod
     def define(

@@ -5,11 +5,15 @@ from golden import SCENARIOS, TableVersion, scenario
 from golden_changes import table_at
 from ticdc_encoder.column import TEMPORALS, Column, ColumnType, Index
 from ticdc_encoder.definition import (
+    AlterSchema,
+    AlterTable,
     CreateSchema,
     CreateTable,
+    CreateTableLike,
     DropSchema,
     DropTable,
     Other,
+    RenameTable,
     Statement,
     TruncateTable,
     altered_table,
@@ -278,11 +282,15 @@ STATEMENTS: list[tuple[str, Statement]] = [
             Table.define("s", "t", (Column("a", ColumnType("int", length=11)),)), if_not_exists=True
         ),
     ),
-    ("CREATE TABLE a LIKE b", Other("CREATE TABLE a LIKE b", "create table")),
+    ("CREATE TABLE a LIKE b", CreateTableLike("s", "a", ("s", "b"))),
+    ("CREATE TABLE IF NOT EXISTS x.a (LIKE y.b)", CreateTableLike("x", "a", ("y", "b"), True)),
     ("DROP TABLE a, b", Other("DROP TABLE a, b", "drop table")),
     ("DROP VIEW `shop`.`vw`", Other("DROP VIEW `shop`.`vw`", "drop view")),
-    ("RENAME TABLE a TO b;", Other("RENAME TABLE a TO b;", "rename table")),
-    ("ALTER TABLE `ttl`", Other("ALTER TABLE `ttl`", "alter table")),
+    ("RENAME TABLE a TO b;", RenameTable(("s", "a"), ("s", "b"))),
+    ("RENAME TABLE a TO b, c TO d", Other("RENAME TABLE a TO b, c TO d", "rename table")),
+    ("ALTER TABLE `ttl`", AlterTable("s", "ttl", ())),
+    ("ALTER DATABASE x CHARACTER SET = utf8mb4", AlterSchema("x")),
+    ("ALTER DATABASE CHARACTER SET = utf8mb4", AlterSchema("s")),
 ]
 
 
@@ -320,7 +328,7 @@ def test_every_ddl_of_ticdc_is_read(name: str) -> None:
         ("drop table a; drop table b", "unexpected 'drop' after the statement"),
         ("drop table 'a'", "expected a name or word, found 'a'"),
         ("alter table `a", "unbalanced quotes"),
-        ("create table t (a int", "at column a; in the definition of s.t"),
+        ("create table t (a int", "expected ), found the end; in the definition of s.t"),
         ("create table t (a geometry)", "unknown type 'geometry'"),
         ("create table t (a int wibble)", "unexpected 'wibble'"),
         ("create table t (a int, A int)", "a column is defined twice"),

@@ -1,0 +1,288 @@
+"""Columns, keys and options as CREATE TABLE and ALTER TABLE write them, and what they make."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ticdc_encoder.column import TEXTS, Column, ColumnType, Index
+from ticdc_encoder.column_definition import (
+    column_type,
+    current_timestamp,
+    default_collation,
+    default_of,
+    with_charset,
+)
+from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql_words import Words
+
+
+def complete(described: Table, columns: Iterable[Column], indexes: Iterable[Index]) -> Table:
+    """`described` with these columns and keys, and all that follows from them: names of keys,
+    character sets, NOT NULL of the primary key, the handle key."""
+    columns = tuple(columns)
+    declared = {column.name.lower(): column for column in columns}
+    if len(declared) != len(columns):
+        raise DefinitionError("a column is defined twice")
+    if not columns:
+        raise DefinitionError("a table without columns")
+    named: list[Index] = []
+    for index in sorted(indexes, key=lambda index: not index.primary):
+        named.append(_resolved(index, declared, {other.name.lower() for other in named}))
+    if sum(index.primary for index in named) > 1:
+        raise DefinitionError("two primary keys")
+    primary = {column for index in named if index.primary for column in index.columns}
+    whole = tuple(
+        replace(
+            column,
+            type=_inherited(column.type, described.charset, described.collation),
+            nullable=column.nullable and column.name not in primary,
+        )
+        for column in columns
+    )
+    defined = Table.define(described.schema, described.name, whole, tuple(named))
+    return replace(
+        defined,
+        partitioned=described.partitioned,
+        table_id=described.table_id,
+        charset=described.charset,
+        collation=described.collation,
+    )
+
+
+def _resolved(index: Index, declared: dict[str, Column], taken: set[str]) -> Index:
+    for column in index.columns:
+        if column.lower() not in declared:
+            raise DefinitionError(f"index on an unknown column {column!r}")
+    columns = tuple(declared[column.lower()].name for column in index.columns)
+    lengths = tuple(
+        None if length == declared[column.lower()].type.length else length
+        for column, length in zip(columns, index.lengths, strict=True)
+    )
+    if not index.primary and index.name.lower() in taken:
+        raise DefinitionError(f"two keys of the name {index.name!r}")
+    named = index.name or _free_name(columns, taken)
+    return replace(index, name=named, columns=columns, lengths=lengths)
+
+
+def _inherited(type_: ColumnType, charset: str | None, collation: str | None) -> ColumnType:
+    if type_.name not in TEXTS and type_.name not in ("enum", "set"):
+        return replace(type_, charset=None, collation=None)
+    if type_.charset is None and type_.collation is None:
+        return with_charset(type_, charset or "utf8mb4", collation)
+    return with_charset(type_, type_.charset, type_.collation)
+
+
+class Clauses:
+    """Reads definitions one by one and gathers what they say."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self.columns: list[Column] = []
+        self.indexes: list[Index] = []  # of clauses of their own
+        self.column_indexes: list[Index] = []  # TiDB creates these after them
+        self.computed = False  # whether a default was an expression
+
+    def table(self, schema: str, name: str) -> Table:
+        """What the parentheses of a CREATE TABLE, and the options after them, define."""
+        self._words.expect("(")
+        while True:
+            self.element()
+            if not self._words.take(","):
+                break
+        self._words.expect(")")
+        charset, collation, partitioned = self._options()
+        described = Table(
+            schema, name, (), partitioned=partitioned, charset=charset, collation=collation
+        )
+        return complete(described, self.columns, self.indexes + self.column_indexes)
+
+    def element(self) -> None:
+        words = self._words
+        if words.take("CONSTRAINT") and not (
+            words.at("PRIMARY") or words.at("UNIQUE") or words.at("FOREIGN") or words.at("CHECK")
+        ):
+            words.identifier()
+        if words.take("PRIMARY", "KEY"):
+            self.index(primary=True)
+        elif words.take("UNIQUE"):
+            _ = words.take("KEY") or words.take("INDEX")
+            self.index(unique=True)
+        elif words.take("FOREIGN", "KEY"):
+            if not words.at("("):
+                words.identifier()
+            words.parenthesised()
+            self.reference()
+        elif words.at("CHECK", "("):
+            self.check()
+        elif any(words.take(kind) for kind in ("FULLTEXT", "SPATIAL")) or (
+            words.at("VECTOR", "INDEX") and words.take("VECTOR")
+        ):
+            _ = words.take("KEY") or words.take("INDEX")
+            self.index()
+        elif words.take("KEY") or words.take("INDEX"):
+            self.index()
+        else:
+            self.column()
+
+    def check(self) -> None:
+        self._words.expect("CHECK")
+        self._words.parenthesised()
+        _ = self._words.take("NOT", "ENFORCED") or self._words.take("ENFORCED")
+
+    def reference(self) -> None:
+        words = self._words
+        words.expect("REFERENCES")
+        words.qualified("")
+        words.parenthesised()
+        while words.take("ON") or words.take("MATCH"):
+            words.identifier()  # DELETE, UPDATE; or FULL, PARTIAL, SIMPLE
+            _ = words.take("NO", "ACTION") or words.take("SET", "NULL")
+            _ = words.take("SET", "DEFAULT") or words.take("CASCADE") or words.take("RESTRICT")
+
+    def _ended(self) -> bool:
+        words = self._words
+        return words.done() or words.at(",") or words.at(")") or words.at(";")
+
+    def index(self, *, primary: bool = False, unique: bool = False, name: str = "") -> None:
+        """The rest of a key's definition; `name` where it came before."""
+        words = self._words
+        words.take("IF", "NOT", "EXISTS")
+        if not (name or words.at("(") or words.at("USING")):
+            name = words.identifier()
+        if words.take("USING") or words.take("TYPE"):
+            words.identifier()
+        columns, lengths, expression = [], [], False
+        words.expect("(")
+        while True:
+            if words.at("("):
+                words.parenthesised()
+                expression = True
+            else:
+                columns.append(words.identifier())
+                lengths.append(words.number() if words.at("(") else None)
+            _ = words.take("ASC") or words.take("DESC")
+            if not words.take(","):
+                break
+        words.expect(")")
+        clustered = primary  # where nothing is said (tidb_enable_clustered_index = ON)
+        while not self._ended():
+            if words.at("("):
+                words.parenthesised()
+            else:
+                clustered &= not words.at("NONCLUSTERED")
+                words.next()
+        self.indexes.append(
+            Index(
+                "PRIMARY" if primary else name,
+                tuple(columns),
+                primary or unique,
+                primary,
+                tuple(lengths),
+                expression,
+                clustered,
+            )
+        )
+
+    def column(self) -> None:
+        words = self._words
+        name = words.identifier()
+        column = Column(name, column_type(words))
+        if column.type.name == "serial":
+            column = Column(name, ColumnType("bigint", True, length=20), False, auto_increment=True)
+            self._key_of(name)
+        while not (self._ended() or words.at("FIRST") or words.at("AFTER")):
+            try:
+                column = self._attribute(column)
+            except DefinitionError as exc:
+                exc.add_note(f"at column {name}")
+                raise
+        self.columns.append(column)
+
+    def _key_of(self, name: str, *, primary: bool = False) -> None:
+        clustered = primary and not self._words.take("NONCLUSTERED")
+        self.column_indexes.append(
+            Index(
+                "PRIMARY" if primary else "", (name,), True, primary, (None,), clustered=clustered
+            )
+        )
+
+    def _attribute(self, column: Column) -> Column:
+        """The column with its next attribute."""
+        words = self._words
+        if words.take("NOT", "NULL"):
+            return replace(column, nullable=False)
+        if words.take("NULL"):
+            return replace(column, nullable=True)
+        if words.take("DEFAULT"):
+            null = words.at("NULL")
+            default = default_of(words)
+            self.computed |= default is None and not null
+            return replace(column, default=default)
+        if words.take("SERIAL", "DEFAULT", "VALUE"):
+            self._key_of(column.name)
+            return replace(column, nullable=False, auto_increment=True)
+        if words.take("ON", "UPDATE"):
+            current_timestamp(words)
+            return replace(column, on_update=True)
+        if words.take("AUTO_INCREMENT"):
+            return replace(column, auto_increment=True)
+        if words.take("PRIMARY", "KEY") or words.take("KEY"):
+            self._key_of(column.name, primary=True)
+        elif words.take("UNIQUE"):
+            words.take("KEY")
+            self._key_of(column.name)
+        elif words.take("COMMENT"):
+            return replace(column, comment=words.string())
+        elif words.take("COLLATE"):
+            return replace(column, type=replace(column.type, collation=words.option().lower()))
+        elif words.take("GENERATED", "ALWAYS", "AS") or words.take("AS"):
+            expression = words.parenthesised()
+            if words.take("STORED"):
+                return replace(column, generated="stored", expression=expression)
+            words.take("VIRTUAL")
+            return replace(column, generated="virtual", expression=expression)
+        elif words.at("REFERENCES"):
+            self.reference()
+        elif words.take("CONSTRAINT"):
+            if not words.at("CHECK"):
+                words.identifier()
+        elif words.at("CHECK"):
+            self.check()
+        elif words.take("AUTO_RANDOM"):
+            if words.at("("):
+                words.parenthesised()
+        elif words.take("COLUMN_FORMAT") or words.take("STORAGE"):
+            words.identifier()
+        elif not (words.take("CLUSTERED") or words.take("GLOBAL")):
+            raise DefinitionError(f"unexpected {words.shown()}")
+        return column
+
+    def _options(self) -> tuple[str, str, bool]:
+        words = self._words
+        charset, collation, partitioned = "utf8mb4", "utf8mb4_bin", False
+        while not (words.done() or words.at(";")):
+            if words.take("PARTITION", "BY"):
+                partitioned = True
+                words.skip_to_semicolon()
+            elif words.take("CHARSET") or words.take("CHARACTER", "SET"):
+                charset = words.option().lower()
+                collation = default_collation(charset)
+            elif words.take("COLLATE"):
+                collation = words.option().lower()
+                charset = collation.partition("_")[0]
+            elif words.at("("):
+                words.parenthesised()
+            elif words.take("AS") or words.take("SELECT"):
+                raise DefinitionError("CREATE TABLE ... AS SELECT has no complete definition")
+            else:
+                words.next()
+        return charset, collation, partitioned
+
+
+def _free_name(columns: tuple[str, ...], taken: set[str]) -> str:
+    """TiDB's name of a unique key that was given none."""
+    first = columns[0] if columns else "expression_index"
+    name, number = first, 2
+    while name.lower() in taken:
+        name, number = f"{first}_{number}", number + 1
+    return name

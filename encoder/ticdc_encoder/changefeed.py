@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from ticdc_encoder.changefeed_config import ChangefeedConfig
 from ticdc_encoder.definition import (
     CreateSchema,
     CreateTable,
+    CreateTableLike,
     DropSchema,
     DropTable,
     Other,
+    RenameTable,
     Statement,
     TruncateTable,
     altered_table,
@@ -20,6 +23,7 @@ from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import Ddl, Resolved, Table, Transaction
 from ticdc_encoder.filter import TableFilter
 from ticdc_encoder.formats import FORMATS, Clock, Encoder, Record, wall_clock
+from ticdc_encoder.formats.registry import ConfluentRegistry, Registry
 from ticdc_encoder.message import Message
 from ticdc_encoder.route import Router
 from ticdc_encoder.split import split, split_mode, version_number
@@ -33,7 +37,8 @@ class Changefeed:
     """What `cdc cli changefeed create` makes of a sink URI and a configuration file.
 
     Versions from 8.5.4 on mean TiCDC's new architecture. `time_zone` is the server's (`--tz`), in
-    which TIMESTAMP is sent; rows carry it in UTC. `clock` is for the time that canal-json says.
+    which TIMESTAMP is sent; rows carry it in UTC. `clock` is for the time that canal-json says,
+    `registry` for Avro's schemas, if it shall not be the one that the configuration names.
     Within a (topic, partition), the messages stand in the order in which TiCDC sends them.
     """
 
@@ -45,6 +50,7 @@ class Changefeed:
         *,
         time_zone: str = "UTC",
         clock: Clock = wall_clock,
+        registry: Registry | None = None,
     ) -> None:
         settings = ChangefeedConfig.parse(sink_uri, config)
         number = version_number(version)
@@ -57,7 +63,15 @@ class Changefeed:
         self.protocol = settings.protocol
         self.ignored = settings.ignored
         self._force = settings.force_replicate
-        self._resolves = settings.protocol != "canal-json" or settings.enable_tidb_extension
+        # What else than rows the protocol has.
+        self._resolves = self._tells_ddl = True
+        if settings.protocol == "canal-json":
+            self._resolves = settings.enable_tidb_extension
+        elif settings.protocol == "avro":
+            self._resolves = settings.enable_tidb_extension and settings.avro_enable_watermark
+            self._tells_ddl = self._resolves
+            if registry is None and settings.schema_registry:
+                registry = ConfluentRegistry({"url": settings.schema_registry})
         self._mode = split_mode(version, settings.protocol, settings.output_raw_change_event)
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
         self._router = Router(
@@ -69,7 +83,13 @@ class Changefeed:
             time_zone=time_zone,
         )
         self._format = FORMATS[settings.protocol]
-        self._options = _format_options(settings, time_zone=time_zone, classic=self._classic)
+        self._options = partial(
+            _format_options,
+            settings,
+            time_zone=time_zone,
+            classic=self._classic,
+            registry=registry,
+        )
         self._clock = clock
         self._encoders: dict[tuple[str, int], Encoder] = {}
         # The topics of all tables that the filter lets through: those of tables without a valid
@@ -107,7 +127,7 @@ class Changefeed:
             ddl = replace(ddl, kind=_kind(statement))
         note = self._table_ddl if ddl.table else self._schema_ddl
         topic = note(ddl, statement)
-        if topic is None:
+        if topic is None or not self._tells_ddl:
             return messages
         # Canal-JSON sends a DDL once, other protocols to every partition.
         everywhere = self.protocol != "canal-json"
@@ -117,7 +137,7 @@ class Changefeed:
 
     def resolve(self, ts: int) -> list[Message]:
         """The resolved ts, to every partition of every topic in use. Canal-JSON has no such message
-        without its TiDB extension."""
+        without its TiDB extension, Avro none without avro-enable-watermark."""
         messages = self.flush()
         if not self._resolves:
             return messages
@@ -138,7 +158,7 @@ class Changefeed:
     def _encoder(self, topic: str, partition: int) -> Encoder:
         encoder = self._encoders.get((topic, partition))
         if encoder is None:
-            encoder = self._format.Encoder(self._options, self._clock)
+            encoder = self._format.Encoder(self._options(topic=topic), self._clock)
             self._encoders[topic, partition] = encoder
         return encoder
 
@@ -205,13 +225,13 @@ def _kind(statement: Statement) -> int:
             return 1
         case DropSchema():
             return 2
-        case CreateTable() | Other(what="create table"):
+        case CreateTable() | CreateTableLike() | Other(what="create table"):
             return 3
         case DropTable() | Other(what="drop table"):
             return 4
         case TruncateTable():
             return 11
-        case Other(what="rename table"):
+        case RenameTable() | Other(what="rename table"):
             return 14
     return 0
 

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from ticdc_encoder.compression import Compression
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.formats import FORMATS
+from ticdc_encoder.formats.avro_schema import BigintUnsignedMode, DecimalMode
 from ticdc_encoder.formats.format import LargeMessageHandle
 from ticdc_encoder.route import PARTITION_RULES, Dispatcher
 
@@ -32,12 +33,18 @@ _SETTINGS: dict[str, tuple[str | None, bool | int | str]] = {
     "content-compatible": ("sink.content-compatible", False),
     "only-output-updated-columns": ("sink.only-output-updated-columns", False),
     "output-row-key": (None, False),
+    "avro-decimal-handling-mode": (f"{_CODEC}.avro-decimal-handling-mode", "precise"),
+    "avro-bigint-unsigned-handling-mode": (f"{_CODEC}.avro-bigint-unsigned-handling-mode", "long"),
+    "avro-enable-watermark": (f"{_CODEC}.avro-enable-watermark", False),
+    "avro-include-before-value": (f"{_CODEC}.avro-include-before-value", False),
 }
 _FILE_SETTINGS: dict[str, bool | int | str] = {
     "case-sensitive": False,
     "force-replicate": False,
+    "integrity.integrity-check-level": "none",
     "sink.delete-only-output-handle-key-columns": False,
     "sink.open.output-old-value": True,
+    "sink.schema-registry": "",
     f"{_KAFKA}.output-raw-change-event": False,
     f"{_LARGE}.large-message-handle-option": "none",
     f"{_LARGE}.large-message-handle-compression": "none",
@@ -62,7 +69,7 @@ _IGNORED = (
     "enable-sync-point",
     "enable-table-monitor",
     "ignore-ineligible-table",
-    "integrity",
+    "integrity.corruption-handle-level",
     "memory-quota",
     "mounter",
     "scheduler",
@@ -80,7 +87,6 @@ _IGNORED = (
     "sink.mysql-config",
     "sink.pulsar-config",
     "sink.safe-mode",
-    "sink.schema-registry",
     "sink.send-all-bootstrap-at-start",
     "sink.send-bootstrap-in-msg-count",
     "sink.send-bootstrap-interval-in-sec",
@@ -129,15 +135,7 @@ _IGNORED = (
             "write-timeout",
         )
     ),
-    *(
-        f"{_CODEC}.{name}"
-        for name in (
-            "avro-bigint-unsigned-handling-mode",
-            "avro-decimal-handling-mode",
-            "avro-enable-watermark",
-            "encoding-format",
-        )
-    ),
+    f"{_CODEC}.encoding-format",
 )
 _IGNORED_IN_URI = frozenset(path.rpartition(".")[2] for path in _IGNORED if path.startswith(_KAFKA))
 
@@ -160,6 +158,12 @@ class ChangefeedConfig:
     output_raw_change_event: bool
     large_message_handle_option: LargeMessageHandle
     compression: Compression
+    schema_registry: str
+    avro_decimal_handling_mode: DecimalMode
+    avro_bigint_unsigned_handling_mode: BigintUnsignedMode
+    avro_enable_watermark: bool
+    avro_include_before_value: bool
+    integrity_check: bool
     force_replicate: bool
     case_sensitive: bool
     rules: tuple[str, ...]
@@ -216,6 +220,28 @@ class ChangefeedConfig:
                 "lz4",
                 "snappy",
             ),
+            schema_registry=in_toml("sink.schema-registry", str),
+            avro_decimal_handling_mode=_one_of(
+                "avro-decimal-handling-mode",
+                setting("avro-decimal-handling-mode", str),
+                "precise",
+                "string",
+            ),
+            avro_bigint_unsigned_handling_mode=_one_of(
+                "avro-bigint-unsigned-handling-mode",
+                setting("avro-bigint-unsigned-handling-mode", str),
+                "long",
+                "string",
+            ),
+            avro_enable_watermark=setting("avro-enable-watermark", bool),
+            avro_include_before_value=setting("avro-include-before-value", bool),
+            integrity_check=_one_of(
+                "integrity.integrity-check-level",
+                in_toml("integrity.integrity-check-level", str),
+                "none",
+                "correctness",
+            )
+            == "correctness",
             force_replicate=in_toml("force-replicate", bool),
             case_sensitive=in_toml("case-sensitive", bool),
             rules=tuple(_list("filter.rules", in_file, str)),

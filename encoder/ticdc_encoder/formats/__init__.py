@@ -1,6 +1,6 @@
 """One module per protocol, encode and decode side by side; `FORMATS` names them as TiCDC does."""
 
-from ticdc_encoder.formats import canal_json, open_protocol
+from ticdc_encoder.formats import avro, canal_json, open_protocol, simple
 from ticdc_encoder.formats.format import (
     Clock,
     Encoder,
@@ -23,6 +23,8 @@ __all__ = [
 ]
 
 FORMATS: dict[str, Format] = {
+    "avro": Format(avro.decode, avro.Encoder, avro.Options),
     "canal-json": Format(canal_json.decode, canal_json.Encoder, canal_json.Options),
     "open-protocol": Format(open_protocol.decode, open_protocol.Encoder, open_protocol.Options),
+    "simple": Format(simple.decode, simple.Encoder, simple.Options, simple.Decoder),
 }

@@ -15,12 +15,12 @@ import itertools
 import time
 from collections.abc import Iterable
 
-from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import Producer
 from ticdc_consumer.disturbance import Disturbance
 from ticdc_consumer.shop import Shop
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.message import Message
+from ticdc_encoder.produce import ensure_topics
 
 PARTITIONS = 4
 BETWEEN_MARKS = 20
@@ -28,8 +28,9 @@ BETWEEN_MARKS = 20
 
 def main() -> None:
     arguments = parse()
-    create_topic(arguments.bootstrap, arguments.topic)
-    producer = Producer({"bootstrap.servers": arguments.bootstrap, "enable.idempotence": True})
+    kafka = {"bootstrap.servers": arguments.bootstrap}
+    ensure_topics(kafka, {arguments.topic: PARTITIONS})
+    producer = Producer({**kafka, "enable.idempotence": True})
     changefeed = Changefeed(
         f"kafka://{arguments.bootstrap}/{arguments.topic}?protocol={arguments.protocol}"
         f"&partition-num={PARTITIONS}&enable-tidb-extension=true",
@@ -62,16 +63,6 @@ def send(producer: Producer, messages: Iterable[Message]) -> None:
         producer.produce(message.topic, message.value, message.key, message.partition)
     if producer.flush(30):
         raise SystemExit("the brokers take nothing")
-
-
-def create_topic(bootstrap: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    if topic in admin.list_topics(timeout=10).topics:
-        return
-    try:
-        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
-    except KafkaException as error:
-        raise SystemExit(f"topic {topic} cannot be created: {error}") from error
 
 
 def parse() -> argparse.Namespace:

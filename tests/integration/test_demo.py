@@ -1,0 +1,117 @@
+"""The demo, and that its reader and its comparison would notice."""
+
+import subprocess
+import sys
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from ticdc_consumer.audit import Audit, ShopTables
+from ticdc_consumer.checkpoint import Checkpoint, Store
+from ticdc_consumer.options import Options
+from ticdc_consumer.shop import TABLES, Shop
+from ticdc_consumer.targets import open_target
+
+COMMAND = Path(sys.executable).with_name("ticdc-consumer")
+
+
+PAIRS = [
+    ("canal-json", "sqlite"),
+    ("open-protocol", "postgresql"),
+    ("canal-json", "mariadb"),
+    ("open-protocol", "mysql"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "target"), PAIRS)
+def test_the_demo_ends_equal_to_its_upstream(
+    protocol: str, target: str, request: pytest.FixtureRequest
+) -> None:
+    target_url: str = request.getfixturevalue(f"{target}_url")
+    done = subprocess.run(
+        [COMMAND, "demo", "--rows", "3000", "--protocol", protocol, "--target", target_url],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert told[-1].startswith("every table equals the upstream at R = ")
+    assert sum("rows, equal to upstream" in line for line in told) == len(TABLES)
+    figures = {line[:36].strip(): int(line[36:48].replace(",", "")) for line in told[-14:-1]}
+    assert figures["upstream: row changes"] >= 3000
+    assert figures["reader: torn transactions seen"] == 0
+    assert figures["reader: looks at the tables"] > 0
+    assert figures["read: of them said before"] > 0
+
+
+def opened(url: str) -> tuple[Options, ShopTables]:
+    """A target with the shop's empty tables and a checkpoint at 1."""
+    options = Options(
+        changefeed="demo", protocol="canal-json", topics=("shop",), kafka={}, target_url=url
+    )
+    with closing(open_target(url)) as target:
+        store = Store(target, options.changefeed)
+        store.create()
+        store.begin_first(Checkpoint.first(options, 1, {}))
+        for table in TABLES.values():
+            with target.transaction():
+                for statement in target.create_table(*target.locate("shop", table.name), table):
+                    target.execute(statement)
+        return options, ShopTables.of(options, target)
+
+
+def write(tables: ShopTables, *statements: str) -> None:
+    with tables.engine.connect() as connection:
+        for statement in statements:
+            connection.execute(sa.text(statement))
+
+
+def test_a_missing_a_strange_and_a_changed_row_are_told_by_their_keys(sqlite_url: str) -> None:
+    shop = Shop(1, accounts=3, users=10)
+    shop.open()
+    _, tables = opened(sqlite_url)
+    with closing(tables.engine.connect()):
+        assert sorted(tables.compare(shop, "accounts")) == [(0,), (1,), (2,)]
+        write(
+            tables,
+            "INSERT INTO accounts VALUES (0, 'owner 0', 100000), (1, 'owner 1', 99999)",
+            "INSERT INTO accounts VALUES (2, 'owner 2', 100000), (7, 'owner 7', 0)",
+        )
+        assert sorted(tables.compare(shop, "accounts")) == [(1,), (7,)]
+    tables.engine.dispose()
+
+
+TORN = [
+    ("UPDATE accounts SET balance = balance + 1 WHERE id = 0", 1),
+    ("INSERT INTO orders VALUES (1, 0, 'new', 2, '2024-01-01 00:00:00.000', NULL)", 1),
+    ("UPDATE ticdc_checkpoint SET resolved_ts = '0'", 1),
+    ("UPDATE ticdc_checkpoint SET resolved_ts = '5'", 0),
+]
+
+
+@pytest.mark.parametrize(("statement", "torn"), TORN)
+def test_the_reader_notices_what_should_not_be(sqlite_url: str, statement: str, torn: int) -> None:
+    options, tables = opened(sqlite_url)
+    write(tables, "INSERT INTO accounts VALUES (0, 'owner 0', 100000), (1, 'owner 1', 100000)")
+    audit = Audit(options.changefeed, tables, 200_000)
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(audit.run)
+        look(audit, running)
+        assert audit.torn == 0
+        write(tables, statement)
+        look(audit, running)
+        look(audit, running)
+        audit.stop()
+    running.result()
+    assert (audit.torn > 0) == bool(torn)
+    tables.engine.dispose()
+
+
+def look(audit: Audit, running: "Future[None]") -> None:
+    """Returns once the reader has looked again."""
+    looks = audit.looks
+    while audit.looks == looks and not running.done():
+        time.sleep(0.001)

@@ -63,3 +63,4 @@ class Format:
     decode: Callable[[bytes | None, bytes | None, Any], list[Event]]
     Encoder: Callable[..., Encoder]
     Options: Callable[..., Any]
+    Decoder: Callable[..., Any] | None = None

@@ -72,7 +72,9 @@ def read_row(members: Members, known: Readers, on_corruption: OnCorruption | Non
         raise WireError("claimCheckLocation is not a string")
     if reduced not in (None, False, True):
         raise WireError("handleKeyOnly is not a boolean")
-    table_id = members.get("tableID")
+    table_id = members.get("tableID") or None
+    if table_id is not None and table_id.__class__ is not int:
+        raise WireError("tableID is not an integer")
     change = RowChange(
         table,
         timestamp(members.get("commitTs"), "commitTs"),

@@ -54,7 +54,9 @@ def parse_schema(members: Any) -> Table | None:
     indexes = _real([_index(index, names) for index in _list(members, "indexes")])
     table = Table.define(_get(members, "schema", str), _get(members, "table", str), known, indexes)
     return replace(
-        table, table_id=_get(members, "tableID", int), version=_get(members, "version", int)
+        table,
+        table_id=_get(members, "tableID", int) or None,
+        version=_get(members, "version", int) or None,
     )
 
 
@@ -146,17 +148,18 @@ def _index(members: Any, names: set[str]) -> Index:
         primary=_get(members, "primary", bool),
         lengths=(None,) * len(known),
         expression=bool(strange),
-        clustered=name == _ROW_ID,
     )
 
 
 def _real(indexes: list[Index]) -> tuple[Index, ...]:
-    """Without the `primary` that only repeats a unique key, in a table that has none. (It is the
-    first one, not the one that TiCDC takes for the handle key.)"""
+    """With TiDB's row id as the primary key that it is, and without one that only repeats a unique
+    key. (In a table that has none, TiCDC makes it of the first unique key, which need not be the
+    one that it takes for the handle key.)"""
     if indexes and indexes[-1].name == _ROW_ID:
         *others, row_id = indexes
         if any(index.unique and index.columns == row_id.columns for index in others):
             return tuple(others)
+        return *others, replace(row_id, name="PRIMARY", clustered=True)
     return tuple(indexes)
 
 

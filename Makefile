@@ -3,7 +3,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 PIP := $(PYTHON) -m pip install -q --disable-pip-version-check -c requirements.lock
 STAMP := $(VENV)/.complete
-SOURCES := encoder consumer tests $(wildcard samples bench)
+SOURCES := encoder consumer tests samples bench
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench torture golden lock clean
 
@@ -37,7 +37,7 @@ test: setup  ## all tests; a server is used where its variable is set (tests/con
 check: setup  ## formatting, lint, types
 	@$(PYTHON) -m ruff format --check -q $(SOURCES)
 	@$(PYTHON) -m ruff check -q $(SOURCES)
-	@$(PYTHON) -m mypy $(SOURCES)
+	@$(PYTHON) -m mypy
 
 bench: setup  ## speed and memory, with the servers of tests/services
 	@$(PYTHON) bench $(ARGS)

@@ -4,10 +4,9 @@ Where both say something, the sink URI rules. Source: TiCDC's "changefeed config
 `pkg/config/replica_config.go`, `pkg/config/sink.go`.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from ticdc_encoder.compression import Compression
@@ -16,8 +15,7 @@ from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.formats.avro_schema import BigintUnsignedMode, DecimalMode
 from ticdc_encoder.formats.format import LargeMessageHandle
 from ticdc_encoder.route import PARTITION_RULES, Dispatcher
-
-_T = TypeVar("_T", bool, int, str)
+from ticdc_encoder.setting_values import T, flat, list_of, of_text, of_type, one_of, toml_table
 
 _KAFKA = "sink.kafka-config"
 _LARGE = f"{_KAFKA}.large-message-handle"
@@ -174,19 +172,19 @@ class ChangefeedConfig:
     def parse(cls, sink_uri: str, config: str | Mapping[str, Any] | None) -> Self:
         """Raises ConfigError, which names settings but never shows the URI: it may hold secrets."""
         topic, in_uri = _sink_uri(sink_uri)
-        in_file = dict(_flat(_toml(config)))
+        in_file = dict(flat(toml_table(config)))
         ignored = _checked(in_uri, in_file)
 
-        def setting(name: str, kind: type[_T]) -> _T:
+        def setting(name: str, kind: type[T]) -> T:
             path, default = _SETTINGS[name]
             if name in in_uri:
-                return _of_text(name, in_uri[name], kind)
-            return _of(path or name, in_file.get(path or "", default), kind)
+                return of_text(name, in_uri[name], kind)
+            return of_type(path or name, in_file.get(path or "", default), kind)
 
-        def in_toml(path: str, kind: type[_T]) -> _T:
-            return _of(path, in_file.get(path, _FILE_SETTINGS[path]), kind)
+        def in_toml(path: str, kind: type[T]) -> T:
+            return of_type(path, in_file.get(path, _FILE_SETTINGS[path]), kind)
 
-        dispatchers = tuple(_dispatchers(_list("sink.dispatchers", in_file, dict)))
+        dispatchers = tuple(_dispatchers(list_of("sink.dispatchers", in_file, dict)))
         ignored += [
             f"sink.dispatchers: partition = {dispatcher.partition!r}"
             for dispatcher in dispatchers
@@ -207,13 +205,13 @@ class ChangefeedConfig:
             output_row_key=setting("output-row-key", bool),
             output_old_value=in_toml("sink.open.output-old-value", bool),
             output_raw_change_event=in_toml(f"{_KAFKA}.output-raw-change-event", bool),
-            large_message_handle_option=_one_of(
+            large_message_handle_option=one_of(
                 f"{_LARGE}.large-message-handle-option",
                 in_toml(f"{_LARGE}.large-message-handle-option", str),
                 "none",
                 "handle-key-only",
             ),
-            compression=_one_of(
+            compression=one_of(
                 f"{_LARGE}.large-message-handle-compression",
                 in_toml(f"{_LARGE}.large-message-handle-compression", str),
                 "none",
@@ -221,13 +219,13 @@ class ChangefeedConfig:
                 "snappy",
             ),
             schema_registry=in_toml("sink.schema-registry", str),
-            avro_decimal_handling_mode=_one_of(
+            avro_decimal_handling_mode=one_of(
                 "avro-decimal-handling-mode",
                 setting("avro-decimal-handling-mode", str),
                 "precise",
                 "string",
             ),
-            avro_bigint_unsigned_handling_mode=_one_of(
+            avro_bigint_unsigned_handling_mode=one_of(
                 "avro-bigint-unsigned-handling-mode",
                 setting("avro-bigint-unsigned-handling-mode", str),
                 "long",
@@ -235,7 +233,7 @@ class ChangefeedConfig:
             ),
             avro_enable_watermark=setting("avro-enable-watermark", bool),
             avro_include_before_value=setting("avro-include-before-value", bool),
-            integrity_check=_one_of(
+            integrity_check=one_of(
                 "integrity.integrity-check-level",
                 in_toml("integrity.integrity-check-level", str),
                 "none",
@@ -244,7 +242,7 @@ class ChangefeedConfig:
             == "correctness",
             force_replicate=in_toml("force-replicate", bool),
             case_sensitive=in_toml("case-sensitive", bool),
-            rules=tuple(_list("filter.rules", in_file, str)),
+            rules=tuple(list_of("filter.rules", in_file, str)),
             dispatchers=dispatchers,
             ignored=tuple(sorted(ignored)),
         )
@@ -279,24 +277,6 @@ def _sink_uri(sink_uri: str) -> tuple[str, dict[str, str]]:
     return topic, dict(reversed(parse_qsl(parts.query, keep_blank_values=True)))
 
 
-def _toml(config: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
-    if not isinstance(config, str):
-        return config or {}
-    try:
-        return tomllib.loads(config)
-    except tomllib.TOMLDecodeError as exc:
-        raise ConfigError(f"the changefeed's configuration is not TOML: {exc}") from exc
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted paths and their values."""
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
-
-
 def _checked(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> list[str]:
     """The settings without effect. Raises ConfigError for one that is unknown or unsupported."""
     known = {path for path, _ in _SETTINGS.values()} | set(_FILE_SETTINGS) | set(_LISTS)
@@ -324,38 +304,3 @@ def _dispatchers(entries: list[dict[str, Any]]) -> Iterator[Dispatcher]:
         except ConfigError as exc:
             exc.add_note(f"in sink.dispatchers[{number}]")
             raise
-
-
-def _of(path: str, value: object, kind: type[_T]) -> _T:
-    if type(value) is not kind:  # True is no number
-        raise ConfigError(f"{path} must be of type {kind.__name__}")
-    return value
-
-
-_BOOLS = {
-    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
-
-
-def _of_text(name: str, text: str, kind: type[_T]) -> _T:
-    """A parameter of the sink URI, as Go reads it."""
-    value: object = text
-    if kind is int and text.isdecimal():
-        value = int(text)
-    elif kind is bool:
-        value = _BOOLS.get(text)
-    return _of(name, value, kind)
-
-
-def _list(path: str, in_file: Mapping[str, Any], kind: type[Any]) -> list[Any]:
-    value = in_file.get(path, [])
-    if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
-        raise ConfigError(f"{path} must be a list of {kind.__name__}")
-    return value
-
-
-def _one_of(path: str, value: str, *choices: str) -> Any:
-    if value not in choices:
-        raise ConfigError(f"{path} is {value!r}, not one of {', '.join(choices)}")
-    return value

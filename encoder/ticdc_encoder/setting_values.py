@@ -1,0 +1,63 @@
+"""A setting's value, from TOML or from a sink URI; errors name the setting, never its value but
+for the choices."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from ticdc_encoder.errors import ConfigError
+
+T = TypeVar("T", bool, int, str)
+
+
+def toml_table(config: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if not isinstance(config, str):
+        return config or {}
+    try:
+        return tomllib.loads(config)
+    except tomllib.TOMLDecodeError as exc:
+        raise ConfigError(f"the changefeed's configuration is not TOML: {exc}") from exc
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted paths and their values."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def of_type(path: str, value: object, kind: type[T]) -> T:
+    if type(value) is not kind:  # True is no number
+        raise ConfigError(f"{path} must be of type {kind.__name__}")
+    return value
+
+
+_BOOLS = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+def of_text(name: str, text: str, kind: type[T]) -> T:
+    """A parameter of the sink URI, as Go reads it."""
+    value: object = text
+    if kind is int and text.isdecimal():
+        value = int(text)
+    elif kind is bool:
+        value = _BOOLS.get(text)
+    return of_type(name, value, kind)
+
+
+def list_of(path: str, in_file: Mapping[str, Any], kind: type[Any]) -> list[Any]:
+    value = in_file.get(path, [])
+    if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
+        raise ConfigError(f"{path} must be a list of {kind.__name__}")
+    return value
+
+
+def one_of(path: str, value: str, *choices: str) -> Any:
+    if value not in choices:
+        raise ConfigError(f"{path} is {value!r}, not one of {', '.join(choices)}")
+    return value

@@ -1,0 +1,149 @@
+"""The settings of a changefeed into cloud storage: its sink URI and configuration file.
+
+Where both say something, the sink URI rules. Source: TiCDC's "Replicate Data to Storage Services"
+page and `pkg/sink/cloudstorage/config.go`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
+
+from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.formats import canal_json, csv
+from ticdc_encoder.setting_values import flat, list_of, of_text, of_type, one_of, toml_table
+from ticdc_encoder.storage import DateSeparator
+
+_SCHEMES = ("file", "local", "nfs", "s3", "gcs", "gs", "azure", "azblob")
+_CSV = "sink.csv"
+_STORAGE = "sink.cloud-storage-config"
+
+# Path in the file -> its default.
+_SETTINGS: dict[str, bool | int | str] = {
+    "case-sensitive": False,
+    "force-replicate": False,
+    "sink.protocol": "",
+    "sink.terminator": "\r\n",
+    "sink.date-separator": "day",
+    "sink.enable-partition-separator": True,
+    "sink.file-index-digit": 20,
+    "sink.content-compatible": False,
+    "sink.only-output-updated-columns": False,
+    "sink.delete-only-output-handle-key-columns": False,
+    f"{_CSV}.delimiter": ",",
+    f"{_CSV}.quote": '"',
+    f"{_CSV}.null": "\\N",
+    f"{_CSV}.include-commit-ts": False,
+    f"{_CSV}.output-old-value": False,
+    f"{_CSV}.output-handle-key": False,
+    f"{_CSV}.output-field-header": False,
+    f"{_CSV}.binary-encoding-method": "base64",
+    f"{_STORAGE}.output-raw-change-event": False,
+}
+# A parameter of the sink URI -> the file's path, where it has one.
+_IN_URI = {
+    "protocol": "sink.protocol",
+    "date-separator": "sink.date-separator",
+    "enable-partition-separator": "sink.enable-partition-separator",
+    "content-compatible": "sink.content-compatible",
+    "only-output-updated-columns": "sink.only-output-updated-columns",
+    "enable-tidb-extension": "",
+}
+# They change files in ways that are not written here.
+_UNSUPPORTED = (
+    "filter.event-filters",
+    "sink.column-selectors",
+    f"{_STORAGE}.output-column-id",
+    f"{_STORAGE}.use-table-id-as-path",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageConfig:
+    """`format_options` are those of the protocol's files."""
+
+    protocol: str
+    format_options: canal_json.Options | csv.Options
+    terminator: str
+    date_separator: DateSeparator
+    partition_directories: bool
+    index_digits: int
+    output_raw_change_event: bool
+    force_replicate: bool
+    case_sensitive: bool
+    rules: tuple[str, ...]
+
+    @classmethod
+    def parse(
+        cls,
+        sink_uri: str,
+        config: str | Mapping[str, Any] | None,
+        *,
+        time_zone: str = "UTC",
+        classic: bool = False,
+    ) -> Self:
+        """Raises ConfigError, which names settings but never shows the URI: it may hold secrets.
+        Settings of connections, other sinks and TiCDC itself are not looked at."""
+        parts = urlsplit(sink_uri)
+        if parts.scheme not in _SCHEMES:
+            raise ConfigError(f"the sink URI is of {parts.scheme or 'no scheme'}, not of storage")
+        in_uri = dict(parse_qsl(parts.query, keep_blank_values=True))
+        in_file = dict(flat(toml_table(config)))
+        for path in _UNSUPPORTED:
+            if in_file.get(path):
+                raise ConfigError(f"{path} is not supported")
+        values = {}
+        for path, default in _SETTINGS.items():
+            values[path] = of_type(path, in_file.get(path, default), type(default))
+        for name, path in _IN_URI.items():
+            if name in in_uri:
+                kind = type(_SETTINGS.get(path, False))
+                values[path or name] = of_text(name, in_uri[name], kind)
+
+        def value(path: str) -> Any:
+            return values[path]
+
+        protocol = one_of("protocol", value("sink.protocol"), "csv", "canal-json")
+        digits = value("sink.file-index-digit")
+        if not 6 <= digits <= 20:
+            raise ConfigError("file-index-digit must be 6 to 20")
+        return cls(
+            protocol=protocol,
+            format_options=(
+                csv.Options(
+                    delimiter=value(f"{_CSV}.delimiter"),
+                    quote=value(f"{_CSV}.quote"),
+                    terminator=value("sink.terminator"),
+                    null=value(f"{_CSV}.null"),
+                    include_commit_ts=value(f"{_CSV}.include-commit-ts"),
+                    output_old_value=value(f"{_CSV}.output-old-value"),
+                    # The new architecture has no such column.
+                    output_handle_key=classic and value(f"{_CSV}.output-handle-key"),
+                    output_field_header=value(f"{_CSV}.output-field-header"),
+                    binary_encoding_method=value(f"{_CSV}.binary-encoding-method"),
+                    time_zone=time_zone,
+                )
+                if protocol == "csv"
+                else canal_json.Options(
+                    enable_tidb_extension=values.get("enable-tidb-extension") is True,
+                    content_compatible=value("sink.content-compatible"),
+                    only_output_updated_columns=value("sink.only-output-updated-columns"),
+                    delete_only_output_handle_key_columns=value(
+                        "sink.delete-only-output-handle-key-columns"
+                    ),
+                    time_zone=time_zone,
+                    max_message_bytes=1 << 62,
+                    classic=classic,
+                )
+            ),
+            terminator=value("sink.terminator"),
+            date_separator=one_of(
+                "date-separator", value("sink.date-separator"), "none", "year", "month", "day"
+            ),
+            partition_directories=value("sink.enable-partition-separator"),
+            index_digits=digits,
+            output_raw_change_event=value(f"{_STORAGE}.output-raw-change-event"),
+            force_replicate=value("force-replicate"),
+            case_sensitive=value("case-sensitive"),
+            rules=tuple(list_of("filter.rules", in_file, str)),
+        )

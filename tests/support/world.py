@@ -181,7 +181,8 @@ def _lay_out(world: World, protocol: str, changes: Sequence[RowChange | Ddl]) ->
     wire_format = FORMATS[protocol]
     encoder = wire_format.Encoder(wire_format.Options(), lambda: 0)
     marked = [0, *(p for p in range(1, world.partitions) if rng.random() < 0.7)]
-    waiting, sent = list(changes), []
+    waiting = list(changes)
+    sent: list[RowChange | Ddl] = []
     late: list[tuple[int, int]] = []
     last = changes[-1].commit_ts if changes else 10
     resolved = 10

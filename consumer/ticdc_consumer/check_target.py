@@ -103,6 +103,8 @@ def tables(premises: Premises) -> Iterator[Finding]:
 
 
 def _described(layout: Layout) -> str:
+    if not layout.key:
+        return f"goes to {layout.relation}, without a key: at least once"
     way = "upsert" if layout.upsert else "DELETE, then INSERT, since it has more unique keys"
     return f"goes to {layout.relation}, key ({', '.join(layout.key)}), by {way}"
 

@@ -53,7 +53,9 @@ SETTINGS: dict[str, Setting] = {
     "target.on_drift": Setting(
         "on_drift", setting.one_of("stop", "overwrite"), "stop or overwrite, where a row clashes"
     ),
-    "target.rules": Setting("rules", setting.name_set, "lossy mappings to allow: docs/types.md"),
+    "target.rules": Setting(
+        "rules", setting.mapping_rules, "lossy mappings to allow: docs/types.md"
+    ),
     "tables.filter": Setting("filter", setting.filter_rules, "TiCDC's filter rules"),
     "tables.case_sensitive": Setting("case_sensitive", setting.flag, "whether patterns heed case"),
     "tables.route": Setting(
@@ -63,7 +65,9 @@ SETTINGS: dict[str, Setting] = {
         "keys", setting.mapping(setting.names), '"schema.table" = columns that identify a row'
     ),
     "tables.at_least_once": Setting(
-        "at_least_once", setting.names, "tables without a key to accept without exactness"
+        "at_least_once",
+        setting.filter_rules,
+        "patterns of tables to accept without a key, and without exactness",
     ),
     "tables.allow_triggers": Setting(
         "allow_triggers", setting.names, "tables whose target may have row triggers"

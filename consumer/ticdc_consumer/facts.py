@@ -33,13 +33,22 @@ SCHEMA = pa.schema(
 )
 """`table` numbers the job's layouts, `place` its partitions; REPORT in `table` marks a task's
 report, whose JSON is in `row`. `row` is null where the fact is an absence. commit_ts fits into 63
-bits, because nothing from the far future is believed."""
+bits, because nothing from the far future is believed.
+
+Of a table without a key (`Layout.key` is empty) a fact says how many more equal rows there are:
+`key` is the whole row, `offset` that number, below 0 where they are fewer, and `present` whether it
+is above. `row` is TiKV's key where the wire tells it, else null; `place` says nothing."""
 
 REPORT = -1
 
 Key = bytes | tuple[bytes, ...]
 Body = bytes | Row | None
 """What a key holds: a row as decoded, or the piece of a message that a fast reader will parse."""
+
+Slot = tuple[tuple[str | bytes | None, ...], int, bytes | None, int]
+Rows = dict[Slot, int]
+"""Of a table without a key: (canonical row, commit_ts, TiKV's key, sign) -> how many more. Without
+TiKV's key both signs count together, and without `steps` all commit_ts: the two are 0 then."""
 
 Parse = Callable[[Layout, Sequence[bytes]], Sequence[pa.Array]]
 """A fast reader's pieces -> canonical arrays in the order of the layout's source columns."""
@@ -87,6 +96,7 @@ class Fold:
         self._parse = parse
         self._steps = steps
         self._facts: list[dict[Any, Fact]] = [{} for _ in layouts]
+        self._rows: dict[int, Rows] = {n: {} for n, known in enumerate(layouts) if not known.key}
         self.tally = Tally()
         self.bytes = 0
 
@@ -112,6 +122,8 @@ class Fold:
 
     def add_change(self, table: int, change: RowChange, place: int, offset: int, size: int) -> int:
         """The facts of one decoded change; says how many they were."""
+        if table in self._rows:
+            return self._add_rows(table, change, size)
         before, after = self._columns[table].keys(change)
         if after is not None:
             fact = Fact(change.commit_ts, True, place, offset, change.after)
@@ -119,6 +131,26 @@ class Fold:
         if before is not None and before != after:
             self.add(table, before, Fact(change.commit_ts, False, place, offset, None), 64)
         return (after is not None) + (before is not None and before != after)
+
+    def _add_rows(self, table: int, change: RowChange, size: int) -> int:
+        """One row less, one row more. Copies of a change are known by TiKV's key alone."""
+        columns, rows = self._columns[table], self._rows[table]
+        images = [(-1, change.before), (1, change.after)]
+        told = [(sign, image) for sign, image in images if image is not None]
+        for sign, image in told:
+            row = columns.row(image, change.after or image)
+            slot: Slot = (row, change.commit_ts, change.row_key, sign)
+            if change.row_key is None:
+                slot = (row, change.commit_ts if self._steps else 0, None, 0)
+            self.tally.facts[table] += 1
+            if slot not in rows:
+                rows[slot] = sign
+                self.bytes += size
+            elif change.row_key is None:
+                rows[slot] += sign
+            else:
+                self.tally.duplicates[table] += 1
+        return len(told)
 
     def add_raw(
         self,
@@ -146,6 +178,10 @@ class Fold:
             if facts:
                 yield self._batch(number, facts)
                 facts.clear()
+        for number, rows in self._rows.items():
+            if rows:
+                yield self._rows_batch(number, rows)
+                rows.clear()
         self.bytes = 0
 
     def _batch(self, number: int, facts: Mapping[Any, Fact]) -> pa.RecordBatch:
@@ -178,6 +214,23 @@ class Fold:
                 pa.concat_arrays([payload.cast(pa.binary()) for payload in payloads]),
                 pa.array([fact.place for _, fact in ordered], pa.int32()),
                 pa.array([fact.offset for _, fact in ordered], pa.int64()),
+            ],
+            schema=SCHEMA,
+        )
+
+    def _rows_batch(self, number: int, rows: Rows) -> pa.RecordBatch:
+        layout, columns = self._layouts[number], self._columns[number]
+        encode_rows, _ = encoders(layout.dialect)
+        arrays = columns.in_utc(columns.arrays_of([row for row, _, _, _ in rows]))
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array([number] * len(rows), pa.int32()),
+                encode_rows(layout, arrays).cast(pa.binary()),
+                pa.array([commit_ts for _, commit_ts, _, _ in rows], pa.int64()),
+                pa.array([count > 0 for count in rows.values()], pa.bool_()),
+                pa.array([row_key for _, _, row_key, _ in rows], pa.binary()),
+                pa.array([0] * len(rows), pa.int32()),
+                pa.array(rows.values(), pa.int64()),
             ],
             schema=SCHEMA,
         )
@@ -268,11 +321,32 @@ class Columns:
                 values = [canonical(row[name]) for row in rows]
             except KeyError:
                 raise WireError(f"{self._layout.name}: a row without column {name}") from None
-            try:
-                arrays.append(pa.array(values, self._types[position]))
-            except UnicodeEncodeError:
-                raise WireError(f"{self._where(position)}: text that is not UTF-8") from None
+            arrays.append(self._array(position, values))
         return arrays
+
+    def row(self, image: Row, rest: Row) -> tuple[str | bytes | None, ...]:
+        """The canonical values of all columns; what `image` leaves out is as in `rest`."""
+        try:
+            return tuple(
+                [
+                    canonical(image[name] if name in image else rest[name])
+                    for name, canonical in zip(self._names, self._canonical, strict=True)
+                ]
+            )
+        except KeyError as missing:
+            raise WireError(
+                f"{self._layout.name}: a row without column {missing.args[0]}"
+            ) from None
+
+    def arrays_of(self, rows: Sequence[tuple[str | bytes | None, ...]]) -> list[pa.Array]:
+        """Arrays of what `row` gave."""
+        return [self._array(i, values) for i, values in enumerate(zip(*rows, strict=True))]
+
+    def _array(self, position: int, values: Sequence[str | bytes | None]) -> pa.Array:
+        try:
+            return pa.array(values, self._types[position])
+        except UnicodeEncodeError:
+            raise WireError(f"{self._where(position)}: text that is not UTF-8") from None
 
     def in_utc(self, arrays: Sequence[pa.Array]) -> list[pa.Array]:
         done = list(arrays)

@@ -155,7 +155,7 @@ def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]
     if report.too_large or report.missing or report.unknown_ddls:
         return Gathered(report)
     steps = job.options.apply == "transactions"
-    folded = fold(table.filter(pc.invert(is_report)), steps)
+    folded = fold(table.filter(pc.invert(is_report)), steps, _keyless(job))
     return Gathered(
         report,
         NetChange(job.layouts, folded.facts),
@@ -168,10 +168,10 @@ def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]
 
 def _spilled(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]]) -> Gathered:
     steps = job.options.apply == "transactions"
-    upserts = tuple(layout.upsert for layout in job.layouts)
+    upserts = tuple(not layout.replaces for layout in job.layouts)
     parts = int(spark.conf.get("spark.sql.shuffle.partitions") or 32)
     facts = _source(spark, job, groups, packed=False)
-    fold_them = partial(_fold, upserts, steps)
+    fold_them = partial(_fold, upserts, steps, _keyless(job))
     if steps:
         # A range needs samples, which would read Kafka a second time.
         facts = facts.persist(StorageLevel.DISK_ONLY)
@@ -210,10 +210,17 @@ def _spilled(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]])
     )
 
 
+def _keyless(job: ReadJob) -> tuple[int, ...]:
+    return tuple(number for number, layout in enumerate(job.layouts) if not layout.key)
+
+
 def _fold(
-    upserts: Sequence[bool], steps: bool, batches: Iterable[pa.RecordBatch]
+    upserts: Sequence[bool],
+    steps: bool,
+    keyless: Sequence[int],
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    return fold_stream(batches, upserts, steps)
+    return fold_stream(batches, upserts, steps, keyless)
 
 
 @dataclass(frozen=True, slots=True)

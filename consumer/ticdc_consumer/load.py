@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ticdc_consumer import ddl, faults
 from ticdc_consumer.checkpoint import Checkpoint, Store
+from ticdc_consumer.errors import Stop
 from ticdc_consumer.ledger import LedgerEntry
 from ticdc_consumer.options import Options
 from ticdc_consumer.retry import until_known
@@ -44,11 +45,13 @@ class NoChange:
 
 @dataclass(slots=True)
 class Counts:
-    """Of one table: rows deleted, rows written, and rows that drift had put in their way."""
+    """Of one table: rows deleted, rows written, and rows that drift had put in their way. Of a
+    table without a key `missing` are the rows that were to be deleted and not there."""
 
     deleted: int = 0
     upserted: int = 0
     cleared: int = 0
+    missing: int = 0
 
 
 @dataclass(slots=True)
@@ -66,6 +69,7 @@ class Applied:
             counts.deleted += more.deleted
             counts.upserted += more.upserted
             counts.cleared += more.cleared
+            counts.missing += more.missing
 
 
 def apply(
@@ -115,7 +119,11 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
         faults.hit("S9")
         layout = change.layouts[table]
         with target.errors(layout):
-            applied.of(layout).deleted += target.delete(layout, keys)
+            counts = applied.of(layout)
+            if layout.key:
+                counts.deleted += target.delete(layout, keys)
+            else:
+                _delete_rows(target, layout, keys, options, counts)
     for table, rows in change.rows():
         faults.hit("S10")
         layout = change.layouts[table]
@@ -123,6 +131,21 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
             counts = applied.of(layout)
             counts.cleared += target.insert(layout, rows, options.on_drift)
             counts.upserted += len(rows)
+
+
+def _delete_rows(
+    target: Target, layout: Layout, rows: pa.BinaryArray, options: Options, counts: Counts
+) -> None:
+    found = target.delete_rows(layout, rows)
+    missing = len(rows) - found
+    if missing and options.on_drift == "stop":
+        raise Stop(
+            f"{layout.name}: {missing} of {len(rows)} rows to be deleted are not there: the table "
+            "has drifted, or a DELETE was sent twice, which nothing tells in a table without a "
+            'key; on_drift = "overwrite" goes on'
+        )
+    counts.deleted += found
+    counts.missing += missing
 
 
 def apply_groups(

@@ -28,7 +28,8 @@ class Options:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Upstream `schema.table` -> the columns that identify a row, where nothing else tells."""
     at_least_once: tuple[str, ...] = ()
-    """Upstream tables without a valid key that are accepted without exactness."""
+    """Filter rules: upstream tables that are accepted without a valid key, and so may hold rows
+    that were sent twice two times."""
     allow_triggers: tuple[str, ...] = ()
     """Upstream tables whose target has row triggers and may be written net all the same."""
     rules: frozenset[str] = frozenset()

@@ -15,7 +15,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.epochs = self.messages = self.changes = self.duplicates = self.replays = 0
-        self.deleted = self.written = self.cleared = 0
+        self.deleted = self.written = self.cleared = self.missing = 0
 
     def add(self, epoch: Epoch) -> None:
         self.epochs += 1
@@ -27,13 +27,15 @@ class Tally:
             self.deleted += counts.deleted
             self.written += counts.upserted
             self.cleared += counts.cleared
+            self.missing += counts.missing
 
     def __str__(self) -> str:
         cleared = f", {self.cleared:,} drifted rows cleared" if self.cleared else ""
+        missing = f", {self.missing:,} rows to delete not there" if self.missing else ""
         return (
             f"{self.messages:,} messages, {self.changes:,} changes ({self.duplicates:,} of them "
             f"repeated), {self.replays:,} replays, {self.deleted:,} rows deleted, "
-            f"{self.written:,} written{cleared}"
+            f"{self.written:,} written{cleared}{missing}"
         )
 
 

@@ -205,14 +205,31 @@ class Reading:
                 f"{layout.name}: the stream names ({', '.join(handle)}) as the key, "
                 f"the cut began with ({', '.join(layout.key)})"
             )
-        if change.after is None:
+        if not layout.key:
+            self._check_whole(layout, change)
+        elif change.after is None:
             missing = [name for name in layout.key if name not in (change.before or {})]
             if missing:
                 raise Stop(f"{layout.name}: a DELETE without key column {missing[0]}")
-        elif expected is not None and (found := shape(change.table)) != expected:
+            return
+        if expected is not None and (found := shape(change.table)) != expected:
             raise Stop(
                 f"{layout.name}: rows of two shapes in one cut: "
                 f"{_differences(expected, found)}: was a column selector or a DDL filter changed?"
+            )
+
+    def _check_whole(self, layout: Layout, change: RowChange) -> None:
+        """Where nothing else identifies a row, all of its columns before the change do."""
+        if change.before is None:
+            return
+        missing = [c.name for c in layout.source if c.name not in change.before]
+        # What Canal-JSON leaves out of an UPDATE did not change; Open Protocol leaves out more.
+        partial = change.after is not None and self._job.options.protocol == "canal-json"
+        if missing and not partial:
+            raise Stop(
+                f"{layout.name}: nothing identifies its rows, and column {missing[0]} of a row "
+                "before its change was not sent: set only-output-updated-columns and "
+                "delete-only-output-handle-key-columns of the changefeed to false"
             )
 
     def _in_cut(

@@ -2,12 +2,14 @@
 
 One rule, two places to run it: `fold` keeps the greatest fact of each key. The driver runs it over
 Arrow columns in memory; Spark runs it over its sorted shuffle where the cut is too large for that.
+Of tables without a key equal rows are counted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -51,11 +53,20 @@ class Folded(NamedTuple):
     clash: Clash | None
 
 
-def fold(facts: pa.Table, steps: bool) -> Folded:
+def fold(facts: pa.Table, steps: bool, keyless: Sequence[int] = ()) -> Folded:
     """The greatest fact of each key, by (commit_ts, present), of facts in any order.
 
-    With `steps`, of each key and commit_ts. The result is sorted by table, key and commit_ts.
+    With `steps`, of each key and commit_ts. The result is sorted by table, key and commit_ts, but
+    for the facts of `keyless` tables at its end, which are as `count_rows` gives them.
     """
+    if keyless:
+        facts, rows = _split(facts, keyless)
+        folded, counted = fold(facts, steps), count_rows(rows, steps)
+        return Folded(
+            pa.concat_tables([folded.facts, counted.facts]).combine_chunks(),
+            folded.duplicates | counted.duplicates,
+            folded.clash,
+        )
     order = [(name, "ascending") for name in ("table", "key", "commit_ts", "present")]
     return fold_sorted(facts.take(pc.sort_indices(facts, order)).combine_chunks(), steps)
 
@@ -78,13 +89,58 @@ def fold_sorted(facts: pa.Table, steps: bool) -> Folded:
     duplicates: dict[int, int] = {}
     clash = None
     if pc.any(again).as_py():
-        repeated = pc.value_counts(tail["table"].filter(again))
-        duplicates = {entry["values"]: entry["counts"] for entry in repeated.to_pylist()}
+        duplicates = _by_table(tail.filter(again))
         both = pc.and_(again, tail["present"])
         differs = pc.fill_null(pc.and_(both, pc.not_equal(head["row"], tail["row"])), False)
         if pc.any(differs).as_py():
             clash = _clash(facts, pc.index(differs, True).as_py())
     return Folded(facts.filter(last), duplicates, clash)
+
+
+def _split(facts: pa.Table, keyless: Sequence[int]) -> tuple[pa.Table, pa.Table]:
+    is_keyless = pc.is_in(facts["table"], pa.array(keyless, pa.int32()))
+    return facts.filter(pc.invert(is_keyless)), facts.filter(is_keyless)
+
+
+def count_rows(facts: pa.Table, steps: bool) -> Folded:
+    """A fact for each row that is to be deleted or inserted, of facts in any order of tables
+    without a key. `key` is the row, also where it is inserted.
+
+    A change that came again is left out where TiKV's key tells it, and counted again elsewhere.
+    """
+    moment = ["table", "key", "commit_ts"]
+    named = facts.filter(pc.is_valid(facts["row"]))
+    once = named.group_by([*moment, "present", "row"]).aggregate([("offset", "max")])
+    duplicates = _by_table(named)
+    for number, count in _by_table(once).items():
+        duplicates[number] -= count
+    changes = pa.concat_tables(
+        [
+            once.select([*moment, "offset_max"]).rename_columns([*moment, "offset"]),
+            facts.filter(pc.is_null(facts["row"])).select([*moment, "offset"]),
+        ]
+    )
+    if not steps:
+        never = pa.array(np.zeros(changes.num_rows, np.int64))
+        changes = changes.set_column(2, "commit_ts", never)
+    net = changes.group_by(moment).aggregate([("offset", "sum")])
+    counts = net["offset_sum"].to_numpy()
+    rows = net.take(pa.array(np.repeat(np.arange(len(counts)), np.abs(counts))))
+    present = pc.greater(rows["offset_sum"], 0)
+    nothing = np.zeros(rows.num_rows, np.int64)
+    columns = [
+        *(rows[name] for name in moment),
+        present,
+        pc.if_else(present, rows["key"], pa.scalar(None, pa.binary())),
+        pa.array(nothing, pa.int32()),
+        pa.array(nothing, pa.int64()),
+    ]
+    told = {number: count for number, count in duplicates.items() if count}
+    return Folded(pa.table(columns, schema=SCHEMA), told, None)
+
+
+def _by_table(facts: pa.Table) -> dict[int, int]:
+    return {e["values"]: e["counts"] for e in pc.value_counts(facts["table"]).to_pylist()}
 
 
 def _clash(facts: pa.Table, at: int) -> Clash:
@@ -107,7 +163,7 @@ class NetChange:
     def deletes(self) -> Iterator[tuple[int, pa.Array]]:
         """Keys that are absent; where the target has more unique keys, those present as well."""
         for number, facts in self._tables():
-            if self.layouts[number].upsert:
+            if not self.layouts[number].replaces:
                 facts = facts.filter(pc.invert(facts["present"]))
             for chunk in chunks(facts["key"]):
                 yield number, chunk
@@ -147,19 +203,28 @@ def chunks(payloads: pa.ChunkedArray) -> Iterator[pa.Array]:
 
 
 def fold_stream(
-    batches: Iterable[pa.RecordBatch], upserts: Sequence[bool], steps: bool
+    batches: Iterable[pa.RecordBatch],
+    upserts: Sequence[bool],
+    steps: bool,
+    keyless: Sequence[int] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Facts sorted by table, key, commit_ts and present -> chunks, in bounded memory.
 
-    `upserts` says of each table whether its present keys need no delete.
+    `upserts` says of each table whether its present keys need no delete. Facts of `keyless` tables
+    need no order but that those of one row (with `steps`, and commit_ts) come together.
     """
     held: pa.Table | None = None
+    rows = SCHEMA.empty_table()
     for batch in batches:
         table = pa.Table.from_batches([batch]).select(SCHEMA.names)
         reports = table.filter(pc.equal(table["table"], REPORT))
         for text in reports["row"].to_pylist():
             yield _chunk(0, REPORT, REPORT, 0, text)
         table = table.filter(pc.not_equal(table["table"], REPORT))
+        if keyless:
+            table, more = _split(table, keyless)
+            complete, rows = _complete(pa.concat_tables([rows, more]), steps)
+            yield from _counted(complete, upserts, steps)
         if table.num_rows == 0:
             continue
         if held is not None:
@@ -174,6 +239,25 @@ def fold_stream(
             yield _chunk(0, DUPLICATES, number, count, b"")
     if held is not None:
         yield from _passes(held, upserts, steps)
+    yield from _counted(rows, upserts, steps)
+
+
+def _complete(facts: pa.Table, steps: bool) -> tuple[pa.Table, pa.Table]:
+    """The facts of all rows but the last, of which the next batch may hold more."""
+    if facts.num_rows == 0:
+        return facts, facts
+    last = pc.equal(facts["key"], facts["key"][-1])
+    for name in ("table", "commit_ts") if steps else ("table",):
+        last = pc.and_(last, pc.equal(facts[name], facts[name][-1]))
+    return facts.filter(pc.invert(last)), facts.filter(last)
+
+
+def _counted(facts: pa.Table, upserts: Sequence[bool], steps: bool) -> Iterator[pa.RecordBatch]:
+    if facts.num_rows:
+        counted = count_rows(facts, steps)
+        yield from _passes(counted.facts, upserts, steps)
+        for number, count in counted.duplicates.items():
+            yield _chunk(0, DUPLICATES, number, count, b"")
 
 
 DUPLICATES = -3

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ticdc_encoder.event import Table
+from ticdc_encoder.filter import TableMatcher
 
 from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.errors import Stop
@@ -23,6 +24,7 @@ class Tables:
         self._options = options
         self._target = target
         self._routes = Routes(options.route, case_sensitive=options.case_sensitive)
+        self._at_least_once = TableMatcher(options.at_least_once, options.case_sensitive)
         self.definitions: Mapping[Name, Table] = {}
         self.layouts: list[Layout] = []
         self.shapes: dict[Name, tuple[int, Shape | None]] = {}
@@ -60,6 +62,8 @@ class Tables:
         self._refuse(label, described)
         definition = self.definitions.get(name)
         key = self._key(label, source, definition, described)
+        # Where nothing identifies a row, a DELETE carries all of it.
+        deletes_only = deletes_only and bool(key)
         if deletes_only:
             source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
         layout = self._target.layout(
@@ -99,12 +103,16 @@ class Tables:
     def _key(
         self, label: str, source: Table, definition: Table | None, described: TargetTable
     ) -> tuple[str, ...]:
-        """The fold key, in the target's order of its columns."""
+        """The fold key, in the target's order of its columns; empty where the table has none and
+        is accepted without."""
         required = {column.name for column in described.columns if not column.nullable}
+        sent = {column.name.lower() for column in source.columns}
         candidates = [
             unique.columns
             for unique in described.unique_keys
-            if unique.plain and set(unique.columns) <= required
+            if unique.plain
+            and set(unique.columns) <= required
+            and {column.lower() for column in unique.columns} <= sent
         ]
         wanted = (
             source.handle_key
@@ -120,9 +128,12 @@ class Tables:
                 "has neither a primary key nor a NOT NULL unique key of just these columns"
             )
         if not candidates:
+            if source.columns and self._at_least_once.matches(source.schema, source.name):
+                return ()
             raise Stop(
                 f"{label}: no valid key: neither the messages nor the target's table tell what "
-                "identifies a row; add a primary key or a NOT NULL unique key on both sides"
+                "identifies a row; add a primary key or a NOT NULL unique key on both sides, or "
+                "name the table in [tables] at_least_once"
             )
         if len(candidates) > 1:
             raise Stop(

@@ -35,7 +35,7 @@ compression = "lz4"
 url = "mysql+pymysql://app@localhost/shop"
 apply = "transactions"
 on_drift = "overwrite"
-rules = ["zero-dates"]
+rules = ["zero-date-as-null"]
 [tables]
 filter = ["shop.*", "!shop.tmp"]
 case_sensitive = true
@@ -106,7 +106,7 @@ def test_every_setting_of_a_file_is_taken(tmp_path: Path) -> None:
         compression="lz4",
         apply="transactions",
         on_drift="overwrite",
-        rules=frozenset({"zero-dates"}),
+        rules=frozenset({"zero-date-as-null"}),
         filter=("shop.*", "!shop.tmp"),
         case_sensitive=True,
         at_least_once=("shop.log",),
@@ -144,7 +144,11 @@ SETS = [
     ("limits.memory_budget=1 GiB", "memory_budget", 1 << 30),
     ("limits.rows_per_epoch=10_000", "rows_per_epoch", 10_000),
     ("limits.clock_skew=0.5", "clock_skew", 0.5),
-    ("target.rules=a,b", "rules", frozenset({"a", "b"})),
+    (
+        "target.rules=same-collations,vector-as-text",
+        "rules",
+        frozenset({"same-collations", "vector-as-text"}),
+    ),
     ("spark.executor.memoryOverhead=1g", "spark", {"spark.executor.memoryOverhead": "1g"}),
 ]
 
@@ -196,7 +200,7 @@ REFUSED = [
     ("limit.retries=1", "there is no setting limit.retries; limits.retries is meant perhaps"),
     ("xyzzy=1", "there is no setting xyzzy"),
     ("changefeed", "--set takes key=value"),
-    ("protocol=avro-ish", "protocol must be canal-json or open-protocol"),
+    ("protocol=avro-ish", "canal-json or open-protocol"),
     ("target.apply=once", "target.apply must be net or transactions"),
     ("target.on_drift=ignore", "target.on_drift must be stop or overwrite"),
     ("target.url=nonsense", "target.url is not a URL as postgresql+psycopg://user@host/database"),
@@ -211,7 +215,13 @@ REFUSED = [
     ("source.time_zone=Moon/Base", "source.time_zone must be a zone's name"),
     ("source.time_zone=../../etc/passwd", "source.time_zone must be a zone's name"),
     ("source.compression=zstd", "source.compression must be none or lz4 or snappy"),
+    (
+        "target.rules=zero-dates,vector-as-text",
+        "target.rules has 'zero-dates', which is none of "
+        "same-collations, vector-as-text, zero-date-as-null",
+    ),
     ("tables.filter=shop", "tables.filter no '.' between schema and table"),
+    ("tables.at_least_once=log", "tables.at_least_once no '.' between schema and table"),
     ("tables.route.shop.*=x", "tables.route: 'shop.*': 'x' is not schema.table"),
     ("tables.route=[1", "tables.route is not a TOML value"),
     ("tables.case_sensitive=maybe", "tables.case_sensitive must be true or false"),

@@ -130,17 +130,6 @@ def test_a_session_that_is_gone_is_no_error(target: MySql, other: MySql) -> None
     target.end_session(number)
 
 
-def test_a_lock_is_taken_over_from_a_session_that_keeps_it(target: MySql, other: MySql) -> None:
-    name = f"{target.engine.url.database} a changefeed's name of more than 64 characters {'x' * 64}"
-    target.take_lock(name, 0)
-    target.take_lock(name, 0)
-    other.take_lock(name, 0)
-    with pytest.raises(Retry, match="lost"), target.errors():
-        target.execute("SELECT 1")
-    target.reconnect()
-    assert scalar(target, "SELECT 1") == 1
-
-
 def test_a_connection_lost_at_commit_leaves_the_outcome_unknown(
     target: MySql, other: MySql
 ) -> None:

@@ -66,9 +66,8 @@ def _stop(layout: Layout, position: int, keys: Sequence[pa.Array], refused: Refu
         f"{name}={_shown(array[refused.row].as_py())}"
         for name, array in zip(layout.key, keys, strict=True)
     )
-    raise Stop(
-        f"{layout.name}.{layout.source[position].name}: {refused} (row with key {shown})"
-    ) from None
+    where = f" (row with key {shown})" if shown else ""
+    raise Stop(f"{layout.name}.{layout.source[position].name}: {refused}{where}") from None
 
 
 def _shown(value: str | bytes | None) -> str:

@@ -62,7 +62,8 @@ class Layout:
     """`relation` is the target's table, quoted and qualified; `columns` the quoted target column
     per source column, `codecs` beside it the name of its conversion ("skip" where the target
     generates the column itself); `elements` beside it the labels of ENUM and SET where the
-    conversion needs them. `upsert`: the table has no unique key besides the fold key."""
+    conversion needs them. `upsert`: the table has no unique key besides the fold key. Without a
+    `key` nothing identifies a row: equal rows are counted instead."""
 
     dialect: str
     schema: str
@@ -79,6 +80,11 @@ class Layout:
     def name(self) -> str:
         """The upstream's name of the table, for people."""
         return f"{self.schema}.{self.table}"
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the key of a row that is present is deleted before the row is inserted."""
+        return bool(self.key) and not self.upsert
 
     def key_positions(self) -> tuple[int, ...]:
         """Where the key's columns stand in `source`."""

@@ -148,10 +148,12 @@ class Target(ABC):
 
         With `keys_only` nothing but deletes is to come, and `source` holds just the key: columns
         that it lacks are no matter. `definition` is the upstream's CREATE TABLE where the stream
-        had it: it tells labels and collations. Raises `Stop`, naming table and column, for a source column that the target
-        lacks, a NOT NULL target column without default that the source lacks, a type that cannot
-        hold every value of the source type, a fold key that is no NOT NULL unique key of the
-        target, a unique key whose collation is coarser than upstream's.
+        had it: it tells labels and collations. An empty `key` is that of a table without any.
+
+        Raises `Stop`, naming table and column, for a source column that the target lacks, a NOT
+        NULL target column without default that the source lacks, a type that cannot hold every
+        value of the source type, a fold key that is no NOT NULL unique key of the target, a unique
+        key whose collation is coarser than upstream's.
         """
 
     # What is done to it. Each call is inside `transaction`.
@@ -159,6 +161,11 @@ class Target(ABC):
     @abstractmethod
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
         """Deletes the rows of these keys (payloads of `encode_keys`); says how many there were."""
+
+    @abstractmethod
+    def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
+        """Deletes, for each of these rows (payloads of `encode_rows`, of a layout without a key),
+        one row that is equal to it, NULLs included; says how many there were."""
 
     @abstractmethod
     def insert(

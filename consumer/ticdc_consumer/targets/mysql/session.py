@@ -1,6 +1,5 @@
 """One session of a MySQL, MariaDB or TiDB server."""
 
-import hashlib
 import time
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -149,28 +148,6 @@ class MySql(Target):
                 )
             time.sleep(0.05)
 
-    def take_lock(self, name: str, takeover_after: float) -> None:
-        """A lock that this session keeps for its life. Ends a holder that is in the way for longer
-        than `takeover_after` seconds."""
-        lock = f"ticdc-{hashlib.sha256(name.encode()).hexdigest()[:40]}"  # at most 64 characters
-        with self.errors():
-            if self._got_lock(lock, takeover_after):
-                return
-            holder = self._rows("SELECT IS_USED_LOCK(%s)", (lock,))[0][0]
-            if holder is not None:
-                self.end_session(str(holder))
-            if not self._got_lock(lock, takeover_after):
-                raise Unavailable(f"the lock of {name} is held by yet another session")
-
-    def _got_lock(self, lock: str, patience: float) -> bool:
-        deadline = time.monotonic() + patience
-        while True:
-            # In short waits: a long one would look like a dead connection to a read timeout.
-            if self._rows("SELECT GET_LOCK(%s, 1)", (lock,))[0][0] == 1:
-                return True
-            if time.monotonic() > deadline:
-                return False
-
     # What is there.
 
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
@@ -221,6 +198,10 @@ class MySql(Target):
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
         with self.errors(layout):
             return self._bulk.delete(layout, keys)
+
+    def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
+        with self.errors(layout):
+            return self._bulk.delete_rows(layout, rows)
 
     def insert(
         self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]

@@ -16,6 +16,7 @@ from ticdc_consumer.targets.mysql.names import string_literal
 
 VECTOR_AS_TEXT = "vector-as-text"
 SAME_COLLATIONS = "same-collations"
+RULES = frozenset({VECTOR_AS_TEXT, SAME_COLLATIONS})
 
 LONGEST_VARCHAR = 16_383
 """In characters of utf8mb4."""

@@ -153,7 +153,7 @@ def clashing(query: Query, relation: str, fold: set[str], written: set[str]) -> 
     """
     conditions = []
     for expressions, columns, plain, predicate, nulls_clash in query(_CLASHING, relation):
-        if not set(columns) <= written or (plain and fold <= set(columns)):
+        if not set(columns) <= written or (plain and fold and fold <= set(columns)):
             continue
         key = ", ".join(f"({expression})" for expression in expressions)
         where = f" WHERE {predicate}" if predicate else ""
@@ -163,3 +163,18 @@ def clashing(query: Query, relation: str, fold: set[str], written: set[str]) -> 
             key = f"ROW({key})::text"
         conditions.append(f"({key}) IN (SELECT {key} FROM {{stage}}{where}){outside}")  # noqa: S608
     return conditions
+
+
+def equal_rows(relation: str, stage: str, columns: Sequence[str]) -> str:
+    """The condition that finds as many rows as the stage has equal ones. Rows are compared as text:
+    NULLs are equal in it, letters themselves in every collation, and it can be hashed."""
+    text = f'ROW({", ".join(columns)})::text COLLATE "C"'
+    numbered = "row_number() OVER (PARTITION BY row_text) AS nth"
+    return f"""(tableoid, ctid) IN (
+  SELECT there.place, there.number
+  FROM (SELECT place, number, row_text, {numbered}
+        FROM (SELECT tableoid AS place, ctid AS number, {text} AS row_text FROM {relation}) AS rows
+        WHERE row_text IN (SELECT {text} FROM {stage})) AS there
+  JOIN (SELECT row_text, {numbered}
+        FROM (SELECT {text} AS row_text FROM {stage}) AS rows) AS gone
+  USING (row_text, nth))"""  # noqa: S608

@@ -197,6 +197,18 @@ class PostgreSQL(Target):
         self._clear(stage)
         return deleted
 
+    def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
+        written = zip(layout.columns, layout.codecs, strict=True)
+        columns = [name for name, codec in written if codec != SKIP]
+        deleted = 0
+        with self.errors(layout), self._foreign_keys_off(layout):
+            for part in _parts(rows):
+                stage = self._stage(layout, columns, part)
+                equal = catalog.equal_rows(layout.relation, stage, columns)
+                deleted += self._run(_delete(layout.relation, equal))
+                self._clear(stage)
+        return deleted
+
     def insert(
         self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
     ) -> int:
@@ -242,6 +254,8 @@ class PostgreSQL(Target):
         self._run(
             f"INSERT INTO {layout.relation} ({names}) OVERRIDING SYSTEM VALUE "  # noqa: S608
             f"SELECT {names} FROM {stage}"
+            # Of a row that was sent twice, one is enough where a unique key wants it so.
+            f"{'' if layout.key else ' ON CONFLICT DO NOTHING'}"
         )
         self._clear(stage)
         return cleared
@@ -299,7 +313,7 @@ class PostgreSQL(Target):
         return [f"CREATE SCHEMA IF NOT EXISTS {quote_name(schema)}"]
 
     def create_table(self, schema: str | None, name: str, table: Table) -> list[str]:
-        return create_table(self.quote(schema, name), name, table, _WORDS)
+        return create_table(self.quote(schema, name), name, table, WORDS)
 
     def drop_table(self, schema: str | None, name: str) -> list[str]:
         return [f"DROP TABLE IF EXISTS {self.quote(schema, name)}"]
@@ -336,7 +350,7 @@ def _key_type(column: Column) -> str:
     return f'{type_} COLLATE "C"' if textual else type_
 
 
-_WORDS = Words(
+WORDS = Words(
     quote=quote_name,
     column_type=types.column_type,
     key_type=_key_type,

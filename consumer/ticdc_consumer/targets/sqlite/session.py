@@ -222,12 +222,32 @@ class SQLite(Target):
                 deleted += self._driver().executemany(statement, batch).rowcount
         return deleted
 
+    def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
+        taken = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
+        codecs = [layout.codecs[position] for position in taken]
+        same = " AND ".join(f"{layout.columns[i]} IS ?{_collate(layout.codecs[i])}" for i in taken)
+        statement = (
+            f"DELETE FROM {layout.relation} WHERE _rowid_ IN "  # noqa: S608
+            f"(SELECT _rowid_ FROM {layout.relation} WHERE {same} LIMIT ?)"
+        )
+        values, counts = pc.value_counts(rows).flatten()
+        deleted = 0
+        with self.errors(layout):
+            wanted = iter(counts.to_pylist())
+            for batch in _batches(values, codecs):
+                limited = ([*row, next(wanted)] for row in batch)
+                deleted += self._driver().executemany(statement, limited).rowcount
+        return deleted
+
     def insert(
         self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
     ) -> int:
         taken = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
         clashing = self._clashing(layout, taken) if on_drift == "overwrite" else []
         statement = _insert(layout, taken)
+        if on_drift == "overwrite" and not layout.key:
+            # Of a row that was sent twice, one is enough where a unique key wants it so.
+            statement += " ON CONFLICT DO NOTHING"
         cleared = 0
         with self.errors(layout):
             for batch in _batches(rows, [layout.codecs[position] for position in taken]):
@@ -249,7 +269,8 @@ class SQLite(Target):
                 f"{layout.source[position].name}={row[taken.index(position)]!r}"
                 for position in layout.key_positions()
             )
-            raise Stop(f"{layout.name}: {error} (row with key {key})") from error
+            where = f" (row with key {key})" if key else ""
+            raise Stop(f"{layout.name}: {error}{where}") from error
 
     def _clashing(self, layout: Layout, taken: Sequence[int]) -> list[tuple[str, list[int]]]:
         """(DELETE, the places of its values in a row) for every unique key besides the fold key.
@@ -264,7 +285,8 @@ class SQLite(Target):
         found = []
         for key in self._unique_keys(table, columns)[0]:
             quoted = [quote_name(name) for name in key.columns]
-            if key.plain and not fold <= set(quoted) and set(quoted) <= names.keys():
+            folded = bool(fold) and fold <= set(quoted)
+            if key.plain and not folded and set(quoted) <= names.keys():
                 places = [names[name] for name in quoted]
                 condition = " AND ".join(_equals(layout, taken[place]) for place in places)
                 statement = f"DELETE FROM {layout.relation} WHERE {condition}"  # noqa: S608
@@ -284,7 +306,7 @@ class SQLite(Target):
         return []
 
     def create_table(self, schema: str | None, name: str, table: Table) -> list[str]:
-        return create_table(self.quote(schema, name), name, table, _WORDS)
+        return create_table(self.quote(schema, name), name, table, WORDS)
 
     def drop_table(self, schema: str | None, name: str) -> list[str]:
         return [f"DROP TABLE IF EXISTS {self.quote(schema, name)}"]
@@ -299,7 +321,7 @@ def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-_WORDS = Words(
+WORDS = Words(
     quote=quote_name,
     column_type=types.column_type,
     key_type=types.column_type,
@@ -311,8 +333,12 @@ _WORDS = Words(
 
 def _equals(layout: Layout, position: int) -> str:
     """A column that was declared NOCASE compares so, whatever collation its unique key has."""
-    textual = layout.codecs[position] not in ("integer", "number", "blob", types.TEXT_NOCASE)
-    return f"{layout.columns[position]} = ?{' COLLATE BINARY' if textual else ''}"
+    codec = layout.codecs[position]
+    return f"{layout.columns[position]} = ?{'' if codec == types.TEXT_NOCASE else _collate(codec)}"
+
+
+def _collate(codec: str) -> str:
+    return "" if codec in ("integer", "number", "blob") else " COLLATE BINARY"
 
 
 def _insert(layout: Layout, taken: Sequence[int]) -> str:

@@ -1,0 +1,108 @@
+"""Debezium's rows, read by the schema of their message, or by what they show."""
+
+from functools import lru_cache
+from typing import Any
+
+from ticdc_encoder.column import Column
+from ticdc_encoder.errors import WireError
+from ticdc_encoder.event import Row, RowChange, Table
+from ticdc_encoder.formats.debezium_fields import parse_field, shown_type
+from ticdc_encoder.formats.debezium_values import Reader, reader
+from ticdc_encoder.formats.json_text import load
+
+
+def string(members: dict[str, Any], name: str) -> str:
+    value = members.get(name)
+    if value.__class__ is not str:
+        raise WireError(f"{name} is missing or not a string")
+    return value
+
+
+def read_row(
+    payload: dict[str, Any],
+    source: dict[str, Any],
+    schema: bytes | None,
+    keys: tuple[str, ...],
+    ts: int,
+) -> RowChange:
+    before, after = payload.get("before"), payload.get("after")
+    operation = payload["op"]
+    if operation not in ("c", "u", "d"):
+        raise WireError(f"an unknown op: {str(operation)[:40]!r}")
+    if (after is None) != (operation == "d"):
+        raise WireError(f"op {operation} {'with' if operation == 'd' else 'without'} after")
+    if operation != "u" and (before is None) != (operation == "c"):
+        raise WireError(f"op {operation} {'with' if operation == 'c' else 'without'} before")
+    images = [image for image in (before, after) if image is not None]
+    if not all(isinstance(image, dict) and image for image in images):
+        raise WireError("before or after is not an object with columns")
+    names = tuple(images[-1])
+    place = string(source, "db"), string(source, "table")
+    if schema is not None:
+        table, readers = _table(*place, schema, keys, names)
+    else:
+        columns = [
+            Column(n, shown_type([image.get(n) for image in images]), nullable=n not in keys)
+            for n in names
+        ]
+        table = Table(*place, tuple(columns), handle_key=keys)
+        readers = {column.name: reader(column.type, micro=False) for column in columns}
+    return RowChange(
+        table,
+        ts,
+        None if before is None else _read_image(table, readers, before),
+        None if after is None else _read_image(table, readers, after),
+    )
+
+
+@lru_cache(maxsize=256)
+def _table(
+    db: str, name: str, schema: bytes, keys: tuple[str, ...], names: tuple[str, ...]
+) -> tuple[Table, dict[str, Reader]]:
+    """The table that rows of these columns show, and what reads each column's value. Columns that
+    the schema has and the rows have not are virtual."""
+    fields = _fields(load(schema))
+    if strange := [column for column in (*keys, *names) if column not in fields]:
+        raise WireError(f"column `{strange[0]}` of {db}.{name} has no field")
+    known = [parse_field(fields[column]) for column in names]
+    columns = tuple(column for column, _ in known)
+    readers = {column.name: read for column, read in known}
+    return Table(db, name, columns, handle_key=keys), readers
+
+
+def _fields(schema: Any) -> dict[str, dict[str, Any]]:
+    """The fields of a row, by name."""
+    parts = schema.get("fields") if isinstance(schema, dict) else None
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, dict) and part.get("field") in ("before", "after"):
+            found = part.get("fields")
+            if not isinstance(found, list) or not all(isinstance(f, dict) for f in found):
+                break
+            return {str(field.get("field")): field for field in found}
+    raise WireError("a schema without the fields of a row")
+
+
+def _read_image(table: Table, readers: dict[str, Reader], image: dict[str, Any]) -> Row:
+    try:
+        row = {n: None if value is None else readers[n](value) for n, value in image.items()}
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, KeyError):
+            reason = f"column `{error.args[0]}` of {table.schema}.{table.name} is on one side only"
+            raise WireError(reason) from error
+        name = _unreadable(readers, image)
+        raise WireError(f"column `{name}` of {table.schema}.{table.name}: {error}") from error
+    for name in table.handle_key:
+        if row.get(name) is None:
+            raise WireError(f"key column `{name}` of {table.schema}.{table.name} is null")
+    return row
+
+
+def _unreadable(readers: dict[str, Reader], image: dict[str, Any]) -> str:
+    """The column whose value its reader refuses."""
+    for name, value in image.items():
+        try:
+            if value is not None:
+                readers[name](value)
+        except (TypeError, ValueError, OverflowError):
+            return name
+    raise AssertionError("every column can be read")

@@ -5,37 +5,27 @@ by itself: the cut's transaction leaves it `pending`, it is run, then marked don
 leaves pending is run again, so each statement first looks whether its work is done already.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import permutations
 
 import sqlalchemy as sa
-from ticdc_encoder.definition import (
-    CreateSchema,
-    CreateTable,
-    DropSchema,
-    DropTable,
-    Other,
-    Statement,
-    TruncateTable,
-    parse_ddl,
-)
+from ticdc_encoder.definition import parse_ddl
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.event import Table
+from ticdc_encoder.statements import RenameTable
 
-from ticdc_consumer import faults
+from ticdc_consumer import faults, translate
 from ticdc_consumer.checkpoint import Store
-from ticdc_consumer.checkpoint_tables import OWN_TABLES
 from ticdc_consumer.errors import Fenced, Retry, Stop, UnknownCommit, Usage
 from ticdc_consumer.ledger import Ledger, LedgerEntry
 from ticdc_consumer.plan import SeenDdl
 from ticdc_consumer.retry import until_known
-from ticdc_consumer.targets.layout import TargetTable
 from ticdc_consumer.targets.target import Target
 
-Route = Callable[[str, str], tuple[str, str]]
-"""Upstream (schema, table) -> where it is to land; the table is "" for a schema alone."""
+Name = translate.Name
+Route = translate.Route
 
 BEFORE_DDL = {"postgresql": "SET CONSTRAINTS ALL IMMEDIATE"}
 """Between rows and DDL: PostgreSQL alters no table whose deferred checks are still to come."""
@@ -49,12 +39,55 @@ def entries(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
         if "\0" in one.ddl.schema + one.ddl.table + one.ddl.query:
             raise Stop(f"{one.topic}[0] offset {one.offset}: a DDL with a NUL character in it")
         first.setdefault((one.ddl.schema, one.ddl.table, one.ddl.query), one)
+    ordered = _renames_in_order(list(first.values()))
     return [
         LedgerEntry(
             one.ddl.commit_ts, seq, one.ddl.schema, one.ddl.table, one.ddl.query, one.ddl.kind
         )
-        for seq, one in enumerate(first.values(), 1)
+        for seq, one in enumerate(ordered, 1)
     ]
+
+
+def _renames_in_order(seen: list[SeenDdl]) -> list[SeenDdl]:
+    """Renames of one statement such that each table ends under the name that TiCDC says beside its
+    rename, which is that after all of them. As they came, where no order does or none is sure."""
+    if not 1 < len(seen) <= MOST_RENAMES:
+        return seen
+    renames: list[tuple[SeenDdl, Name, Name]] = []
+    for one in seen:
+        try:
+            statement = parse_ddl(one.ddl.query, one.ddl.schema)
+        except TicdcError:
+            return seen
+        if not isinstance(statement, RenameTable):
+            return seen
+        renames.append((one, statement.old, statement.new))
+    for order in permutations(renames):
+        if _ends_as_said(order):
+            return [one for one, _, _ in order]
+    return seen
+
+
+MOST_RENAMES = 7
+"""Of one statement that are put in order; more are taken as they came."""
+
+
+def _ends_as_said(order: Sequence[tuple[SeenDdl, Name, Name]]) -> bool:
+    now: dict[Name, Name] = {}  # a name -> what the table of that name was called at first
+    left: set[Name] = set()
+    tables = []
+    for _, old, new in order:
+        if new in now or (old in left and old not in now):
+            return False
+        table = now.pop(old, old)
+        left.add(old)
+        now[new] = table
+        tables.append(table)
+    final = {table: name for name, table in now.items()}
+    return all(
+        final[table] == (one.ddl.schema, one.ddl.table)
+        for table, (one, _, _) in zip(tables, order, strict=True)
+    )
 
 
 def run_in_cut(
@@ -75,8 +108,8 @@ def run_in_cut(
         for entry in entries:
             try:
                 with _savepoint(target):
-                    _run(target, entry, route, rules)
-                    _keep_definition(ledger, entry)
+                    _run(target, ledger, entry, route, rules)
+                    translate.keep_definition(ledger, entry)
             except Stop:
                 break
             done.append(replace(entry, state="done"))
@@ -105,14 +138,14 @@ def _attempt(
 ) -> None:
     if not target.transactional_ddl:
         with _refusals(target):
-            _run(target, entry, route, rules)
+            _run(target, ledger, entry, route, rules)
         faults.hit("S11")
     with target.transaction():
         ledger.mark_done(entry)
         if target.transactional_ddl:
             with _refusals(target):
-                _run(target, entry, route, rules)
-        _keep_definition(ledger, entry)
+                _run(target, ledger, entry, route, rules)
+        translate.keep_definition(ledger, entry)
 
 
 def _is_done(store: Store, entry: LedgerEntry) -> bool:
@@ -139,122 +172,27 @@ def done_by_person(target: Target, ledger: Ledger, place: str) -> LedgerEntry:
     (entry,) = meant
     with target.transaction():
         ledger.mark_done(entry)
-        _keep_definition(ledger, entry)
+        translate.keep_definition(ledger, entry)
     return entry
 
 
 # --- one statement ---------------------------------------------------------------------------
 
 
-def _run(target: Target, entry: LedgerEntry, route: Route, rules: frozenset[str]) -> None:
-    """Does an entry's work, if it is not done yet. Raises `Stop` where it cannot."""
-    for text in _texts(target, entry, route, rules):
-        # DDL has no parameters: a `%` in a comment is only that.
-        target.connection.exec_driver_sql(text, None, {"no_parameters": True})
-
-
-def _texts(target: Target, entry: LedgerEntry, route: Route, rules: frozenset[str]) -> list[str]:
-    """The target's words for what is still to be done."""
-    match _statement(entry):
-        case CreateSchema(source):
-            return target.create_schema(route(source, "")[0])
-        case CreateTable(table):
-            schema, name = _place(target, route, table.schema, table.name)
-            existing = target.describe(schema, name)
-            if existing is None:
-                return target.create_table(schema, name, table)
-            _check_equal(target, table, existing, rules)
-            return []
-        case DropTable(source, table):
-            place = _place(target, route, source, table)
-            return target.drop_table(*place) if target.describe(*place) else []
-        case TruncateTable(source, table):
-            return target.truncate_table(*_place(target, route, source, table))
-        case DropSchema():
-            raise Stop("a whole schema is never dropped by the consumer")
-        case Other(_, what):
-            raise Stop(f"{what.upper()} is not translated")
-        case other:
-            raise Stop(f"{type(other).__name__} is not translated")
-
-
-def _statement(entry: LedgerEntry) -> Statement:
-    """The entry's statement, with the names as TiCDC gives them beside it: TiDB's SQL has the
-    user's spelling, rows and all else have the table's own."""
-    statement = parse_ddl(entry.query, entry.schema)
-    if not entry.table:
-        return statement
-    match statement:
-        case CreateTable(table):
-            _check_name(entry, table.schema, table.name)
-            return CreateTable(replace(table, schema=entry.schema, name=entry.table))
-        case DropTable(schema, table):
-            _check_name(entry, schema, table)
-            return DropTable(entry.schema, entry.table)
-        case TruncateTable(schema, table):
-            _check_name(entry, schema, table)
-            return TruncateTable(entry.schema, entry.table)
-        case _:
-            return statement
-
-
-def _check_name(entry: LedgerEntry, schema: str, table: str) -> None:
-    if (schema.lower(), table.lower()) != (entry.schema.lower(), entry.table.lower()):
-        raise Stop(f"it is said to be of {entry.schema}.{entry.table}, but names {schema}.{table}")
-
-
-def _place(target: Target, route: Route, schema: str, table: str) -> tuple[str | None, str]:
-    """Where the table lies in the target. Raises `Stop` for the consumer's own tables."""
-    there, name = target.locate(*route(schema, table))
-    own_schema = sa.inspect(target.connection).default_schema_name
-    if name.lower() in OWN_TABLES and there in (None, own_schema):
-        raise Stop(f"{schema}.{table} would land in the consumer's own table {name}")
-    return there, name
-
-
-def _check_equal(
-    target: Target, table: Table, existing: TargetTable, rules: frozenset[str]
+def _run(
+    target: Target, ledger: Ledger, entry: LedgerEntry, route: Route, rules: frozenset[str]
 ) -> None:
-    """Raises `Stop` unless `existing` is what a CREATE of `table` would give: empty, with these
-    columns, a key that identifies its rows, and no other unique keys than these."""
-    name = f"{existing.schema}.{existing.name}" if existing.schema else existing.name
-    wanted = {column.name.lower() for column in table.columns}
-    found = {column.name.lower() for column in existing.columns}
-    if wanted != found:
-        differing = ", ".join(sorted(wanted ^ found))
-        raise Stop(f"{name} exists with other columns: they differ in {differing}")
-    unique = {_set(index.columns) for index in table.indexes if index.unique}
-    for key in existing.unique_keys:
-        if key.plain and _set(key.columns) not in unique:
-            raise Stop(f"{name} exists with another unique key, {key.name}")
-    if table.handle_key:
-        target.layout(table, table.handle_key, existing, table, rules)
-    if target.has_rows(existing.schema, existing.name):
-        raise Stop(f"{name} exists and has rows")
+    """Does an entry's work, if it is not done yet. Raises `Stop` where it cannot."""
+    work = translate.work(target, entry, route, rules, ledger)
+    for query, reason in work.refusals:
+        if target.connection.exec_driver_sql(query, None, _PLAIN).first() is not None:
+            raise Stop(reason)
+    for text in work.statements:
+        target.connection.exec_driver_sql(text, None, _PLAIN)
 
 
-def _set(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(name.lower() for name in names)
-
-
-def _keep_definition(ledger: Ledger, entry: LedgerEntry) -> None:
-    """Brings the kept definitions up to a DDL that is done, by whomever: what it may have changed
-    is forgotten, unless the statement itself says how it is now."""
-    try:
-        statement = _statement(entry)
-    except TicdcError:
-        statement = Other(entry.query, "")
-    match statement:
-        case CreateTable(table):
-            ledger.define(table)
-        case DropTable(schema, table):
-            ledger.forget(schema, table)
-        case DropSchema(schema):
-            ledger.forget(schema)
-        case TruncateTable() | CreateSchema():
-            pass
-        case _:
-            ledger.forget(entry.schema, entry.table)
+_PLAIN = {"no_parameters": True}
+"""DDL has no parameters: a `%` in a comment is only that."""
 
 
 # --- refusals --------------------------------------------------------------------------------

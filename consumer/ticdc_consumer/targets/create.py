@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ticdc_encoder.column import INTEGERS, TEXTS, Column, Index
@@ -27,40 +27,79 @@ class Words:
     now: Callable[[Column], str | None]
 
 
-def create_table(relation: str, name: str, table: Table, words: Words) -> list[str]:
-    """The table and its indexes.
+@dataclass(frozen=True, slots=True)
+class ColumnShape:
+    """`default` is the text after DEFAULT, None where there is none."""
 
-    A stored generated column is an ordinary one, since its values arrive; a virtual one never
-    arrives and is left out, with the indexes over it. The key that identifies rows covers whole
-    columns, where upstream may cover their prefixes; other unique prefixes are kept. Left out, too:
-    indexes over expressions (of TiDB's functions), foreign keys, and indexes that only speed up
-    reading and may grow beyond what PostgreSQL accepts.
-    """
+    type: str
+    not_null: bool
+    default: str | None
+
+    def text(self) -> str:
+        not_null = " NOT NULL" if self.not_null else ""
+        return self.type + not_null + ("" if self.default is None else f" DEFAULT {self.default}")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexShape:
+    unique: bool
+    parts: tuple[str, ...]
+
+    def create(self, label: str, relation: str) -> str:
+        unique = "UNIQUE " if self.unique else ""
+        return f"CREATE {unique}INDEX {label} ON {relation} ({', '.join(self.parts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a table is here, by upstream's names. A stored generated column is an ordinary one,
+    since its values arrive; a virtual one never arrives and is left out, with the indexes over it.
+    The key that identifies rows covers whole columns, where upstream may cover their prefixes;
+    other unique prefixes are kept. Left out, too: indexes over expressions (of TiDB's functions),
+    foreign keys, and indexes that only speed up reading and may grow beyond what PostgreSQL
+    accepts."""
+
+    columns: dict[str, ColumnShape]
+    primary: tuple[str, ...]
+    indexes: dict[str, IndexShape]
+
+
+def shape(table: Table, words: Words) -> Shape:
     columns = {c.name: c for c in table.columns if c.generated != "virtual"}
     indexes = [i for i in table.indexes if not i.expression and set(i.columns) <= columns.keys()]
     keyed = {column for index in indexes if index.unique for column in index.columns}
-    lines = []
-    for column in columns.values():
-        type_ = words.key_type(column) if column.name in keyed else words.column_type(column)
-        line = f"{words.quote(column.name)} {type_}"
-        if not column.nullable:
-            line += " NOT NULL"
-        default = _default(column, words)
-        lines.append(line if default is None else f"{line} DEFAULT {default}")
-    lines += [_primary_key(index, words) for index in indexes if index.primary]
-    statements = [f"CREATE TABLE {relation} ({', '.join(lines)})"]
-    for index in indexes:
-        if index.primary or not (index.unique or _short(index, columns)):
-            continue
-        unique = "UNIQUE " if index.unique else ""
-        parts = ", ".join(_parts(index, table, words))
-        label = words.quote(_index_name(name, index.name))
-        statements.append(f"CREATE {unique}INDEX {label} ON {relation} ({parts})")
-    return statements
+    return Shape(
+        {
+            name: ColumnShape(
+                words.key_type(column) if name in keyed else words.column_type(column),
+                not column.nullable,
+                _default(column, words),
+            )
+            for name, column in columns.items()
+        },
+        next((index.columns for index in indexes if index.primary), ()),
+        {
+            index.name: IndexShape(index.unique, tuple(_parts(index, table, words)))
+            for index in indexes
+            if not index.primary and (index.unique or _short(index, columns))
+        },
+    )
 
 
-def _primary_key(index: Index, words: Words) -> str:
-    return f"PRIMARY KEY ({', '.join(map(words.quote, index.columns))})"
+def create_table(relation: str, name: str, table: Table, words: Words) -> list[str]:
+    """The table, then its indexes."""
+    made = shape(table, words)
+    lines = [f"{words.quote(column)} {of.text()}" for column, of in made.columns.items()]
+    if made.primary:
+        lines.append(primary_key(made.primary, words))
+    return [f"CREATE TABLE {relation} ({', '.join(lines)})"] + [
+        index.create(words.quote(index_name(name, label)), relation)
+        for label, index in made.indexes.items()
+    ]
+
+
+def primary_key(columns: Iterable[str], words: Words) -> str:
+    return f"PRIMARY KEY ({', '.join(map(words.quote, columns))})"
 
 
 def _parts(index: Index, table: Table, words: Words) -> list[str]:
@@ -87,7 +126,7 @@ def _short(index: Index, columns: dict[str, Column]) -> bool:
     return total < LONGEST_INDEXED
 
 
-def _index_name(table: str, index: str) -> str:
+def index_name(table: str, index: str) -> str:
     """Unique in the schema, where upstream's is unique in its table, and at most 63 bytes."""
     digest = hashlib.sha256(f"{table}\0{index}".encode()).hexdigest()[:8]
     shown = f"{table}_{index}".encode()[:54].decode(errors="ignore")
@@ -101,20 +140,20 @@ def _default(column: Column, words: Words) -> str | None:
     if default is None or column.generated:
         return None
     if kind in INTEGERS or kind in ("float", "double", "year"):
-        return _literal(default) if _NUMBER.fullmatch(default) else None
+        return literal(default) if _NUMBER.fullmatch(default) else None
     if kind == "bit":
         bits = _BITS.fullmatch(default)
-        return _literal(str(int(bits[1], 2))) if bits else None
+        return literal(str(int(bits[1], 2))) if bits else None
     if kind == "decimal":
         digits = default.partition(".")[2]
         exact = _NUMBER.fullmatch(default) and len(digits) == (column.type.decimals or 0)
-        return _literal(default) if exact else None
+        return literal(default) if exact else None
     if kind in TEXTS or kind in ("enum", "set"):
-        return None if "\0" in default else _literal(default)
+        return None if "\0" in default else literal(default)
     if kind == "timestamp" and default.upper().startswith("CURRENT_TIMESTAMP"):
         return words.now(column)
     return None
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, Column, Index
 from ticdc_encoder.event import Table
@@ -21,37 +21,82 @@ _HEX_OR_BITS = re.compile(r"[xb]'[0-9a-f]*'", re.I)
 _NOW = re.compile(r"CURRENT_TIMESTAMP(?:\(([0-6])\))?")
 
 
-def create_table(dialect: Dialect, relation: str, table: Table) -> str:
-    """Columns, NOT NULL, defaults and keys.
+@dataclass(frozen=True, slots=True)
+class ColumnShape:
+    """`default` is the text after DEFAULT, None where there is none."""
+
+    type: str
+    nullable: bool
+    default: str | None
+
+    def text(self) -> str:
+        # Said aloud, since a TIMESTAMP without it is NOT NULL on some servers.
+        null = "NULL" if self.nullable else "NOT NULL"
+        return f"{self.type} {null}" + (f" DEFAULT {self.default}" if self.default else "")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexShape:
+    """`parts` are columns, and how many characters of each are indexed, None for all."""
+
+    unique: bool
+    primary: bool
+    parts: tuple[tuple[str, int | None], ...]
+
+    def text(self, name: str, dialect: Dialect) -> str:
+        parts = ", ".join(
+            quote_name(column, dialect.wide_names) + (f"({length})" if length else "")
+            for column, length in self.parts
+        )
+        if self.primary:
+            return f"PRIMARY KEY ({parts})"
+        kind = "UNIQUE KEY" if self.unique else "KEY"
+        return f"{kind} {quote_name(name, dialect.wide_names)} ({parts})"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a table is here, by upstream's names: columns, NOT NULL, defaults and keys.
 
     A stored generated column becomes a plain one, since its values come with the rows; a virtual
     one, whose values do not, is left out, and so is each key with an expression or such a column.
     """
+
+    columns: dict[str, ColumnShape]
+    indexes: dict[str, IndexShape]
+
+
+def shape(dialect: Dialect, table: Table) -> Shape:
     columns = [column for column in table.columns if column.generated != "virtual"]
     indexes = [_whole(index, table) for index in table.indexes if _kept(index, columns)]
     types = _within_a_row(columns, indexes, dialect)
-    indexes = [index for index in indexes if index.unique or _short_enough(index, types)]
+    return Shape(
+        {c.name: ColumnShape(types[c.name], c.nullable, _default(c)) for c in columns},
+        {
+            index.name: IndexShape(
+                index.unique,
+                index.primary,
+                tuple(zip(index.columns, _lengths(index), strict=True)),
+            )
+            for index in indexes
+            if index.unique or _short_enough(index, types)
+        },
+    )
+
+
+def create_table(dialect: Dialect, relation: str, table: Table) -> str:
+    made = shape(dialect, table)
     lines = [
-        *(_column(column, types[column.name], dialect) for column in columns),
-        *(_index(index, dialect) for index in indexes),
+        *(
+            f"{quote_name(name, dialect.wide_names)} {of.text()}"
+            for name, of in made.columns.items()
+        ),
+        *(index.text(name, dialect) for name, index in made.indexes.items()),
     ]
     return (
         f"CREATE TABLE {relation} (\n  "
         + ",\n  ".join(lines)
         + "\n) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-    )
-
-
-def _column(column: Column, type_: str, dialect: Dialect) -> str:
-    default = _default(column)
-    return " ".join(
-        [
-            quote_name(column.name, dialect.wide_names),
-            type_,
-            # Said aloud, since a TIMESTAMP without it is NOT NULL on some servers.
-            "NULL" if column.nullable else "NOT NULL",
-            *([f"DEFAULT {default}"] if default else []),
-        ]
     )
 
 
@@ -98,17 +143,6 @@ def _whole(index: Index, table: Table) -> Index:
 
 def _lengths(index: Index) -> tuple[int | None, ...]:
     return index.lengths or (None,) * len(index.columns)
-
-
-def _index(index: Index, dialect: Dialect) -> str:
-    parts = [
-        quote_name(name, dialect.wide_names) + (f"({length})" if length else "")
-        for name, length in zip(index.columns, _lengths(index), strict=True)
-    ]
-    if index.primary:
-        return f"PRIMARY KEY ({', '.join(parts)})"
-    kind = "UNIQUE KEY" if index.unique else "KEY"
-    return f"{kind} {quote_name(index.name, dialect.wide_names)} ({', '.join(parts)})"
 
 
 def _within_a_row(

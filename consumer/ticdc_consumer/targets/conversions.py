@@ -1,0 +1,242 @@
+"""What a MODIFY COLUMN makes of the values that are there: TiCDC sends no change of them.
+
+Known are conversions that keep what TiDB shows of a value, or add to its end. For each there are
+conditions: a row that meets one was changed by TiDB in a way that is not known here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
+
+from ticdc_consumer.errors import Stop
+
+_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+_CAPACITY = {
+    prefix + family: size
+    for family in ("text", "blob")
+    for prefix, size in (
+        ("tiny", 255),
+        ("", 65_535),
+        ("medium", 16_777_215),
+        ("long", 4_294_967_295),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A number less than `least`."""
+
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    greatest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Longer:
+    """Text of more characters, or bytes of more, than `length`."""
+
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class LongerInBytes:
+    """Text of more bytes of UTF-8."""
+
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    pass
+
+
+Condition = Below | Above | Longer | LongerInBytes | IsNull
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """`suffix` is what the text form of every value gets at its end."""
+
+    suffix: str = ""
+    refused: tuple[Condition, ...] = ()
+
+
+def conversion(old: Column, new: Column) -> Conversion:
+    """Raises `Stop` with the reason for a conversion that is not known to be exact."""
+    if old.generated != new.generated and "virtual" in (old.generated, new.generated):
+        raise Stop(f"column {new.name}: the values of a virtual column are not sent")
+    if new.generated and (old.generated != new.generated or old.expression != new.expression):
+        raise Stop(f"column {new.name} is generated, and its new values are not sent")
+    found = _converted(old.type, new.type)
+    if found is None:
+        raise Stop(
+            f"column {new.name}: what a change from {_shown(old.type)} to {_shown(new.type)} makes "
+            "of the values that are there is not sent, and not certain"
+        )
+    if old.nullable and not new.nullable:
+        return Conversion(found.suffix, (*found.refused, IsNull()))
+    return found
+
+
+def _shown(type_: ColumnType) -> str:
+    numbers = [str(n) for n in (type_.length, type_.decimals) if n is not None]
+    text = type_.name + (f"({','.join(numbers)})" if numbers else "")
+    return text + (" unsigned" if type_.unsigned else "")
+
+
+def _converted(old: ColumnType, new: ColumnType) -> Conversion | None:
+    for matches, convert in _RULES:
+        if matches(old, new):
+            return convert(old, new)
+    return None
+
+
+def _same(old: ColumnType, new: ColumnType) -> Conversion | None:
+    before = (old.length, old.decimals, old.unsigned)
+    return Conversion() if before == (new.length, new.decimals, new.unsigned) else None
+
+
+def _integers(old: ColumnType, new: ColumnType) -> Conversion:
+    (low, high), (least, greatest) = _range(old), _range(new)
+    refused: list[Condition] = []
+    if low < least:
+        refused.append(Below(least))
+    if high > greatest:
+        refused.append(Above(greatest))
+    return Conversion("", tuple(refused))
+
+
+def _range(type_: ColumnType) -> tuple[int, int]:
+    bits = _BITS[type_.name]
+    if type_.unsigned:
+        return 0, (1 << bits) - 1
+    return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
+def _to_decimal(old: ColumnType, new: ColumnType) -> Conversion | None:
+    """An integer, or a DECIMAL of no more digits on either side of the point."""
+    whole = (new.length or 10) - (new.decimals or 0)
+    if new.unsigned and not old.unsigned:
+        return None
+    if old.name in INTEGERS:
+        if len(str(_range(old)[1])) > whole:
+            return None
+        return Conversion(_zeros(0, new.decimals or 0))
+    if (old.length or 10) - (old.decimals or 0) > whole or (old.decimals or 0) > (
+        new.decimals or 0
+    ):
+        return None
+    return Conversion(_zeros(old.decimals or 0, new.decimals or 0))
+
+
+def _zeros(before: int, after: int) -> str:
+    """The digits after the point, or second, that come to those before."""
+    point = "." if after and not before else ""
+    return point + "0" * (after - before)
+
+
+def _digits_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
+    if old.zerofill:
+        return None
+    return Conversion("", _room(new))
+
+
+def _texts(old: ColumnType, new: ColumnType) -> Conversion | None:
+    # A CHAR loses the spaces at its end, which no other type has lost already.
+    if new.name == "char" and old.name != "char":
+        return None
+    if new.charset not in (None, "utf8mb4", old.charset):
+        return None
+    before, after = _room(old), _room(new)
+    if before == after:
+        return Conversion()
+    if isinstance(before[0], Longer) and isinstance(after[0], Longer):
+        return Conversion("", () if before[0].length <= after[0].length else after)
+    if isinstance(after[0], LongerInBytes):
+        most = before[0].length * (4 if isinstance(before[0], Longer) else 1)
+        return Conversion("", () if most <= after[0].length else after)
+    return Conversion("", after)
+
+
+def _room(type_: ColumnType) -> tuple[Longer | LongerInBytes]:
+    if type_.name in _CAPACITY:
+        # The size is in bytes of its character set; those of UTF-8 may be more, and are never less
+        # than the characters.
+        return (LongerInBytes(_CAPACITY[type_.name]),)
+    return (Longer(1 if type_.length is None else type_.length),)
+
+
+def _binaries(old: ColumnType, new: ColumnType) -> Conversion | None:
+    if "binary" in (old.name, new.name):
+        return _same(old, new) if old.name == new.name else None
+    before, after = _bytes(old), _bytes(new)
+    return Conversion("", () if before <= after else (Longer(after),))
+
+
+def _bytes(type_: ColumnType) -> int:
+    return _CAPACITY.get(type_.name) or type_.length or 1
+
+
+def _labels(old: ColumnType, new: ColumnType) -> Conversion | None:
+    added = new.elements[: len(old.elements)] == old.elements
+    return Conversion() if added else None
+
+
+def _labels_to_text(old: ColumnType, new: ColumnType) -> Conversion:
+    return Conversion("", _room(new))
+
+
+def _more_digits(old: ColumnType, new: ColumnType) -> Conversion | None:
+    before, after = old.decimals or 0, new.decimals or 0
+    return Conversion(_zeros(before, after)) if before <= after else None
+
+
+def _date_to_datetime(_: ColumnType, new: ColumnType) -> Conversion:
+    return Conversion(" 00:00:00" + _zeros(0, new.decimals or 0))
+
+
+def _bits(old: ColumnType, new: ColumnType) -> Conversion | None:
+    return Conversion() if (old.length or 1) <= (new.length or 1) else None
+
+
+Matches = Callable[[ColumnType, ColumnType], bool]
+Convert = Callable[[ColumnType, ColumnType], Conversion | None]
+
+
+def _of(old: frozenset[str], new: frozenset[str]) -> Matches:
+    return lambda before, after: before.name in old and after.name in new
+
+
+def _each(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+_WIDE_TEXT = TEXTS - {"char"}
+
+_RULES: tuple[tuple[Matches, Convert], ...] = (
+    (_of(INTEGERS, INTEGERS), _integers),
+    (_of(INTEGERS, _each("decimal")), _to_decimal),
+    (_of(_each("decimal"), _each("decimal")), _to_decimal),
+    (_of(INTEGERS | {"decimal"}, _WIDE_TEXT), _digits_to_text),
+    (_of(TEXTS, TEXTS), _texts),
+    (_of(BINARIES, BINARIES), _binaries),
+    (_of(_each("enum"), _each("enum")), _labels),
+    (_of(_each("set"), _each("set")), _labels),
+    (_of(_each("enum", "set"), _WIDE_TEXT), _labels_to_text),
+    (_of(_each("datetime"), _each("datetime")), _more_digits),
+    (_of(_each("timestamp"), _each("timestamp")), _more_digits),
+    (_of(_each("time"), _each("time")), _more_digits),
+    (_of(_each("date"), _each("date")), _same),
+    (_of(_each("date"), _each("datetime")), _date_to_datetime),
+    (_of(_each("bit"), _each("bit")), _bits),
+    (_of(_each("year"), _each("year")), _same),
+    (_of(_each("json"), _each("json")), _same),
+    (_of(_each("vector"), _each("vector")), _same),
+    (_of(_each("float"), _each("float")), _same),
+    (_of(_each("double"), _each("double")), _same),
+)

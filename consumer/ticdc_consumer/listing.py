@@ -78,20 +78,8 @@ class Cluster:
         As of the last `partitions`: the controller answers, and librdkafka waits for one.
         """
         ids = dict.fromkeys(topics, "")
-        if self._has_ids is not False:
-            try:
-                described = self._admin.describe_topics(
-                    TopicCollection(list(ids)), request_timeout=2.0
-                )
-                for name, future in described.items():
-                    ids[name] = str(future.result().topic_id)
-                self._has_ids = True
-            except KafkaException as error:
-                if self._has_ids:
-                    raise Unavailable(f"the brokers do not tell ids: {error.args[0]}") from error
-                # Brokers before 2.8 have none; a topic is then told by the last mark read.
-                self._has_ids = False
-        return ids
+        if not self._has_controller:
+            return ids
         try:
             described = self._admin.describe_topics(
                 TopicCollection(list(ids)), request_timeout=REQUEST_TIMEOUT

@@ -30,7 +30,8 @@ WAYS = ("net", "transactions")
 TARGETS = ("sqlite", "postgresql", "mariadb", "mysql")
 
 WITHOUT_KEY = ("keysdb.nokey", "keysdb.uknull")
-"""Sent by the variants with force-replicate only."""
+"""Sent with force-replicate only. Nobody can tell a second copy of such a row from a row that is
+equal, so that they are compared where each message comes once."""
 
 
 class Case(NamedTuple):
@@ -141,6 +142,8 @@ def test_the_target_is_what_tidb_was_at_every_resolved_ts(
         if work.ahead:
             place.execute(table, work.statements)
     topics = send(broker, variant, case.again)
+    keyless = WITHOUT_KEY if "force-replicate" in case.variant and not case.again else ()
+    left_out = () if keyless else WITHOUT_KEY
     came_again = 0
     with consumer_of(
         variant,
@@ -150,11 +153,12 @@ def test_the_target_is_what_tidb_was_at_every_resolved_ts(
         spark,
         case.way,
         rules=frozenset().union(*(work.rules for work in own.values())),
-        filter=("*.*", *(f"!{table}" for table in WITHOUT_KEY)),
+        filter=("*.*", *(f"!{table}" for table in left_out)),
+        at_least_once=keyless,
     ) as consumer:
         for state in given.states:
             came_again += run_to(consumer, state.ts, place, given, own)
-            assert differences(place, given, state, own, WITHOUT_KEY) == ""
+            assert differences(place, given, state, own, left_out) == ""
     assert came_again or not case.again
 
 

@@ -67,7 +67,7 @@ class Changefeed:
         self._resolves = self._tells_ddl = True
         if settings.protocol == "canal-json":
             self._resolves = settings.enable_tidb_extension
-        elif settings.protocol == "avro":
+        elif settings.protocol in ("avro", "debezium-avro"):
             self._resolves = settings.enable_tidb_extension and settings.avro_enable_watermark
             self._tells_ddl = self._resolves
             if registry is None and settings.schema_registry:

@@ -16,7 +16,7 @@ from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Val
 from ticdc_encoder.formats import avro_binary, avro_schema
 from ticdc_encoder.formats.avro_schema import BigintUnsignedMode, DecimalMode, Modes
 from ticdc_encoder.formats.avro_shape import key_shape, value_shape
-from ticdc_encoder.formats.avro_values import Write, to_avro
+from ticdc_encoder.formats.avro_values import Write, refused, to_avro
 from ticdc_encoder.formats.format import (
     RECORD_OVERHEAD,
     Clock,
@@ -383,17 +383,4 @@ def _written(plan: _Plan, columns: tuple[tuple[Column, Write], ...], row: Row) -
     try:
         return b"".join([write(row[column.name]) for column, write in columns])
     except (KeyError, TypeError, ValueError) as error:
-        raise _refused(plan.table, columns, row) from error
-
-
-def _refused(table: Table, columns: tuple[tuple[Column, Write], ...], row: Row) -> DefinitionError:
-    """The error for the first column whose value cannot be written."""
-    for column, write in columns:
-        where = f"column `{column.name}` of {table.schema}.{table.name}, {column.type.name}"
-        if column.name not in row:
-            return DefinitionError(f"{where}: not in the row")
-        try:
-            write(row[column.name])
-        except (TypeError, ValueError) as error:
-            return DefinitionError(f"{where}: {error}")
-    raise AssertionError("every column can be written")
+        raise refused(plan.table, columns, row) from error

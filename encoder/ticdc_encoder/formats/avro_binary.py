@@ -38,7 +38,8 @@ def sized(data: bytes) -> bytes:
     return long(len(data)) + data
 
 
-float32: Callable[[float], bytes] = struct.Struct("<f").pack
+FLOAT32 = struct.Struct("<f")
+float32: Callable[[float], bytes] = FLOAT32.pack
 float64: Callable[[float], bytes] = struct.Struct("<d").pack
 
 

@@ -1,11 +1,12 @@
 """Values as Avro holds them, per column type, in both directions. NULL is the caller's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
-from ticdc_encoder.column import ColumnType
-from ticdc_encoder.event import Value
+from ticdc_encoder.column import Column, ColumnType
+from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Row, Table, Value
 from ticdc_encoder.formats.avro_binary import float32, float64, long, sized, unscaled
 from ticdc_encoder.formats.avro_schema import (
     Modes,
@@ -149,3 +150,17 @@ def _enum_writer(elements: tuple[str, ...]) -> Write:
 
 def _set_writer(elements: tuple[str, ...]) -> Write:
     return lambda value: _string(members(elements, value))
+
+
+def refused(table: Table, columns: Iterable[tuple[Column, Write]], row: Row) -> DefinitionError:
+    """The error for the first column whose value cannot be written."""
+    for column, write in columns:
+        where = f"column `{column.name}` of {table.schema}.{table.name}, {column.type.name}"
+        if column.name not in row:
+            return DefinitionError(f"{where}: not in the row")
+        try:
+            if row[column.name] is not None or not column.nullable:
+                write(row[column.name])
+        except (TypeError, ValueError) as error:
+            return DefinitionError(f"{where}: {error}")
+    raise AssertionError("every column can be written")

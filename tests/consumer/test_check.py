@@ -32,7 +32,9 @@ def options(kafka: Kafka, topic: str, url: str, **settings: object) -> Options:
     )
 
 
-def messages(topic: str, protocol: str = "canal-json", extra: str = "&enable-tidb-extension=true") -> list[Message]:
+def messages(
+    topic: str, protocol: str = "canal-json", extra: str = "&enable-tidb-extension=true"
+) -> list[Message]:
     """The shop's definitions, its opening and a resolved ts."""
     changefeed = Changefeed(
         f"kafka://x/{topic}?protocol={protocol}&partition-num=2{extra}",
@@ -52,15 +54,22 @@ def lines(findings: Sequence[Finding], level: str) -> list[str]:
     return [f"{f.subject}: {f.text}" for f in findings if f.level == level]
 
 
+def schema_of(url: str) -> str:
+    """Where the shop goes: its own schema, or in a server that others use, the test's database."""
+    parsed = sa.make_url(url)
+    mysql = parsed.get_backend_name() in ("mysql", "mariadb")
+    return str(parsed.database) if mysql else "shop"
+
+
 def create_shop(url: str) -> None:
     """The shop's tables, as a target has them."""
-    target = open_target(url)
+    target, schema = open_target(url), schema_of(url)
     with target.transaction():
-        for statement in target.create_schema("shop"):
+        for statement in target.create_schema(schema):
             target.execute(statement)
     for table in TABLES.values():
         with target.transaction():
-            for statement in target.create_table(*target.locate("shop", table.name), table):
+            for statement in target.create_table(*target.locate(schema, table.name), table):
                 target.execute(statement)
     target.close()
 
@@ -180,7 +189,8 @@ def test_each_table_is_told_with_its_key_and_way(kafka: Kafka, target_url: str) 
     topic = kafka.create_topic("shop", 2)
     kafka.produce(messages(topic))
     create_shop(target_url)
-    findings = told(options(kafka, topic, target_url))
+    route = {"shop.*": f"{schema_of(target_url)}.{{table}}"}
+    findings = told(options(kafka, topic, target_url, tables__route=route))
     assert lines(findings, "fail") == []
     well = "\n".join(lines(findings, "ok"))
     assert "accounts" in well

@@ -87,10 +87,10 @@ def test_wrong_usage_exits_2(arguments: list[str], capsys: pytest.CaptureFixture
 ERRORS = [
     (2, ["status", "nowhere.toml"], "cannot read the configuration nowhere.toml"),
     (2, ["run", "{}", "--set", "target.aply=net"], "there is no setting target.aply; target.apply"),
-    (2, ["check", "{}", "--set", "protocol=x"], "protocol must be canal-json or open-protocol"),
+    (2, ["check", "{}", "--set", "protocol=x"], "canal-json or open-protocol"),
     (2, ["check", "{}", "--from-ts", "17"], "from_ts must be a TiDB timestamp"),
     (2, ["status", "{}", "--set", "target.url=oracle://h/d"], "names oracle"),
-    (2, ["demo", "--protocol", "morse"], "protocol must be canal-json or open-protocol"),
+    (2, ["demo", "--protocol", "morse"], "canal-json or open-protocol"),
     (1, ["status", "{}", "--set", "target.url=sqlite:////no/such/folder/x.db"], "/no/such/folder"),
     (3, ["status", "{}"], "changefeed orders has no checkpoint in the target"),
 ]
@@ -178,12 +178,12 @@ def test_a_mistake_of_ours_shows_no_password_either(
 # A whole run, as a user starts it.
 
 TABLE = "CREATE TABLE `t` (`id` BIGINT NOT NULL, `v` VARCHAR(9), PRIMARY KEY (`id`))"
-WIDER = "CREATE TABLE `t` (`id` BIGINT NOT NULL, `v` VARCHAR(9), `w` INT, PRIMARY KEY (`id`))"
+DROP = "DROP DATABASE `attic`"
 TS = 445644800000000000
 
 
-def rows(changefeed: Changefeed, definition: str, commit_ts: int, *inserted: Row) -> list[Message]:
-    table = parse_create_table(definition, "shop")
+def rows(changefeed: Changefeed, commit_ts: int, *inserted: Row) -> list[Message]:
+    table = parse_create_table(TABLE, "shop")
     changes = tuple(RowChange(table, commit_ts, None, row) for row in inserted)
     return changefeed.encode(Transaction(commit_ts, changes))
 
@@ -200,6 +200,13 @@ def finished(*arguments: str) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+def content(path: Path) -> list[tuple[int, str]]:
+    target = sqlite3.connect(path)
+    found: list[tuple[int, str]] = target.execute("SELECT * FROM t").fetchall()
+    target.close()
+    return found
+
+
 def test_a_run_stops_at_a_ddl_goes_on_when_a_person_did_it_and_ends_by_a_signal(
     written: Path, tmp_path: Path, mock_kafka: Kafka
 ) -> None:
@@ -212,13 +219,12 @@ def test_a_run_stops_at_a_ddl_goes_on_when_a_person_did_it_and_ends_by_a_signal(
     changefeed = Changefeed(
         f"kafka://x/{topic}?protocol=canal-json&partition-num=1&enable-tidb-extension=true"
     )
-    alter = "ALTER TABLE `t` ADD COLUMN `w` INT"
     mock_kafka.produce(
         [
             *changefeed.ddl(Ddl("shop", "t", TABLE, TS, 3)),
-            *rows(changefeed, TABLE, TS + 1, {"id": 1, "v": "a"}, {"id": 2, "v": "b"}),
-            *changefeed.ddl(Ddl("shop", "t", alter, TS + 2, 5, parse_create_table(WIDER, "shop"))),
-            *rows(changefeed, WIDER, TS + 3, {"id": 3, "v": "c", "w": 7}),
+            *rows(changefeed, TS + 1, {"id": 1, "v": "a"}, {"id": 2, "v": "b"}),
+            *changefeed.ddl(Ddl("attic", "", DROP, TS + 2, 2)),
+            *rows(changefeed, TS + 3, {"id": 3, "v": "c"}),
             *changefeed.resolve(TS + 10),
         ]
     )
@@ -226,15 +232,12 @@ def test_a_run_stops_at_a_ddl_goes_on_when_a_person_did_it_and_ends_by_a_signal(
     code, _, said = finished("run", str(written), "--until", "caught-up")
     assert code == 3
     last = said.splitlines()[-1]
-    assert last.startswith(f"ticdc-consumer: {alter} (in shop, commit_ts {TS + 2}, number 1)")
+    assert last.startswith(f"ticdc-consumer: {DROP} (in attic, commit_ts {TS + 2}, number 1)")
     assert f"--ddl-done {TS + 2}:1" in last
     code, told, _ = finished("status", str(written), "--json")
     standing = json.loads(told)
     assert (code, standing["resolved_ts"], len(standing["pending_ddl"])) == (0, TS + 3, 1)
-    with sqlite3.connect(tmp_path / "target.db") as target:
-        assert target.execute("SELECT * FROM t").fetchall() == [(1, "a"), (2, "b")]
-        target.execute("ALTER TABLE t ADD COLUMN w INT")
-    target.close()
+    assert content(tmp_path / "target.db") == [(1, "a"), (2, "b")]
 
     process = started("run", str(written), "--ddl-done", f"{TS + 2}:1")
     assert process.stderr is not None
@@ -245,10 +248,4 @@ def test_a_run_stops_at_a_ddl_goes_on_when_a_person_did_it_and_ends_by_a_signal(
     _, said = process.communicate()
     assert process.returncode == 0
     assert said.splitlines()[-1].startswith(f"stopped by SIGTERM: R {TS + 10} (")
-    with sqlite3.connect(tmp_path / "target.db") as target:
-        assert target.execute("SELECT * FROM t").fetchall() == [
-            (1, "a", None),
-            (2, "b", None),
-            (3, "c", 7),
-        ]
-    target.close()
+    assert content(tmp_path / "target.db") == [(1, "a"), (2, "b"), (3, "c")]

@@ -106,13 +106,13 @@ class Tables:
         """The fold key, in the target's order of its columns; empty where the table has none and
         is accepted without."""
         required = {column.name for column in described.columns if not column.nullable}
-        sent = {column.name.lower() for column in source.columns}
+        sent = {column.name.lower(): column.name for column in source.columns}
         candidates = [
             unique.columns
             for unique in described.unique_keys
             if unique.plain
             and set(unique.columns) <= required
-            and {column.lower() for column in unique.columns} <= sent
+            and all(column.lower() in sent for column in unique.columns)
         ]
         wanted = (
             source.handle_key
@@ -141,4 +141,4 @@ class Tables:
                 f"({'; '.join(', '.join(c) for c in candidates)}): "
                 f'name one by [tables.keys] "{label}"'
             )
-        return candidates[0]
+        return tuple(sent[column.lower()] for column in candidates[0])

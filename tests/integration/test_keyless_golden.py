@@ -1,0 +1,63 @@
+"""What TiCDC sends with `force-replicate`: tables without a valid key, and all others beside them,
+compared with TiDB's at every resolved ts. Each change is there once, so that the counts are exact.
+"""
+
+import brokers
+import pytest
+from golden import scenario
+from golden_run import Place, consumer_of, differences, run_to, send
+from pyspark.sql import SparkSession
+from ticdc_consumer.errors import Stop
+
+pytestmark = pytest.mark.golden
+
+WITHOUT_KEY = ("keysdb.nokey", "keysdb.uknull")
+IN_MEMORY = 384 << 20
+
+CASES = [
+    ("canal-json", "sqlite", "net", IN_MEMORY),
+    ("canal-json", "sqlite", "transactions", 1000),
+    ("canal-json", "postgresql", "transactions", IN_MEMORY),
+    ("canal-json", "mariadb", "net", IN_MEMORY),
+    ("open", "sqlite", "net", 1000),
+    ("open", "postgresql", "net", IN_MEMORY),
+    ("open", "mariadb", "transactions", IN_MEMORY),
+    ("open", "mysql", "net", IN_MEMORY),
+]
+"""With a budget of 1000 bytes Spark does the counting."""
+
+
+@pytest.mark.parametrize(("protocol", "target", "way", "budget"), CASES)
+def test_tables_without_a_key_are_what_tidbs_were(
+    protocol: str,
+    target: str,
+    way: str,
+    budget: int,
+    mock_kafka: brokers.Mock,
+    spark: SparkSession,
+    request: pytest.FixtureRequest,
+) -> None:
+    given = scenario("keys")
+    variant = given.variants[f"{protocol}.force-replicate"]
+    place = Place(request.getfixturevalue(f"{target}_url"), target)
+    topics = send(mock_kafka, variant, again=False)
+    settings = {"at_least_once": WITHOUT_KEY, "memory_budget": budget}
+    with consumer_of(variant, topics, mock_kafka, place, spark, way, **settings) as consumer:
+        for state in given.states:
+            run_to(consumer, state.ts, place, given, {})
+            assert differences(place, given, state, {}, ()) == ""
+
+
+def test_without_a_word_of_the_user_they_are_refused(
+    mock_kafka: brokers.Mock, spark: SparkSession, sqlite_url: str
+) -> None:
+    given = scenario("keys")
+    variant = given.variants["canal-json.force-replicate"]
+    place = Place(sqlite_url, "sqlite")
+    topics = send(mock_kafka, variant, again=False)
+    settings = {"at_least_once": WITHOUT_KEY[:1]}
+    with (
+        consumer_of(variant, topics, mock_kafka, place, spark, "net", **settings) as consumer,
+        pytest.raises(Stop, match=r"keysdb\.uknull: no valid key"),
+    ):
+        run_to(consumer, given.states[-1].ts, place, given, {})

@@ -10,11 +10,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from both_paths import (
+    Outcome,
+    decoded,
+    fast_for,
+    job_of,
+    learning_at_once,
+    options_for,
+    outcome,
+    tables_in,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from loading import opened, options, place, route
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.facts import SCHEMA, Fold
+from ticdc_consumer.facts import SCHEMA, Fold, shape
 from ticdc_consumer.fast import NoFastReader
 from ticdc_consumer.load import Counts, _delete_rows
 from ticdc_consumer.reconcile import (
@@ -34,6 +44,7 @@ from ticdc_consumer.targets.target import Target
 from ticdc_consumer.zone import Zone
 from ticdc_encoder.column import Column, ColumnType, Index
 from ticdc_encoder.event import RowChange, Table
+from ticdc_encoder.formats import FORMATS
 
 LOG = Table(
     "shop", "log", (Column("a", ColumnType("int")), Column("v", ColumnType("varchar", length=9)))
@@ -257,6 +268,74 @@ def test_what_an_update_leaves_out_did_not_change() -> None:
     partial = RowChange(LOG, 1, before=before, after={"a": 1, "v": "y"})
     deleted, written = by_the_driver(facts_of([[partial]], False), False)[0][0]
     assert (deleted, written) == (Counter({ONE: 1}), Counter({b'[1,"y"]': 1}))
+
+
+# --- from the wire -----------------------------------------------------------------------------
+
+
+def read(protocol: str, changes: Iterable[RowChange], **options: bool) -> Outcome:
+    """What a task makes of the messages, whose fast reader learns from the first on."""
+    wire_format = FORMATS[protocol]
+    encoder = wire_format.Encoder(wire_format.Options(**options), lambda: 0)
+    records = [record for one in changes for record in [*encoder.row(one), *encoder.flush()]]
+    consumer = options_for(protocol)
+    tables = tables_in(decoded(consumer, records)) or {("shop", "log"): LOG}
+    job = replace(
+        job_of(consumer, {}),
+        layouts=LAYOUTS[:1],
+        shapes={name: (0, shape(table)) for name, table in tables.items()},
+    )
+    with learning_at_once():
+        return outcome(job, records, fast_for(job))
+
+
+PROTOCOLS = ["canal-json", "open-protocol"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_no_fast_reader_takes_them(protocol: str) -> None:
+    rows = [change(ts, None, (1, "x")) for ts in range(1, 40)]
+    found = read(protocol, [*rows, change(40, (1, "x"), (2, "y")), change(41, (2, "y"), None)])
+    assert (found.taken, found.rows, found.error) == (0, 42, ())
+    counts = {key: count for _, key, _, _, _, _, count in found.facts}
+    assert counts == {ONE: 38, TWO: 0}
+
+
+def test_canal_json_names_the_row_where_it_is_asked_to() -> None:
+    row = change(1, None, (1, "x"), b"r1")
+    found = read("canal-json", [row, row], output_row_key=True)
+    assert found.facts == [(0, ONE, 1, True, b"r1", 0, 1)]
+    assert read("canal-json", [row, row]).facts == [(0, ONE, 0, True, None, 0, 2)]
+
+
+def test_what_canal_json_leaves_out_of_an_update_did_not_change() -> None:
+    update = change(2, (1, "x"), (1, "z"))
+    found = read("canal-json", [update], only_output_updated_columns=True)
+    assert {key: count for _, key, _, _, _, _, count in found.facts} == {ONE: -1, b'[1,"z"]': 1}
+
+
+REDUCED = [
+    ("open-protocol", change(2, (1, "x"), (1, "z")), "only_output_updated_columns"),
+    ("canal-json", change(2, (1, "x"), None), "delete_only_output_handle_key_columns"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "reduced", "option"), REDUCED)
+def test_a_row_of_which_something_is_missing_is_refused(
+    protocol: str, reduced: RowChange, option: str
+) -> None:
+    whole = change(1, None, (1, "x"))
+    kind, words, *_ = read(protocol, [whole, reduced], **{option: True}).error
+    assert kind == "Stop"
+    assert "shop.log: nothing identifies its rows, and column a of a row before" in words
+    assert option.replace("_", "-") in words
+
+
+def test_rows_of_another_shape_are_refused() -> None:
+    wide = Table("shop", "log", (*LOG.columns, Column("w", ColumnType("int"))))
+    row = RowChange(wide, 2, before={"a": 1, "v": "x", "w": 2})
+    _, words, *_ = read("canal-json", [change(1, None, (1, "x")), row]).error
+    assert "shop.log: rows of two shapes in one cut: now w int" in words
 
 
 # --- in a target -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ maximum is associative, so it is taken as early as possible: here, inside the ta
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from ticdc_encoder.errors import WireError
@@ -54,15 +54,9 @@ Parse = Callable[[Layout, Sequence[bytes]], Sequence[pa.Array]]
 """A fast reader's pieces -> canonical arrays in the order of the layout's source columns."""
 
 
-class Fact(NamedTuple):
-    commit_ts: int
-    present: bool
-    place: int
-    offset: int
-    body: Body
-
-
-_new = tuple.__new__
+Fact = tuple[int, bool, int, int, Body]
+"""commit_ts, whether the key is present, the number of the place, the offset, the body. Its first
+two are its worth. A plain tuple, since one is made for every change."""
 
 
 @dataclass(slots=True)
@@ -103,21 +97,17 @@ class Fold:
     def add(self, table: int, key: Key, fact: Fact, size: int) -> None:
         """Raises `Conflict` where the same key and commit_ts already holds another row."""
         facts = self._facts[table]
-        slot = (key, fact.commit_ts) if self._steps else key
+        slot = (key, fact[0]) if self._steps else key
         self.tally.facts[table] += 1
         known = facts.get(slot)
         if known is None:
             facts[slot] = fact
             self.bytes += size
-        elif known.commit_ts != fact.commit_ts:
-            if known.commit_ts < fact.commit_ts:
-                facts[slot] = fact
-        elif known.present != fact.present:
-            if fact.present:
-                facts[slot] = fact
-        else:
+        elif known[:2] < fact[:2]:
+            facts[slot] = fact
+        elif known[:2] == fact[:2]:
             self.tally.duplicates[table] += 1
-            if fact.present and fact.body != known.body:
+            if fact[1] and fact[4] != known[4]:
                 self._compare(table, key, known, fact)
 
     def add_change(self, table: int, change: RowChange, place: int, offset: int, size: int) -> int:
@@ -126,10 +116,10 @@ class Fold:
             return self._add_rows(table, change, size)
         before, after = self._columns[table].keys(change)
         if after is not None:
-            fact = Fact(change.commit_ts, True, place, offset, change.after)
+            fact = (change.commit_ts, True, place, offset, change.after)
             self.add(table, after, fact, size)
         if before is not None and before != after:
-            self.add(table, before, Fact(change.commit_ts, False, place, offset, None), 64)
+            self.add(table, before, (change.commit_ts, False, place, offset, None), 64)
         return (after is not None) + (before is not None and before != after)
 
     def _add_rows(self, table: int, change: RowChange, size: int) -> int:
@@ -164,13 +154,31 @@ class Fold:
         size: int,
     ) -> None:
         """The facts of one change as a fast reader found them."""
-        # What a NamedTuple's own constructor does, without a Python function in between.
+        # `add`, twice, without a call: this is done for every change of a large cut.
+        facts, steps = self._facts[table], self._steps
         if present is not None:
-            fact = _new(Fact, (commit_ts, True, place, offset, body))
-            self.add(table, present, fact, size)
+            self.tally.facts[table] += 1
+            slot = (present, commit_ts) if steps else present
+            known = facts.get(slot)
+            if known is None:
+                facts[slot] = (commit_ts, True, place, offset, body)
+                self.bytes += size
+            elif known[0] < commit_ts or (known[0] == commit_ts and not known[1]):
+                facts[slot] = (commit_ts, True, place, offset, body)
+            elif known[0] == commit_ts:
+                self.tally.facts[table] -= 1
+                self.add(table, present, (commit_ts, True, place, offset, body), size)
         if absent is not None and absent != present:
-            fact = _new(Fact, (commit_ts, False, place, offset, None))
-            self.add(table, absent, fact, 64)
+            self.tally.facts[table] += 1
+            slot = (absent, commit_ts) if steps else absent
+            known = facts.get(slot)
+            if known is None:
+                facts[slot] = (commit_ts, False, place, offset, None)
+                self.bytes += 64
+            elif known[0] < commit_ts:
+                facts[slot] = (commit_ts, False, place, offset, None)
+            elif known[0] == commit_ts and not known[1]:
+                self.tally.duplicates[table] += 1
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """The facts that are left, encoded for the target, a batch per table."""
@@ -188,32 +196,30 @@ class Fold:
         layout, columns = self._layouts[number], self._columns[number]
         encode_rows, encode_keys = encoders(layout.dialect)
         # Present facts first, those with a fast reader's pieces before decoded rows.
-        pieces: list[tuple[Key, Fact]] = []
-        rows: list[tuple[Key, Fact]] = []
-        gone: list[tuple[Key, Fact]] = []
-        for slot, fact in facts.items():
-            key = slot[0] if self._steps else slot
-            target = gone if not fact.present else pieces if type(fact.body) is bytes else rows
-            target.append((key, fact))
-        ordered = [*pieces, *rows, *gone]
-        keys = encode_keys(layout, columns.key_arrays([key for key, _ in ordered]))
+        pieces = [item for item in facts.items() if type(item[1][4]) is bytes]
+        rows = [item for item in facts.items() if item[1][1] and type(item[1][4]) is not bytes]
+        gone = [item for item in facts.items() if not item[1][1]]
+        slots, ordered = zip(*pieces, *rows, *gone, strict=True)
+        keys = [key for key, _ in slots] if self._steps else slots
+        commit_ts, _, places, offsets, bodies = zip(*ordered, strict=True)
         payloads = []
         if pieces:
-            parsed = self._parse(layout, [fact.body for _, fact in pieces])  # type: ignore[misc]
+            parsed = self._parse(layout, bodies[: len(pieces)])
             payloads.append(encode_rows(layout, columns.in_utc(parsed)))
         if rows:
-            decoded = columns.arrays([fact.body for _, fact in rows])  # type: ignore[misc]
+            decoded = columns.arrays(bodies[len(pieces) : len(pieces) + len(rows)])
             payloads.append(encode_rows(layout, columns.in_utc(decoded)))
         payloads.append(pa.nulls(len(gone), pa.binary()))
+        present = [pa.repeat(True, len(pieces) + len(rows)), pa.repeat(False, len(gone))]
         return pa.RecordBatch.from_arrays(
             [
-                pa.array([number] * len(ordered), pa.int32()),
-                keys.cast(pa.binary()),
-                pa.array([fact.commit_ts for _, fact in ordered], pa.int64()),
-                pa.array([fact.present for _, fact in ordered], pa.bool_()),
+                pa.repeat(pa.scalar(number, pa.int32()), len(ordered)),
+                encode_keys(layout, columns.key_arrays(keys)).cast(pa.binary()),
+                pa.array(commit_ts, pa.int64()),
+                pa.concat_arrays(present),
                 pa.concat_arrays([payload.cast(pa.binary()) for payload in payloads]),
-                pa.array([fact.place for _, fact in ordered], pa.int32()),
-                pa.array([fact.offset for _, fact in ordered], pa.int64()),
+                pa.array(places, pa.int32()),
+                pa.array(offsets, pa.int64()),
             ],
             schema=SCHEMA,
         )
@@ -238,7 +244,7 @@ class Fold:
     def _compare(self, table: int, key: Key, known: Fact, fact: Fact) -> None:
         layout, columns = self._layouts[table], self._columns[table]
         texts = []
-        for body in (known.body, fact.body):
+        for body in (known[4], fact[4]):
             arrays = (
                 self._parse(layout, [body])
                 if isinstance(body, bytes)
@@ -253,7 +259,7 @@ class Fold:
         if differing:
             raise Conflict(
                 f"{layout.name}: two different rows for key {columns.key_text(key)} at commit_ts "
-                f"{fact.commit_ts}: columns {', '.join(differing)} differ",
+                f"{fact[0]}: columns {', '.join(differing)} differ",
                 known,
             )
 

@@ -155,7 +155,7 @@ class Reading:
         except TicdcError as error:
             if isinstance(error, Conflict):
                 known = error.known
-                located(error, *self._job.places[known.place], known.offset)
+                located(error, *self._job.places[known[2]], known[3])
             raise located(error, *progress.place, offset) from None
 
     def _meet(self, progress: Progress, event: Event, offset: int, time: int, size: int) -> None:

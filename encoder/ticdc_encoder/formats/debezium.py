@@ -32,6 +32,7 @@ from ticdc_encoder.formats.format import (
 )
 from ticdc_encoder.formats.json_text import jsoniter, load, utf_8
 from ticdc_encoder.formats.recognise import likeness
+from ticdc_encoder.values import utc_time
 
 Version = tuple[int, int, int]
 _KEYS, _NULL_AS_DEFAULT, _NEW = (8, 5, 0), (8, 5, 2), (8, 5, 4)
@@ -40,12 +41,14 @@ _KEYS, _NULL_AS_DEFAULT, _NEW = (8, 5, 0), (8, 5, 2), (8, 5, 4)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """`version` is TiCDC's: older ones have no key (before 8.5.0), and tell no DEFAULT instead of
-    NULL (before 8.5.2). `cluster_id` is the server's."""
+    NULL (before 8.5.2). `cluster_id` and `time_zone` are the server's; TIMESTAMP is sent in UTC,
+    but for one that stands for NULL."""
 
     enable_tidb_extension: bool = True
     debezium_disable_schema: bool = False
     output_old_value: bool = True
     cluster_id: str = "default"
+    time_zone: str = "UTC"
     compression: Compression = "none"
     message_limit: int = 256 << 20
     classic: bool = False
@@ -160,6 +163,7 @@ class Encoder:
         self._types = options.enable_tidb_extension and not old
         self._whole = not old
         self._source = source_json(extension=options.enable_tidb_extension and not options.classic)
+        self._utc = utc_time(options.time_zone)
         self._cluster = jsoniter(options.cluster_id)
         self._plans: dict[int, _Plan] = {}
 
@@ -266,7 +270,7 @@ class Encoder:
                 f"{jsoniter(column.name)}:",
                 column.name in table.handle_key,
                 writer(column.type, nullable=column.nullable),
-                null_json(column) if self._null_as_default else "null",
+                null_json(column, self._utc) if self._null_as_default else "null",
             )
             for column in table.columns
             if column.generated != "virtual"

@@ -3,7 +3,7 @@
 Source: TiCDC `pkg/sink/codec/debezium/codec.go`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ticdc_encoder.column import INTEGERS, TYPE_NAMES, Column, ColumnType
@@ -115,13 +115,17 @@ def _default_json(column: Column) -> str | None:
 _NOW = "CURRENT_TIMESTAMP"
 
 
-def null_json(column: Column) -> str:
-    """What stands for NULL: the column's DEFAULT, where it has one."""
+def null_json(column: Column, utc: Callable[[str], str] = str) -> str:
+    """What stands for NULL: the column's DEFAULT, where it has one. That of a TIMESTAMP is taken
+    for the server's local time, of which `utc` makes UTC."""
     stored = stored_default(column)
     if stored is None or stored == _NOW:
         # With DEFAULT CURRENT_TIMESTAMP, a DATETIME is 0 and a TIMESTAMP stays null.
         return "0" if stored == _NOW and column.type.name == "datetime" else "null"
-    return writer(column.type, nullable=column.nullable)(_value(column.type, stored))
+    value = _value(column.type, stored)
+    if column.type.name == "timestamp" and isinstance(value, str):
+        value = utc(value)
+    return writer(column.type, nullable=column.nullable)(value)
 
 
 def _value(type_: ColumnType, stored: int | str) -> Value:

@@ -31,15 +31,18 @@ def produce(
     """
     delivery = _Delivery(config, progress)
     try:
-        for message in messages:
-            delivery.send(message)
-    except ProduceError:
-        raise
-    except BaseException:
+        try:
+            for message in messages:
+                delivery.send(message)
+        except ProduceError:
+            raise
+        except BaseException:
+            delivery.finish()
+            raise
         delivery.finish()
-        raise
-    delivery.finish()
-    return delivery.acknowledged
+        return delivery.acknowledged
+    finally:
+        delivery.close()
 
 
 class _Delivery:
@@ -72,6 +75,10 @@ class _Delivery:
                 where = f"{message.topic}[{message.partition}]"
                 raise ProduceError(f"a message for {where} was refused: {_reason(exc)}") from exc
         self._poll(0)
+
+    def close(self) -> None:
+        """Lets go of the producer: it refers to this object, which would keep both alive."""
+        del self._producer
 
     def finish(self) -> None:
         while len(self._producer):

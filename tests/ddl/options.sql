@@ -1,0 +1,165 @@
+-- table: CREATE TABLE t (id BIGINT PRIMARY KEY, s VARCHAR(10), ts TIMESTAMP NULL)
+-- rows: 1, 'x', NULL
+
+-- case: nothing
+ALTER TABLE `t`
+
+-- case: a comment
+ALTER TABLE `t` COMMENT = 'new ''comment'' ; -- x'
+
+-- case: AUTO_INCREMENT
+ALTER TABLE t AUTO_INCREMENT = 1000
+
+-- case: AUTO_ID_CACHE
+ALTER TABLE t AUTO_ID_CACHE 200
+
+-- case: AUTO_RANDOM_BASE
+ALTER TABLE t /*T![auto_rand_base] AUTO_RANDOM_BASE = 100 */
+
+-- case: SHARD_ROW_ID_BITS
+ALTER TABLE t SHARD_ROW_ID_BITS = 4
+
+-- case: TTL
+ALTER TABLE t TTL = `ts` + INTERVAL 90 DAY TTL_ENABLE = 'OFF'
+
+-- case: TTL goes
+ALTER TABLE `t` /*T![ttl] REMOVE TTL */
+
+-- case: TiFlash
+ALTER TABLE t SET TIFLASH REPLICA 1
+
+-- case: CACHE
+ALTER TABLE t CACHE
+
+-- case: the default character set alone
+ALTER TABLE `t` CHARACTER SET UTF8MB4 COLLATE UTF8MB4_BIN
+
+-- case: another character set of all columns
+ALTER TABLE `t` CONVERT TO CHARACTER SET UTF8MB4 COLLATE UTF8MB4_GENERAL_CI
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `s` varchar(10) character set utf8mb4 collate utf8mb4_general_ci NULL
+
+-- case: the default character set and a column in it
+ALTER TABLE t DEFAULT CHARACTER SET = utf8mb4 COLLATE = utf8mb4_general_ci, ADD COLUMN b VARCHAR(5)
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varchar(5) character set utf8mb4 collate utf8mb4_general_ci NULL
+
+-- case: partitions come
+ALTER TABLE t PARTITION BY HASH (`id`) PARTITIONS 3
+
+-- case: one partition more
+ALTER TABLE `t` ADD PARTITION (PARTITION `p2` VALUES LESS THAN (300))
+
+-- case: partitions are cut anew
+ALTER TABLE `t` REORGANIZE PARTITION `p1`,`p2` INTO (PARTITION `p12` VALUES LESS THAN (300), PARTITION `pmax` VALUES LESS THAN (MAXVALUE))
+
+-- case: partitions go and the rows stay
+ALTER TABLE `t` REMOVE PARTITIONING
+
+-- case: the rows of a partition go
+ALTER TABLE `t` DROP PARTITION `p12`
+-- stops: DROP PARTITION: the rows that it removes are not sent
+
+-- case: the rows of a partition are removed
+ALTER TABLE `t` TRUNCATE PARTITION `p1`
+-- stops: TRUNCATE PARTITION: the rows
+
+-- case: a partition is exchanged
+ALTER TABLE `s`.`t` EXCHANGE PARTITION `p0` WITH TABLE `s`.`exch`
+-- stops: EXCHANGE PARTITION: the rows
+
+-- case: an unknown action
+ALTER TABLE t ORDER BY id
+-- stops: 'ORDER' is not translated
+
+-- case: a constraint of an unknown kind
+ALTER TABLE t DROP CONSTRAINT c
+-- stops: DROP CONSTRAINT is not translated
+
+-- case: another engine
+ALTER TABLE t ENGINE = InnoDB
+-- stops: 'ENGINE' is not translated
+
+-- case: files of the server
+LOAD DATA INFILE '/etc/passwd' INTO TABLE t
+-- stops: LOAD DATA is not translated
+
+-- case: a user
+CREATE USER u
+-- stops: CREATE USER is not translated
+
+-- case: a privilege
+GRANT ALL ON *.* TO u
+-- stops: GRANT ALL is not translated
+
+-- case: a function
+CREATE FUNCTION f RETURNS INT SONAME 'f.so'
+-- stops: CREATE FUNCTION is not translated
+
+-- case: a view
+CREATE ALGORITHM = UNDEFINED DEFINER = CURRENT_USER SQL SECURITY DEFINER VIEW `vw` AS SELECT `id` FROM `t`
+-- stops: CREATE ALGORITHM is not translated
+
+-- case: a dropped table comes back
+RECOVER TABLE `t`
+-- stops: RECOVER TABLE is not translated
+
+-- case: two statements
+ALTER TABLE t CACHE; DROP TABLE t
+-- stops: unexpected 'DROP' after the statement
+
+-- case: a rename to where nothing is
+RENAME TABLE `s`.`t` TO `s`.`t2`;
+-- sqlite: ALTER TABLE "t" RENAME TO "t2"
+-- postgresql: ALTER TABLE "s"."t" RENAME TO "t2"
+-- mysql: RENAME TABLE `s`.`t` TO `s`.`t2`
+
+-- case: a rename by ALTER TABLE
+ALTER TABLE t RENAME AS t2
+-- sqlite: ALTER TABLE "t" RENAME TO "t2"
+-- postgresql: ALTER TABLE "s"."t" RENAME TO "t2"
+-- mysql: RENAME TABLE `s`.`t` TO `s`.`t2`
+
+-- case: a rename to an odd name
+RENAME TABLE `s`.`t` TO `s`.`t"; DROP TABLE t; --`
+-- sqlite: ALTER TABLE "t" RENAME TO "t""; DROP TABLE t; --"
+-- postgresql: ALTER TABLE "s"."t" RENAME TO "t""; DROP TABLE t; --"
+-- mysql: RENAME TABLE `s`.`t` TO `s`.`t"; DROP TABLE t; --`
+
+-- case: a rename of a table that is not there
+RENAME TABLE `s`.`nowhere` TO `s`.`t2`
+-- stops: neither is there
+
+-- case: a rename in one statement with others
+RENAME TABLE t TO t2, t3 TO t4
+-- stops: RENAME TABLE is not translated
+
+-- case: a table like another
+CREATE TABLE `t2` LIKE `t`
+-- sqlite: CREATE TABLE "t2" ("id" INTEGER NOT NULL, "s" TEXT, "ts" TEXT, PRIMARY KEY ("id"))
+-- postgresql: CREATE TABLE "s"."t2" ("id" bigint NOT NULL, "s" text, "ts" timestamp with time zone, PRIMARY KEY ("id"))
+-- mysql: CREATE TABLE `s`.`t2` (   `id` bigint NOT NULL,   `s` varchar(10) character set utf8mb4 collate utf8mb4_bin NULL,   `ts` timestamp NULL,   PRIMARY KEY (`id`) ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- case: a table like an unknown one
+CREATE TABLE `t2` LIKE `nowhere`
+-- stops: the definition of s.nowhere did not come
+
+-- case: a table from a query
+CREATE TABLE t2 AS SELECT * FROM t
+-- stops: CREATE TABLE is not translated
+
+-- case: a table goes
+DROP TABLE `s`.`t`
+-- sqlite: DROP TABLE IF EXISTS "t"
+-- postgresql: DROP TABLE IF EXISTS "s"."t"
+-- mysql: DROP TABLE IF EXISTS `s`.`t`
+
+-- case: a table that is not there
+DROP TABLE IF EXISTS nowhere
+
+-- case: a table is emptied
+TRUNCATE TABLE `t`
+-- then:
+-- sqlite: DELETE FROM "t"
+-- postgresql: TRUNCATE TABLE "s"."t"
+-- mysql: TRUNCATE TABLE `s`.`t`

@@ -1,0 +1,197 @@
+"""Every statement in `tests/ddl/*.sql`: what it becomes, and what it does to a real table."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+from databases import fresh_database
+from ddl_cases import CASES, Case, cases
+from loading import CHANGEFEED
+from ticdc_consumer import translate
+from ticdc_consumer.checkpoint import Store
+from ticdc_consumer.checkpoint_tables import DEFINITION, LEDGER
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.ledger import Ledger, LedgerEntry
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.layout import TargetTable
+from ticdc_consumer.targets.target import Target
+from ticdc_encoder.definition import parse_create_table, parse_ddl
+from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Table
+from ticdc_encoder.statements import RenameTable
+
+ALL = [case for file in sorted(CASES.glob("*.sql")) for case in cases(file)]
+COMMIT_TS = 1714885505555 << 18
+"""2024-05-05 05:05:05.555 UTC."""
+OTHERS = ("t2", 't"; DROP TABLE t; --', "fresh")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql", "mariadb", "mysql"])
+def target(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Target]:
+    """One session, and the consumer's own tables, for all cases."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('ddl') / 'target.db'}"
+        yield from _opened(url)
+    else:
+        server = _server(request)
+        with fresh_database(server) as url:
+            yield from _opened(url)
+
+
+def _server(request: pytest.FixtureRequest) -> str:
+    if request.param == "postgresql":
+        server: str = request.getfixturevalue("postgresql_server")
+        return server
+    variable = f"{request.param.upper()}_URL"
+    url = os.environ.get(variable)
+    if not url:
+        if os.environ.get("REQUIRE_SERVICES") == "1":
+            pytest.fail(f"{variable} is not set, and REQUIRE_SERVICES is")
+        pytest.skip(f"{variable} is not set")
+    return url
+
+
+def _opened(url: str) -> Iterator[Target]:
+    target = open_target(url)
+    Store(target, CHANGEFEED).create()
+    for text in target.create_schema(str(target.engine.url.database)):
+        target.execute(text).close()
+    yield target
+    target.close()
+
+
+class Here:
+    """The case's table in the target, and the ledger that knows it."""
+
+    def __init__(self, target: Target, case: Case) -> None:
+        self.target, self.case = target, case
+        self.schema, self.name = target.locate(*self.route("s", "t"))
+        self.table = parse_create_table(case.table, "s")
+        self.ledger = Ledger(target, CHANGEFEED, lambda: None)
+        with target.transaction():
+            for own in (DEFINITION, LEDGER):
+                target.connection.execute(sa.delete(own))
+            self.ledger.define(self.table)
+        for name in ("t", *OTHERS):
+            self.run(target.drop_table(self.schema, name))
+        self.run(target.create_table(self.schema, "t", self.table))
+        for row in case.rows:
+            self.run([f"INSERT INTO {self.relation('t')} VALUES ({row})"])  # noqa: S608
+
+    def route(self, _: str, table: str) -> tuple[str, str]:
+        return str(self.target.engine.url.database), table
+
+    def relation(self, name: str) -> str:
+        return self.target.quote(self.schema, name)
+
+    def run(self, statements: list[str]) -> None:
+        for text in statements:
+            self.target.connection.exec_driver_sql(text, None, {"no_parameters": True})
+
+    @property
+    def entry(self) -> LedgerEntry:
+        """As TiCDC would send it, with the table's names beside it."""
+        table = "t"
+        try:
+            match parse_ddl(self.case.statement, "s"):
+                case RenameTable(_, (_, name)):
+                    table = name
+                case statement:
+                    table = str(getattr(statement, "table", "t"))
+        except DefinitionError:
+            pass
+        return LedgerEntry(COMMIT_TS, 1, "s", table, self.case.statement)
+
+    def rows(self, table: Table, name: str) -> list[tuple[str, ...]]:
+        """By the names of the columns that are sent, in order."""
+        columns = [column for column in table.columns if column.generated != "virtual"]
+        quoted = ", ".join(
+            self.target.quote(None, column.name)
+            + ("+0" if column.type.name == "bit" and self.target.dialect == "mysql" else "")
+            for column in columns
+        )
+        query = f"SELECT {quoted} FROM {self.relation(name)}"  # noqa: S608
+        found = self.target.connection.exec_driver_sql(query, None, {"no_parameters": True}).all()
+        return sorted(tuple(map(_shown, row)) for row in found)
+
+
+def _shown(value: object) -> str:
+    return value.hex() if isinstance(value, (bytes, memoryview)) else str(value)
+
+
+def named(told: TargetTable | None, as_name: str) -> object:
+    """What can be compared of two tables; keys by their columns."""
+    assert told is not None
+    return (
+        {replace(column, has_default=False) for column in told.columns},
+        {column.name for column in told.columns if column.has_default},
+        {(key.columns, key.primary, key.plain) for key in told.unique_keys},
+    )
+
+
+def written(target: Target, here: Here, statements: tuple[str, ...]) -> list[str]:
+    """With the upstream's name of the schema."""
+    if here.schema is None:
+        return [text.replace("\n", " ") for text in statements]
+    mine, shown = target.quote(None, here.schema), target.quote(None, "s")
+    return [text.replace("\n", " ").replace(mine, shown) for text in statements]
+
+
+def attempt(here: Here) -> list[str]:
+    """Does the case's work and notes it as done; the statements."""
+    entry = here.entry
+    work = translate.work(here.target, entry, here.route, frozenset(), here.ledger)
+    for query, reason in work.refusals:
+        found = here.target.connection.exec_driver_sql(query, None, {"no_parameters": True})
+        if found.first() is not None:
+            raise Stop(reason)
+    here.run(list(work.statements))
+    with here.target.transaction():
+        translate.keep_definition(here.ledger, entry)
+    return written(here.target, here, work.statements)
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_a_statement_becomes_the_targets_own(target: Target, case: Case) -> None:
+    here = Here(target, case)
+    before = here.rows(here.table, "t")
+    reason = case.of(case.stops, target.dialect)
+    if reason is not None:
+        with pytest.raises((Stop, DefinitionError)) as stop:
+            attempt(here)
+        assert reason in str(stop.value)
+        assert here.rows(here.table, "t") == before
+        return
+    assert attempt(here) == case.statements(target.dialect)
+    for (_, name), table in here.ledger.definitions().items():
+        here.run(target.create_table(here.schema, "fresh", table))
+        fresh, altered = (target.describe(here.schema, of) for of in ("fresh", name))
+        assert named(altered, name) == named(fresh, name)
+        here.run(target.drop_table(here.schema, "fresh"))
+        then = case.of(case.then, target.dialect)
+        if then is not None:
+            assert [" ".join(row) for row in here.rows(table, name)] == [
+                row for row in then.split(" | ") if row
+            ]
+        elif name != "t2" or "LIKE" not in case.statement:
+            assert len(here.rows(table, name)) == len(before)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in ALL if case.statement.startswith("ALTER TABLE")], ids=str
+)
+def test_what_was_done_and_not_noted_is_not_done_again(target: Target, case: Case) -> None:
+    """Where DDL commits by itself: the catalog says that it ran."""
+    if target.transactional_ddl or case.of(case.stops, target.dialect) is not None:
+        return
+    here = Here(target, case)
+    work = translate.work(here.target, here.entry, here.route, frozenset(), here.ledger)
+    here.run(list(work.statements))
+    after = here.target.describe(here.schema, "t")
+    again = translate.work(here.target, here.entry, here.route, frozenset(), here.ledger)
+    here.run(list(again.statements))
+    assert here.target.describe(here.schema, "t") == after

@@ -1,0 +1,242 @@
+-- table: CREATE TABLE t (id INT PRIMARY KEY, n INT, u INT UNSIGNED NOT NULL, d DECIMAL(10,2), s VARCHAR(10), c CHAR(5))
+-- rows: 1, 10, 5, '1.10', 'abc', 'c' | 2, NULL, 0, NULL, NULL, NULL
+
+-- case: INT becomes BIGINT
+ALTER TABLE t MODIFY COLUMN n BIGINT
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE bigint USING "n"::bigint
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint NULL
+
+-- case: INT becomes BIGINT UNSIGNED
+ALTER TABLE t MODIFY COLUMN n BIGINT UNSIGNED DEFAULT 8
+-- then: 1 10 5 1.10 abc c | 2 None 0 None None None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" TEXT DEFAULT '8', "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", CAST("n" AS TEXT), "u", "d", "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE numeric(20,0) USING "n"::numeric(20,0)
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" SET DEFAULT '8'
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint unsigned NULL DEFAULT '8'
+
+-- case: INT becomes TINYINT where the values fit
+ALTER TABLE t MODIFY COLUMN n TINYINT
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE smallint USING "n"::smallint
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` tinyint NULL
+
+-- case: INT becomes NOT NULL where there is a NULL
+ALTER TABLE t MODIFY COLUMN n INT NOT NULL
+-- stops: there are values that its new definition cannot hold
+
+-- case: NOT NULL becomes nullable
+ALTER TABLE t MODIFY COLUMN u INT UNSIGNED
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" INTEGER, "u" INTEGER, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", "n", "u", "d", "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "u" DROP NOT NULL
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `u` int unsigned NULL
+
+-- case: unsigned becomes signed
+ALTER TABLE t MODIFY COLUMN u INT NOT NULL
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "u" TYPE integer USING "u"::integer
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `u` int NOT NULL
+
+-- case: INT becomes DECIMAL
+ALTER TABLE t MODIFY COLUMN n DECIMAL(12,2)
+-- then: 1 10.00 5 1.10 abc c | 2 None 0 None None None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" TEXT, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", CAST("n" AS TEXT) || '.00', "u", "d", "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE numeric(12,2) USING "n"::numeric(12,2)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` decimal(12,2) NULL
+
+-- case: INT becomes a DECIMAL that is too short
+ALTER TABLE t MODIFY COLUMN n DECIMAL(5,2)
+-- stops: is not sent, and not certain
+
+-- case: INT becomes VARCHAR
+ALTER TABLE t MODIFY COLUMN n VARCHAR(11)
+-- then: 1 10 5 1.10 abc c | 2 None 0 None None None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" TEXT, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", CAST("n" AS TEXT), "u", "d", "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE text USING "n"::text
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` varchar(11) character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: INT becomes a VARCHAR that is too short
+ALTER TABLE t MODIFY COLUMN n VARCHAR(1)
+-- stops: there are values that its new definition cannot hold
+
+-- case: INT becomes DOUBLE
+ALTER TABLE t MODIFY COLUMN n DOUBLE
+-- stops: is not sent, and not certain
+
+-- case: DECIMAL becomes VARCHAR
+ALTER TABLE t MODIFY COLUMN d VARCHAR(20)
+-- then: 1 10 5 1.10 abc c | 2 None 0 None None None
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "d" TYPE text USING "d"::text
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `d` varchar(20) character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: DECIMAL of more digits
+ALTER TABLE t MODIFY COLUMN d DECIMAL(14,4)
+-- then: 1 10 5 1.1000 abc c | 2 None 0 None None None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" INTEGER, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", "n", "u", "d" || '00', "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "d" TYPE numeric(14,4) USING "d"::numeric(14,4)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `d` decimal(14,4) NULL
+
+-- case: DECIMAL of fewer digits
+ALTER TABLE t MODIFY COLUMN d DECIMAL(10,1)
+-- stops: is not sent, and not certain
+
+-- case: VARCHAR becomes longer
+ALTER TABLE t MODIFY COLUMN s VARCHAR(40)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `s` varchar(40) character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: VARCHAR becomes shorter where the values fit
+ALTER TABLE t MODIFY COLUMN s VARCHAR(3)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `s` varchar(3) character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: VARCHAR becomes shorter than a value
+ALTER TABLE t MODIFY COLUMN s VARCHAR(2)
+-- stops: there are values that its new definition cannot hold
+
+-- case: VARCHAR becomes TEXT
+ALTER TABLE t MODIFY COLUMN s TEXT
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `s` text character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: VARCHAR becomes CHAR
+ALTER TABLE t MODIFY COLUMN s CHAR(10)
+-- stops: is not sent, and not certain
+
+-- case: CHAR becomes VARCHAR
+ALTER TABLE t MODIFY COLUMN c VARCHAR(5) NOT NULL DEFAULT ''
+-- stops: there are values that its new definition cannot hold
+
+-- case: CHAR becomes a nullable VARCHAR
+ALTER TABLE t MODIFY COLUMN c VARCHAR(5)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `c` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: VARCHAR becomes INT
+ALTER TABLE t MODIFY COLUMN s INT
+-- stops: is not sent, and not certain
+
+-- case: VARCHAR becomes VARBINARY
+ALTER TABLE t MODIFY COLUMN s VARBINARY(10)
+-- stops: is not sent, and not certain
+
+-- case: another collation
+ALTER TABLE t CHANGE COLUMN s s2 VARCHAR(40) CHARACTER SET UTF8MB4 COLLATE utf8mb4_0900_ai_ci NULL
+-- sqlite: ALTER TABLE "t" RENAME COLUMN "s" TO "s2"
+-- postgresql: ALTER TABLE "s"."t" RENAME COLUMN "s" TO "s2"
+-- mysql: ALTER TABLE `s`.`t` CHANGE COLUMN `s` `s2` varchar(40) character set utf8mb4 collate utf8mb4_0900_ai_ci NULL
+-- mariadb: ALTER TABLE `s`.`t` CHANGE COLUMN `s` `s2` varchar(40) character set utf8mb4 collate utf8mb4_nopad_bin NULL
+
+-- case: a smaller character set
+ALTER TABLE t MODIFY COLUMN s VARCHAR(10) CHARACTER SET gbk
+-- stops: is not sent, and not certain
+
+-- case: only a comment and a default
+ALTER TABLE t MODIFY COLUMN n INT DEFAULT 3 COMMENT 'it''s'
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" INTEGER DEFAULT '3', "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", "n", "u", "d", "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" SET DEFAULT '3'
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` int NULL DEFAULT '3'
+
+-- case: several columns at once
+ALTER TABLE t MODIFY COLUMN n BIGINT, CHANGE COLUMN s s2 VARCHAR(20), ADD COLUMN e INT DEFAULT 1
+-- sqlite: ALTER TABLE "t" RENAME COLUMN "s" TO "s2"
+-- sqlite: ALTER TABLE "t" ADD COLUMN "e" INTEGER DEFAULT '1'
+-- postgresql: ALTER TABLE "s"."t" RENAME COLUMN "s" TO "s2"
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "e" integer DEFAULT '1'
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE bigint USING "n"::bigint
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint NULL, CHANGE COLUMN `s` `s2` varchar(20) character set utf8mb4 collate utf8mb4_bin NULL, ADD COLUMN `e` int NULL DEFAULT '1'
+
+-- case: the key becomes wider
+ALTER TABLE t MODIFY COLUMN id BIGINT
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "id" TYPE bigint USING "id"::bigint
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `id` bigint NOT NULL
+
+-- case: the key may say NULL and stays NOT NULL
+ALTER TABLE t MODIFY COLUMN id BIGINT UNSIGNED
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" TEXT NOT NULL, "n" INTEGER, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT CAST("id" AS TEXT), "n", "u", "d", "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "id" TYPE numeric(20,0) USING "id"::numeric(20,0)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `id` bigint unsigned NOT NULL
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, e ENUM('a','b'), w SET('p','q'), dt DATETIME, dd DATE, tm TIME, y YEAR, b VARBINARY(4), f FLOAT)
+-- rows: 1, 'b', 'p,q', '2024-05-05 01:02:03', '2024-05-06', '01:02:03', 2024, NULL, 1.5
+
+-- case: ENUM with one more label
+ALTER TABLE t MODIFY COLUMN e ENUM('a','b','c')
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `e` enum('a','b','c') character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: ENUM with its labels in another order
+ALTER TABLE t MODIFY COLUMN e ENUM('b','a')
+-- stops: is not sent, and not certain
+
+-- case: ENUM becomes VARCHAR
+ALTER TABLE t MODIFY COLUMN e VARCHAR(3)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `e` varchar(3) character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: SET with one more label
+ALTER TABLE t MODIFY COLUMN w SET('p','q','r')
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `w` set('p','q','r') character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: DATETIME of more digits
+ALTER TABLE t MODIFY COLUMN dt DATETIME(3)
+-- then.sqlite: 1 b p,q 2024-05-05 01:02:03.000 2024-05-06 01:02:03 2024 None 1.5
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "e" TEXT, "w" TEXT, "dt" TEXT, "dd" TEXT, "tm" TEXT, "y" INTEGER, "b" BLOB, "f" REAL, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "e", "w", "dt", "dd", "tm", "y", "b", "f") SELECT "id", "e", "w", "dt" || '.000', "dd", "tm", "y", "b", "f" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `dt` datetime(3) NULL
+
+-- case: DATETIME becomes TIMESTAMP
+ALTER TABLE t MODIFY COLUMN dt TIMESTAMP
+-- stops: is not sent, and not certain
+
+-- case: DATE becomes DATETIME
+ALTER TABLE t MODIFY COLUMN dd DATETIME
+-- then.sqlite: 1 b p,q 2024-05-05 01:02:03 2024-05-06 00:00:00 01:02:03 2024 None 1.5
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "e" TEXT, "w" TEXT, "dt" TEXT, "dd" TEXT, "tm" TEXT, "y" INTEGER, "b" BLOB, "f" REAL, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "e", "w", "dt", "dd", "tm", "y", "b", "f") SELECT "id", "e", "w", "dt", "dd" || ' 00:00:00', "tm", "y", "b", "f" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "dd" TYPE timestamp without time zone USING "dd"::timestamp without time zone
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `dd` datetime NULL
+
+-- case: DATETIME becomes DATE
+ALTER TABLE t MODIFY COLUMN dt DATE
+-- stops: is not sent, and not certain
+
+-- case: TIME of more digits
+ALTER TABLE t MODIFY COLUMN tm TIME(6)
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "e" TEXT, "w" TEXT, "dt" TEXT, "dd" TEXT, "tm" TEXT, "y" INTEGER, "b" BLOB, "f" REAL, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "e", "w", "dt", "dd", "tm", "y", "b", "f") SELECT "id", "e", "w", "dt", "dd", "tm" || '.000000', "y", "b", "f" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `tm` time(6) NULL
+
+-- case: VARBINARY becomes longer
+ALTER TABLE t MODIFY COLUMN b VARBINARY(300)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `b` varbinary(300) NULL
+
+-- case: VARBINARY becomes BLOB
+ALTER TABLE t MODIFY COLUMN b BLOB
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `b` blob NULL
+
+-- case: FLOAT becomes DOUBLE
+ALTER TABLE t MODIFY COLUMN f DOUBLE
+-- stops: is not sent, and not certain
+
+-- case: YEAR becomes INT
+ALTER TABLE t MODIFY COLUMN y INT
+-- stops: is not sent, and not certain

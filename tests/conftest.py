@@ -22,8 +22,13 @@ from pathlib import Path
 import brokers
 import pytest
 from databases import fresh_database
+from hypothesis import settings
 from pyspark.sql import SparkSession
 from ticdc_consumer.spark import session
+
+# No test is about time, and machines are shared.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
 KAFKAS = ["mock", "real"] if REQUIRED or "KAFKA_BOOTSTRAP" in os.environ else ["mock"]

@@ -13,6 +13,7 @@ from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.epoch import Epoch
 from ticdc_consumer.options import Options
 from ticdc_encoder.errors import TicdcError
+from torture_driver import Driver
 from torture_topics import Feed
 
 CHANGEFEED = "proof"
@@ -73,6 +74,12 @@ class Command:
     def consumer(self, **settings: Any) -> Consumer:
         """The embedded consumer with the same settings, for what a test does in between."""
         return consumer.Consumer(config.load(self._file, self._sets(settings)))
+
+    def driver(self, fault: str | None = None, until: str | None = None, **settings: Any) -> Driver:
+        """The same command as a process of its own; without `until` it goes on for ever."""
+        sets = [part for text in self._sets(settings) for part in ("--set", text)]
+        end = [] if until is None else ["--until", until]
+        return Driver(["run", str(self._file), *end, *sets], fault=fault)
 
     def _sets(self, settings: dict[str, Any]) -> list[str]:
         given = {**self._settings, **settings}

@@ -1,0 +1,113 @@
+"""A consumer as a process of its own, which a test may stop, continue and kill.
+
+Run as a script it is `ticdc-consumer`, but for Spark: its tasks run in the driver, so that it
+starts in a second.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+PATIENCE = 120.0
+
+
+class Driver:
+    """One process, with all that it starts in a process group of its own."""
+
+    def __init__(
+        self, arguments: Sequence[str], *, spark: bool = False, fault: str | None = None
+    ) -> None:
+        """`arguments` are the command line's; `fault` is for TICDC_FAULT; `spark` is the real."""
+        command = ["-c", "import sys; from ticdc_consumer.cli import main; sys.exit(main())"]
+        if not spark:
+            command = [__file__]
+        environ = {**os.environ, **({"TICDC_FAULT": fault} if fault else {})}
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [sys.executable, *command, *arguments],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._said,
+            start_new_session=True,
+        )
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def wait_until_stopped(self) -> None:
+        """Returns once it has stopped itself. Raises AssertionError if it ends instead."""
+        deadline = time.monotonic() + PATIENCE
+        while self._state() != "T":
+            assert self.running, f"it ended instead: {self.wait()}"
+            assert time.monotonic() < deadline, "it does not stop"
+            time.sleep(0.01)
+
+    def _state(self) -> str:
+        return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    def go_on(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def wait(self) -> tuple[int, str]:
+        """The exit code, and what it said on stderr."""
+        code = self.process.wait(PATIENCE)
+        self._said.seek(0)
+        said = self._said.read()
+        self.kill()
+        return code, said
+
+    def kill(self) -> None:
+        """kill -9 of the driver, its JVM, and what they run, as far as it is still there."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._said.close()
+
+
+def children(pid: int) -> dict[int, str]:
+    """The processes below one, by their command lines; parents before their children."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    found: dict[int, str] = {}
+    waiting = [pid]
+    while waiting:
+        for child in parents.get(waiting.pop(), ()):
+            try:
+                words = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            found[child] = words
+            waiting.append(child)
+    return found
+
+
+def main() -> int:
+    from local_spark import LocalSpark
+    from ticdc_consumer import cli, consumer
+    from ticdc_consumer.options import Options
+
+    real = consumer.Consumer
+
+    def with_spark(options: Options) -> consumer.Consumer:
+        return real(options, LocalSpark(2))  # type: ignore[arg-type]
+
+    consumer.Consumer = with_spark  # type: ignore[assignment,misc]
+    return cli.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

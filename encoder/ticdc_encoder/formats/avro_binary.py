@@ -79,10 +79,17 @@ def reader(schema: dict[str, Any], what: str) -> Read:
             record: Any = schemaless_reader(
                 stream, parsed, None, handle_unicode_errors="surrogateescape"
             )
-        except EOFError as error:
-            raise WireError(f"the {what} ends early") from error
-        except (ArithmeticError, LookupError, ValueError, TypeError, MemoryError) as error:
-            raise WireError(f"the {what} is not of its schema") from error
+        except (
+            EOFError,
+            ArithmeticError,
+            LookupError,
+            ValueError,
+            TypeError,
+            MemoryError,
+        ) as error:
+            early = isinstance(error, EOFError) or stream.tell() == len(data)
+            reason = "ends early" if early else "is not of its schema"
+            raise WireError(f"the {what} {reason}") from error
         if stream.tell() != len(data):
             raise WireError(f"the {what} goes on after its record")
         return record  # type: ignore[no-any-return]

@@ -1,5 +1,6 @@
 """How the records of a registered schema are read as rows."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,16 +15,19 @@ from ticdc_encoder.formats.registry import Registry, SchemaId
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`read` gives a record's members: `extension` names those that are no columns, `convert` has
-    the columns whose values Avro holds in another form."""
+    """`read` gives a record's members: `extension` names those behind the columns, `hidden` columns
+    that are not the user's, `convert` has those whose values Avro holds in another form."""
 
     table: Table
     read: avro_binary.Read
     convert: tuple[tuple[str, Callable[[Any], Value]], ...]
     extension: frozenset[str]
+    hidden: tuple[str, ...]
 
     def row(self, members: dict[str, Any]) -> Row:
         """The row that the members, which are taken, make."""
+        for name in self.hidden:
+            del members[name]
         for name, convert in self.convert:
             value = members[name]
             if value is not None:
@@ -35,6 +39,10 @@ class Shape:
                         f"column `{name}` of {table.schema}.{table.name}: {error}"
                     ) from error
         return members
+
+
+_HIDDEN = re.compile(r"_V__.+_[0-9]+")
+"""The name, `_V$_...` in TiDB, of the column that it makes for an index over an expression."""
 
 
 @lru_cache(maxsize=4096)
@@ -58,7 +66,8 @@ def _shape(schema: dict[str, Any], key: tuple[str, ...] | None, what: str) -> Sh
     columns = fields[: names.index(behind[0])] if behind else fields
     if names[len(columns) :] != behind or not columns:
         raise WireError(f"the schema of the {what} has no columns, or some behind its extension")
-    told = [avro_schema.field_of(field) for field in columns]
+    hidden = tuple(name for name in names if name and _HIDDEN.fullmatch(name))
+    told = [avro_schema.field_of(field) for field in columns if field["name"] not in hidden]
     table = Table(
         avro_schema.schema_name(str(schema.get("namespace", ""))),
         str(schema.get("name", "")),
@@ -76,4 +85,5 @@ def _shape(schema: dict[str, Any], key: tuple[str, ...] | None, what: str) -> Sh
             if (convert := from_avro(field.column.type, field.avro_type)) is not None
         ),
         frozenset(behind),
+        hidden,
     )

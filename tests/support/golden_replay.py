@@ -1,0 +1,73 @@
+"""The golden upstream through our own changefeeds, and what a decoder should make of it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from golden import Variant
+from golden_changes import happened
+from ticdc_encoder.changefeed import Changefeed
+from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Ddl, Resolved, RowChange, Transaction
+from ticdc_encoder.formats.registry import Registry
+from ticdc_encoder.message import Message
+from ticdc_encoder.split import split, split_mode
+
+# The same code as wrote the golden data, by its promises: the new architecture's head.
+NEW, CLASSIC = "8.5.7", "8.5.3"
+
+
+def version_of(variant: Variant) -> str:
+    return CLASSIC if variant.name.startswith("classic.") else NEW
+
+
+def replayed(
+    variant: Variant, registry: Registry | None = None, config: Any = None
+) -> tuple[list[Message], list[str]]:
+    """The scenario through a changefeed of ours, and why rows could not be sent."""
+    changefeed = Changefeed(
+        variant.sink_uri,
+        variant.config_toml if config is None else config,
+        version_of(variant),
+        time_zone=variant.server_tz,
+        registry=registry,
+    )
+    messages: list[Message] = []
+    refused: list[str] = []
+    for event in happened(variant.scenario):
+        match event:
+            case Transaction():
+                for part in sendable(event, variant):
+                    try:
+                        messages += changefeed.encode(part)
+                    except DefinitionError as error:
+                        refused.append(str(error))
+            case Ddl():
+                messages += changefeed.ddl(event)
+            case Resolved():
+                messages += changefeed.resolve(event.resolved_ts)
+    return messages + changefeed.flush(), refused
+
+
+def sendable(transaction: Transaction, variant: Variant) -> Iterator[Transaction]:
+    """The transaction, row by row where some row of it cannot be sent."""
+    if not variant.encode_errors:
+        yield transaction
+        return
+    for change in transaction.changes:
+        yield replace(transaction, changes=(change,))
+
+
+def sent_changes(variant: Variant) -> list[RowChange]:
+    """The upstream's changes of tables that have a valid key, split as the variant's version splits
+    them."""
+    raw = "output-raw-change-event = true" in variant.config_toml
+    protocol = "csv" if "csv" in variant.name else "avro"
+    mode = split_mode(version_of(variant), protocol, raw)
+    return [
+        change
+        for event in happened(variant.scenario)
+        if isinstance(event, Transaction)
+        for change in split(event, mode)
+        if change.table.handle_key
+    ]

@@ -62,7 +62,7 @@ class StorageChangefeed:
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
         self._extension = FILE_FORMATS[settings.protocol].extension
         self._encoder: csv.Encoder | canal_json.Encoder = (
-            csv.Encoder(settings.format_options, clock)
+            csv.Encoder(settings.format_options)
             if isinstance(settings.format_options, csv.Options)
             else canal_json.Encoder(settings.format_options, clock)
         )

@@ -18,13 +18,7 @@ from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.avro_schema import enum_reader, set_reader
 from ticdc_encoder.formats.avro_values import member, members
-from ticdc_encoder.formats.format import (
-    Clock,
-    MissingCommitTs,
-    Record,
-    timestamp,
-    wall_clock,
-)
+from ticdc_encoder.formats.format import MissingCommitTs, Record, timestamp
 from ticdc_encoder.formats.json_text import utf_8
 from ticdc_encoder.values import FAMILIES, double, fixed, server_time, single, text
 
@@ -278,8 +272,7 @@ def _hex_bytes(characters: str) -> bytes:
 class Encoder:
     """CSV's writer: of each change its records, of a table its header."""
 
-    def __init__(self, options: Options, clock: Clock = wall_clock) -> None:
-        del clock
+    def __init__(self, options: Options) -> None:
         self._options = options
         self._local = server_time(options.time_zone)
         self._plans: dict[int, tuple[Table, list[tuple[Column, Callable[[Value], str]]]]] = {}
@@ -308,9 +301,6 @@ class Encoder:
         else:
             written = self._record(change, "U", after)
         return [(None, utf_8(written))]
-
-    def flush(self) -> list[Record]:
-        return []
 
     def _record(
         self, change: RowChange, operation: str, row: Row, *, is_update: bool = False

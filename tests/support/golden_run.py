@@ -5,8 +5,9 @@ printed: nothing of the product's decoding or encoding takes part.
 """
 
 import re
+import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -163,6 +164,8 @@ class Type:
 
 
 Row = tuple[Any, ...]
+Query = Callable[[Contents, Mapping[str, Type]], list[Row]]
+"""The rows of a table, as far as it has these columns."""
 
 
 def columns_of(
@@ -201,16 +204,15 @@ def expected(
     )
 
 
-def found(place: Place, table: Contents, columns: Mapping[str, Type]) -> list[Row]:
+def found(query: Query, table: Contents, columns: Mapping[str, Type]) -> list[Row]:
     """The rows that the target has; FLOATs as TiDB prints them."""
-    rows = FOUND[place.dialect](place, table, columns)
     floats = [type_.name == "float" for type_ in columns.values()]
     return _sorted(
         tuple(
             _printed_float(value) if is_float and value is not None else value
             for value, is_float in zip(row, floats, strict=True)
         )
-        for row in rows
+        for row in query(table, columns)
     )
 
 
@@ -224,18 +226,19 @@ def differences(
     """What the target has otherwise than upstream at a state, or "". Tables that are `left_out`
     are not looked at."""
     told = []
-    for name, table in state.tables.items():
-        if name in left_out:
-            continue
-        work = own.get(name, Own(()))
-        columns = columns_of(scenario, state.ts, table, work.unheld)
-        wanted = expected(table, columns, place.dialect, work.texts)
-        there = found(place, table, columns)
-        if there == wanted:
-            continue
-        told.append(f"{name} at {state.ts}: {len(there)} rows for {len(wanted)}")
-        told += [f"  upstream {row}" for row in wanted if row not in there][:3]
-        told += [f"  target   {row}" for row in there if row not in wanted][:3]
+    with QUERIES[place.dialect](place) as query:
+        for name, table in state.tables.items():
+            if name in left_out:
+                continue
+            work = own.get(name, Own(()))
+            columns = columns_of(scenario, state.ts, table, work.unheld)
+            wanted = expected(table, columns, place.dialect, work.texts)
+            there = found(query, table, columns)
+            if there == wanted:
+                continue
+            told.append(f"{name} at {state.ts}: {len(there)} rows for {len(wanted)}")
+            told += [f"  upstream {row}" for row in wanted if row not in there][:3]
+            told += [f"  target   {row}" for row in there if row not in wanted][:3]
     return "\n".join(told)
 
 
@@ -310,20 +313,24 @@ def _in_mysql(value: Value, type_: Type) -> Any:
     return _number(value) if type_.name in ("float", "double") else value
 
 
-def _from_sqlite(place: Place, table: Contents, columns: Mapping[str, Type]) -> list[Row]:
-    engine = sa.create_engine(place.url, poolclass=sa.NullPool)
-    names = ", ".join(map(place.quoted, columns))
-    query = f"SELECT {names} FROM {place.relation(table.schema, table.table)}"  # noqa: S608
-    with engine.connect() as connection:
-        return [tuple(row) for row in connection.exec_driver_sql(query)]
+@contextmanager
+def _sqlite(place: Place) -> Iterator[Query]:
+    with closing(sqlite3.connect(sa.make_url(place.url).database or "")) as connection:
+        yield lambda table, columns: connection.execute(
+            _select(place, table, map(place.quoted, columns))
+        ).fetchall()
 
 
-def _from_postgresql(place: Place, table: Contents, columns: Mapping[str, Type]) -> list[Row]:
-    names = ", ".join(map(place.quoted, columns))
-    query = f"SELECT {names} FROM {place.relation(table.schema, table.table)}"  # noqa: S608
+@contextmanager
+def _postgresql(place: Place) -> Iterator[Query]:
     url = place.url.replace("+psycopg", "")
     with psycopg.connect(url, options="-c timezone=UTC") as connection:
-        return [tuple(map(_plain, row)) for row in connection.execute(query.encode())]
+
+        def query(table: Contents, columns: Mapping[str, Type]) -> list[Row]:
+            select = _select(place, table, map(place.quoted, columns))
+            return [tuple(map(_plain, row)) for row in connection.execute(select.encode())]
+
+        yield query
 
 
 def _plain(value: Any) -> Any:
@@ -336,14 +343,10 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def _from_mysql(place: Place, table: Contents, columns: Mapping[str, Type]) -> list[Row]:
+@contextmanager
+def _mysql(place: Place) -> Iterator[Query]:
     """As the text protocol gives them; of a FLOAT it shows six digits, of a DOUBLE all."""
     url = sa.make_url(place.url)
-    exact = {name for name, type_ in columns.items() if type_.name in ("float", "double")}
-    names = ", ".join(
-        f"{place.quoted(name)} + 0e0" if name in exact else place.quoted(name) for name in columns
-    )
-    query = f"SELECT {names} FROM {place.relation(table.schema, table.table)}"  # noqa: S608
     connection = pymysql.connect(
         host=url.host,
         port=url.port or 3306,
@@ -353,16 +356,34 @@ def _from_mysql(place: Place, table: Contents, columns: Mapping[str, Type]) -> l
         init_command="SET time_zone = '+00:00'",
         conv=pymysql.converters.encoders,  # and no decoders
     )
-    with closing(connection), connection.cursor() as cursor:
-        cursor.execute(query)
-        rows: Sequence[Row] = cursor.fetchall()
-    return [
-        tuple(
-            _number(value) if name in exact and value is not None else value
-            for name, value in zip(columns, row, strict=True)
+
+    def query(table: Contents, columns: Mapping[str, Type]) -> list[Row]:
+        exact = [type_.name in ("float", "double") for type_ in columns.values()]
+        cursor.execute(
+            _select(
+                place,
+                table,
+                (
+                    f"{place.quoted(name)} + 0e0" if is_exact else place.quoted(name)
+                    for name, is_exact in zip(columns, exact, strict=True)
+                ),
+            )
         )
-        for row in rows
-    ]
+        return [
+            tuple(
+                _number(value) if is_exact and value is not None else value
+                for value, is_exact in zip(row, exact, strict=True)
+            )
+            for row in cursor.fetchall()
+        ]
+
+    with closing(connection), connection.cursor() as cursor:
+        yield query
+
+
+def _select(place: Place, table: Contents, expressions: Iterable[str]) -> str:
+    relation = place.relation(table.schema, table.table)
+    return f"SELECT {', '.join(expressions)} FROM {relation}"  # noqa: S608
 
 
 INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year", "bit"})
@@ -373,9 +394,9 @@ EXPECTED: Mapping[str, Callable[[Value, Type], Any]] = {
     "mysql": _in_mysql,
     "mariadb": _in_mysql,
 }
-FOUND: Mapping[str, Callable[[Place, Contents, Mapping[str, Type]], list[Row]]] = {
-    "sqlite": _from_sqlite,
-    "postgresql": _from_postgresql,
-    "mysql": _from_mysql,
-    "mariadb": _from_mysql,
+QUERIES: Mapping[str, Callable[[Place], AbstractContextManager[Query]]] = {
+    "sqlite": _sqlite,
+    "postgresql": _postgresql,
+    "mysql": _mysql,
+    "mariadb": _mysql,
 }

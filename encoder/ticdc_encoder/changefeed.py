@@ -1,10 +1,12 @@
 """A changefeed: transactions, DDL and resolved ts in, Kafka messages out, as TiCDC sends them."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+from ticdc_encoder.bootstrap import Bootstraps
 from ticdc_encoder.changefeed_config import ChangefeedConfig
 from ticdc_encoder.definition import (
     CreateSchema,
@@ -19,10 +21,12 @@ from ticdc_encoder.definition import (
     altered_table,
     parse_ddl,
 )
-from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.errors import ConfigError, DefinitionError
 from ticdc_encoder.event import Ddl, Resolved, Table, Transaction
+from ticdc_encoder.evolution import apply
 from ticdc_encoder.filter import TableFilter
 from ticdc_encoder.formats import FORMATS, Clock, Encoder, Record, wall_clock
+from ticdc_encoder.formats.debezium_ddl import CHANGE_TYPES
 from ticdc_encoder.formats.registry import ConfluentRegistry, Registry
 from ticdc_encoder.message import Message
 from ticdc_encoder.route import Router
@@ -30,6 +34,8 @@ from ticdc_encoder.split import split, split_mode, version_number
 
 _NEW_ARCHITECTURE = (8, 5, 4)
 _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
+_EXCHANGE_PARTITION = 42
+_SINCE = {"simple": (8, 0, 0), "debezium": (8, 0, 0)}
 _Name = tuple[str, str]
 
 
@@ -37,8 +43,9 @@ class Changefeed:
     """What `cdc cli changefeed create` makes of a sink URI and a configuration file.
 
     Versions from 8.5.4 on mean TiCDC's new architecture. `time_zone` is the server's (`--tz`), in
-    which TIMESTAMP is sent; rows carry it in UTC. `clock` is for the time that canal-json says,
-    `registry` for Avro's schemas, if it shall not be the one that the configuration names.
+    which TIMESTAMP is sent; rows carry it in UTC. `clock` is for the time that messages tell, and
+    for Simple's schemas, which are due now and then; `cluster_id` is the server's; `registry` for
+    Avro's schemas, if it shall not be the one that the configuration names.
     Within a (topic, partition), the messages stand in the order in which TiCDC sends them.
     """
 
@@ -51,9 +58,12 @@ class Changefeed:
         time_zone: str = "UTC",
         clock: Clock = wall_clock,
         registry: Registry | None = None,
+        cluster_id: str = "default",
     ) -> None:
         settings = ChangefeedConfig.parse(sink_uri, config)
         number = version_number(version)
+        if number < _SINCE.get(settings.protocol, (0, 0, 0)):
+            raise ConfigError(f"TiCDC {version} has no protocol {settings.protocol}")
         self._classic = number < _NEW_ARCHITECTURE
         if self._classic:
             if settings.force_replicate and settings.delete_only_output_handle_key_columns:
@@ -72,6 +82,17 @@ class Changefeed:
             self._tells_ddl = self._resolves
             if registry is None and settings.schema_registry:
                 registry = ConfluentRegistry({"url": settings.schema_registry})
+        elif settings.protocol == "debezium":
+            self._tells_ddl = not self._classic
+            self._resolves = self._tells_ddl and settings.enable_tidb_extension
+        self._bootstraps: Bootstraps | None = None
+        self._bootstraps_everywhere = settings.send_bootstrap_to_all_partition
+        if settings.protocol == "simple":
+            self._bootstraps = Bootstraps(
+                settings.send_bootstrap_interval_in_sec,
+                settings.send_bootstrap_in_msg_count,
+                clock,
+            )
         self._mode = split_mode(version, settings.protocol, settings.output_raw_change_event)
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
         self._router = Router(
@@ -89,6 +110,8 @@ class Changefeed:
             time_zone=time_zone,
             classic=self._classic,
             registry=registry,
+            cluster_id=cluster_id,
+            version=number,
         )
         self._clock = clock
         self._encoders: dict[tuple[str, int], Encoder] = {}
@@ -110,6 +133,10 @@ class Changefeed:
         for change in split(replace(transaction, changes=changes), self._mode):
             topic = self._router.topic(change.table.schema, change.table.name)
             partition = self._router.partition(change)
+            if self._bootstraps is not None:
+                table = self._bootstraps.numbered(change.table, change.commit_ts)
+                change = replace(change, table=table)
+                messages += self._bootstrap(self._bootstraps, table, topic)
             records = self._encoder(topic, partition).row(change)
             messages += _messages(topic, partition, records)
         return messages
@@ -125,10 +152,16 @@ class Changefeed:
         statement = parse_ddl(ddl.query, ddl.schema)
         if not ddl.kind:
             ddl = replace(ddl, kind=_kind(statement))
+        if ddl.table and self.protocol in ("simple", "debezium"):
+            ddl = self._with_tables(ddl, statement)
         note = self._table_ddl if ddl.table else self._schema_ddl
         topic = note(ddl, statement)
         if topic is None or not self._tells_ddl:
             return messages
+        if self.protocol == "debezium" and ddl.kind not in CHANGE_TYPES:
+            return messages
+        if self._bootstraps is not None:
+            ddl = self._with_schema(self._bootstraps, ddl)
         # Canal-JSON sends a DDL once, other protocols to every partition.
         everywhere = self.protocol != "canal-json"
         for partition in range(self._router.partitions(topic) if everywhere else 1):
@@ -154,6 +187,45 @@ class Changefeed:
             for (topic, partition), encoder in self._encoders.items()
             for message in _messages(topic, partition, encoder.flush())
         ]
+
+    def _with_tables(self, ddl: Ddl, statement: Statement) -> Ddl:
+        """The DDL with the table after it and, of the old architecture's, before it, as far as they
+        are known."""
+        *first, _ = altered_table(ddl.query, ddl.schema) or (ddl.schema, ddl.table, False)
+        before, _ = self._known.get((first[0], first[1]), (None, False))
+        after, previous = ddl.definition, ddl.previous
+        if isinstance(statement, CreateTable):
+            after = after or statement.table
+        elif before is not None:
+            with suppress(DefinitionError):  # the user knows the table otherwise than its rows do
+                after = after or apply(statement, before)
+            previous = previous or (before if self._classic else None)
+        if self._bootstraps is not None:
+            previous, after = (
+                table and self._bootstraps.numbered(table, ddl.commit_ts)
+                for table in (previous, after)
+            )
+        return replace(ddl, definition=after, previous=previous)
+
+    def _with_schema(self, bootstraps: Bootstraps, ddl: Ddl) -> Ddl:
+        """The DDL with the table that Simple tells: of EXCHANGE PARTITION, the partitioned one."""
+        if ddl.kind == _EXCHANGE_PARTITION:
+            *first, _ = altered_table(ddl.query, ddl.schema) or (ddl.schema, ddl.table, False)
+            partitioned, _ = self._known.get((first[0], first[1]), (None, False))
+            return replace(ddl, definition=partitioned)
+        if ddl.definition is not None:
+            bootstraps.told(ddl.definition)
+        return ddl
+
+    def _bootstrap(self, due: Bootstraps, table: Table, topic: str) -> list[Message]:
+        """The messages with the table's schema, where it is due before a row."""
+        messages: list[Message] = []
+        if due.due(table):
+            everywhere = self._bootstraps_everywhere
+            for partition in range(self._router.partitions(topic) if everywhere else 1):
+                encoder: Any = self._encoder(topic, partition)
+                messages += _messages(topic, partition, [encoder.bootstrap(table)])
+        return messages
 
     def _encoder(self, topic: str, partition: int) -> Encoder:
         encoder = self._encoders.get((topic, partition))

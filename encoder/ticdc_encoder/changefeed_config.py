@@ -14,6 +14,7 @@ from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.formats.avro_schema import BigintUnsignedMode, DecimalMode
 from ticdc_encoder.formats.format import LargeMessageHandle
+from ticdc_encoder.formats.simple import EncodingFormat
 from ticdc_encoder.route import PARTITION_RULES, Dispatcher
 from ticdc_encoder.setting_values import T, flat, list_of, of_text, of_type, one_of, toml_table
 
@@ -31,6 +32,8 @@ _SETTINGS: dict[str, tuple[str | None, bool | int | str]] = {
     "content-compatible": ("sink.content-compatible", False),
     "only-output-updated-columns": ("sink.only-output-updated-columns", False),
     "output-row-key": (None, False),
+    "encoding-format": (f"{_CODEC}.encoding-format", "json"),
+    "debezium-disable-schema": ("sink.debezium-disable-schema", False),
     "avro-decimal-handling-mode": (f"{_CODEC}.avro-decimal-handling-mode", "precise"),
     "avro-bigint-unsigned-handling-mode": (f"{_CODEC}.avro-bigint-unsigned-handling-mode", "long"),
     "avro-enable-watermark": (f"{_CODEC}.avro-enable-watermark", False),
@@ -41,8 +44,12 @@ _FILE_SETTINGS: dict[str, bool | int | str] = {
     "force-replicate": False,
     "integrity.integrity-check-level": "none",
     "sink.delete-only-output-handle-key-columns": False,
+    "sink.debezium.output-old-value": True,
     "sink.open.output-old-value": True,
     "sink.schema-registry": "",
+    "sink.send-bootstrap-in-msg-count": 10_000,
+    "sink.send-bootstrap-interval-in-sec": 120,
+    "sink.send-bootstrap-to-all-partition": True,
     f"{_KAFKA}.output-raw-change-event": False,
     f"{_LARGE}.large-message-handle-option": "none",
     f"{_LARGE}.large-message-handle-compression": "none",
@@ -75,8 +82,6 @@ _IGNORED = (
     "sink.cloud-storage-config",
     "sink.csv",
     "sink.date-separator",
-    "sink.debezium",
-    "sink.debezium-disable-schema",
     "sink.enable-kafka-sink-v2",
     "sink.enable-partition-separator",
     "sink.encoder-concurrency",
@@ -86,9 +91,6 @@ _IGNORED = (
     "sink.pulsar-config",
     "sink.safe-mode",
     "sink.send-all-bootstrap-at-start",
-    "sink.send-bootstrap-in-msg-count",
-    "sink.send-bootstrap-interval-in-sec",
-    "sink.send-bootstrap-to-all-partition",
     "sink.terminator",
     "sink.transaction-atomicity",
     "sql-mode",
@@ -133,7 +135,6 @@ _IGNORED = (
             "write-timeout",
         )
     ),
-    f"{_CODEC}.encoding-format",
 )
 _IGNORED_IN_URI = frozenset(path.rpartition(".")[2] for path in _IGNORED if path.startswith(_KAFKA))
 
@@ -156,6 +157,11 @@ class ChangefeedConfig:
     output_raw_change_event: bool
     large_message_handle_option: LargeMessageHandle
     compression: Compression
+    encoding_format: EncodingFormat
+    debezium_disable_schema: bool
+    send_bootstrap_interval_in_sec: int
+    send_bootstrap_in_msg_count: int
+    send_bootstrap_to_all_partition: bool
     schema_registry: str
     avro_decimal_handling_mode: DecimalMode
     avro_bigint_unsigned_handling_mode: BigintUnsignedMode
@@ -190,9 +196,11 @@ class ChangefeedConfig:
             for dispatcher in dispatchers
             if dispatcher.partition.lower() not in PARTITION_RULES
         ]
+        protocol = setting("protocol", str)
+        family = "debezium" if protocol == "debezium" else "open"
         parsed = cls(
             topic=topic,
-            protocol=setting("protocol", str),
+            protocol=protocol,
             partition_num=setting("partition-num", int),
             max_message_bytes=setting("max-message-bytes", int),
             max_batch_size=setting("max-batch-size", int),
@@ -203,7 +211,7 @@ class ChangefeedConfig:
                 "sink.delete-only-output-handle-key-columns", bool
             ),
             output_row_key=setting("output-row-key", bool),
-            output_old_value=in_toml("sink.open.output-old-value", bool),
+            output_old_value=in_toml(f"sink.{family}.output-old-value", bool),
             output_raw_change_event=in_toml(f"{_KAFKA}.output-raw-change-event", bool),
             large_message_handle_option=one_of(
                 f"{_LARGE}.large-message-handle-option",
@@ -218,6 +226,13 @@ class ChangefeedConfig:
                 "lz4",
                 "snappy",
             ),
+            encoding_format=one_of(
+                "encoding-format", setting("encoding-format", str), "json", "avro"
+            ),
+            debezium_disable_schema=setting("debezium-disable-schema", bool),
+            send_bootstrap_interval_in_sec=in_toml("sink.send-bootstrap-interval-in-sec", int),
+            send_bootstrap_in_msg_count=in_toml("sink.send-bootstrap-in-msg-count", int),
+            send_bootstrap_to_all_partition=in_toml("sink.send-bootstrap-to-all-partition", bool),
             schema_registry=in_toml("sink.schema-registry", str),
             avro_decimal_handling_mode=one_of(
                 "avro-decimal-handling-mode",

@@ -107,7 +107,7 @@ Event = RowChange | Ddl | Resolved
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """The row changes of one upstream transaction, of any tables, in the order of its statements."""
+    """The row changes of one upstream transaction, of any table, in the order of its statements."""
 
     commit_ts: int
     changes: tuple[RowChange, ...]

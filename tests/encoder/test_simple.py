@@ -26,7 +26,7 @@ from wire_simple import (
     SIMPLE,
     as_told,
     changes,
-    events,
+    simple_events,
     simple_options,
     true_definition,
     true_version,
@@ -139,7 +139,7 @@ def test_the_golden_messages_say_what_happened_upstream(name: str, variant: str)
 @pytest.mark.parametrize(("name", "variant"), WHOLE)
 def test_the_golden_schemas_are_the_upstreams_tables(name: str, variant: str) -> None:
     checked = 0
-    for record in events(name, variant):
+    for record in simple_events(name, variant):
         for event in record:
             told = event.table if isinstance(event, RowChange) else None
             if isinstance(event, Ddl) and "RENAME" not in event.query:
@@ -189,7 +189,7 @@ def test_writes_the_golden_messages(name: str, variant: str) -> None:
     told = upstream(name)
     written = 0
     encoder = Encoder(options, lambda: 1795274370650)
-    for message, record in zip(sent.records, events(name, variant), strict=True):
+    for message, record in zip(sent.records, simple_events(name, variant), strict=True):
         records: list[Record] = []
         for event in record:
             match event:
@@ -239,7 +239,7 @@ def test_the_old_architectures_ddl_scenario_is_written_as_it_is_read(variant: st
     kinds = {ts: kind for (ts, *_), kind in upstream("ddl").kinds.items()}
     encoder = Encoder(options, lambda: 1795274370650)
     with_previous = 0
-    for message, record in zip(sent.records, events("ddl", variant), strict=True):
+    for message, record in zip(sent.records, simple_events("ddl", variant), strict=True):
         for event in record:
             match event:
                 case RowChange():

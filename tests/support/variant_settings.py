@@ -12,6 +12,10 @@ def uri(variant: Variant) -> Mapping[str, str]:
     return dict(parse_qsl(urlsplit(variant.sink_uri).query))
 
 
+def protocol_of(variant: Variant) -> str:
+    return uri(variant)["protocol"]
+
+
 def sink(variant: Variant) -> Mapping[str, Any]:
     """The file's section `sink`."""
     section: Mapping[str, Any] = tomllib.loads(variant.config_toml).get("sink", {})

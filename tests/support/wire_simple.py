@@ -19,7 +19,7 @@ def simple_options(variant: Variant) -> Options:
 
 
 @cache
-def events(name: str, variant: str) -> tuple[tuple[Event, ...], ...]:
+def simple_events(name: str, variant: str) -> tuple[tuple[Event, ...], ...]:
     """The events of each record."""
     sent = scenario(name).variants[variant]
     decoder = Decoder(simple_options(sent))
@@ -32,7 +32,7 @@ def events(name: str, variant: str) -> tuple[tuple[Event, ...], ...]:
 
 
 def changes(name: str, variant: str) -> list[RowChange]:
-    told = (event for record in events(name, variant) for event in record)
+    told = (event for record in simple_events(name, variant) for event in record)
     return [event for event in told if isinstance(event, RowChange)]
 
 

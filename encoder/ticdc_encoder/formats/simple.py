@@ -248,15 +248,15 @@ class Encoder:
         return self._compressed(self._writer.bootstrap(table, self._clock()))
 
     def ddl(self, ddl: Ddl) -> Record:
-        """One record; `kind` decides its `type`, `definition` and `previous` are its schemas. The
-        old architecture leaves out what was before a CREATE, and in a DDL of no table."""
+        """One record; `kind` decides its `type`, `definition` and `previous` are its schemas. A
+        table that is not defined is told by its name, as TiCDC tells a view."""
         type_ = DDL_TYPES.get(ddl.kind, "QUERY")
         if ddl.kind == _EXCHANGE_PARTITION and not self._options.classic:
             type_ = "ALTER"
+        table = ddl.definition or (Table(ddl.schema, ddl.table, ()) if ddl.table else None)
+        now = self._clock()
         return self._compressed(
-            self._writer.ddl(
-                type_, ddl.query, ddl.commit_ts, self._clock(), ddl.definition, ddl.previous
-            )
+            self._writer.ddl(type_, ddl.query, ddl.commit_ts, now, table, ddl.previous)
         )
 
     def resolved(self, resolved: Resolved) -> Record:

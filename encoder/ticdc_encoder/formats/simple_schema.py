@@ -41,11 +41,12 @@ _TIMES = {"date": 10, "datetime": 19, "timestamp": 19, "time": 10}
 
 
 def parse_schema(members: Any) -> Table | None:
-    """The table, None for a view. Columns that TiDB hides are left out."""
+    """The table, None for a view, whose columns have no types. Columns that TiDB hides are left
+    out."""
     if not isinstance(members, dict):
         raise WireError("a tableSchema that is not an object")
     columns = [_column(column) for column in _list(members, "columns")]
-    if None in columns:
+    if not columns or None in columns:
         return None
     known = tuple([c for c in columns if c is not None and not c.name.startswith(_HIDDEN)])
     names = {column.name for column in known}

@@ -305,6 +305,7 @@ ALTER TABLE t ADD COLUMN b BINARY(3) DEFAULT 'ab'
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" bytea DEFAULT '\x616200'
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` binary(3) NULL DEFAULT X'616200'
+-- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
 
 -- case: a VARBINARY default
 ALTER TABLE t ADD COLUMN b VARBINARY(8) DEFAULT 'ab' NOT NULL
@@ -315,6 +316,7 @@ ALTER TABLE t ADD COLUMN b VARBINARY(8) DEFAULT 'ab' NOT NULL
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" bytea NOT NULL DEFAULT '\x6162'
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varbinary(8) NOT NULL DEFAULT X'6162'
+-- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
 
 -- case: a hexadecimal default is not certain
 ALTER TABLE t ADD COLUMN b VARBINARY(8) DEFAULT x'00'

@@ -129,7 +129,7 @@ class _Clauses:
         if value is not None and default is None:
             definition = next(c for c in self.found.added if c.name == name)
             default = _literal(definition, value)
-            if default is not None and not isinstance(value, bytes):
+            if default is not None:
                 self.passing.append(name)
         text = ColumnShape(column.type, column.nullable, default).text()
         return f"ADD COLUMN {self.quote(name)} {text}{self._place(name)}"

@@ -18,6 +18,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
 from ticdc_encoder.filter import TableFilter
 
+from ticdc_consumer import faults
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.facts import REPORT, SCHEMA, Conflict, Fold, Shape, shape
 from ticdc_consumer.fast import FastReader, fast_reader
@@ -286,6 +287,7 @@ def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
     An error of ours is a part of the report: Spark would try the task again, and hide the words.
     """
     reading = Reading(job, numbers)
+    faults.hit("S4")
     try:
         yield from _read(job, reading)
     except TicdcError as error:

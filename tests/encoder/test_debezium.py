@@ -414,6 +414,16 @@ def test_the_golden_messages_say_what_happened_upstream(name: str, variant: str)
     assert types <= true
 
 
+def test_the_golden_ddl_is_the_upstreams() -> None:
+    told = {
+        (event.commit_ts, event.schema, event.table, event.query)
+        for event in _events("ddl", "debezium.noschema")
+        if isinstance(event, Ddl)
+    }
+    assert told <= set(upstream("ddl").kinds)
+    assert len(told) > 90
+
+
 @pytest.mark.parametrize(("name", "variant"), [v for v in VARIANTS if v[1] == "debezium.schema"])
 def test_without_the_extension_text_cannot_be_told_from_bytes(name: str, variant: str) -> None:
     with_types = _rows(name, "debezium.ext")

@@ -1,6 +1,7 @@
 import base64
 import json
 import re
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +16,7 @@ from ticdc_encoder.checksum import ChecksumMismatch, row_checksum
 from ticdc_encoder.column import Column, Index
 from ticdc_encoder.compression import inflate
 from ticdc_encoder.definition import from_json, parse_create_table, to_json
-from ticdc_encoder.errors import DefinitionError, WireError
+from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table, Value
 from ticdc_encoder.formats import FORMATS, MessageTooLarge, Record
 from ticdc_encoder.formats.simple import Decoder, Encoder, Options, Waiting, decode
@@ -134,6 +135,20 @@ def test_the_golden_messages_say_what_happened_upstream(name: str, variant: str)
         assert sorted(kinds) == sorted(
             (c.commit_ts, c.before is None, c.after is None) for c in happened
         )
+
+
+def test_the_golden_ddl_is_the_upstreams() -> None:
+    told = {
+        (event.commit_ts, event.schema, event.table, event.query)
+        for record in simple_events("ddl", "simple.json")
+        for event in record
+        if isinstance(event, Ddl)
+    }
+    happened = set(upstream("ddl").kinds)
+    # Of a table without a valid key nothing is sent; EXCHANGE PARTITION is the partitioned table's.
+    assert {place[3][:34] for place in told - happened} == {"ALTER TABLE `shop`.`part` EXCHANGE"}
+    assert len(told & happened) > 90
+    assert {place[1] for place in told if not place[2]} == {"shop", "shop2", "dbname-数据 库"}
 
 
 @pytest.mark.parametrize(("name", "variant"), WHOLE)
@@ -651,6 +666,14 @@ def test_rows_that_their_table_cannot_hold_are_refused() -> None:
             assert str(raised.value) == message
     with pytest.raises(DefinitionError, match="text that is not UTF-8"):
         Encoder(FORMATS_OF_SIMPLE[1]).row(RowChange(T1, 7, None, {"a": 1, "b": "\udcff"}))
+
+
+def test_avro_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "ticdc_encoder.formats.simple_avro")
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    with pytest.raises(ConfigError, match=r"Avro needs `pip install ticdc-consumer\[avro\]`"):
+        Decoder(FORMATS_OF_SIMPLE[1])
+    Decoder(PLAIN)
 
 
 def test_the_format_is_named_as_ticdc_names_it() -> None:

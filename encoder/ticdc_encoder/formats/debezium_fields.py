@@ -207,11 +207,11 @@ def parse_field(field: Mapping[str, Any]) -> tuple[Column, Reader]:
     return Column(str(column), type_, nullable), reader(type_, micro=meaning == _MICRO)
 
 
-def shown_type(values: Iterable[Any]) -> ColumnType:
-    """The type that a column's values in a message show without a schema."""
-    types = {type(value) for value in values if value is not None}
-    if types == {bool}:
+def shown_type(types: Iterable[type]) -> ColumnType:
+    """The type of a column without a schema, by the types of its values in a message."""
+    shown = set(types) - {type(None)}
+    if shown == {bool}:
         return ColumnType("bit", length=1)
-    if types == {int}:
+    if shown == {int}:
         return ColumnType("bigint")
-    return ColumnType("double" if types & {int, float} else "longtext")
+    return ColumnType("double" if shown & {int, float} else "longtext")

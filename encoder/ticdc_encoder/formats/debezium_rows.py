@@ -41,12 +41,8 @@ def read_row(
     if schema is not None:
         table, readers = _table(*place, schema, keys, names)
     else:
-        columns = [
-            Column(n, shown_type([image.get(n) for image in images]), nullable=n not in keys)
-            for n in names
-        ]
-        table = Table(*place, tuple(columns), handle_key=keys)
-        readers = {column.name: reader(column.type, micro=False) for column in columns}
+        types = tuple([tuple([type(image.get(name)) for name in names]) for image in images])
+        table, readers = _shown(*place, keys, names, types)
     return RowChange(
         table,
         ts,
@@ -67,6 +63,23 @@ def _table(
     known = [parse_field(fields[column]) for column in names]
     columns = tuple(column for column, _ in known)
     readers = {column.name: read for column, read in known}
+    return Table(db, name, columns, handle_key=keys), readers
+
+
+@lru_cache(maxsize=4096)
+def _shown(
+    db: str,
+    name: str,
+    keys: tuple[str, ...],
+    names: tuple[str, ...],
+    types: tuple[tuple[type, ...], ...],
+) -> tuple[Table, dict[str, Reader]]:
+    """The table that rows without a schema show, by the types of their values."""
+    columns = tuple(
+        Column(column, shown_type(of_column), nullable=column not in keys)
+        for column, *of_column in zip(names, *types, strict=True)
+    )
+    readers = {column.name: reader(column.type, micro=False) for column in columns}
     return Table(db, name, columns, handle_key=keys), readers
 
 

@@ -6,11 +6,12 @@ BOOTSTRAP messages carry. Source: TiCDC `pkg/sink/codec/simple`.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 from ticdc_encoder.checksum import OnCorruption
 from ticdc_encoder.compression import Compression, deflate, inflate
-from ticdc_encoder.errors import DefinitionError, WireError
+from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
 from ticdc_encoder.formats.canal_types import DDL_TYPES
 from ticdc_encoder.formats.format import (
@@ -162,9 +163,8 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
 def _encoding(options: Options) -> Encoding:
     if options.encoding_format == "json":
         return JSON
-    from ticdc_encoder.formats.simple_avro import ENCODING  # fastavro is an extra
-
-    return ENCODING
+    encoding: Encoding = _avro().ENCODING
+    return encoding
 
 
 def _message(
@@ -278,6 +278,13 @@ class Encoder:
 def _writer(options: Options) -> Writer:
     if options.encoding_format == "json":
         return JsonWriter(options.time_zone)
-    from ticdc_encoder.formats.simple_avro import AvroWriter  # fastavro is an extra
+    writer: Writer = _avro().AvroWriter(options.time_zone, classic=options.classic)
+    return writer
 
-    return AvroWriter(options.time_zone, classic=options.classic)
+
+def _avro() -> Any:
+    """The module of the Avro encoding, which needs fastavro."""
+    try:
+        return import_module("ticdc_encoder.formats.simple_avro")
+    except ImportError as error:
+        raise ConfigError("Avro needs `pip install ticdc-consumer[avro]`") from error

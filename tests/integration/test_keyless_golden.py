@@ -7,7 +7,6 @@ import pytest
 from golden import scenario
 from golden_run import Place, consumer_of, differences, run_to, send
 from pyspark.sql import SparkSession
-from ticdc_consumer.errors import Stop
 
 pytestmark = pytest.mark.golden
 
@@ -46,18 +45,3 @@ def test_tables_without_a_key_are_what_tidbs_were(
         for state in given.states:
             run_to(consumer, state.ts, place, given, {})
             assert differences(place, given, state, {}, ()) == ""
-
-
-def test_without_a_word_of_the_user_they_are_refused(
-    mock_kafka: brokers.Mock, spark: SparkSession, sqlite_url: str
-) -> None:
-    given = scenario("keys")
-    variant = given.variants["canal-json.force-replicate"]
-    place = Place(sqlite_url, "sqlite")
-    topics = send(mock_kafka, variant, again=False)
-    settings = {"at_least_once": WITHOUT_KEY[:1]}
-    with (
-        consumer_of(variant, topics, mock_kafka, place, spark, "net", **settings) as consumer,
-        pytest.raises(Stop, match=r"keysdb\.uknull: no valid key"),
-    ):
-        run_to(consumer, given.states[-1].ts, place, given, {})

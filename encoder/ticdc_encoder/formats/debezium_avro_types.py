@@ -68,6 +68,8 @@ def column_of(field_: dict[str, Any], *, nullable: bool) -> tuple[Column, Conver
     )
     if avro == "bytes":
         return column, lambda raw: integer(int.from_bytes(raw, "little"))
+    if column.type.name == "float":
+        return column, single
     return column, None if read is text else read
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -37,9 +38,11 @@ def _variants(protocol: str, *scenarios: str) -> list[tuple[str, str]]:
 def replayed(variant: Variant, told: "Told | None") -> Iterator[Message]:
     """The scenario through a changefeed of ours; of Simple with the numbers that the golden
     messages tell, which the upstream's data lacks."""
+    config = tomllib.loads(variant.config_toml)
+    config.pop("integrity", None)  # which the golden data's maker did not hand to the codec
     changefeed = Changefeed(
         variant.sink_uri,
-        variant.config_toml,
+        config,
         CLASSIC if variant.name.startswith("classic.") else NEW,
         time_zone=variant.server_tz,
         clock=lambda: NOW,

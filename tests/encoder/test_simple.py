@@ -432,6 +432,21 @@ def test_a_checksum_is_verified() -> None:
         ]
 
 
+@pytest.mark.parametrize("encoding", ["json", "avro"])
+def test_checksums_are_written_where_they_are_asked_for(encoding: Any) -> None:
+    options = Options(encoding_format=encoding, integrity_check=True)
+    update = replace(ROW, before={"a": 1, "b": "z", "c": 2})
+    value = _record(update, options)
+    assert Decoder(options, [T1]).decode(None, value) == [(0, update)]
+    members = AVRO.parse(value) if encoding == "avro" else json.loads(value)
+    assert members["checksum"] == {
+        "version": 0,
+        "corrupted": False,
+        "current": row_checksum(T1.columns, update.after or {}),
+        "previous": row_checksum(T1.columns, update.before or {}),
+    }
+
+
 def test_a_row_beyond_the_limit_is_reduced_to_its_handle_key() -> None:
     row = RowChange(T1, 5, {"a": 1, "b": "x" * 9, "c": 1}, {"a": 1, "b": "y" * 9, "c": 2})
     handle_only = Options(max_message_bytes=227, large_message_handle_option="handle-key-only")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-from ticdc_encoder.checksum import OnCorruption
+from ticdc_encoder.checksum import OnCorruption, row_checksum
 from ticdc_encoder.compression import Compression, deflate, inflate
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
@@ -28,6 +28,7 @@ from ticdc_encoder.formats.simple_json import ENCODING as JSON
 from ticdc_encoder.formats.simple_json import JsonWriter
 from ticdc_encoder.formats.simple_message import (
     VERSION,
+    Checksums,
     Encoding,
     Members,
     Plan,
@@ -56,7 +57,8 @@ _EXCHANGE_PARTITION = 42
 class Options:
     """`time_zone` is that of the TiCDC server, in which TIMESTAMP is written. Messages name it, so
     that `decode` gives UTC; it is needed there only for a server that calls its own `Local`.
-    `message_limit` bounds what a compressed value may inflate to."""
+    `message_limit` bounds what a compressed value may inflate to. With `integrity_check` rows are
+    written with their checksum, of which they must have every column."""
 
     encoding_format: EncodingFormat = "json"
     time_zone: str = "UTC"
@@ -65,6 +67,7 @@ class Options:
     max_message_bytes: int = 10485760
     message_limit: int = 256 << 20
     on_corruption: OnCorruption = "stop"
+    integrity_check: bool = False
     classic: bool = False
 
 
@@ -268,11 +271,20 @@ class Encoder:
         plan = self._plans.get(id(change.table))
         if plan is None:
             plan = self._plans[id(change.table)] = self._writer.plan(change.table)
-        value = self._writer.row(plan, change, self._clock(), reduced=reduced)
+        checksums = _checksums(change) if self._options.integrity_check else None
+        value = self._writer.row(plan, change, self._clock(), checksums, reduced=reduced)
         return deflate(value, self._options.compression)
 
     def _compressed(self, plain: bytes) -> Record:
         return None, deflate(plain, self._options.compression)
+
+
+def _checksums(change: RowChange) -> Checksums:
+    columns = [column for column in change.table.columns if column.generated != "virtual"]
+    previous, current = (
+        0 if row is None else row_checksum(columns, row) for row in (change.before, change.after)
+    )
+    return previous, current
 
 
 def _writer(options: Options) -> Writer:

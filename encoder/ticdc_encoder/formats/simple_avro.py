@@ -16,6 +16,7 @@ from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.simple_message import (
     VERSION,
+    Checksums,
     Encoding,
     Members,
     Plan,
@@ -283,8 +284,25 @@ class AvroWriter:
         }
         return _message("DDL", members)
 
-    def row(self, plan: Plan, change: RowChange, build_ts: int, *, reduced: bool) -> bytes:
+    def row(
+        self,
+        plan: Plan,
+        change: RowChange,
+        build_ts: int,
+        checksums: Checksums | None,
+        *,
+        reduced: bool,
+    ) -> bytes:
         table = plan.table
+        checksum = None
+        if checksums is not None:
+            previous, current = checksums
+            checksum = {
+                "version": 0,
+                "corrupted": change.corrupted,
+                "current": current,
+                "previous": previous,
+            }
         table_id = table.table_id if change.partition_id is None else change.partition_id
         members = {
             "version": VERSION,
@@ -297,7 +315,7 @@ class AvroWriter:
             "schemaVersion": table.version or 0,
             "claimCheckLocation": change.claim_check,
             "handleKeyOnly": True if reduced else None,
-            "checksum": None,
+            "checksum": checksum,
             "data": _image(plan, change.after, reduced),
             "old": _image(plan, change.before, reduced),
         }

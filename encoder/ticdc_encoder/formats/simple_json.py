@@ -12,6 +12,7 @@ from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.json_text import encoding_json, load, utf_8
 from ticdc_encoder.formats.simple_message import (
     VERSION,
+    Checksums,
     Encoding,
     Members,
     Plan,
@@ -102,7 +103,15 @@ class JsonWriter:
             + "}"
         )
 
-    def row(self, plan: Plan, change: RowChange, build_ts: int, *, reduced: bool) -> bytes:
+    def row(
+        self,
+        plan: Plan,
+        change: RowChange,
+        build_ts: int,
+        checksums: Checksums | None,
+        *,
+        reduced: bool,
+    ) -> bytes:
         table = plan.table
         kind = row_type(change)
         table_id = table.table_id if change.partition_id is None else change.partition_id
@@ -117,6 +126,13 @@ class JsonWriter:
             parts.append(f',"claimCheckLocation":{encoding_json(change.claim_check)}')
         if reduced:
             parts.append(',"handleKeyOnly":true')
+        if checksums is not None:
+            previous, current = checksums
+            parts.append(
+                f',"checksum":{{"version":0,"corrupted":{_json(change.corrupted)}'
+                f',"current":{current},'
+                f'"previous":{previous}}}'
+            )
         for name, image in (("data", change.after), ("old", change.before)):
             if image is not None and (members := _members(plan, image, reduced)):
                 parts.append(f',"{name}":{{{members}}}')

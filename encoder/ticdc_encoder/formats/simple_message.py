@@ -23,6 +23,10 @@ class Encoding:
     shown: Callable[[Any], str]
 
 
+Checksums = tuple[int, int]
+"""Of the row before and after; 0 where there is none."""
+
+
 class Writer(Protocol):
     """Writes messages, uncompressed. `row` writes a change, `reduced` to its handle key."""
 
@@ -42,7 +46,15 @@ class Writer(Protocol):
         previous: Table | None,
     ) -> bytes: ...
 
-    def row(self, plan: "Plan", change: RowChange, build_ts: int, *, reduced: bool) -> bytes: ...
+    def row(
+        self,
+        plan: "Plan",
+        change: RowChange,
+        build_ts: int,
+        checksums: Checksums | None,
+        *,
+        reduced: bool,
+    ) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)

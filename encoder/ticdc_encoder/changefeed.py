@@ -8,6 +8,7 @@ from typing import Any
 
 from ticdc_encoder.bootstrap import Bootstraps
 from ticdc_encoder.changefeed_config import ChangefeedConfig
+from ticdc_encoder.claim_check import ClaimCheckEncoder, ClaimCheckStorage, without_limits
 from ticdc_encoder.definition import (
     CreateSchema,
     CreateTable,
@@ -113,6 +114,11 @@ class Changefeed:
             cluster_id=cluster_id,
             version=number,
         )
+        self._claim_checks: ClaimCheckStorage | None = None
+        if settings.large_message_handle_option == "claim-check":
+            self._claim_checks = ClaimCheckStorage(
+                settings.claim_check_storage_uri, raw_value=settings.claim_check_raw_value
+            )
         self._clock = clock
         self._encoders: dict[tuple[str, int], Encoder] = {}
         # The topics of all tables that the filter lets through: those of tables without a valid
@@ -230,7 +236,12 @@ class Changefeed:
     def _encoder(self, topic: str, partition: int) -> Encoder:
         encoder = self._encoders.get((topic, partition))
         if encoder is None:
-            encoder = self._format.Encoder(self._options(topic=topic), self._clock)
+            options = self._options(topic=topic)
+            encoder = self._format.Encoder(options, self._clock)
+            if self._claim_checks is not None:
+                whole = self._format.Encoder(without_limits(options), self._clock)
+                limit = options.max_message_bytes
+                encoder = ClaimCheckEncoder(encoder, whole, self._claim_checks, limit)
             self._encoders[topic, partition] = encoder
         return encoder
 

@@ -53,6 +53,8 @@ _FILE_SETTINGS: dict[str, bool | int | str] = {
     f"{_KAFKA}.output-raw-change-event": False,
     f"{_LARGE}.large-message-handle-option": "none",
     f"{_LARGE}.large-message-handle-compression": "none",
+    f"{_LARGE}.claim-check-storage-uri": "",
+    f"{_LARGE}.claim-check-raw-value": False,
 }
 _LISTS = ("filter.rules", "sink.dispatchers")
 
@@ -62,8 +64,6 @@ _UNSUPPORTED = (
     "filter.event-filters",
     "filter.ignore-txn-start-ts",
     "sink.column-selectors",
-    f"{_LARGE}.claim-check-raw-value",
-    f"{_LARGE}.claim-check-storage-uri",
 )
 # They say how TiCDC runs or connects, or concern other sinks and protocols.
 _IGNORED = (
@@ -156,6 +156,8 @@ class ChangefeedConfig:
     output_old_value: bool
     output_raw_change_event: bool
     large_message_handle_option: LargeMessageHandle
+    claim_check_storage_uri: str
+    claim_check_raw_value: bool
     compression: Compression
     encoding_format: EncodingFormat
     debezium_disable_schema: bool
@@ -218,7 +220,10 @@ class ChangefeedConfig:
                 in_toml(f"{_LARGE}.large-message-handle-option", str),
                 "none",
                 "handle-key-only",
+                "claim-check",
             ),
+            claim_check_storage_uri=in_toml(f"{_LARGE}.claim-check-storage-uri", str),
+            claim_check_raw_value=in_toml(f"{_LARGE}.claim-check-raw-value", bool),
             compression=one_of(
                 f"{_LARGE}.large-message-handle-compression",
                 in_toml(f"{_LARGE}.large-message-handle-compression", str),
@@ -279,6 +284,11 @@ class ChangefeedConfig:
             raise ConfigError(
                 "large-message-handle-option of canal-json needs enable-tidb-extension"
             )
+        if self.large_message_handle_option == "claim-check":
+            if not self.claim_check_storage_uri:
+                raise ConfigError("claim-check needs a claim-check-storage-uri")
+            if self.claim_check_raw_value and self.protocol == "open-protocol":
+                raise ConfigError("claim-check-raw-value is not for open-protocol")
 
 
 def _sink_uri(sink_uri: str) -> tuple[str, dict[str, str]]:

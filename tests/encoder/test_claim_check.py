@@ -2,14 +2,16 @@ import json
 import pickle
 import re
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 from golden import Variant, scenario
-from golden_replay import sent_changes
+from golden_replay import replayed, sent_changes
+from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.claim_check import (
     ClaimCheckEncoder,
     ClaimCheckError,
@@ -21,6 +23,7 @@ from ticdc_encoder.errors import ConfigError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange
 from ticdc_encoder.formats import FORMATS, canal_json, open_protocol
 from ticdc_encoder.formats.simple import Decoder
+from ticdc_encoder.message import Message
 from wire_golden import facts
 
 GOLDEN = [v for v in scenario("large").variants.values() if "claim-check" in v.name]
@@ -138,6 +141,44 @@ def test_files_have_ticdcs_bytes(name: str, tmp_path: Path) -> None:
     assert not files
 
 
+@pytest.mark.parametrize(
+    "name", ["canal-json.claim-check", "canal-json.claim-check-raw", "open.claim-check"]
+)
+def test_a_changefeed_sends_what_ticdc_sent(name: str) -> None:
+    """With compression, TiCDC's smaller or larger bytes decide otherwise which rows are large."""
+    variant = scenario("large").variants[name]
+    url = f"memory://claim-chec/{name}"
+    messages, refused = replayed(
+        variant, config=variant.config_toml.replace(f"file:///claim-check/{name}", url)
+    )
+    assert not refused
+    files: Any = url_to_fs(url)[0]
+    kept = [files.cat_file(path) for path in files.ls(f"/claim-chec/{name}", detail=False)]
+    files.rm(f"/claim-chec/{name}", recursive=True)
+    assert sorted(map(repr, map(plain, kept))) == sorted(
+        map(repr, map(plain, variant.claim_checks.values()))
+    )
+    assert by_partition(messages) == by_partition(variant.records)
+
+
+def by_partition(messages: Iterable[Message]) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    for message in messages:
+        parts = [nameless(message.key or b""), plain(nameless(message.value or b""))]
+        found.setdefault(message.partition, []).append(parts)
+    return found
+
+
+def nameless(data: bytes) -> bytes:
+    """A key or value without its claim checks' names, of which each is new."""
+    names = rb"(file:///claim-check|memory://claim-chec)/[a-z-]+\.[a-z-]+/[0-9a-f-]{36}"
+    return re.sub(names, b"location", data)
+
+
+def plain(content: bytes) -> Any:
+    return unclocked(content) if content.startswith(b'{"key"') else canal(content)
+
+
 def is_of(true: RowChange, decoded: RowChange) -> bool:
     """Whether an upstream's change is the one that was decoded."""
     place = (true.commit_ts, true.table.name, true.after)
@@ -151,13 +192,19 @@ def location(event: Event) -> str:
 
 
 def unclocked(content: bytes) -> Any:
-    """A claim check without Canal-JSON's `ts`, and the order in `mysqlType`."""
+    """What a claim check holds, without what differs from run to run."""
     members = json.loads(content)
-    value = b64decode(members["value"])
+    return members["key"], canal(b64decode(members["value"]))
+
+
+def canal(value: bytes) -> Any:
+    """A message of Canal-JSON without its `ts` and the order in `mysqlType`; others as they are."""
+    if not value.startswith(b'{"id":0,'):
+        return value
     value = re.sub(rb'"ts":\d+', b"", value, count=1)
     found = re.search(rb'"mysqlType":(\{.*?\}),"old"', value)
     types = None if found is None else sorted(json.loads(found[1]).items())
-    return members["key"], re.sub(rb'"mysqlType":\{.*?\},"old"', b"", value), types
+    return re.sub(rb'"mysqlType":\{.*?\},"old"', b"", value), types
 
 
 def test_any_storage_that_fsspec_opens_will_do() -> None:
@@ -279,3 +326,28 @@ def test_a_storage_that_cannot_be_used_is_named_without_its_url(tmp_path: Path) 
         with pytest.raises(ConfigError, match="must be a prefix without parameters") as caught:
             ClaimCheckStorage(url)
         assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("uri", "large", "message"),
+    [
+        ("kafka://b/t?protocol=open-protocol", {}, "claim-check needs a claim-check-storage-uri"),
+        (
+            "kafka://b/t?protocol=open-protocol",
+            {"claim-check-storage-uri": "file:///p", "claim-check-raw-value": True},
+            "claim-check-raw-value is not for open-protocol",
+        ),
+        (
+            "kafka://b/t?protocol=canal-json",
+            {"claim-check-storage-uri": "file:///p"},
+            "large-message-handle-option of canal-json needs enable-tidb-extension",
+        ),
+    ],
+)
+def test_settings_that_ticdc_refuses_are_refused(
+    uri: str, large: dict[str, Any], message: str
+) -> None:
+    handle = {"large-message-handle-option": "claim-check", **large}
+    with pytest.raises(ConfigError) as caught:
+        Changefeed(uri, {"sink": {"kafka-config": {"large-message-handle": handle}}})
+    assert str(caught.value) == message

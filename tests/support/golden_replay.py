@@ -11,7 +11,7 @@ from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Transaction
 from ticdc_encoder.formats.registry import Registry
 from ticdc_encoder.message import Message
-from ticdc_encoder.split import split, split_mode
+from ticdc_encoder.split import key_changed, split, split_mode
 
 # The same code as wrote the golden data, by its promises: the new architecture's head.
 NEW, CLASSIC = "8.5.7", "8.5.3"
@@ -24,7 +24,8 @@ def version_of(variant: Variant) -> str:
 def replayed(
     variant: Variant, registry: Registry | None = None, config: Any = None
 ) -> tuple[list[Message], list[str]]:
-    """The scenario through a changefeed of ours, and why rows could not be sent."""
+    """The scenario through a changefeed of ours, and why rows could not be sent. Open batches are
+    cut where the golden data's were: where 64 rows are pending, at each DDL and resolved ts."""
     changefeed = Changefeed(
         variant.sink_uri,
         variant.config_toml if config is None else config,
@@ -34,6 +35,7 @@ def replayed(
     )
     messages: list[Message] = []
     refused: list[str] = []
+    pending, splits = 0, "output-raw-change-event = true" not in variant.config_toml
     for event in happened(variant.scenario):
         match event:
             case Transaction():
@@ -42,10 +44,16 @@ def replayed(
                         messages += changefeed.encode(part)
                     except DefinitionError as error:
                         refused.append(str(error))
+                pending += sum(1 + (splits and key_changed(change)) for change in event.changes)
+                if pending >= 64:
+                    messages += changefeed.flush()
+                    pending = 0
             case Ddl():
                 messages += changefeed.ddl(event)
+                pending = 0
             case Resolved():
                 messages += changefeed.resolve(event.resolved_ts)
+                pending = 0
     return messages + changefeed.flush(), refused
 
 

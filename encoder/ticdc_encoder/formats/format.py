@@ -14,7 +14,8 @@ Record = tuple[bytes | None, bytes | None]
 Clock = Callable[[], int]
 """Milliseconds since the epoch, for the members that say when a message was made."""
 
-LargeMessageHandle = Literal["none", "handle-key-only"]
+LargeMessageHandle = Literal["none", "handle-key-only", "claim-check"]
+"""An encoder by itself takes `claim-check` for `none`: see `ClaimCheckEncoder`."""
 
 RECORD_OVERHEAD = 36
 """What TiCDC counts for a Kafka record beside its key and value."""

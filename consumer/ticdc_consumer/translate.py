@@ -279,7 +279,7 @@ def _rename(
     if before == after:
         return Alteration()
     there = target.describe(*before) is not None, target.describe(*after) is not None
-    if there == (False, True) and not target.transactional_ddl:
+    if there == (False, True) and not target.transactional_ddl and old in definitions:
         return Alteration()  # it ran, and a crash came before it was noted
     if there != (True, False):
         told = "neither is there" if not there[0] else "both are there"

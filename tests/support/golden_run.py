@@ -83,7 +83,7 @@ class Place:
 
     def quoted(self, name: str) -> str:
         quote = "`" if self.route else '"'
-        return quote + name + quote
+        return quote + name.replace(quote, quote * 2) + quote
 
     def execute(self, name: str, statements: Iterable[str]) -> None:
         """For `{schema}` and `{relation}` stand those of the table `name`."""

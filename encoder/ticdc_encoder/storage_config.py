@@ -92,9 +92,11 @@ class StorageConfig:
         for path in _UNSUPPORTED:
             if in_file.get(path):
                 raise ConfigError(f"{path} is not supported")
-        values = {}
+        values: dict[str, Any] = {}
+        kind: Any  # bool, int or str
         for path, default in _SETTINGS.items():
-            values[path] = of_type(path, in_file.get(path, default), type(default))
+            kind = type(default)
+            values[path] = of_type(path, in_file.get(path, default), kind)
         for name, path in _IN_URI.items():
             if name in in_uri:
                 kind = type(_SETTINGS.get(path, False))

@@ -29,7 +29,10 @@ def connect_name(field_: Any) -> str:
 
 
 _CONNECT = {"int": "int32", "long": "int64"}
-_TEXTS: dict[str, Convert] = {"decimal": decimal_value, "bigint unsigned": lambda digits: integer(int(digits))}
+_TEXTS: dict[str, Convert] = {
+    "decimal": decimal_value,
+    "bigint unsigned": lambda digits: integer(int(digits)),
+}
 
 
 def column_of(field_: dict[str, Any], *, nullable: bool) -> tuple[Column, Convert | None]:

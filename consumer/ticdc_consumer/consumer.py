@@ -20,7 +20,7 @@ from ticdc_consumer.ledger import LedgerEntry
 from ticdc_consumer.listing import Cluster, Listing, consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place
-from ticdc_consumer.spark import session, warm_up
+from ticdc_consumer.spark import session, stop, warm_up
 from ticdc_consumer.tables import Tables
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.wire import PHYSICAL_SHIFT
@@ -67,7 +67,7 @@ class Consumer:
                 self._check_log(state)
             if self._given is None:
                 self.spark = session(self.options.spark, f"ticdc {self.options.changefeed}")
-                stack.callback(self.spark.stop)
+                stack.callback(stop, self.spark)
                 warm_up(self.spark)
             else:
                 self.spark = self._given

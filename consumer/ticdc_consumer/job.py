@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from py4j.protocol import Py4JError
 from pyspark import StorageLevel
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -39,6 +38,7 @@ from ticdc_consumer.reconcile import (
     steps_of,
 )
 from ticdc_consumer.reconcile import unpack as unpack_payloads
+from ticdc_consumer.spark import failures
 from ticdc_consumer.targets.layout import Layout
 
 FACTS = StructType(
@@ -89,14 +89,19 @@ class Gathered:
     def steps(self) -> Iterator[tuple[int, Change]]:
         """The change of each commit_ts, oldest first; of a cut read with `steps`."""
         if self.spilled is not None:
-            yield from _spilled_steps(self.layouts, self.spilled)
+            try:
+                yield from _spilled_steps(self.layouts, self.spilled)
+            except Retry as error:
+                # Some of the steps are committed: only a new start reads the rest again.
+                raise Unavailable(str(error)) from error
         elif self.facts is not None:
             yield from steps_of(self.layouts, self.facts)
 
     def release(self) -> None:
-        """Frees what Spark holds of it."""
+        """Frees what Spark holds of it; a JVM that is gone holds nothing."""
         if self.spilled is not None:
-            self.spilled.unpersist()
+            with suppress(Retry, Unavailable), failures("free the cut"):
+                self.spilled.unpersist()
             self.spilled = None
 
 
@@ -109,11 +114,8 @@ def gather(
     folded by Spark, else by the driver, as long as the tasks' facts fit the memory budget:
     `report.too_large` says that they do not.
     """
-    try:
+    with failures("read the cut"):
         return _spilled(spark, job, groups) if spill else _in_memory(spark, job, groups)
-    except (PySparkException, Py4JError) as error:
-        words = str(error).strip().splitlines()
-        raise Retry(f"Spark could not read the cut: {words[0] if words else error!r}") from error
 
 
 def _run(
@@ -223,6 +225,11 @@ def _fold(
     return fold_stream(batches, upserts, steps, keyless)
 
 
+def _streamed(chunks: DataFrame) -> Iterator[Any]:
+    with failures("stream the cut"):
+        yield from chunks.toLocalIterator()
+
+
 @dataclass(frozen=True, slots=True)
 class _Spilled:
     """A net change that lies on Spark's disks; each pass streams one partition after another."""
@@ -237,7 +244,7 @@ class _Spilled:
         return self._pass(ROWS)
 
     def _pass(self, number: int) -> Iterator[tuple[int, pa.Array]]:
-        for row in self.chunks.where(F.col("pass") == number).toLocalIterator():
+        for row in _streamed(self.chunks.where(F.col("pass") == number)):
             yield row["table"], unpack_payloads(row["payload"])
 
 
@@ -257,7 +264,7 @@ class _Step:
 
     def _pass(self, number: int) -> Iterator[tuple[int, pa.Array]]:
         mine = (F.col("step") == self.commit_ts) & (F.col("pass") == number)
-        for row in self.chunks.where(mine).toLocalIterator():
+        for row in _streamed(self.chunks.where(mine)):
             yield row["table"], unpack_payloads(row["payload"])
 
 
@@ -287,7 +294,7 @@ def _spilled_steps(layouts: Sequence[Layout], chunks: DataFrame) -> Iterator[tup
     """Steps in order; one that is too large to hold is streamed by jobs of its own."""
     step, size = 0, 0
     held: list[Any] = []
-    for row in chunks.where(F.col("pass") >= DELETES).toLocalIterator():
+    for row in _streamed(chunks.where(F.col("pass") >= DELETES)):
         if row["step"] != step:
             if step:
                 yield step, _step(layouts, chunks, step, held, size)

@@ -3,20 +3,21 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO
 
 import pyarrow as pa
 from py4j.java_gateway import JavaGateway
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.errors import Retry, Unavailable
 from ticdc_consumer.java import java_home
 
 DEFAULTS = {
@@ -75,8 +76,26 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
         raise Unavailable(
             f"Spark did not start: {_first_line(error.java_exception.toString())}"
         ) from error
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
         raise Unavailable(f"Spark did not start: {_first_line(str(error))}") from error
+
+
+def stop(spark: SparkSession) -> None:
+    """Ends the session; of a JVM that has ended before there is nothing to end."""
+    with suppress(Py4JError, ConnectionError):
+        spark.stop()
+
+
+@contextmanager
+def failures(doing: str) -> Iterator[None]:
+    """Turns what Spark raises inside into `Retry`, or into `Unavailable` where its JVM is gone."""
+    try:
+        yield
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise Unavailable(f"Spark could not {doing}: its JVM has ended; start again") from error
+    except (PySparkException, Py4JError, EOFError) as error:
+        reason = _first_line(str(error).strip()) or repr(error)
+        raise Retry(f"Spark could not {doing}: {reason}") from error
 
 
 def warm_up(spark: SparkSession, jobs: int = 12) -> None:

@@ -23,7 +23,7 @@ from ticdc_consumer.listing import Cluster, Listing
 from ticdc_consumer.load import Applied, Counts, NoChange, apply, apply_groups
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Cut, Mark, Place, choose, end_of_cut, spread
-from ticdc_consumer.read import ReadJob
+from ticdc_consumer.read import ReadJob, wants
 from ticdc_consumer.reconcile import Clash
 from ticdc_consumer.scout import Scout
 from ticdc_consumer.tables import Tables
@@ -87,12 +87,6 @@ class Reader:
     def close(self) -> None:
         self.scout.close()
 
-    def wants(self, ddl: Ddl) -> bool:
-        """Whether a DDL concerns a table, or a schema, that the filter lets pass."""
-        if ddl.table:
-            return self._filter.matches(ddl.schema, ddl.table)
-        return self._filter.matches_schema(ddl.schema)
-
     def plan(self, base: Checkpoint, until: int | None, wait: float) -> Cut | None:
         """The next cut, or None where no mark above the applied R came within `wait` seconds."""
         applied = base.resolved_ts
@@ -116,7 +110,7 @@ class Reader:
             return None
         heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
         self.scout.read_to(reach, heads, PATIENCE)
-        wanted = [seen for seen in self.scout.ddls() if self.wants(seen.ddl)]
+        wanted = [seen for seen in self.scout.ddls() if wants(self._filter, seen.ddl)]
         end, ddls = end_of_cut(applied, reach, wanted)
         faults.hit("S6")
         return Cut(
@@ -139,7 +133,7 @@ class Reader:
         numbers = {place: number for number, place in enumerate(places)}
         busy = [(place, weight) for place, weight in weights if weight > 0] or weights[:1]
         groups = [[numbers[place] for place in group] for group in spread(busy, tasks)]
-        known = [seen for seen in self.scout.ddls() if self.wants(seen.ddl)]
+        known = [seen for seen in self.scout.ddls() if wants(self._filter, seen.ddl)]
         job = ReadJob(
             options=self._options,
             begin=cut.begin,

@@ -256,7 +256,7 @@ class Reading:
             )
 
     def _meet_ddl(self, progress: Progress, ddl: Ddl, offset: int, time: int) -> None:
-        if not self._filter.matches(ddl.schema, ddl.table):
+        if not wants(self._filter, ddl):
             return
         job = self._job
         if ddl.commit_ts < job.begin and progress.place in job.joined:
@@ -279,6 +279,13 @@ class Reading:
                 self._replays[number],
             )
         return pack(report)
+
+
+def wants(tables: TableFilter, ddl: Ddl) -> bool:
+    """Whether a DDL concerns a table, or a schema, that the filter lets pass."""
+    if ddl.table:
+        return tables.matches(ddl.schema, ddl.table)
+    return tables.matches_schema(ddl.schema)
 
 
 def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:

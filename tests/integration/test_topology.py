@@ -1,0 +1,486 @@
+"""Topics and partitions as they come: many, empty, silent, late, shuffled or large.
+
+None of them loses a row or holds the others back (the design's section 3).
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import brokers
+import pytest
+import sqlalchemy as sa
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+from ticdc_consumer import job
+from ticdc_consumer.audit import ShopTables
+from ticdc_consumer.disturbance import Disturbance
+from ticdc_consumer.shop import TABLES, Shop
+from ticdc_encoder.changefeed import Changefeed
+from ticdc_encoder.event import Row, RowChange
+from torture_cli import Command, Make
+from torture_topics import BASE, ITEMS, Feed, inserted, table, ts, updated
+from torture_upstream import DISPATCHERS, waves
+
+OTHERS = "CREATE TABLE `others` (`id` INT NOT NULL PRIMARY KEY, `name` VARCHAR(40))"
+OTHER = table(OTHERS)
+HOUR = 3_600_000 << 18
+
+
+def item(number: int, id: int) -> RowChange:
+    return inserted(number, {"id": id, "name": "x"})
+
+
+def other(number: int, id: int) -> RowChange:
+    return inserted(number, {"id": id, "name": "x"}, OTHER)
+
+
+def ids(run: Command, name: str = "items") -> list[int]:
+    return [id for (id,) in run.rows(f"SELECT id FROM {name} ORDER BY id")]  # noqa: S608
+
+
+def caught_up(run: Command, number: int) -> None:
+    outcome = run()
+    assert (outcome.code, run.resolved_ts) == (0, ts(number)), outcome.said
+
+
+# --- several topics -------------------------------------------------------------------------------
+
+
+def names(feeds: list[Feed]) -> str:
+    return ",".join(feed.topic for feed in feeds)
+
+
+def pattern(feeds: list[Feed]) -> str:
+    return f"^{feeds[0].kafka.prefix}"
+
+
+def both(feeds: list[Feed]) -> str:
+    return f"{feeds[0].topic},^{feeds[0].kafka.prefix}[bc]$"
+
+
+@pytest.mark.parametrize("topics", [names, pattern, both])
+def test_several_topics_are_one_changefeed(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make, topics: Callable[[list[Feed]], str]
+) -> None:
+    feeds = [Feed(kafka, name=name) for name in "abc"]
+    first, second, silent = feeds
+    run = command(feeds, sqlite_url, kafka__topics=topics(feeds))
+    first.create(10)
+    second.create(11, OTHERS)
+    first.send(1, item(50, 1))
+    second.send(0, other(50, 1))
+    first.mark(100)
+    # The second topic's mark comes late: what it proves was acknowledged before the first's.
+    caught_up(run, 100)
+    assert (ids(run), ids(run, "others")) == ([1], [1])
+    second.mark(100)
+    second.send(1, other(150, 2))
+    second.mark(200)
+    first.send(0, item(199, 2), item(200, 3))
+    caught_up(run, 200)
+    assert (ids(run), ids(run, "others")) == ([1, 2], [1, 2])
+    silent.send(0, item(250, 4))
+    first.mark(300)
+    caught_up(run, 300)
+    assert (ids(run), ids(run, "others")) == ([1, 2, 3, 4], [1, 2])
+
+
+def test_a_topic_of_another_name_is_not_read(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make
+) -> None:
+    feed, alien = Feed(kafka, name="shop_a"), Feed(kafka, name="other")
+    run = command([feed], sqlite_url, kafka__topics=f"^{kafka.prefix}shop_.*")
+    feed.create(10)
+    feed.send(0, item(20, 1))
+    alien.send_raw(0, None, b"hello")
+    alien.mark(900)
+    feed.mark(100)
+    caught_up(run, 100)
+    assert ids(run) == [1]
+
+
+# --- what appears while running -------------------------------------------------------------------
+
+
+def test_a_topic_that_appears_while_running_joins(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(kafka, name="a")
+    run = command([feed], sqlite_url, kafka__topics=pattern([feed]))
+    feed.create(10)
+    feed.send(0, item(20, 1))
+    feed.mark(100)
+    with run.consumer() as consumer:
+        list(consumer.epochs("caught-up"))
+        late = Feed(kafka, name="b", partitions=3)
+        late.create(150, OTHERS)
+        late.send(1, other(160, 1), other(250, 2))
+        late.send(2, other(165, 3))
+        feed.send(1, item(170, 2))
+        feed.mark(200)
+        list(consumer.epochs(ts(200)))
+        assert (ids(run), ids(run, "others")) == ([1, 2], [1, 3])
+        late.mark(200)
+        late.mark(300)
+        list(consumer.epochs(ts(300)))
+    assert ids(run, "others") == [1, 2, 3]
+    # And so it does for a consumer that starts later.
+    later = Feed(kafka, name="c")
+    later.send(0, item(350, 5))
+    feed.mark(400)
+    caught_up(run, 400)
+    assert ids(run) == [1, 2, 5]
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_partition_that_appears_joins(
+    real_kafka: brokers.Real, sqlite_url: str, command: Make, running: bool
+) -> None:
+    feed = Feed(real_kafka, partitions=1)
+    run = command([feed], sqlite_url)
+    feed.create(10)
+    feed.send(0, item(20, 1))
+    feed.mark(100)
+    caught_up(run, 100)
+
+    def grow() -> None:
+        real_kafka.add_partitions(feed.topic, 3)
+        feed.send(1, item(150, 2), item(210, 3))
+        feed.send(0, item(160, 4))
+        feed.mark(200, 0)
+
+    if running:
+        with run.consumer() as consumer:
+            grow()
+            list(consumer.epochs(ts(200)))
+    else:
+        grow()
+        caught_up(run, 200)
+    assert ids(run) == [1, 2, 4]
+    feed.mark(300, 0, 1, 2)
+    caught_up(run, 300)
+    assert ids(run) == [1, 2, 3, 4]
+
+
+def test_a_row_below_r_in_a_partition_that_joins_stops(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make
+) -> None:
+    """A listing may have missed it, unless it was sent after R was proven, by Kafka's clock."""
+    feed = Feed(kafka, name="a")
+    run = command([feed], sqlite_url, kafka__topics=pattern([feed]))
+    feed.create(10)
+    feed.mark(100)
+    caught_up(run, 100)
+    late = Feed(kafka, name="b")
+    late.send(1, item(50, 1))
+    feed.mark(200)
+    outcome = run()
+    assert outcome.code == 3
+    assert f"a new partition holds commit_ts {ts(50)}, below the applied {ts(100)}" in outcome.said
+    assert f"at {late.topic}[1] offset 0" in outcome.said
+    assert (run.resolved_ts, ids(run)) == (ts(100), [])
+    assert run(limits__clock_skew="0").code == 0
+    assert (run.resolved_ts, ids(run)) == (ts(200), [])
+
+
+def test_a_ddl_below_r_in_a_topic_that_joins_stops(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(kafka, name="a")
+    run = command([feed], sqlite_url, kafka__topics=pattern([feed]), limits__clock_skew="0")
+    feed.create(10)
+    feed.mark(100)
+    caught_up(run, 100)
+    known = Feed(kafka, name="b")
+    known.create(10)
+    feed.mark(200)
+    caught_up(run, 200)
+    unknown = Feed(kafka, name="c")
+    unknown.create(50, OTHERS)
+    feed.mark(300)
+    outcome = run()
+    assert outcome.code == 3
+    assert "a new topic brings a DDL of shop.others" in outcome.said
+    assert run.resolved_ts == ts(200)
+
+
+def test_a_partition_that_joins_must_be_whole(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(kafka, name="a")
+    run = command([feed], sqlite_url, kafka__topics=pattern([feed]))
+    feed.create(10)
+    feed.mark(100)
+    caught_up(run, 100)
+    late = Feed(kafka, name="b")
+    late.send(1, item(150, 1), item(151, 2))
+    kafka.delete_records(late.topic, 1, 1)
+    feed.mark(200)
+    outcome = run()
+    assert outcome.code == 3
+    assert f"{late.topic}[1] joins, but its log begins at offset 1: rows" in outcome.said
+    assert run.resolved_ts == ts(100)
+
+
+# --- silent, empty, backward ----------------------------------------------------------------------
+
+
+def test_partitions_without_a_mark_hold_nothing_back(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(kafka, partitions=4)
+    run = command([feed], sqlite_url)
+    feed.create(10)
+    for round in range(1, 6):
+        now = 100 * round
+        feed.send(1, item(now - 50, 10 * round + 1))
+        # Of the next cut already, and read again for it.
+        feed.send(2, item(now + 20, 10 * round + 2), item(now - 30, 10 * round + 3))
+        feed.mark(now, 0)
+        caught_up(run, now)
+        expected = [10 * n + k for n in range(1, round + 1) for k in (1, 2, 3)]
+        assert ids(run) == [id for id in expected if id != 10 * round + 2]
+
+
+@pytest.mark.parametrize("way", ["net", "transactions"])
+def test_a_mark_in_another_partition_than_the_first_proves_nothing_alone(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make, way: str
+) -> None:
+    """All marks come by in partition 0; one that is only elsewhere is yet to come there."""
+    feed = Feed(kafka)
+    run = command([feed], sqlite_url, target__apply=way)
+    feed.create(10)
+    feed.send(1, item(50, 1))
+    feed.mark(100, 0)
+    feed.send(1, item(150, 2))
+    feed.mark(200, 1)
+    caught_up(run, 100)
+    assert ids(run) == [1]
+    feed.mark(200, 0)
+    caught_up(run, 200)
+    assert ids(run) == [1, 2]
+
+
+@pytest.mark.parametrize("way", ["net", "transactions"])
+def test_resolved_ts_may_go_back(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make, way: str
+) -> None:
+    feed = Feed(kafka)
+    run = command([feed], sqlite_url, target__apply=way)
+    feed.create(10)
+    first: Row = {"id": 1, "name": "one"}
+    second: Row = {"id": 1, "name": "two"}
+    third: Row = {"id": 1, "name": "three"}
+    reached = []
+    for number, changes in [
+        (100, [inserted(50, first)]),
+        (200, [updated(150, first, second)]),
+        (90, []),
+        (150, [inserted(50, first), updated(150, first, second)]),
+        (300, [updated(250, second, third)]),
+        (120, [inserted(50, first)]),
+        (300, [updated(150, first, second), updated(250, second, third)]),
+        (400, []),
+    ]:
+        feed.send(1, *changes)
+        feed.mark(number)
+        assert run().code == 0
+        reached.append(run.resolved_ts - BASE)
+    assert reached == [100, 200, 200, 200, 300, 300, 300, 400]
+    assert run.rows("SELECT * FROM items") == [(1, "three")]
+    # The same in one go.
+    again = command([feed], f"{sqlite_url}2", target__apply=way)
+    caught_up(again, 400)
+    assert again.rows("SELECT * FROM items") == [(1, "three")]
+
+
+def test_empty_topics_are_no_trouble(kafka: brokers.Kafka, sqlite_url: str, command: Make) -> None:
+    feed, empty = Feed(kafka, name="a", partitions=8), Feed(kafka, name="b")
+    run = command([feed, empty], sqlite_url)
+    outcome = run()
+    assert (outcome.code, run.resolved_ts) == (0, 0)
+    assert "nothing was there to apply" in outcome.said
+    feed.create(10)
+    feed.send(7, item(50, 1))
+    assert run().code == 0
+    assert run.resolved_ts == 0
+    feed.mark(100, 0)
+    caught_up(run, 100)
+    assert ids(run) == [1]
+    feed.mark(200, 0)
+    caught_up(run, 200)
+
+
+@pytest.mark.parametrize("rules", ['["*.*"]', '["shop.items"]'])
+def test_a_ddl_that_comes_before_the_mark_of_an_earlier_cut_is_met_again(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make, rules: str
+) -> None:
+    """As after a restart of TiCDC: the DDL was sent, then the marks before it once more."""
+    feed = Feed(kafka)
+    run = command([feed], sqlite_url, tables__filter=rules)
+    feed.mark(10)
+    assert run().code == 0
+    feed.ddl(150, "CREATE DATABASE `shop`", kind=1)
+    feed.create(151)
+    feed.mark(100)
+    assert run().code == 0
+    feed.send(1, item(160, 1))
+    feed.mark(200)
+    caught_up(run, 200)
+    assert run.rows("SELECT query FROM ticdc_ddl ORDER BY commit_ts") == [
+        ("CREATE DATABASE `shop`",),
+        (ITEMS,),
+    ]
+    assert ids(run) == [1]
+
+
+# --- a first start from a snapshot ----------------------------------------------------------------
+
+
+@pytest.fixture
+def loaded(kafka: brokers.Kafka, sqlite_url: str, command: Make) -> Iterator[tuple[Feed, Command]]:
+    """A target that holds a snapshot of an hour from now, and rows around it in the topic."""
+    feed = Feed(kafka)
+    engine = sa.create_engine(sqlite_url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT)")
+        connection.exec_driver_sql("INSERT INTO items VALUES (1, 'loaded'), (2, 'loaded')")
+    feed.create(10)
+    feed.send(1, item(20, 9), inserted(snapshot(-1), {"id": 2, "name": "old"}))
+    feed.send(1, item(snapshot(0), 8))
+    feed.send(1, item(snapshot(1), 3), item(snapshot(1), 4))
+    feed.mark(snapshot(100))
+    yield feed, command([feed], sqlite_url)
+
+
+NOW = (time.time_ns() // 1_000_000 << 18) + HOUR - BASE
+
+
+def snapshot(number: int) -> int:
+    return NOW + number
+
+
+def test_a_snapshot_is_gone_on_from(loaded: tuple[Feed, Command]) -> None:
+    feed, run = loaded
+    start = ("--from-ts", str(ts(snapshot(0))))
+    assert run(*start).code == 0
+    assert run.resolved_ts == ts(snapshot(100))
+    rows = [(1, "loaded"), (2, "loaded"), (3, "x"), (4, "x")]
+    assert run.rows("SELECT * FROM items ORDER BY id") == rows
+    feed.send(0, item(snapshot(150), 5))
+    feed.mark(snapshot(200))
+    assert run(*start).code == 0
+    assert run.rows("SELECT * FROM items ORDER BY id") == [*rows, (5, "x")]
+
+
+@pytest.mark.parametrize(
+    ("skew", "code", "words"),
+    [("0", 0, "done"), ("7200", 3, "[1] begins at offset 2, whose record is not older than the")],
+)
+def test_a_log_that_begins_before_the_snapshot_is_enough(
+    loaded: tuple[Feed, Command], skew: str, code: int, words: str
+) -> None:
+    feed, run = loaded
+    feed.kafka.delete_records(feed.topic, 1, 2)
+    outcome = run("--from-ts", str(ts(snapshot(0))), limits__clock_skew=skew)
+    assert outcome.code == code
+    assert words in outcome.said
+    assert len(ids(run)) == (2 if code else 4)
+
+
+def test_a_partition_that_retains_nothing_cannot_follow_a_snapshot(
+    loaded: tuple[Feed, Command],
+) -> None:
+    feed, run = loaded
+    feed.kafka.delete_records(feed.topic, 1, 6)
+    outcome = run("--from-ts", str(ts(snapshot(0))))
+    assert outcome.code == 3
+    assert f"{feed.topic}[1] retains nothing: what was cut off may be later than" in outcome.said
+    assert len(ids(run)) == 2
+
+
+# --- a cut that is too large for the driver -------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["net", "transactions"])
+@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
+def test_a_cut_above_the_memory_budget_gives_the_same_tables(
+    mock_kafka: brokers.Mock,
+    spark: SparkSession,
+    sqlite_url: str,
+    command: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    protocol: str,
+    way: str,
+) -> None:
+    feed = Feed(mock_kafka, protocol, partitions=4)
+    shop, disturbance = Shop(7), Disturbance(7)
+    changefeed = Changefeed(
+        f"kafka://{mock_kafka.bootstrap}/{feed.topic}?protocol={protocol}"
+        "&partition-num=4&enable-tidb-extension=true",
+        DISPATCHERS,
+    )
+    for ddl in shop.definitions():
+        mock_kafka.produce(changefeed.ddl(ddl))
+    mock_kafka.produce(changefeed.resolve(shop.resolve()))
+    run = command([feed], sqlite_url, spark, target__apply=way, limits__memory_budget="1 KiB")
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    sent = waves(shop)
+    for _ in range(10):
+        transactions, final = next(sent)
+        rows = [message for one in transactions for message in changefeed.encode(one)]
+        rows += changefeed.flush()
+        for batch in disturbance.wave(rows, changefeed.resolve(final)):
+            mock_kafka.produce(batch)
+    spilled: list[bool] = []
+
+    def gather(spark: Any, read: Any, groups: Any, spill: bool) -> Any:
+        spilled.append(spill)
+        return job.gather(spark, read, groups, spill)
+
+    monkeypatch.setattr("ticdc_consumer.epoch.gather", gather)
+    with run.consumer() as consumer:
+        cuts = list(consumer.epochs("caught-up"))
+        tables = ShopTables.of(consumer.options, consumer.target)
+    assert [cut.resolved_ts for cut in cuts] == [final]
+    assert spilled[-1]
+    assert {name: tables.compare(shop, name) for name in TABLES} == {n: [] for n in TABLES}
+    tables.engine.dispose()
+
+
+# --- offsets that are no records ------------------------------------------------------------------
+
+
+def test_a_partition_may_end_with_the_marker_of_a_transaction(
+    real_kafka: brokers.Real, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(real_kafka)
+    run = command([feed], sqlite_url)
+    feed.create(10)
+    producer = Producer({**real_kafka.config, "transactional.id": f"{feed.topic}-writer"})
+    producer.init_transactions()
+
+    def transaction(commit: bool, *changes: RowChange) -> None:
+        producer.begin_transaction()
+        for change in changes:
+            key, value = feed.record(change)
+            producer.produce(feed.topic, value, key, 1)
+        producer.flush()
+        producer.commit_transaction() if commit else producer.abort_transaction()
+
+    transaction(True, item(50, 1))
+    feed.mark(100, 0)
+    caught_up(run, 100)
+    assert ids(run) == [1]
+    transaction(False, item(150, 2))
+    transaction(True, item(160, 3))
+    feed.mark(200, 0)
+    caught_up(run, 200)
+    transaction(False, item(250, 4))
+    feed.mark(300, 0)
+    caught_up(run, 300)
+    feed.mark(400)
+    caught_up(run, 400)
+    assert ids(run) == [1, 3]

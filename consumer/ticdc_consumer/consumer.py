@@ -56,6 +56,7 @@ class Consumer:
             stack.callback(self.target.close)
             self.store = Store(self.target, self.options.changefeed)
             self._cluster = Cluster(self.options.kafka, self.options.topics)
+            stack.callback(self._cluster.close)
             faults.hit("S0")
             self.store.create()
             state = self.store.start(self.options.takeover_after)

@@ -37,6 +37,10 @@ class Cluster:
         self._patterns = [re.compile(topic) for topic in topics if topic.startswith("^")]
         self._has_controller = False
 
+    def close(self) -> None:
+        """Lets go of the client, whose threads would go on to look for the brokers."""
+        del self._admin
+
     def partitions(self) -> dict[str, int]:
         """Topic -> its number of partitions, of the topics that are named or match a pattern.
 

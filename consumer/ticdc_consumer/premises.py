@@ -103,8 +103,11 @@ class Premises:
 
     def list_topics(self) -> Listing:
         cluster = Cluster(self.options.kafka, self.options.topics)
-        self.listing = cluster.list()
-        self.begins = cluster.begins(self.listing.ends)
+        try:
+            self.listing = cluster.list()
+            self.begins = cluster.begins(self.listing.ends)
+        finally:
+            cluster.close()
         return self.listing
 
     def open_target(self) -> Target:

@@ -379,6 +379,9 @@ def _consumer(kafka: Mapping[str, str]) -> Consumer:
     settings = consumer_settings(kafka)
     name = orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)
     if name not in _consumers:
+        while _consumers:
+            # A worker outlives the run that used it: another cluster's may be gone.
+            _consumers.popitem()[1].close()
         _consumers[name] = Consumer(settings)
     return _consumers[name]
 

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from ticdc_consumer import ddl, faults
 from ticdc_consumer.checkpoint import Checkpoint, Position, Store
-from ticdc_consumer.epoch import PATIENCE, Epoch, Epochs, Reader
+from ticdc_consumer.cuts import PATIENCE, Reader
+from ticdc_consumer.epoch import Epoch, Epochs
 from ticdc_consumer.errors import Stop, Unavailable, Usage
 from ticdc_consumer.ledger import LedgerEntry
 from ticdc_consumer.listing import Cluster, Listing, consumer_settings

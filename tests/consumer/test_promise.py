@@ -18,7 +18,8 @@ from local_spark import LocalSpark
 from pyspark.sql import SparkSession
 from ticdc_consumer import load, read, scout
 from ticdc_consumer.checkpoint import Checkpoint, Position, Store
-from ticdc_consumer.epoch import Epochs, Reader
+from ticdc_consumer.cuts import Reader
+from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.listing import Cluster, Listing
 from ticdc_consumer.options import Options
@@ -92,7 +93,8 @@ class Run:
         epochs = self.start()
         try:
             idle = 0
-            while idle < 3:
+            # A poll may give nothing for no reason, but not twenty in a row.
+            while idle < 20:
                 over = self.broker.over
                 epoch = epochs.next(None, 0.0)
                 idle = idle + 1 if epoch is None and over else 0

@@ -440,7 +440,7 @@ def test_a_cut_above_the_memory_budget_gives_the_same_tables(
         spilled.append(spill)
         return job.gather(spark, read, groups, spill)
 
-    monkeypatch.setattr("ticdc_consumer.epoch.gather", gather)
+    monkeypatch.setattr("ticdc_consumer.cuts.gather", gather)
     with run.consumer() as consumer:
         cuts = list(consumer.epochs("caught-up"))
         tables = ShopTables.of(consumer.options, consumer.target)

@@ -150,7 +150,11 @@ def _source(
 
 
 def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]]) -> Gathered:
-    packed = _source(spark, job, groups, packed=True).toArrow()["payload"]
+    try:
+        packed = _source(spark, job, groups, packed=True).toArrow()["payload"]
+    except pa.ArrowInvalid as error:
+        # A JVM that dies leaves half an answer; whether it did, the next try shows.
+        raise Retry("Spark could not read the cut: its answer was cut off") from error
     table = pa.concat_tables([pa.ipc.open_stream(value.as_buffer()).read_all() for value in packed])
     is_report = pc.equal(table["table"], REPORT)
     report = merge(unpack(text) for text in table.filter(is_report)["row"].to_pylist())

@@ -202,8 +202,9 @@ def test_kill_9_at_any_moment_loses_nothing(
 
 
 def test_kill_9_of_what_spark_runs_loses_nothing(
-    real_kafka: brokers.Real, sqlite_url: str, tmp_path: Path, way: str
+    real_kafka: brokers.Real, sqlite_url: str, tmp_path: Path, way: str, long: bool
 ) -> None:
+    kills = 10 if long else 1
     torment = Torment("sqlite", way, "canal-json", spark=True, kills=0, steps=0)
     with (
         open_shop(real_kafka, tmp_path, sqlite_url, torment) as (bench, upstream),
@@ -211,7 +212,7 @@ def test_kill_9_of_what_spark_runs_loses_nothing(
     ):
         driver = bench.driver(spark=True)
         bench.await_progress(driver)
-        for _ in range(3):
+        for _ in range(kills):
             while not (workers := below(driver, "pyspark.daemon")):
                 assert driver.running, driver.wait()
             for worker in workers:
@@ -224,14 +225,14 @@ def test_kill_9_of_what_spark_runs_loses_nothing(
         code, said = driver.wait()
         assert code == 1, said
         assert said.splitlines()[-1].startswith("ticdc-consumer: Spark"), said
-        # A worker that dies at its third task, whenever there is a new one.
+        # Every worker dies at its third task.
         driver = bench.driver(spark=True, fault="S4:kill:3")
-        for _ in range(3):
+        for _ in range(kills):
             bench.await_progress(driver)
         assert driver.running, driver.wait()
         driver.kill()
         sent = upstream.stop()
-        bench.finish(spark=True, until=sent.final)
+        bench.finish(spark=kills > 1, until=sent.final)
         bench.is_right(sent)
 
 

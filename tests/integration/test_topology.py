@@ -3,13 +3,11 @@
 None of them loses a row or holds the others back (the design's section 3).
 """
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import brokers
 import pytest
-import sqlalchemy as sa
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from ticdc_consumer import job
@@ -333,71 +331,6 @@ def test_a_ddl_that_comes_before_the_mark_of_an_earlier_cut_is_met_again(
         (ITEMS,),
     ]
     assert ids(run) == [1]
-
-
-# --- a first start from a snapshot ----------------------------------------------------------------
-
-
-@pytest.fixture
-def loaded(kafka: brokers.Kafka, sqlite_url: str, command: Make) -> Iterator[tuple[Feed, Command]]:
-    """A target that holds a snapshot of an hour from now, and rows around it in the topic."""
-    feed = Feed(kafka)
-    engine = sa.create_engine(sqlite_url, poolclass=sa.NullPool)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT)")
-        connection.exec_driver_sql("INSERT INTO items VALUES (1, 'loaded'), (2, 'loaded')")
-    feed.create(10)
-    feed.send(1, item(20, 9), inserted(snapshot(-1), {"id": 2, "name": "old"}))
-    feed.send(1, item(snapshot(0), 8))
-    feed.send(1, item(snapshot(1), 3), item(snapshot(1), 4))
-    feed.mark(snapshot(100))
-    yield feed, command([feed], sqlite_url)
-
-
-NOW = (time.time_ns() // 1_000_000 << 18) + HOUR - BASE
-
-
-def snapshot(number: int) -> int:
-    return NOW + number
-
-
-def test_a_snapshot_is_gone_on_from(loaded: tuple[Feed, Command]) -> None:
-    feed, run = loaded
-    start = ("--from-ts", str(ts(snapshot(0))))
-    assert run(*start).code == 0
-    assert run.resolved_ts == ts(snapshot(100))
-    rows = [(1, "loaded"), (2, "loaded"), (3, "x"), (4, "x")]
-    assert run.rows("SELECT * FROM items ORDER BY id") == rows
-    feed.send(0, item(snapshot(150), 5))
-    feed.mark(snapshot(200))
-    assert run(*start).code == 0
-    assert run.rows("SELECT * FROM items ORDER BY id") == [*rows, (5, "x")]
-
-
-@pytest.mark.parametrize(
-    ("skew", "code", "words"),
-    [("0", 0, "done"), ("7200", 3, "[1] begins at offset 2, whose record is not older than the")],
-)
-def test_a_log_that_begins_before_the_snapshot_is_enough(
-    loaded: tuple[Feed, Command], skew: str, code: int, words: str
-) -> None:
-    feed, run = loaded
-    feed.kafka.delete_records(feed.topic, 1, 2)
-    outcome = run("--from-ts", str(ts(snapshot(0))), limits__clock_skew=skew)
-    assert outcome.code == code
-    assert words in outcome.said
-    assert len(ids(run)) == (2 if code else 4)
-
-
-def test_a_partition_that_retains_nothing_cannot_follow_a_snapshot(
-    loaded: tuple[Feed, Command],
-) -> None:
-    feed, run = loaded
-    feed.kafka.delete_records(feed.topic, 1, 6)
-    outcome = run("--from-ts", str(ts(snapshot(0))))
-    assert outcome.code == 3
-    assert f"{feed.topic}[1] retains nothing: what was cut off may be later than" in outcome.said
-    assert len(ids(run)) == 2
 
 
 # --- a cut that is too large for the driver -------------------------------------------------------

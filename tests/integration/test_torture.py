@@ -98,11 +98,19 @@ class Bench:
         with closing(open_target(target_url)) as target:
             self.tables = ShopTables.of(self.options, target)
         self.engine = self.tables.engine
+        self._drivers: list[Driver] = []
 
     def driver(self, spark: bool, fault: str | None = None, until: int | None = None) -> Driver:
         sets = [part for text in self.sets for part in ("--set", text)]
         end = [] if until is None else ["--until", str(until)]
-        return Driver(["run", str(self._file), *end, *sets], spark=spark, fault=fault)
+        driver = Driver(["run", str(self._file), *end, *sets], spark=spark, fault=fault)
+        self._drivers.append(driver)
+        return driver
+
+    def close(self) -> None:
+        for driver in self._drivers:
+            driver.kill()
+        self.engine.dispose()
 
     def finish(self, spark: bool, until: int) -> None:
         code, said = self.driver(spark, until=until).wait()
@@ -159,7 +167,7 @@ def open_shop(
             "target.apply": torment.way,
         }
         bench = Bench(folder, target_url, settings)
-        stack.callback(bench.engine.dispose)
+        stack.callback(bench.close)
         bench.finish(spark=False, until=upstream.first)
         if torment.way == "transactions":
             torture_log.create(bench.engine, bench.tables.tables)

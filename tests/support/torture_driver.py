@@ -66,6 +66,8 @@ class Driver:
 
     def kill(self) -> None:
         """kill -9 of the driver, its JVM, and what they run, as far as it is still there."""
+        if self._said.closed:
+            return  # the number of the group may be another's by now
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

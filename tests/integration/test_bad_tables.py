@@ -7,7 +7,7 @@ import brokers
 import pytest
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
-from ticdc_consumer import epoch
+from ticdc_consumer import cuts
 from ticdc_encoder.event import Row
 from torture_cli import Begin, Command, Make, refuses
 from torture_topics import Feed, deleted, inserted, renamed, table, ts, updated
@@ -66,7 +66,7 @@ def test_two_rows_for_one_key_and_commit_ts_stop(
     way: str,
 ) -> None:
     feed, run = begin(spark=spark, target__apply=way, limits__memory_budget=budget)
-    monkeypatch.setattr(epoch, "SMALL", small)
+    monkeypatch.setattr(cuts, "SMALL", small)
     one, other = partitions
     feed.send(one, ONE)
     feed.send(other, OTHER)

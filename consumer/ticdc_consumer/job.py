@@ -194,7 +194,7 @@ def _spilled(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]])
         chunks = sorted_facts.mapInArrow(fold_them, CHUNKS)
     chunks = chunks.persist(StorageLevel.DISK_ONLY)
     try:
-        told = chunks.where(F.col("pass") < DELETES).collect()
+        told = chunks.where(f"pass < {DELETES}").collect()
     except BaseException:
         chunks.unpersist()
         raise
@@ -229,9 +229,14 @@ def _fold(
     return fold_stream(batches, upserts, steps, keyless)
 
 
-def _streamed(chunks: DataFrame) -> Iterator[Any]:
+def _streamed(chunks: DataFrame, condition: str) -> Iterator[Any]:
+    """The chunks that fulfil a condition in SQL, one partition after another.
+
+    By way of the RDD: as long as a DataFrame is iterated over, Spark's scheduler keeps what each
+    partition gave (`DAGScheduler.activeQueryToJobs`, seen in 4.3), the whole cut in the end.
+    """
     with failures("stream the cut"):
-        yield from chunks.toLocalIterator()
+        yield from chunks.where(condition).rdd.toLocalIterator()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +253,7 @@ class _Spilled:
         return self._pass(ROWS)
 
     def _pass(self, number: int) -> Iterator[tuple[int, pa.Array]]:
-        for row in _streamed(self.chunks.where(F.col("pass") == number)):
+        for row in _streamed(self.chunks, f"pass = {number}"):
             yield row["table"], unpack_payloads(row["payload"])
 
 
@@ -267,8 +272,8 @@ class _Step:
         return self._pass(ROWS)
 
     def _pass(self, number: int) -> Iterator[tuple[int, pa.Array]]:
-        mine = (F.col("step") == self.commit_ts) & (F.col("pass") == number)
-        for row in _streamed(self.chunks.where(mine)):
+        mine = f"step = {self.commit_ts} AND pass = {number}"
+        for row in _streamed(self.chunks, mine):
             yield row["table"], unpack_payloads(row["payload"])
 
 
@@ -298,7 +303,7 @@ def _spilled_steps(layouts: Sequence[Layout], chunks: DataFrame) -> Iterator[tup
     """Steps in order; one that is too large to hold is streamed by jobs of its own."""
     step, size = 0, 0
     held: list[Any] = []
-    for row in _streamed(chunks.where(F.col("pass") >= DELETES)):
+    for row in _streamed(chunks, f"pass >= {DELETES}"):
         if row["step"] != step:
             if step:
                 yield step, _step(layouts, chunks, step, held, size)

@@ -166,9 +166,9 @@ def _scale(type_: ColumnType) -> int | None:
 # Reading.
 
 
-def parse_schema_file(path: SchemaPath, content: bytes) -> SchemaFile:
+def parse_schema_file(path: SchemaPath | None, content: bytes) -> SchemaFile:
     """The schema file of that path. Raises `WireError` where the path's version or checksum is not
-    the content's, as of a file that is not yet whole."""
+    the content's, as of a file that is not yet whole; without a path neither is looked at."""
     members = load(content)
     if not isinstance(members, dict):
         raise WireError("the schema file is no JSON object")
@@ -177,13 +177,14 @@ def parse_schema_file(path: SchemaPath, content: bytes) -> SchemaFile:
     columns = members.get("TableColumns")
     if columns is not None and not isinstance(columns, list):
         raise WireError("TableColumns is not a list")
-    if version != path.version:
-        raise WireError(f"the schema file of version {path.version} is of version {version}")
-    if path.table_id is None and (schema, name) != (path.schema, path.table):
-        raise WireError(f"the schema file of {path.schema}.{path.table} is of {schema}.{name}")
     members["TableColumnsTotal"] = _of(members, "TableColumnsTotal", int)
-    if _checksum(members) != path.checksum:
-        raise WireError(f"the schema file's checksum is not {path.checksum}")
+    if path is not None:
+        if version != path.version:
+            raise WireError(f"the schema file of version {path.version} is of version {version}")
+        if path.table_id is None and (schema, name) != (path.schema, path.table):
+            raise WireError(f"the schema file of {path.schema}.{path.table} is of {schema}.{name}")
+        if _checksum(members) != path.checksum:
+            raise WireError(f"the schema file's checksum is not {path.checksum}")
     return SchemaFile(
         schema, name, version, _of(members, "Query", str), kind, _table(schema, name, columns)
     )

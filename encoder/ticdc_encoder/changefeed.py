@@ -9,6 +9,7 @@ from typing import Any
 from ticdc_encoder.bootstrap import Bootstraps
 from ticdc_encoder.changefeed_config import ChangefeedConfig
 from ticdc_encoder.claim_check import ClaimCheckEncoder, ClaimCheckStorage, without_limits
+from ticdc_encoder.column_selector import ColumnSelectors, without
 from ticdc_encoder.definition import (
     CreateSchema,
     CreateTable,
@@ -23,7 +24,8 @@ from ticdc_encoder.definition import (
     parse_ddl,
 )
 from ticdc_encoder.errors import ConfigError, DefinitionError
-from ticdc_encoder.event import Ddl, Resolved, Table, Transaction
+from ticdc_encoder.event import Ddl, Resolved, RowChange, Table, Transaction
+from ticdc_encoder.event_filter import EventFilters
 from ticdc_encoder.evolution import apply
 from ticdc_encoder.filter import TableFilter
 from ticdc_encoder.formats import FORMATS, Clock, Encoder, Record, wall_clock
@@ -96,6 +98,14 @@ class Changefeed:
             )
         self._mode = split_mode(version, settings.protocol, settings.output_raw_change_event)
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
+        self._events = EventFilters(
+            settings.event_filters,
+            case_sensitive=settings.case_sensitive,
+            classic=self._classic,
+            time_zone=time_zone,
+        )
+        self._ignored_start_ts = settings.ignore_txn_start_ts
+        self._selectors = ColumnSelectors(settings.column_selectors, settings.case_sensitive)
         self._router = Router(
             settings.dispatchers,
             settings.topic,
@@ -134,11 +144,15 @@ class Changefeed:
 
     def encode(self, transaction: Transaction) -> list[Message]:
         """The messages that its rows complete; with batches, `flush` brings the rest."""
+        if transaction.start_ts in self._ignored_start_ts:
+            return []
         changes = tuple(change for change in transaction.changes if self._sends(change.table))
         messages = []
-        for change in split(replace(transaction, changes=changes), self._mode):
+        sent = split(replace(transaction, changes=changes), self._mode, self._events.keeps)
+        for change in sent:
             topic = self._router.topic(change.table.schema, change.table.name)
             partition = self._router.partition(change)
+            change = self._selected(change)
             if self._bootstraps is not None:
                 table = self._bootstraps.numbered(change.table, change.commit_ts)
                 change = replace(change, table=table)
@@ -162,7 +176,7 @@ class Changefeed:
             ddl = self._with_tables(ddl, statement)
         note = self._table_ddl if ddl.table else self._schema_ddl
         topic = note(ddl, statement)
-        if topic is None or not self._tells_ddl:
+        if topic is None or not self._tells_ddl or not self._keeps_ddl(ddl):
             return messages
         if self.protocol == "debezium" and ddl.kind not in CHANGE_TYPES:
             return messages
@@ -193,6 +207,24 @@ class Changefeed:
             for (topic, partition), encoder in self._encoders.items()
             for message in _messages(topic, partition, encoder.flush())
         ]
+
+    def _selected(self, change: RowChange) -> RowChange:
+        """The change with the columns that are sent; Simple tells the table as it is."""
+        table = change.table
+        listed = self._router.listed_columns(table.schema, table.name)
+        selected = self._selectors.selected(table, listed)
+        if selected is table:
+            return change
+        change = without(change, selected)
+        return change if self._bootstraps is not None else replace(change, table=selected)
+
+    def _keeps_ddl(self, ddl: Ddl) -> bool:
+        """Whether the event filters let the DDL pass, which is heeded all the same."""
+        schema, table = ddl.schema, ddl.table
+        if table:
+            *first, renames = altered_table(ddl.query, schema) or (schema, table, False)
+            schema, table = first if renames else (schema, table)
+        return self._events.keeps_ddl(schema, table, ddl.query, ddl.kind)
 
     def _with_tables(self, ddl: Ddl, statement: Statement) -> Ddl:
         """The DDL with the table after it and, of the old architecture's, before it, as far as they

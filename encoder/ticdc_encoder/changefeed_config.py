@@ -4,19 +4,30 @@ Where both say something, the sink URI rules. Source: TiCDC's "changefeed config
 `pkg/config/replica_config.go`, `pkg/config/sink.go`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
+from ticdc_encoder.column_selector import ColumnSelector
 from ticdc_encoder.compression import Compression
 from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.event_filter import EventFilter
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.formats.avro_schema import BigintUnsignedMode, DecimalMode
 from ticdc_encoder.formats.format import LargeMessageHandle
 from ticdc_encoder.formats.simple import EncodingFormat
 from ticdc_encoder.route import PARTITION_RULES, Dispatcher
-from ticdc_encoder.setting_values import T, flat, list_of, of_text, of_type, one_of, toml_table
+from ticdc_encoder.setting_values import (
+    T,
+    entries,
+    flat,
+    list_of,
+    of_text,
+    of_type,
+    one_of,
+    toml_table,
+)
 
 _KAFKA = "sink.kafka-config"
 _LARGE = f"{_KAFKA}.large-message-handle"
@@ -56,15 +67,16 @@ _FILE_SETTINGS: dict[str, bool | int | str] = {
     f"{_LARGE}.claim-check-storage-uri": "",
     f"{_LARGE}.claim-check-raw-value": False,
 }
-_LISTS = ("filter.rules", "sink.dispatchers")
-
-# They change which messages there are, in ways that are not written here.
-_UNSUPPORTED = (
-    "bdr-mode",
+_LISTS = (
     "filter.event-filters",
     "filter.ignore-txn-start-ts",
+    "filter.rules",
     "sink.column-selectors",
+    "sink.dispatchers",
 )
+
+# They change which messages there are, in ways that are not written here.
+_UNSUPPORTED = ("bdr-mode",)
 # They say how TiCDC runs or connects, or concern other sinks and protocols.
 _IGNORED = (
     "changefeed-error-stuck-duration",
@@ -174,6 +186,9 @@ class ChangefeedConfig:
     case_sensitive: bool
     rules: tuple[str, ...]
     dispatchers: tuple[Dispatcher, ...]
+    event_filters: tuple[EventFilter, ...]
+    column_selectors: tuple[ColumnSelector, ...]
+    ignore_txn_start_ts: frozenset[int]
     ignored: tuple[str, ...]
 
     @classmethod
@@ -192,7 +207,7 @@ class ChangefeedConfig:
         def in_toml(path: str, kind: type[T]) -> T:
             return of_type(path, in_file.get(path, _FILE_SETTINGS[path]), kind)
 
-        dispatchers = tuple(_dispatchers(list_of("sink.dispatchers", in_file, dict)))
+        dispatchers = tuple(entries("sink.dispatchers", in_file, Dispatcher.parse))
         ignored += [
             f"sink.dispatchers: partition = {dispatcher.partition!r}"
             for dispatcher in dispatchers
@@ -264,6 +279,9 @@ class ChangefeedConfig:
             case_sensitive=in_toml("case-sensitive", bool),
             rules=tuple(list_of("filter.rules", in_file, str)),
             dispatchers=dispatchers,
+            event_filters=tuple(entries("filter.event-filters", in_file, EventFilter.parse)),
+            column_selectors=tuple(entries("sink.column-selectors", in_file, ColumnSelector.parse)),
+            ignore_txn_start_ts=frozenset(list_of("filter.ignore-txn-start-ts", in_file, int)),
             ignored=tuple(sorted(ignored)),
         )
         parsed._check()
@@ -320,12 +338,3 @@ def _checked(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> list[str]
     if unknown:
         raise ConfigError(f"unknown setting: {', '.join(unknown)}")
     return ignored
-
-
-def _dispatchers(entries: list[dict[str, Any]]) -> Iterator[Dispatcher]:
-    for number, entry in enumerate(entries):
-        try:
-            yield Dispatcher.parse(entry)
-        except ConfigError as exc:
-            exc.add_note(f"in sink.dispatchers[{number}]")
-            raise

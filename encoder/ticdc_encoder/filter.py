@@ -51,6 +51,21 @@ class TableMatcher:
         return False
 
 
+class ColumnMatcher:
+    """Patterns of column names, of which the last that matches decides; `!` before one excludes.
+    Columns have no case. No pattern that matches: no match."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        lines = [line for pattern in patterns for line in _lines(pattern)]
+        self._rules = [_column_rule(line) for line in lines][::-1]
+
+    def matches(self, column: str) -> bool:
+        for pattern, positive in self._rules:
+            if pattern.search(column):
+                return positive
+        return False
+
+
 class TableFilter(TableMatcher):
     """`[filter] rules` of a changefeed: all tables where there are none, system schemas never."""
 
@@ -106,13 +121,25 @@ def _rule(text: str, case_sensitive: bool) -> _Rule:
         table, rest = _pattern(rest[1:])
         if rest:
             raise ConfigError(f"stray {rest!r} after the table")
-        return _Rule(_compiled(schema, flags), _compiled(table, flags), not text.startswith("!"))
+        return _Rule(compiled(schema, flags), compiled(table, flags), not text.startswith("!"))
     except ConfigError as exc:
         exc.add_note(f"in the filter rule {text!r}")
         raise
 
 
-def _compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
+def _column_rule(text: str) -> tuple[re.Pattern[str], bool]:
+    try:
+        pattern, rest = _pattern(text.removeprefix("!"))
+        if rest:
+            raise ConfigError(f"stray {rest!r} after the column")
+        return compiled(pattern, re.IGNORECASE), not text.startswith("!")
+    except ConfigError as exc:
+        exc.add_note(f"in the column pattern {text!r}")
+        raise
+
+
+def compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    """The expression. Raises ConfigError for what Go's would not be, or be otherwise."""
     # Python warns where a pattern may come to mean what it means elsewhere, as [[:alpha:]].
     with warnings.catch_warnings():
         warnings.simplefilter("error")

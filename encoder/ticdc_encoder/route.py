@@ -99,6 +99,11 @@ class Router:
     def partitions(self, topic: str) -> int:
         return self._partitions if isinstance(self._partitions, int) else self._partitions(topic)
 
+    def listed_columns(self, schema: str, table: str) -> tuple[str, ...]:
+        """What the table's dispatcher lists, if it is `columns`."""
+        dispatcher = self._dispatcher(schema, table)
+        return dispatcher.columns if dispatcher.partition.lower() == "columns" else ()
+
     def partition(self, change: RowChange) -> int:
         """The partition of the table's topic. Raises ConfigError where the table lacks what the
         dispatcher names."""

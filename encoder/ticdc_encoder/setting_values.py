@@ -2,12 +2,13 @@
 for the choices."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ticdc_encoder.errors import ConfigError
 
 T = TypeVar("T", bool, int, str)
+Entry = TypeVar("Entry")
 
 
 def toml_table(config: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -55,6 +56,18 @@ def list_of(path: str, in_file: Mapping[str, Any], kind: type[Any]) -> list[Any]
     if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
         raise ConfigError(f"{path} must be a list of {kind.__name__}")
     return value
+
+
+def entries(
+    path: str, in_file: Mapping[str, Any], parse: Callable[[Mapping[str, Any]], Entry]
+) -> Iterator[Entry]:
+    """What is made of each table of an array; errors say which one it is."""
+    for number, entry in enumerate(list_of(path, in_file, dict)):
+        try:
+            yield parse(entry)
+        except ConfigError as exc:
+            exc.add_note(f"in {path}[{number}]")
+            raise
 
 
 def one_of(path: str, value: str, *choices: str) -> Any:

@@ -5,13 +5,13 @@ one commit_ts. TiCDC's documents speak of NOT NULL unique keys; its code, which 
 for nullable ones too.
 """
 
-import unicodedata
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from enum import Enum, auto
 
+from ticdc_encoder.collation import weight
 from ticdc_encoder.errors import ConfigError
-from ticdc_encoder.event import Row, RowChange, Table, Transaction, Value
+from ticdc_encoder.event import Row, RowChange, Table, Transaction
 
 Version = tuple[int, int, int]
 
@@ -69,17 +69,28 @@ def split_mode(version: str, protocol: str, output_raw_change_event: bool = Fals
     return avro_and_csv if protocol in ("avro", "csv") else rows
 
 
-def split(transaction: Transaction, mode: SplitMode) -> list[RowChange]:
-    """The changes as TiCDC sends them: table by table, DELETE before UPDATE before INSERT."""
+def split(
+    transaction: Transaction,
+    mode: SplitMode,
+    keeps: Callable[[RowChange], bool] = lambda change: True,
+) -> list[RowChange]:
+    """The changes as TiCDC sends them: table by table, DELETE before UPDATE before INSERT.
+
+    `keeps` says which are sent: of the new architecture's it sees the halves of a split UPDATE,
+    of others the UPDATE.
+    """
     tables: dict[tuple[str, str, int | None], list[RowChange]] = {}
     for change in transaction.changes:
         key = change.table.schema, change.table.name, change.partition_id
         tables.setdefault(key, []).append(change)
-    return [
-        change
-        for changes in tables.values()
-        for change in _split(sorted(_stored(changes), key=_rank), mode)
-    ]
+    sent: list[RowChange] = []
+    for changes in tables.values():
+        ordered = sorted(_stored(changes), key=_rank)
+        if mode is SplitMode.APPENDED:
+            sent += filter(keeps, _split(ordered, mode))
+        else:
+            sent += _split([change for change in ordered if keeps(change)], mode)
+    return sent
 
 
 def key_changed(change: RowChange) -> bool:
@@ -152,14 +163,4 @@ def _clustered_key(table: Table) -> tuple[str, ...]:
 
 
 def _place(table: Table, key: tuple[str, ...], row: Row) -> Hashable:
-    return tuple(_weight(row[name], table.column(name).type.collation) for name in key)
-
-
-def _weight(value: Value, collation: str | None) -> Value:
-    """What TiDB's collation sees of a value: near enough to tell which keys are one key."""
-    if not isinstance(value, str) or collation is None:
-        return value
-    if "_ci" in collation:
-        marks = unicodedata.normalize("NFKD", value)
-        value = "".join(c for c in marks if not unicodedata.combining(c)).casefold()
-    return value if "0900" in collation else value.rstrip(" ")
+    return tuple(weight(row[name], table.column(name).type.collation) for name in key)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ticdc_encoder.definition import CreateTable, altered_table, parse_ddl
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction
+from ticdc_encoder.event_filter import EventFilters
 from ticdc_encoder.filter import TableFilter
 from ticdc_encoder.formats import Clock, canal_json, csv, wall_clock
 from ticdc_encoder.split import split, split_mode, version_number
@@ -60,6 +61,12 @@ class StorageChangefeed:
         self._settings = settings
         self._mode = split_mode(version, settings.protocol, settings.output_raw_change_event)
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
+        self._events = EventFilters(
+            settings.event_filters,
+            case_sensitive=settings.case_sensitive,
+            classic=classic,
+            time_zone=time_zone,
+        )
         self._extension = FILE_FORMATS[settings.protocol].extension
         self._encoder: csv.Encoder | canal_json.Encoder = (
             csv.Encoder(settings.format_options)
@@ -76,8 +83,11 @@ class StorageChangefeed:
     def encode(self, transaction: Transaction) -> list[File]:
         """The schema files of tables that no DDL told; the rows themselves wait."""
         files: list[File] = []
+        if transaction.start_ts in self._settings.ignore_txn_start_ts:
+            return files
         changes = tuple(change for change in transaction.changes if self._sends(change.table))
-        for change in split(replace(transaction, changes=changes), self._mode):
+        sent = split(replace(transaction, changes=changes), self._mode, self._events.keeps)
+        for change in sent:
             files += self._introduced(change.table)
             directory = self._directory(change)
             rows = self._rows.get(directory)
@@ -98,7 +108,8 @@ class StorageChangefeed:
         """
         files = self.flush()
         if not ddl.table:
-            if self._filter.matches_schema(ddl.schema):
+            kept = self._events.keeps_ddl(ddl.schema, "", ddl.query, ddl.kind)
+            if kept and self._filter.matches_schema(ddl.schema):
                 file = SchemaFile(ddl.schema, "", ddl.commit_ts, ddl.query, ddl.kind)
                 files.append(_file(file))
             return files
@@ -116,7 +127,9 @@ class StorageChangefeed:
             return files
         if renames and first != name:
             self._tables.pop(first, None)
-        files.append(self._changed(table, ddl.commit_ts, ddl))
+        kept = self._events.keeps_ddl(*(first if renames else name), ddl.query, ddl.kind)
+        # A DDL that is not told still gives the table's rows another schema.
+        files.append(self._changed(table, ddl.commit_ts, ddl if kept else None))
         return files
 
     def flush(self) -> list[File]:

@@ -10,8 +10,17 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.event_filter import EventFilter
 from ticdc_encoder.formats import canal_json, csv
-from ticdc_encoder.setting_values import flat, list_of, of_text, of_type, one_of, toml_table
+from ticdc_encoder.setting_values import (
+    entries,
+    flat,
+    list_of,
+    of_text,
+    of_type,
+    one_of,
+    toml_table,
+)
 from ticdc_encoder.storage import DateSeparator
 
 _SCHEMES = ("file", "local", "nfs", "s3", "gcs", "gs", "azure", "azblob")
@@ -51,7 +60,6 @@ _IN_URI = {
 }
 # They change files in ways that are not written here.
 _UNSUPPORTED = (
-    "filter.event-filters",
     "sink.column-selectors",
     f"{_STORAGE}.output-column-id",
     f"{_STORAGE}.use-table-id-as-path",
@@ -72,6 +80,8 @@ class StorageConfig:
     force_replicate: bool
     case_sensitive: bool
     rules: tuple[str, ...]
+    event_filters: tuple[EventFilter, ...]
+    ignore_txn_start_ts: frozenset[int]
 
     @classmethod
     def parse(
@@ -148,4 +158,6 @@ class StorageConfig:
             force_replicate=value("force-replicate"),
             case_sensitive=value("case-sensitive"),
             rules=tuple(list_of("filter.rules", in_file, str)),
+            event_filters=tuple(entries("filter.event-filters", in_file, EventFilter.parse)),
+            ignore_txn_start_ts=frozenset(list_of("filter.ignore-txn-start-ts", in_file, int)),
         )

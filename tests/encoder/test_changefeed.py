@@ -312,7 +312,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     (URI, {"case-sensitive": 1}, "case-sensitive must be of type bool"),
     (URI, {"filter": {"rules": "*.*"}}, "filter.rules must be a list of str"),
     (URI, {"filter": {"rules": ["x"]}}, "in the filter rule 'x'"),
-    (URI, {"filter": {"event-filters": [{"matcher": ["*.*"]}]}}, "event-filters is not supported"),
+    (URI, {"bdr-mode": True}, "bdr-mode is not supported"),
     (URI, {"sink": {"dispatchers": [{"matcher": ["*.*"], "to": 1}]}}, "in sink.dispatchers[0]"),
     (
         URI,

@@ -1,0 +1,21 @@
+"""What TiDB's collations see of a text."""
+
+import unicodedata
+
+from ticdc_encoder.event import Value
+
+
+def is_binary(collation: str | None) -> bool:
+    """Whether texts of the collation are told apart, and ordered, by their bytes."""
+    return collation is None or collation == "binary" or collation.endswith("_bin")
+
+
+def weight(value: Value, collation: str | None) -> Value:
+    """Equal for values that a collation takes for equal: near enough to tell which keys are one
+    key. Values that are no text, and texts of no collation, are their own."""
+    if not isinstance(value, str) or collation is None:
+        return value
+    if "_ci" in collation:
+        marks = unicodedata.normalize("NFKD", value)
+        value = "".join(c for c in marks if not unicodedata.combining(c)).casefold()
+    return value if "0900" in collation else value.rstrip(" ")

@@ -10,6 +10,7 @@ from contextlib import closing
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.check_brokers import brokers, log, messages, retention, scope
+from ticdc_consumer.check_large_rows import large_rows
 from ticdc_consumer.check_target import privileges, tables, target
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.options import Options
@@ -39,6 +40,7 @@ CHECKS: tuple[Check, ...] = (
     target,
     privileges,
     messages,
+    large_rows,
     log,
     scope,
     tables,

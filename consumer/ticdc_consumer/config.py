@@ -49,6 +49,14 @@ SETTINGS: dict[str, Setting] = {
         setting.one_of("none", "lz4", "snappy"),
         "the changefeed's large-message-handle-compression",
     ),
+    "source.claim_check": Setting(
+        "claim_check_url",
+        setting.prefix,
+        "where claim checks lie: claim-check-storage-uri, as fsspec opens it",
+    ),
+    "source.claim_check_raw_value": Setting(
+        "claim_check_raw_value", setting.flag, "the changefeed's claim-check-raw-value"
+    ),
     "target.apply": Setting("apply", setting.one_of("net", "transactions"), "net or transactions"),
     "target.on_drift": Setting(
         "on_drift", setting.one_of("stop", "overwrite"), "stop or overwrite, where a row clashes"
@@ -91,6 +99,10 @@ URL_SETTINGS = {
     "target.url_file": "file with the URL",
     "target.password": "password for the URL",
     "target.password_file": "file with the password",
+    "source.upstream": "SQLAlchemy URL of the TiDB that completes rows of handle-key-only",
+    "source.upstream_file": "file with the URL",
+    "source.upstream_password": "password for the URL",
+    "source.upstream_password_file": "file with the password",
 }
 MAPPINGS = ("tables.route", "tables.keys")
 PASSED_THROUGH = ("kafka", "spark")
@@ -124,6 +136,7 @@ def parse(settings: Settings) -> Options:
     found = Options(
         **options,
         target_url=_target_url(settings),
+        upstream_url=_upstream_url(settings),
         kafka=_kafka(settings, options["changefeed"]),
         spark=_spark(settings),
     )
@@ -249,18 +262,33 @@ def _require_known(name: str) -> None:
 
 
 def _target_url(settings: Settings) -> str:
-    written = _from_secret_file(settings, "target.url")
-    if written is None:
+    url = _url(settings, "target.url", "target.password", "postgresql+psycopg://user@host/database")
+    if url is None:
         raise Usage("target.url is not set; in the environment it is TICDC_TARGET_URL")
+    return url.render_as_string(hide_password=False)
+
+
+def _upstream_url(settings: Settings) -> str | None:
+    example = "mysql+pymysql://user@host:4000"
+    url = _url(settings, "source.upstream", "source.upstream_password", example)
+    if url is not None and not url.drivername.startswith("mysql"):
+        raise Usage(f"source.upstream is not a TiDB's URL as {example}")
+    return None if url is None else url.render_as_string(hide_password=False)
+
+
+def _url(settings: Settings, name: str, password_name: str, example: str) -> sa.URL | None:
+    written = _from_secret_file(settings, name)
+    if written is None:
+        return None
     # SQLAlchemy's own message may quote a part of the URL.
     try:
-        url = sa.make_url(_read("target.url", setting.text, written))
+        url = sa.make_url(_read(name, setting.text, written))
     except (sa.exc.ArgumentError, ValueError):
-        raise Usage("target.url is not a URL as postgresql+psycopg://user@host/database") from None
-    password = _from_secret_file(settings, "target.password")
+        raise Usage(f"{name} is not a URL as {example}") from None
+    password = _from_secret_file(settings, password_name)
     if password is not None:
-        url = url.set(password=_read("target.password", setting.text, password))
-    return url.render_as_string(hide_password=False)
+        url = url.set(password=_read(password_name, setting.text, password))
+    return url
 
 
 def _kafka(settings: Settings, changefeed: str) -> dict[str, str]:

@@ -47,3 +47,8 @@ class Options:
     retries: int = 8
     from_ts: int | None = None
     compression: Literal["none", "lz4", "snappy"] = "none"
+    claim_check_url: str | None = field(default=None, repr=False)
+    """Where claim checks lie: their prefix, as fsspec opens it."""
+    claim_check_raw_value: bool = False
+    upstream_url: str | None = field(default=None, repr=False)
+    """The upstream TiDB, which completes rows of which the handle key alone was sent."""

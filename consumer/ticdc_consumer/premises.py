@@ -61,6 +61,10 @@ class Sample:
     tables: dict[tuple[str, str], Table] = field(default_factory=dict)
     created: dict[tuple[str, str], Table] = field(default_factory=dict)
     deletes_only: set[tuple[str, str]] = field(default_factory=set)
+    claim_check: RowChange | None = None
+    """The first row that lies in a claim check."""
+    handle_key_only: RowChange | None = None
+    """The first row of which no more than its key was sent."""
     errors: list[TicdcError] = field(default_factory=list)
 
     def meet(self, place: Place, event: Event) -> None:
@@ -74,7 +78,11 @@ class Sample:
                     self.created[event.schema, event.table] = statement.table
             case RowChange():
                 name = (event.table.schema, event.table.name)
-                if event.after is not None:
+                if event.claim_check is not None:
+                    self.claim_check = self.claim_check or event
+                elif event.incomplete and event.after is not None:
+                    self.handle_key_only = self.handle_key_only or event
+                if event.after is not None and not event.incomplete:
                     self.tables[name] = event.table
                     self.deletes_only.discard(name)
                 elif name not in self.tables:

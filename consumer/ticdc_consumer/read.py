@@ -16,13 +16,14 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from ticdc_encoder.definition import from_json, to_json
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
+from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
 from ticdc_encoder.filter import TableFilter
 
 from ticdc_consumer import faults
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.facts import REPORT, SCHEMA, Conflict, Fold, Shape, shape
 from ticdc_consumer.fast import FastReader, fast_reader
+from ticdc_consumer.large_rows import LargeRows
 from ticdc_consumer.listing import consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place, restart_offset
@@ -118,6 +119,7 @@ class Reading:
         self.fold = Fold(
             job.layouts, self._zone, self._fast.parse, steps=options.apply == "transactions"
         )
+        self._large: LargeRows[tuple[Progress, int]] = LargeRows(options, self._decode)
         self._replays: Counter[int] = Counter()
         self.report = Report()
         self.progress = {
@@ -155,10 +157,23 @@ class Reading:
                             table, commit_ts, present, body, absent, progress.number, offset, size
                         )
         except TicdcError as error:
-            if isinstance(error, Conflict):
-                known = error.known
-                located(error, *self._job.places[known[2]], known[3])
-            raise located(error, *progress.place, offset) from None
+            raise self._located(error, progress, offset) from None
+
+    def complete(self) -> Iterator[None]:
+        """Reads the rows of which the handle key alone was sent, a statement at a time."""
+        for some in self._large.completed():
+            for change, (progress, offset) in some:
+                try:
+                    self._take_row(progress, change, offset, _size(change.after))
+                except TicdcError as error:
+                    raise self._located(error, progress, offset) from None
+            yield
+
+    def _located(self, error: TicdcError, progress: Progress, offset: int) -> TicdcError:
+        if isinstance(error, Conflict):
+            known = error.known
+            located(error, *self._job.places[known[2]], known[3])
+        return located(error, *progress.place, offset)
 
     def _meet(self, progress: Progress, event: Event, offset: int, time: int, size: int) -> None:
         check_ts(event, self._job.latest)
@@ -187,17 +202,23 @@ class Reading:
         number = REPORT if known is None else known[0]
         if not self._in_cut(progress, number, change.commit_ts, offset, time):
             return
-        if change.incomplete or change.claim_check is not None:
-            raise Stop(
-                f"{name[0]}.{name[1]}: a large row was reduced by large-message-handle-option; "
-                "raise max-message-bytes of the changefeed"
-            )
+        if change.claim_check is not None:
+            change = self._large.redeem(change)
+        elif change.incomplete and change.after is not None:
+            self._large.hold(change, (progress, offset))
+            return
+        self._take_row(progress, change, offset, size)
+
+    def _take_row(self, progress: Progress, change: RowChange, offset: int, size: int) -> None:
+        """A row of the cut, whole but for a DELETE's."""
+        name = (change.table.schema, change.table.name)
+        known = self._job.shapes.get(name)
         if known is None or (known[1] is None and change.after is not None):
             if change.after is not None or name not in self.report.missing:
                 self.report.missing[name] = (change.table, change.after is None)
             return
-        layout = self._job.layouts[number]
-        self._check_shape(layout, change, known[1])
+        number, expected = known
+        self._check_shape(self._job.layouts[number], change, expected)
         self.fold.add_change(number, change, progress.number, offset, size)
 
     def _check_shape(self, layout: Layout, change: RowChange, expected: Shape | None) -> None:
@@ -270,6 +291,7 @@ class Reading:
 
     def close(self) -> pa.RecordBatch:
         """The report, as the last batch of the task."""
+        self._large.close()
         report = self.report
         report.restarts = {place: p.restart for place, p in self.progress.items()}
         tally = self.fold.tally
@@ -280,6 +302,11 @@ class Reading:
                 self._replays[number],
             )
         return pack(report)
+
+
+def _size(row: Row | None) -> int:
+    """About the bytes of a row."""
+    return sum(len(v) if isinstance(v, str | bytes) else 8 for v in (row or {}).values())
 
 
 def wants(tables: TableFilter, ddl: Ddl) -> bool:
@@ -309,6 +336,21 @@ def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
 
 def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:
     given = 0
+    for _ in _steps(job, reading):
+        if reading.report.missing and reading.report.messages > LOOK_AHEAD:
+            return
+        if reading.fold.bytes > FLUSH:
+            for batch in reading.fold.flush():
+                given += batch.nbytes
+                yield batch
+        if job.most_bytes and given + reading.fold.bytes > job.most_bytes:
+            reading.report.too_large = True
+            return
+    yield from reading.fold.flush()
+
+
+def _steps(job: ReadJob, reading: Reading) -> Iterator[None]:
+    """After each step, some facts more are there."""
     for messages in _messages(job, reading):
         for progress, message in messages:
             if not progress.done and message.offset() < progress.end:
@@ -321,16 +363,8 @@ def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:
                 )
                 if progress.position >= progress.end:
                     progress.done = True
-        if reading.report.missing and reading.report.messages > LOOK_AHEAD:
-            return
-        if reading.fold.bytes > FLUSH:
-            for batch in reading.fold.flush():
-                given += batch.nbytes
-                yield batch
-        if job.most_bytes and given + reading.fold.bytes > job.most_bytes:
-            reading.report.too_large = True
-            return
-    yield from reading.fold.flush()
+        yield
+        yield from reading.complete()
 
 
 def _messages(job: ReadJob, reading: Reading) -> Iterator[Iterator[tuple[Progress, Any]]]:

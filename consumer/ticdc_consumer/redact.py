@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, urlsplit
 
 import sqlalchemy as sa
 
@@ -35,9 +35,10 @@ def secrets_of(options: Options) -> frozenset[str]:
     Values of one or two characters are left to the patterns of `redact`: to mask each of their
     occurrences would make every text unreadable.
     """
-    url = sa.make_url(options.target_url)
-    found = {str(url.password or "")}
-    for settings in (options.kafka, options.spark, _flat(url.query)):
+    found = {urlsplit(options.claim_check_url or "").password or ""}
+    for url in map(sa.make_url, filter(None, (options.target_url, options.upstream_url))):
+        found |= {str(url.password or ""), *secret_values(_flat(url.query))}
+    for settings in (options.kafka, options.spark):
         found |= secret_values(settings)
     return frozenset(secret for secret in found if len(secret) > 2)
 

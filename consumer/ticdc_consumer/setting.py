@@ -24,6 +24,14 @@ def text(value: Any) -> str:
     return value
 
 
+def prefix(value: Any) -> str:
+    """A URL below which files lie."""
+    url = text(value)
+    if "?" in url or not url.strip("/"):
+        raise ValueError("must be a prefix without parameters, as s3://bucket/folder")
+    return url
+
+
 def scalar(value: Any) -> str:
     """As librdkafka and Spark write it."""
     if isinstance(value, bool):

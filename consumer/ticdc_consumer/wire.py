@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from ticdc_encoder.compression import inflate
 from ticdc_encoder.errors import TicdcError
@@ -19,25 +20,31 @@ PHYSICAL_SHIFT = 18
 
 def decoder(options: Options) -> Decode:
     """The protocol's decoder, with what the bytes do not tell taken from the options."""
-    wire_format = FORMATS[options.protocol]
+    decode_with, known = FORMATS[options.protocol].decode, settings(options)
+
+    def decode(key: bytes | None, value: bytes | None) -> list[Event]:
+        return decode_with(key, value, known)
+
+    return decode
+
+
+def settings(options: Options) -> Any:
+    """The format's own options."""
     match options.protocol:
         case "canal-json":
-            settings: object = canal_json.Options(
+            return canal_json.Options(
                 time_zone=options.time_zone,
                 compression=options.compression,
                 message_limit=options.message_limit,
             )
         case "open-protocol":
-            settings = open_protocol.Options(
-                compression=options.compression, message_limit=options.message_limit
+            return open_protocol.Options(
+                time_zone=options.time_zone,
+                compression=options.compression,
+                message_limit=options.message_limit,
             )
         case _:
-            settings = wire_format.Options()
-
-    def decode(key: bytes | None, value: bytes | None) -> list[Event]:
-        return wire_format.decode(key, value, settings)
-
-    return decode
+            return FORMATS[options.protocol].Options()
 
 
 def may_be_control(options: Options) -> Callable[[bytes | None, bytes | None], bool]:

@@ -31,6 +31,9 @@ enable.auto.commit = false
 [source]
 time_zone = "Europe/Berlin"
 compression = "lz4"
+claim_check = "s3://bucket/claims"
+claim_check_raw_value = true
+upstream = "mysql+pymysql://reader@tidb:4000"
 [target]
 url = "mysql+pymysql://app@localhost/shop"
 apply = "transactions"
@@ -104,6 +107,9 @@ def test_every_setting_of_a_file_is_taken(tmp_path: Path) -> None:
         from_ts=429918007904436226,
         time_zone="Europe/Berlin",
         compression="lz4",
+        claim_check_url="s3://bucket/claims",
+        claim_check_raw_value=True,
+        upstream_url="mysql+pymysql://reader@tidb:4000",
         apply="transactions",
         on_drift="overwrite",
         rules=frozenset({"zero-date-as-null"}),
@@ -130,7 +136,9 @@ def test_every_setting_of_a_file_is_taken(tmp_path: Path) -> None:
 
 def test_every_option_can_be_set() -> None:
     filled = {known.option for known in config.SETTINGS.values()}
-    assert filled | {"kafka", "spark", "target_url"} == set(Options.__dataclass_fields__)
+    assert filled | {"kafka", "spark", "target_url", "upstream_url"} == set(
+        Options.__dataclass_fields__
+    )
 
 
 SETS = [
@@ -215,6 +223,9 @@ REFUSED = [
     ("source.time_zone=Moon/Base", "source.time_zone must be a zone's name"),
     ("source.time_zone=../../etc/passwd", "source.time_zone must be a zone's name"),
     ("source.compression=zstd", "source.compression must be none or lz4 or snappy"),
+    ("source.claim_check=s3://b?key=x", "source.claim_check must be a prefix without parameters"),
+    ("source.upstream=tidb", "source.upstream is not a URL as mysql+pymysql://user@host:4000"),
+    ("source.upstream=sqlite://", "source.upstream is not a TiDB's URL as mysql+pymysql://"),
     (
         "target.rules=zero-dates,vector-as-text",
         "target.rules has 'zero-dates', which is none of "
@@ -297,6 +308,15 @@ def test_passwords_come_from_files_and_variables(tmp_path: Path, written: Path) 
     assert from_file.target_url.startswith("postgresql+psycopg://app:can%40ry")
 
 
+def test_the_upstreams_password_comes_from_a_file(tmp_path: Path, written: Path) -> None:
+    (tmp_path / "secret").write_text(f"{CANARY}\n")
+    told = (
+        "source.upstream=mysql+pymysql://reader@tidb",
+        f"source.upstream_password_file={tmp_path}/secret",
+    )
+    assert "reader:can%40ry" in str(load(written, *told).upstream_url)
+
+
 def test_the_whole_url_may_lie_in_a_file(tmp_path: Path, written: Path) -> None:
     secret = tmp_path / "url"
     secret.write_text("sqlite:////var/lib/shop.db\n")
@@ -314,6 +334,8 @@ def secretive(written: Path) -> Options:
     return load(
         written,
         f"target.url=mysql+pymysql://app:{ENCODED}@h/d?ssl_key_password=canary-two",
+        "source.upstream=mysql+pymysql://reader:canary-five@tidb:4000",
+        "source.claim_check=ftp://me:canary-six@host/claims",
         "kafka.sasl.mechanism=PLAIN",
         "kafka.security.protocol=SASL_PLAINTEXT",
         "kafka.sasl.username=me",

@@ -66,7 +66,7 @@ class Command:
 
     def __call__(self, *arguments: str, until: str = "caught-up", **settings: Any) -> Outcome:
         """Runs until caught up, or elsewhere; `settings` for this run alone."""
-        sets = [part for text in self._sets(settings) for part in ("--set", text)]
+        sets = self.arguments(**settings)
         self._capsys.readouterr()
         code = cli.main(["run", str(self._file), "--until", until, *sets, *arguments])
         return Outcome(code, self._capsys.readouterr().err)
@@ -77,9 +77,13 @@ class Command:
 
     def driver(self, fault: str | None = None, until: str | None = None, **settings: Any) -> Driver:
         """The same command as a process of its own; without `until` it goes on for ever."""
-        sets = [part for text in self._sets(settings) for part in ("--set", text)]
+        sets = self.arguments(**settings)
         end = [] if until is None else ["--until", until]
         return Driver(["run", str(self._file), *end, *sets], fault=fault)
+
+    def arguments(self, **settings: Any) -> list[str]:
+        """The settings, for another of the product's commands."""
+        return [part for text in self._sets(settings) for part in ("--set", text)]
 
     def _sets(self, settings: dict[str, Any]) -> list[str]:
         given = {**self._settings, **settings}

@@ -1,0 +1,380 @@
+"""Rows too large for Kafka: claim checks, and rows of which the handle key alone was sent.
+
+No TiDB runs here. MariaDB's versioned tables stand for its snapshots: one statement, which lets a
+session read the past, is theirs instead of TiDB's. Everything else is the product's own.
+"""
+
+from contextlib import closing
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import brokers
+import pymysql  # type: ignore[import-untyped]
+import pytest
+import sqlalchemy as sa
+from golden import scenario
+from golden_run import Place, consumer_of, differences, run_to, send
+from local_spark import LocalSpark
+from ticdc_consumer import cli, snapshots
+from ticdc_encoder.claim_check import ClaimCheckStorage
+from ticdc_encoder.definition import parse_create_table
+from ticdc_encoder.event import Row, RowChange
+from torture_cli import Begin, Command, Make, refuses
+from torture_topics import BASE, Feed, inserted, ts
+
+GOLDEN = [
+    name
+    for name in scenario("large").variants
+    if "claim-check" in name and not name.startswith("simple")
+]
+NAME = "0d2e66b2-3b3b-49b1-946b-e5cc94563f89.json"
+LARGE = inserted(150, {"id": 3, "name": "three"})
+
+
+# --- claim checks --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_ticdcs_claim_checks_are_redeemed_on_the_way(
+    name: str, mock_kafka: brokers.Mock, sqlite_url: str, tmp_path: Path
+) -> None:
+    given = scenario("large")
+    variant = given.variants[name]
+    folder = tmp_path / "claims"
+    folder.mkdir()
+    for path, content in variant.claim_checks.items():
+        (folder / Path(path).name).write_bytes(content)
+    codec = name.rpartition("-")[2]
+    place = Place(sqlite_url, "sqlite")
+    with consumer_of(
+        variant,
+        send(mock_kafka, variant, again=False),
+        mock_kafka,
+        place,
+        LocalSpark(2),  # type: ignore[arg-type]
+        "net",
+        compression=codec if codec in ("lz4", "snappy") else "none",
+        claim_check_url=folder.as_uri(),
+        claim_check_raw_value="claim-check-raw" in name,
+    ) as consumer:
+        for state in given.states:
+            run_to(consumer, state.ts, place, given, {})
+            assert differences(place, given, state, {}, ()) == ""
+
+
+@pytest.fixture
+def claimed(begin: Begin, tmp_path: Path) -> tuple[Feed, Command, ClaimCheckStorage]:
+    """A changefeed whose next row is in a claim check, with the storage that should have it."""
+    feed, run = begin()
+    storage = ClaimCheckStorage((tmp_path / "claims").as_uri())
+    location = storage.write(None, b"{}", NAME)
+    feed.send(0, replace(LARGE, incomplete=True, claim_check=location))
+    feed.mark(200)
+    return feed, run, storage
+
+
+def leave(storage: ClaimCheckStorage, feed: Feed, change: RowChange) -> None:
+    key, value = feed.record(change)
+    storage.write(key, value or b"", NAME)
+
+
+Claimed = tuple[Feed, Command, ClaimCheckStorage]
+
+
+def url(tmp_path: Path) -> str:
+    return (tmp_path / "claims").as_uri()
+
+
+def test_without_the_setting_a_claim_check_stops_and_names_it(claimed: Claimed) -> None:
+    _, run, _ = claimed
+    refuses(run, "shop.items: a large row lies in a claim check: set [source] claim_check", "at ")
+
+
+def test_a_claim_check_that_is_not_there_stops(claimed: Claimed, tmp_path: Path) -> None:
+    feed, run, _ = claimed
+    (tmp_path / "claims" / NAME).unlink()
+    refuses(
+        run,
+        f"shop.items: the claim check {NAME} is not in the storage; at {feed.topic}[0] offset",
+        source__claim_check=url(tmp_path),
+    )
+
+
+def test_a_claim_check_of_another_row_stops(claimed: Claimed, tmp_path: Path) -> None:
+    feed, run, storage = claimed
+    leave(storage, feed, inserted(150, {"id": 4, "name": "four"}))
+    refuses(run, f"the claim check {NAME} is of another change", source__claim_check=url(tmp_path))
+
+
+def test_a_claim_check_beyond_the_limit_stops(claimed: Claimed, tmp_path: Path) -> None:
+    feed, run, storage = claimed
+    leave(storage, feed, LARGE)
+    refuses(
+        run,
+        f"the claim check {NAME} has more than 50 bytes",
+        source__claim_check=url(tmp_path),
+        limits__message_limit=50,
+    )
+
+
+def test_a_storage_that_does_not_answer_is_tried_again(claimed: Claimed, tmp_path: Path) -> None:
+    _, run, _ = claimed
+    (tmp_path / "claims" / NAME).unlink()
+    (tmp_path / "claims" / NAME).mkdir()
+    outcome = run(source__claim_check=url(tmp_path), limits__retries=1)
+    assert outcome.code == 1
+    assert f"the claim check {NAME} cannot be read: IsADirectoryError" in outcome.said
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", f"file:///elsewhere/{NAME}"])
+def test_a_location_leads_nowhere_but_below_the_prefix(
+    location: str, begin: Begin, tmp_path: Path
+) -> None:
+    feed, run = begin()
+    leave(ClaimCheckStorage(url(tmp_path)), feed, LARGE)
+    feed.send(0, replace(LARGE, incomplete=True, claim_check=location))
+    feed.mark(200)
+    outcome = run(source__claim_check=url(tmp_path))
+    assert (outcome.code, "does not end with <uuid>.json" in outcome.said) in [
+        (0, False),
+        (3, True),
+    ]
+    assert len(run.rows("SELECT * FROM items")) == (3 if outcome.code == 0 else 2)
+
+
+# --- handle keys ---------------------------------------------------------------------------------
+
+DOCS = """CREATE TABLE `docs` (
+  `id` int NOT NULL, `code` varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  `seen` timestamp(3) NOT NULL DEFAULT '2024-01-01 00:00:00.000', `100%` mediumtext,
+  `raw` blob, `four` binary(4), `f` float, `d` double, `amount` decimal(20,5),
+  `big` bigint unsigned, `flags` bit(12), `mood` enum('a','b'), `tags` set('x','y'), `born` date,
+  `at` datetime(6), `span` time(2), `y` year, `twice` int GENERATED ALWAYS AS (`id` * 2) VIRTUAL,
+  PRIMARY KEY (`id`, `code`, `seen`))"""
+
+MARIADB = (
+    "SET @@system_versioning_asof = FROM_UNIXTIME(0.000001 * ((%(commit_ts)s >> 18) * 1000 + "
+    f"(%(commit_ts)s & 262143) - {BASE & 262143}))"
+)
+"""The tests' logical counter as microseconds."""
+
+
+def doc(number: int, text: str, code: str = "it's 100%") -> Row:
+    return {
+        "id": number,
+        "code": code,
+        "seen": "2024-06-01 10:20:30.125",
+        "100%": text,
+        "raw": b"\x00\xff" + text.encode(),
+        "four": b"a\x00\x00\x00",
+        "f": 0.1,
+        "d": 1.0e-7,
+        "amount": Decimal("12.34500"),
+        "big": 2**64 - 1,
+        "flags": 0b101010101010,
+        "mood": 2,
+        "tags": 3,
+        "born": "2024-02-29",
+        "at": "2024-02-29 23:59:59.123456",
+        "span": "-10:11:12.50",
+        "y": 2024,
+    }
+
+
+class MariaDb:
+    """The upstream: what is written here at a test's timestamp can be read as of it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = sa.make_url(url).set(drivername="mysql+pymysql")
+        self.table = parse_create_table(DOCS, str(self.url.database))
+        self.write(f"{DOCS} WITH SYSTEM VERSIONING")
+
+    def insert(self, number: int, row: Row) -> None:
+        values = ", ".join(["%s"] * len(row))
+        names = ", ".join(f"`{name}`".replace("%", "%%") for name in row)
+        self.write(f"INSERT INTO docs ({names}) VALUES ({values})", *row.values(), number=number)  # noqa: S608
+
+    def write(self, statement: str, *parameters: object, number: int = 0) -> None:
+        with closing(
+            pymysql.connect(
+                host=self.url.host,
+                port=self.url.port or 3306,
+                user=self.url.username,
+                password=self.url.password or "",
+                database=self.url.database,
+                autocommit=True,
+            )
+        ) as connection:
+            cursor = connection.cursor()
+            at = (BASE >> 18) * 1000 + number
+            cursor.execute(f"SET time_zone = '+00:00', timestamp = {at} * 0.000001")
+            cursor.execute(statement, parameters or None)
+
+
+class Reduced:
+    """A changefeed of MariaDB's table whose large rows come as their handle keys."""
+
+    def __init__(self, kafka: brokers.Kafka, upstream: MariaDb, protocol: str, zone: str) -> None:
+        self.upstream = upstream
+        self.feed = Feed(
+            kafka,
+            protocol,
+            time_zone=zone,
+            max_message_bytes=3000,
+            large_message_handle_option="handle-key-only",
+        )
+        self.feed.create(10, DOCS, upstream.table.schema)
+
+    def send(self, number: int, before: Row | None, after: Row | None) -> None:
+        self.feed.send(number % 2, RowChange(self.upstream.table, ts(number), before, after))
+
+
+@pytest.fixture
+def maria(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> MariaDb:
+    monkeypatch.setattr(snapshots, "SNAPSHOT", MARIADB)
+    return MariaDb(mariadb_url)
+
+
+def held(run: Command) -> list[tuple[Any, ...]]:
+    return run.rows('SELECT id, code, "100%", raw FROM docs ORDER BY id, code')
+
+
+def told(*rows: Row) -> list[tuple[Any, ...]]:
+    return [(row["id"], row["code"], row["100%"], row["raw"]) for row in rows]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai"])
+@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
+def test_a_row_is_completed_as_it_was_at_its_commit_ts(
+    protocol: str,
+    zone: str,
+    maria: MariaDb,
+    mock_kafka: brokers.Mock,
+    sqlite_url: str,
+    command: Make,
+) -> None:
+    small, first, second, other = (
+        doc(1, "small"),
+        doc(2, "a" * 4000),
+        doc(2, "b" * 4000),
+        doc(2, "c" * 4000, "another"),
+    )
+    maria.insert(20, small)
+    maria.insert(30, first)
+    maria.insert(30, other)
+    maria.write(
+        "UPDATE docs SET `100%%` = %s, raw = %s WHERE code = %s",
+        second["100%"],
+        second["raw"],
+        second["code"],
+        number=40,
+    )
+    maria.write("DELETE FROM docs", number=50)
+    topic = Reduced(mock_kafka, maria, protocol, zone)
+    topic.send(20, None, small)
+    topic.send(30, None, first)
+    topic.send(30, None, other)
+    topic.feed.mark(35)
+    topic.send(40, first, second)
+    topic.send(50, other, None)
+    topic.feed.mark(100)
+    run = command(
+        [topic.feed],
+        sqlite_url,
+        source__time_zone=zone,
+        source__upstream=maria.url.render_as_string(hide_password=False),
+    )
+    outcome = run(until=str(ts(35)))
+    assert outcome.code == 0, outcome.said
+    assert held(run) == told(small, other, first)
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    assert held(run) == told(small, second)
+    # Completed or whole, a row is the same: but for its key and the two long columns.
+    rest = ", ".join(f'"{name}"' for name in list(small)[5:])
+    assert len({*run.rows(f"SELECT {rest} FROM docs")}) == 1  # noqa: S608
+
+
+@pytest.fixture
+def reduced(begin: Begin) -> Command:
+    """A changefeed of whose next row the handle key alone was sent."""
+    feed, run = begin()
+    feed.send(0, replace(LARGE, incomplete=True))
+    feed.mark(200)
+    return run
+
+
+def test_without_an_upstream_a_handle_key_stops_and_names_the_setting(reduced: Command) -> None:
+    refuses(
+        reduced,
+        "shop.items: of a large row the handle key alone was sent: set [source] upstream",
+        "at ",
+        "offset",
+    )
+
+
+def maria_url(maria: MariaDb) -> str:
+    return maria.url.render_as_string(hide_password=False)
+
+
+def test_a_snapshot_that_is_gone_stops(
+    reduced: Command, maria: MariaDb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = (
+        "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 9006, MESSAGE_TEXT = "
+        "'GC life time is shorter than transaction duration'"
+    )
+    monkeypatch.setattr(snapshots, "SNAPSHOT", gone)
+    refuses(
+        reduced,
+        f"shop.items: the upstream has removed what it held at commit_ts {ts(150)} (error 9006)",
+        "tidb_gc_life_time",
+        source__upstream=maria_url(maria),
+    )
+
+
+def test_a_row_that_the_upstream_never_had_stops(
+    mock_kafka: brokers.Mock, maria: MariaDb, sqlite_url: str, command: Make
+) -> None:
+    topic = Reduced(mock_kafka, maria, "canal-json", "UTC")
+    topic.feed.mark(20)
+    run = command([topic.feed], sqlite_url, source__upstream=maria_url(maria))
+    assert run().code == 0
+    topic.send(30, None, doc(2, "a" * 4000))
+    topic.feed.mark(40)
+    refuses(run, 'has no row id=2, code="it\'s 100%", seen=', f"at commit_ts {ts(30)}")
+
+
+def test_an_upstream_without_the_table_stops(reduced: Command, maria: MariaDb) -> None:
+    refuses(reduced, "shop.items: the upstream refuses: ", source__upstream=maria_url(maria))
+
+
+def test_an_upstream_that_does_not_let_in_ends_with_1_and_shows_no_password(
+    reduced: Command, maria: MariaDb
+) -> None:
+    url = maria.url.set(username="nobody", password="Geheim-1").render_as_string(False)
+    outcome = reduced(source__upstream=url)
+    assert outcome.code == 1
+    assert "Geheim" not in outcome.said
+
+
+def test_check_makes_the_first_large_row_whole(
+    reduced: Command, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code = cli.main(["check", str(tmp_path / "changefeed.toml"), *reduced.arguments()])
+    assert code == 3
+    assert "fail  large rows: shop.items: of a large row the handle key" in capsys.readouterr().out
+
+
+def test_the_statement_asks_for_all_that_ticdc_sends_and_binds_every_value() -> None:
+    docs = parse_create_table(DOCS, "a`b")
+    assert snapshots.SNAPSHOT == "SET @@tidb_snapshot = %(commit_ts)s"
+    assert snapshots.select(docs, ("id", "code"), 2) == (
+        "SELECT `id`, `code`, CAST(`seen` AS CHAR), `100%%`, `raw`, `four`, `f` + 0E0, `d`, "
+        "`amount`, `big`, CAST(`flags` AS UNSIGNED), CAST(`mood` AS UNSIGNED), "
+        "CAST(`tags` AS UNSIGNED), CAST(`born` AS CHAR), CAST(`at` AS CHAR), "
+        "CAST(`span` AS CHAR), `y` FROM `a``b`.`docs` WHERE (`id`, `code`) IN ((%s, %s), (%s, %s))"
+    )
+    assert snapshots.select(docs, ("id",), 2).endswith(" WHERE `id` IN (%s, %s)")

@@ -57,6 +57,11 @@ SETTINGS: dict[str, Setting] = {
     "source.claim_check_raw_value": Setting(
         "claim_check_raw_value", setting.flag, "the changefeed's claim-check-raw-value"
     ),
+    "source.on_corruption": Setting(
+        "on_corruption",
+        setting.one_of("stop", "warn"),
+        "stop or warn, where a row is not what its checksum says",
+    ),
     "target.apply": Setting("apply", setting.one_of("net", "transactions"), "net or transactions"),
     "target.on_drift": Setting(
         "on_drift", setting.one_of("stop", "overwrite"), "stop or overwrite, where a row clashes"

@@ -31,7 +31,9 @@ class Epoch:
     """What one commit brought. `resolved_ts` is R: the target equals the upstream at every
     commit_ts below it. `tables` counts rows deleted and written by upstream `schema.table`;
     `changes` the facts inside the cut, of which `duplicates` came more than once; `replays` those
-    below it. `seconds` are by stage: plan, read, load, ddl."""
+    below it. `corrupted` counts the rows that were taken although their checksums say otherwise,
+    `corrupted_rows` tells the first of them.
+    `seconds` are by stage: plan, read, load, ddl."""
 
     resolved_ts: int
     tables: Mapping[str, Counts]
@@ -42,6 +44,8 @@ class Epoch:
     replays: int
     ddls: tuple[LedgerEntry, ...]
     seconds: Mapping[str, float]
+    corrupted: int = 0
+    corrupted_rows: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -260,6 +264,8 @@ class Epochs:
             ("messages", report.messages),
         ):
             counters[name] = counters.get(name, 0) + more
+        if report.corrupted:
+            counters["corrupted"] = counters.get("corrupted", 0) + report.corrupted
         return replace(
             self.state,
             resolved_ts=cut.end,
@@ -290,6 +296,8 @@ class Epochs:
             replays,
             tuple(entries),
             prepared.seconds,
+            report.corrupted,
+            tuple(report.corrupted_rows),
         )
 
     def _check_stale(self, stale: Sequence[Ddl]) -> None:

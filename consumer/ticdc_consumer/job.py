@@ -24,7 +24,7 @@ from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
 from ticdc_consumer.facts import REPORT
-from ticdc_consumer.read import ReadJob, Report, read, unpack
+from ticdc_consumer.read import ReadJob, read
 from ticdc_consumer.reconcile import (
     CLASH,
     DELETES,
@@ -38,6 +38,7 @@ from ticdc_consumer.reconcile import (
     steps_of,
 )
 from ticdc_consumer.reconcile import unpack as unpack_payloads
+from ticdc_consumer.report import Report, unpack
 from ticdc_consumer.spark import failures
 from ticdc_consumer.targets.layout import Layout
 
@@ -345,6 +346,8 @@ def merge(reports: Iterable[Report]) -> Report:
                 merged.missing[name] = (table, deletes_only)
         merged.unknown_ddls += report.unknown_ddls
         merged.stale_ddls += report.stale_ddls
+        merged.corrupted += report.corrupted
+        merged.corrupted_rows += report.corrupted_rows
         for number, counts in report.tables.items():
             before = merged.tables.get(number, (0, 0, 0))
             merged.tables[number] = tuple(map(sum, zip(before, counts, strict=True)))  # type: ignore[assignment]

@@ -52,3 +52,5 @@ class Options:
     claim_check_raw_value: bool = False
     upstream_url: str | None = field(default=None, repr=False)
     """The upstream TiDB, which completes rows of which the handle key alone was sent."""
+    on_corruption: Literal["stop", "warn"] = "stop"
+    """What to do about a row that is not what its checksum says."""

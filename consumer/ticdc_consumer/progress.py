@@ -56,6 +56,10 @@ class Progress:
         for entry in epoch.ddls:
             query = " ".join(entry.query.split())[:LONGEST_QUERY]
             self._line(f"DDL {entry.place} in {entry.schema or '-'}: {query}")
+        for row in epoch.corrupted_rows:
+            self._line(f"warning: {row}")
+        if more := epoch.corrupted - len(epoch.corrupted_rows):
+            self._line(f"warning: {more:,} rows more are not what their checksums say")
         now = time.monotonic()
         if now - self._told >= EVERY:
             rate = self._recent.changes / (now - self._told)

@@ -8,28 +8,28 @@ facts, and one report at its end.
 import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, TopicPartition
-from ticdc_encoder.definition import from_json, to_json
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
+from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange
 from ticdc_encoder.filter import TableFilter
 
 from ticdc_consumer import faults
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.facts import REPORT, SCHEMA, Conflict, Fold, Shape, shape
+from ticdc_consumer.facts import REPORT, Conflict, Fold, Shape, shape
 from ticdc_consumer.fast import FastReader, fast_reader
 from ticdc_consumer.large_rows import LargeRows
 from ticdc_consumer.listing import consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place, restart_offset
+from ticdc_consumer.report import Report, pack
 from ticdc_consumer.scout import Identity, consume_error
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.wire import check_ts, decoder, located
+from ticdc_consumer.wire import check_ts, decoder, located, place_text
 from ticdc_consumer.zone import Zone
 
 BATCH = 20_000
@@ -39,6 +39,8 @@ FLUSH = 48 << 20
 """Bytes of messages whose facts a task holds before it hands them on."""
 LOOK_AHEAD = 1_000
 """Messages that a task reads, at least, where a layout is missing: it may not be the only one."""
+MOST_CORRUPTED = 10
+"""Rows that a task tells one by one."""
 SILENCE = 60.0
 """Seconds without a record after which a task says that the brokers do not answer."""
 
@@ -86,23 +88,6 @@ class Progress:
     @property
     def restart(self) -> int:
         return restart_offset(self.end, self.stopped_at, self.stopped_above, self.least_kept)
-
-
-@dataclass(slots=True)
-class Report:
-    """What a task tells beside its facts. `restarts` are by partition; `missing` the tables that
-    have no layout yet, each with whether only DELETEs of it were met; `unknown_ddls` those that the
-    plan did not hold; `stale_ddls` those of a joining partition that lie below the cut."""
-
-    restarts: dict[Place, int] = field(default_factory=dict)
-    missing: dict[tuple[str, str], tuple[Table, bool]] = field(default_factory=dict)
-    unknown_ddls: list[Ddl] = field(default_factory=list)
-    stale_ddls: list[Ddl] = field(default_factory=list)
-    tables: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    messages: int = 0
-    bytes: int = 0
-    too_large: bool = False
-    error: tuple[str, str] | None = None
 
 
 class Reading:
@@ -219,7 +204,28 @@ class Reading:
             return
         number, expected = known
         self._check_shape(self._job.layouts[number], change, expected)
+        if change.corrupted:
+            self._meet_corrupted(progress, self._job.layouts[number], change, offset)
         self.fold.add_change(number, change, progress.number, offset, size)
+
+    def _meet_corrupted(
+        self, progress: Progress, layout: Layout, change: RowChange, offset: int
+    ) -> None:
+        row = change.before if change.after is None else change.after
+        key = ", ".join(f"{name}={(row or {}).get(name)!r}" for name in layout.key)
+        words = (
+            f"{layout.name}: the row with key {key} of commit_ts {change.commit_ts} is not what "
+            "its checksum says"
+        )
+        if self._job.options.on_corruption == "stop":
+            raise Stop(
+                f"{words}: compare it with the upstream's; "
+                'with [source] on_corruption = "warn" it is taken as it came'
+            )
+        self.report.corrupted += 1
+        if len(self.report.corrupted_rows) < MOST_CORRUPTED:
+            place = place_text(*progress.place)
+            self.report.corrupted_rows.append(f"{words}; at {place} offset {offset}")
 
     def _check_shape(self, layout: Layout, change: RowChange, expected: Shape | None) -> None:
         handle = change.table.handle_key
@@ -430,46 +436,4 @@ def _differences(expected: Iterable[Any], found: Iterable[Any]) -> str:
     return ", ".join(
         [f"{name} {kind}" for name, kind, _ in sorted(one - other)]
         + ["now " + f"{name} {kind}" for name, kind, _ in sorted(other - one)]
-    )
-
-
-def pack(report: Report) -> pa.RecordBatch:
-    """The report as a batch of one row."""
-    text = orjson.dumps(
-        {
-            "restarts": [[*place, offset] for place, offset in report.restarts.items()],
-            "missing": [[to_json(table), only] for table, only in report.missing.values()],
-            "unknown_ddls": [_ddl_json(ddl) for ddl in report.unknown_ddls],
-            "stale_ddls": [_ddl_json(ddl) for ddl in report.stale_ddls],
-            "tables": [[number, *counts] for number, counts in report.tables.items()],
-            "messages": report.messages,
-            "bytes": report.bytes,
-            "too_large": report.too_large,
-            "error": report.error,
-        }
-    )
-    columns: list[list[object]] = [[REPORT], [b""], [0], [False], [text], [0], [0]]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
-    )
-
-
-def _ddl_json(ddl: Ddl) -> list[object]:
-    return [ddl.schema, ddl.table, ddl.query, ddl.commit_ts, ddl.kind]
-
-
-def unpack(text: bytes) -> Report:
-    """The report that a task packed."""
-    told = orjson.loads(text)
-    tables = [(from_json(stored), only) for stored, only in told["missing"]]
-    return Report(
-        restarts={(topic, number): offset for topic, number, offset in told["restarts"]},
-        missing={(table.schema, table.name): (table, only) for table, only in tables},
-        unknown_ddls=[Ddl(*ddl) for ddl in told["unknown_ddls"]],
-        stale_ddls=[Ddl(*ddl) for ddl in told["stale_ddls"]],
-        tables={number: tuple(counts) for number, *counts in told["tables"]},
-        messages=told["messages"],
-        bytes=told["bytes"],
-        too_large=told["too_large"],
-        error=tuple(told["error"]) if told["error"] else None,
     )

@@ -88,5 +88,9 @@ def check_ts(event: Event, latest: int) -> None:
 
 def located(error: TicdcError, topic: str, partition: int, offset: int) -> TicdcError:
     """The error, with the place it was found at."""
-    error.add_note(f"at {topic}[{partition}] offset {offset}")
+    error.add_note(f"at {place_text(topic, partition)} offset {offset}")
     return error
+
+
+def place_text(topic: str, partition: int) -> str:
+    return f"{topic}[{partition}]"

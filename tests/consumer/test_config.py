@@ -34,6 +34,7 @@ compression = "lz4"
 claim_check = "s3://bucket/claims"
 claim_check_raw_value = true
 upstream = "mysql+pymysql://reader@tidb:4000"
+on_corruption = "warn"
 [target]
 url = "mysql+pymysql://app@localhost/shop"
 apply = "transactions"
@@ -110,6 +111,7 @@ def test_every_setting_of_a_file_is_taken(tmp_path: Path) -> None:
         claim_check_url="s3://bucket/claims",
         claim_check_raw_value=True,
         upstream_url="mysql+pymysql://reader@tidb:4000",
+        on_corruption="warn",
         apply="transactions",
         on_drift="overwrite",
         rules=frozenset({"zero-date-as-null"}),

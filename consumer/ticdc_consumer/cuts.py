@@ -21,6 +21,7 @@ from ticdc_consumer.plan import Cut, Mark, Place, choose, end_of_cut, spread
 from ticdc_consumer.read import ReadJob, wants
 from ticdc_consumer.reconcile import Clash
 from ticdc_consumer.scout import Scout
+from ticdc_consumer.spark import cores
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.wire import latest_sane
 
@@ -87,7 +88,7 @@ class Reader:
         places = tuple(sorted(cut.ends))
         weights = [(place, cut.ends[place] - cut.starts[place]) for place in places]
         total = sum(weight for _, weight in weights)
-        tasks = 1 if total <= SMALL else max(1, self._spark.sparkContext.defaultParallelism)
+        tasks = 1 if total <= SMALL else cores(self._spark)
         numbers = {place: number for number, place in enumerate(places)}
         busy = [(place, weight) for place, weight in weights if weight > 0] or weights[:1]
         groups = [[numbers[place] for place in group] for group in spread(busy, tasks)]

@@ -101,8 +101,15 @@ def failures(doing: str) -> Iterator[None]:
 def warm_up(spark: SparkSession, jobs: int = 12) -> None:
     """Small jobs until Python workers run and the JVM has compiled what each job needs: the first
     takes seconds, the twelfth is as fast as the thousandth but for a third."""
-    for _ in range(jobs):
-        spark.range(0, 2, 1, 2).mapInArrow(_unchanged, WARM).toArrow()
+    with failures("start Python workers"):
+        for _ in range(jobs):
+            spark.range(0, 2, 1, 2).mapInArrow(_unchanged, WARM).toArrow()
+
+
+def cores(spark: SparkSession) -> int:
+    """How many tasks run at a time."""
+    with failures("count its cores"):
+        return max(1, spark.sparkContext.defaultParallelism)
 
 
 def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -77,6 +77,8 @@ LEDGER = sa.Table(
     sa.Column("query", _LONG_TEXT, nullable=False),
     sa.Column("kind", sa.Integer, nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("reason", _LONG_TEXT, nullable=False),
+    sa.Column("instead", _LONG_TEXT, nullable=False),
     **_EXACT,
 )
 
@@ -87,6 +89,7 @@ DEFINITION = sa.Table(
     sa.Column("schema", sa.String(128), primary_key=True),
     sa.Column("table", sa.String(128), primary_key=True),
     sa.Column("definition", _LONG_TEXT, nullable=False),
+    sa.Column("basis", sa.String(16), nullable=False),
     **_EXACT,
 )
 

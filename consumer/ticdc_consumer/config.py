@@ -85,6 +85,11 @@ SETTINGS: dict[str, Setting] = {
     "tables.allow_triggers": Setting(
         "allow_triggers", setting.names, "tables whose target may have row triggers"
     ),
+    "ddl.on_unsupported": Setting(
+        "ddl_on_unsupported", setting.one_of("stop", "skip"), "stop or skip what cannot be done"
+    ),
+    "ddl.kinds": Setting("ddl_kinds", setting.ddl_kinds, '"CREATE VIEW" = "skip", and others'),
+    "ddl.tables": Setting("ddl_tables", setting.ddl_tables, '"app.*" = "skip"; before the kinds'),
     "limits.rows_per_epoch": Setting("rows_per_epoch", setting.count, "rows of one cut, about"),
     "limits.memory_budget": Setting("memory_budget", setting.size, "bytes the driver may hold"),
     "limits.message_limit": Setting("message_limit", setting.size, "bytes of one inflated value"),
@@ -109,7 +114,7 @@ URL_SETTINGS = {
     "source.upstream_password": "password for the URL",
     "source.upstream_password_file": "file with the password",
 }
-MAPPINGS = ("tables.route", "tables.keys")
+MAPPINGS = ("tables.route", "tables.keys", "ddl.kinds", "ddl.tables")
 PASSED_THROUGH = ("kafka", "spark")
 REQUIRED = ("changefeed", "protocol", "kafka.topics", "kafka.bootstrap.servers")
 

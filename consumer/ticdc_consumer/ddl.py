@@ -13,12 +13,14 @@ from itertools import permutations
 
 import sqlalchemy as sa
 from ticdc_encoder.definition import parse_ddl
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import DefinitionError, TicdcError
 from ticdc_encoder.statements import RenameTable
 
 from ticdc_consumer import faults, translate
 from ticdc_consumer.checkpoint import Store
-from ticdc_consumer.errors import Fenced, Retry, Stop, UnknownCommit, Usage
+from ticdc_consumer.ddl_policy import Policy
+from ticdc_consumer.ddl_suggestion import suggested
+from ticdc_consumer.errors import Fenced, Retry, Stop, UnknownCommit, Unsupported, Usage
 from ticdc_consumer.ledger import Ledger, LedgerEntry
 from ticdc_consumer.plan import SeenDdl
 from ticdc_consumer.retry import until_known
@@ -26,6 +28,8 @@ from ticdc_consumer.targets.target import Target
 
 Name = translate.Name
 Route = translate.Route
+
+STOP = Policy()
 
 BEFORE_DDL = {"postgresql": "SET CONSTRAINTS ALL IMMEDIATE"}
 """Between rows and DDL: PostgreSQL alters no table whose deferred checks are still to come."""
@@ -96,8 +100,9 @@ def run_in_cut(
     entries: Sequence[LedgerEntry],
     route: Route,
     rules: frozenset[str],
+    policy: Policy = STOP,
 ) -> None:
-    """What the cut's own transaction does for its DDL: run them, or leave them pending.
+    """What the cut's own transaction does for its DDL: run or skip them, or leave them pending.
 
     The first that cannot be run leaves nothing behind; it is pending, with all that follow it.
     """
@@ -110,42 +115,80 @@ def run_in_cut(
                 with _savepoint(target):
                     _run(target, ledger, entry, route, rules)
                     translate.keep_definition(ledger, entry)
+            except Unsupported as refusal:
+                if not policy.skips(entry):
+                    break
+                done.append(_skipped(ledger, entry, refusal))
             except Stop:
                 break
-            done.append(replace(entry, state="done"))
+            else:
+                done.append(replace(entry, state="done"))
     ledger.add([*done, *entries[len(done) :]])
 
 
 def run_pending(
-    target: Target, store: Store, route: Route, rules: frozenset[str], retries: int
+    target: Target,
+    store: Store,
+    route: Route,
+    rules: frozenset[str],
+    retries: int,
+    policy: Policy = STOP,
 ) -> None:
     """Runs what the ledger holds, in order, until nothing is pending: before any later cut, and at
     every start. Raises `Stop`, with the command that goes on, where a person must do it."""
     for entry in store.ledger.pending():
-        attempt = partial(_attempt, target, store.ledger, entry, route, rules)
+        attempt = partial(_attempt, target, store.ledger, entry, route, rules, policy)
         try:
             until_known(store, retries, attempt, happened=partial(_is_done, store, entry))
         except Stop as refusal:
             raise Stop(
                 f"{entry.query.strip()} (in {entry.schema or '-'}, commit_ts {entry.commit_ts}, "
-                f"number {entry.seq}) waits for a person: {refusal}; once its work is done in the "
-                f"target, go on with: ticdc-consumer run CONFIG --ddl-done {entry.place}"
+                f"number {entry.seq}) waits for a person: {refusal}; "
+                f"{_perhaps(target, entry, route, rules, store.ledger)}once its work is done in "
+                f"the target, go on with: ticdc-consumer run CONFIG --ddl-done {entry.place}"
             ) from refusal
 
 
+def _perhaps(
+    target: Target, entry: LedgerEntry, route: Route, rules: frozenset[str], ledger: Ledger
+) -> str:
+    sql = suggested(target, entry, route, rules, ledger)
+    return f"perhaps by: {'; '.join(sql)}; " if sql else ""
+
+
 def _attempt(
-    target: Target, ledger: Ledger, entry: LedgerEntry, route: Route, rules: frozenset[str]
+    target: Target,
+    ledger: Ledger,
+    entry: LedgerEntry,
+    route: Route,
+    rules: frozenset[str],
+    policy: Policy,
 ) -> None:
-    if not target.transactional_ddl:
-        with _refusals(target):
-            _run(target, ledger, entry, route, rules)
-        faults.hit("S11")
-    with target.transaction():
-        ledger.mark_done(entry)
-        if target.transactional_ddl:
+    """Marks the entry done, or skipped; its effects are in the same transaction where DDL is
+    transactional, and before it elsewhere."""
+    try:
+        if not target.transactional_ddl:
             with _refusals(target):
                 _run(target, ledger, entry, route, rules)
-        translate.keep_definition(ledger, entry)
+            faults.hit("S11")
+        with target.transaction():
+            ledger.mark(replace(entry, state="done"))
+            if target.transactional_ddl:
+                with _refusals(target):
+                    _run(target, ledger, entry, route, rules)
+            translate.keep_definition(ledger, entry)
+    except Unsupported as refusal:
+        if not policy.skips(entry):
+            raise
+        with target.transaction():
+            ledger.mark(_skipped(ledger, entry, refusal))
+
+
+def _skipped(ledger: Ledger, entry: LedgerEntry, refusal: Unsupported) -> LedgerEntry:
+    """The entry as it is to be written; inside the transaction that does. Later rows are of the
+    table as it is upstream now, whatever the target has."""
+    translate.keep_definition(ledger, entry, "told")
+    return replace(entry, state="skipped", reason=str(refusal))
 
 
 def _is_done(store: Store, entry: LedgerEntry) -> bool:
@@ -171,8 +214,8 @@ def done_by_person(target: Target, ledger: Ledger, place: str) -> LedgerEntry:
         raise Usage(f"--ddl-done {place} names {found} pending DDL; pending are: {waiting}")
     (entry,) = meant
     with target.transaction():
-        ledger.mark_done(entry)
-        translate.keep_definition(ledger, entry)
+        ledger.mark(replace(entry, state="done"))
+        translate.keep_definition(ledger, entry, "told")
     return entry
 
 
@@ -186,7 +229,7 @@ def _run(
     work = translate.work(target, entry, route, rules, ledger)
     for query, reason in work.refusals:
         if target.connection.exec_driver_sql(query, None, _PLAIN).first() is not None:
-            raise Stop(reason)
+            raise Unsupported(reason)
     for text in work.statements:
         target.connection.exec_driver_sql(text, None, _PLAIN)
 
@@ -206,6 +249,8 @@ def _refusals(target: Target) -> Iterator[None]:
             yield
     except (Stop, Retry, UnknownCommit, Fenced):
         raise
+    except DefinitionError as error:
+        raise Unsupported(str(error)) from error
     except TicdcError as error:
         raise Stop(str(error)) from error
     except sa.exc.DBAPIError as error:

@@ -10,6 +10,7 @@ from ticdc_encoder.event import Ddl
 from ticdc_consumer import ddl, faults
 from ticdc_consumer.checkpoint import Checkpoint, Position, Store
 from ticdc_consumer.cuts import Reader
+from ticdc_consumer.ddl_policy import Policy
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.facts import Shape
 from ticdc_consumer.job import Gathered
@@ -117,6 +118,7 @@ class Epochs:
             self._tables.route,
             self._options.rules,
             self._options.retries,
+            Policy.of(self._options),
         )
         self._tables.forget()
         self._tables.definitions = self._store.ledger.definitions()
@@ -284,6 +286,9 @@ class Epochs:
         )
 
     def _told(self, prepared: Prepared, applied: Applied, entries: Sequence[LedgerEntry]) -> Epoch:
+        if entries:
+            mine = {entry.place for entry in entries}
+            entries = [e for e in self._store.ledger.entries() if e.place in mine]
         changes, duplicates, replays = self._counts(prepared)
         report = prepared.gathered.report
         return Epoch(

@@ -36,3 +36,8 @@ class Stop(TicdcError):
     """Something found in data, topics or target that a person must decide. Exit 3."""
 
     exit_code = 3
+
+
+class Unsupported(Stop):
+    """A DDL that cannot be done exactly in the target, whatever its state: nothing of it was done.
+    `[ddl]` may have it skipped. Exit 3."""

@@ -15,7 +15,8 @@ from ticdc_consumer.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One DDL, numbered from 1 within its commit_ts in the order of execution."""
+    """One DDL, numbered from 1 within its commit_ts in the order of execution. `reason` is why it
+    was skipped, `instead` the SQL that a person had run in its place."""
 
     commit_ts: int
     seq: int
@@ -23,12 +24,20 @@ class LedgerEntry:
     table: str
     query: str
     kind: int = 0
-    state: Literal["pending", "done"] = "pending"
+    state: Literal["pending", "done", "skipped"] = "pending"
+    reason: str = ""
+    instead: str = ""
 
     @property
     def place(self) -> str:
         """What `--ddl-done` takes."""
         return f"{self.commit_ts}:{self.seq}"
+
+
+Basis = Literal["made", "told", "seen"]
+"""Of a kept definition. "made": the target's table is what the consumer makes of it. "told": it is
+the upstream's, but a person may have made another table here, or a DDL was skipped. "seen": no
+more than the columns that rows had."""
 
 
 class Ledger:
@@ -47,9 +56,7 @@ class Ledger:
         """Every DDL there was, in the order of execution."""
         rows = self._read(sa.select(LEDGER).where(LEDGER.c.changefeed == self._changefeed))
         entries = [
-            LedgerEntry(
-                row.commit_ts, row.seq, row.schema, row.table, row.query, row.kind, row.state
-            )
+            LedgerEntry(**{name: getattr(row, name) for name in LedgerEntry.__slots__})
             for row in rows
         ]
         return sorted(entries, key=lambda entry: (entry.commit_ts, entry.seq))
@@ -64,8 +71,8 @@ class Ledger:
         if rows:
             self._target.connection.execute(sa.insert(LEDGER), rows)
 
-    def mark_done(self, entry: LedgerEntry) -> None:
-        """Marks an entry done. Raises `Fenced` if another consumer took over."""
+    def mark(self, entry: LedgerEntry) -> None:
+        """Writes an entry's state, and why. Raises `Fenced` if another consumer took over."""
         self._check()
         self._target.connection.execute(
             sa.update(LEDGER)
@@ -74,15 +81,22 @@ class Ledger:
                 LEDGER.c.commit_ts == entry.commit_ts,
                 LEDGER.c.seq == entry.seq,
             )
-            .values(state="done")
+            .values(state=entry.state, reason=entry.reason, instead=entry.instead)
         )
 
     def definitions(self) -> dict[tuple[str, str], Table]:
         """The tables whose CREATE TABLE came through the stream, by upstream schema and table."""
-        rows = self._read(sa.select(DEFINITION).where(*self._defined()))
-        return {(row.schema, row.table): from_json(json.loads(row.definition)) for row in rows}
+        return {name: table for name, (table, basis) in self.known().items() if basis != "seen"}
 
-    def define(self, table: Table) -> None:
+    def known(self) -> dict[tuple[str, str], tuple[Table, Basis]]:
+        """All that is known of the upstream's tables."""
+        rows = self._read(sa.select(DEFINITION).where(*self._defined()))
+        return {
+            (row.schema, row.table): (from_json(json.loads(row.definition)), row.basis)
+            for row in rows
+        }
+
+    def define(self, table: Table, basis: Basis = "made") -> None:
         """Keeps a definition; in the transaction in which its CREATE TABLE is done."""
         self.forget(table.schema, table.name)
         self._target.connection.execute(
@@ -91,6 +105,7 @@ class Ledger:
                 schema=table.schema,
                 table=table.name,
                 definition=json.dumps(to_json(table)),
+                basis=basis,
             )
         )
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ticdc_consumer import ddl, faults
 from ticdc_consumer.checkpoint import Checkpoint, Store
+from ticdc_consumer.ddl_policy import Policy
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.ledger import LedgerEntry
 from ticdc_consumer.options import Options
@@ -97,7 +98,7 @@ def apply(
             faults.hit("S8")
             _write(target, change, options, applied)
             faults.hit("S11")
-            ddl.run_in_cut(target, store.ledger, entries, route, options.rules)
+            ddl.run_in_cut(target, store.ledger, entries, route, options.rules, Policy.of(options))
             faults.hit("S12")
             store.write(old, new)
             faults.hit("S13")

@@ -34,6 +34,11 @@ class Options:
     """Upstream tables whose target has row triggers and may be written net all the same."""
     rules: frozenset[str] = frozenset()
     """Lossy mappings the user switched on, by the names `docs/types.md` gives them."""
+    ddl_on_unsupported: Literal["stop", "skip"] = "stop"
+    ddl_kinds: Mapping[str, Literal["stop", "skip"]] = field(default_factory=dict)
+    """Kinds of `ddl_policy.KINDS` that are not treated as `ddl_on_unsupported` says."""
+    ddl_tables: Mapping[str, Literal["stop", "skip"]] = field(default_factory=dict)
+    """Upstream `schema.table` patterns; the first that matches decides, before the kind."""
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
     rows_per_epoch: int = 400_000
     memory_budget: int = 384 << 20

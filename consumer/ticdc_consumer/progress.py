@@ -55,7 +55,8 @@ class Progress:
         self._recent.add(epoch)
         for entry in epoch.ddls:
             query = " ".join(entry.query.split())[:LONGEST_QUERY]
-            self._line(f"DDL {entry.place} in {entry.schema or '-'}: {query}")
+            what = f"DDL {entry.place} in {entry.schema or '-'}: {query}"
+            self._line(f"{what}; skipped: {entry.reason}" if entry.reason else what)
         for row in epoch.corrupted_rows:
             self._line(f"warning: {row}")
         if more := epoch.corrupted - len(epoch.corrupted_rows):

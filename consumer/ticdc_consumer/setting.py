@@ -7,6 +7,7 @@ ValueError with the rest of a sentence that begins with the setting's name.
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -121,6 +122,30 @@ def one_of(*allowed: str) -> Callable[[Any], str]:
         return str(value)
 
     return read_choice
+
+
+def ddl_kinds(value: Any) -> dict[str, Any]:
+    """Names of `ddl_policy.KINDS`, in any case."""
+    # It comes with pyarrow.
+    from ticdc_consumer.ddl_policy import KINDS
+
+    found = mapping(one_of("stop", "skip"))(value)
+    for name in found:
+        if name.upper() not in KINDS:
+            near = get_close_matches(name.upper(), KINDS, n=1, cutoff=0.5)
+            hint = f"; {near[0]} is meant perhaps" if near else ""
+            raise ValueError(f"has {name!r}, which is none of {', '.join(KINDS)}{hint}")
+    return {name.upper(): choice for name, choice in found.items()}
+
+
+def ddl_tables(value: Any) -> dict[str, Any]:
+    """Patterns of tables, as of a filter but without exclusions."""
+    found = mapping(one_of("stop", "skip"))(value)
+    for pattern in found:
+        if pattern.lstrip().startswith(("!", "@", "#")):
+            raise ValueError(f"has {pattern!r}, which is no pattern of names, as shop.*")
+        filter_rules([pattern])
+    return found
 
 
 def protocol(value: Any) -> str:

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Any
 
 from ticdc_consumer.checkpoint import Position, Store
 from ticdc_consumer.errors import Stop
@@ -23,6 +24,7 @@ class Status:
     generation: int
     positions: Sequence[Position]
     pending: Sequence[LedgerEntry]
+    skipped: Sequence[LedgerEntry]
     counters: Mapping[str, int]
     at_least_once: Sequence[str]
 
@@ -41,13 +43,15 @@ def read(target: Target, options: Options) -> Status:
             f"changefeed {options.changefeed} has no checkpoint in the target, "
             f"which knows the changefeeds: {known}"
         )
+    entries = store.ledger.entries()
     return Status(
         changefeed=options.changefeed,
         resolved_ts=checkpoint.resolved_ts,
         lag_seconds=lag(checkpoint.resolved_ts),
         generation=checkpoint.generation,
         positions=[checkpoint.positions[place] for place in sorted(checkpoint.positions)],
-        pending=store.ledger.pending(),
+        pending=[entry for entry in entries if entry.state == "pending"],
+        skipped=[entry for entry in entries if entry.state == "skipped"],
         counters=checkpoint.counters,
         at_least_once=options.at_least_once,
     )
@@ -71,16 +75,19 @@ def to_json(status: Status) -> str:
                 }
                 for position in status.positions
             ],
-            "pending_ddl": [
-                {name: value for name, value in asdict(entry).items() if name != "state"}
-                for entry in status.pending
-            ],
+            "pending_ddl": [_of_json(entry) for entry in status.pending],
+            "skipped_ddl": [_of_json(entry, "reason") for entry in status.skipped],
             "counters": dict(status.counters),
             "at_least_once": list(status.at_least_once),
         },
         indent=2,
         ensure_ascii=False,
     )
+
+
+def _of_json(entry: LedgerEntry, *more: str) -> dict[str, Any]:
+    names = ("commit_ts", "seq", "schema", "table", "query", "kind", *more)
+    return {name: getattr(entry, name) for name in names}
 
 
 def to_text(status: Status) -> str:
@@ -97,9 +104,15 @@ def _lines(status: Status) -> Iterator[str]:
     for table in status.at_least_once:
         yield f"at least once   {table}: rows may be there more than once"
     for entry in status.pending:
-        yield f"DDL pending     {entry.place} {entry.schema}.{entry.table}: {entry.query.strip()}"
+        yield f"DDL pending     {_ddl(entry)}"
+    for entry in status.skipped:
+        yield f"DDL skipped     {_ddl(entry)}; {entry.reason}"
     yield ""
     width = max((len(position.topic) for position in status.positions), default=5)
     yield f"{'topic':<{width}}  partition  restart offset"
     for position in status.positions:
         yield f"{position.topic:<{width}}  {position.partition:>9}  {position.restart_offset:>14}"
+
+
+def _ddl(entry: LedgerEntry) -> str:
+    return f"{entry.place} {entry.schema}.{entry.table}: {entry.query.strip()}"

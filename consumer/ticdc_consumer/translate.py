@@ -27,8 +27,8 @@ from ticdc_encoder.statements import (
 )
 
 from ticdc_consumer.checkpoint_tables import OWN_TABLES
-from ticdc_consumer.errors import Stop
-from ticdc_consumer.ledger import Ledger, LedgerEntry
+from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.ledger import Basis, Ledger, LedgerEntry
 from ticdc_consumer.targets.alter import Alteration
 from ticdc_consumer.targets.alterers import alterers
 from ticdc_consumer.targets.layout import TargetTable
@@ -62,7 +62,9 @@ def work(
             return _create(target, route, table, rules)
         case CreateTableLike(schema, name, like):
             if like not in definitions:
-                raise Stop(f"the definition of {'.'.join(like)} did not come through the stream")
+                raise Unsupported(
+                    f"the definition of {'.'.join(like)} did not come through the stream"
+                )
             table = replace(definitions[like], schema=schema, name=name)
             return _create(target, route, table, rules)
         case DropTable(source, table):
@@ -74,32 +76,37 @@ def work(
         case RenameTable(old, new):
             return _rename(target, route, old, new, definitions)
         case AlterTable() as altered:
-            return _alter(target, route, altered, entry.commit_ts, definitions)
+            return _alter(target, route, altered, entry.commit_ts, ledger)
         case Other(_, what):
-            raise Stop(f"{what.upper()} is not translated")
+            raise Unsupported(f"{what.upper()} is not translated")
 
 
-def keep_definition(ledger: Ledger, entry: LedgerEntry) -> None:
+def keep_definition(ledger: Ledger, entry: LedgerEntry, basis: Basis = "made") -> None:
     """Brings the kept definitions up to a DDL that is done, by whomever: what it may have changed
-    is forgotten, unless the statement itself says how it is now."""
+    is forgotten, unless the statement itself says how it is now. `basis` is "told" where it was
+    skipped, or a person did it."""
     definitions = ledger.definitions()
     try:
         statement = statement_of(entry, definitions)
-        _keep(ledger, statement, definitions, entry)
+        _keep(ledger, statement, definitions, entry, basis)
     except TicdcError:
         ledger.forget(entry.schema, entry.table)
 
 
 def _keep(
-    ledger: Ledger, statement: Statement, definitions: Definitions, entry: LedgerEntry
+    ledger: Ledger,
+    statement: Statement,
+    definitions: Definitions,
+    entry: LedgerEntry,
+    basis: Basis,
 ) -> None:
     match statement:
         case CreateTable(table):
-            ledger.define(table)
+            ledger.define(table, basis)
         case CreateTableLike(schema, name, like):
             ledger.forget(schema, name)
             if like in definitions:
-                ledger.define(replace(definitions[like], schema=schema, name=name))
+                ledger.define(replace(definitions[like], schema=schema, name=name), basis)
         case DropTable(schema, name):
             ledger.forget(schema, name)
         case DropSchema(schema):
@@ -107,17 +114,25 @@ def _keep(
         case RenameTable(old, new):
             ledger.forget(*new)
             if old in definitions:
+                basis = _less(basis, ledger, old)
                 ledger.forget(*old)
-                ledger.define(apply(statement, definitions[old]))
+                ledger.define(apply(statement, definitions[old]), basis)
         case AlterTable(schema, name, actions):
             if any(isinstance(action, OtherAction) for action in actions):
                 ledger.forget(schema, name)
             elif (schema, name) in definitions:
-                ledger.define(apply(statement, definitions[schema, name]))
+                table = apply(statement, definitions[schema, name])
+                ledger.define(table, _less(basis, ledger, (schema, name)))
         case TruncateTable() | CreateSchema() | AlterSchema():
             pass
         case Other():
             ledger.forget(entry.schema, entry.table)
+
+
+def _less(basis: Basis, ledger: Ledger, name: Name) -> Basis:
+    """What is made of a table that is not certain is not certain."""
+    known = ledger.known()[name][1]
+    return basis if known == "made" else known
 
 
 # --- names --------------------------------------------------------------------------------------
@@ -240,7 +255,7 @@ def _check_created(ledger: Ledger, schema: str) -> None:
             statement = parse_ddl(entry.query, entry.schema)
             if isinstance(statement, CreateSchema):
                 return
-    raise Stop(
+    raise Unsupported(
         f"{schema} was not created through the stream, so that it is not certain what is in it"
     )
 
@@ -291,19 +306,20 @@ def _rename(
 
 
 def _alter(
-    target: Target, route: Route, altered: AlterTable, commit_ts: int, definitions: Definitions
+    target: Target, route: Route, altered: AlterTable, commit_ts: int, ledger: Ledger
 ) -> Alteration:
     for action in altered.actions:
         match action:
             case ChangePartition(what):
-                raise Stop(f"{what}: the rows that it removes are not sent")
+                raise Unsupported(f"{what}: the rows that it removes are not sent")
             case OtherAction(what):
-                raise Stop(f"ALTER TABLE ... {what} is not translated")
+                raise Unsupported(f"ALTER TABLE ... {what} is not translated")
     if all(isinstance(action, (NoEffect, Repartition)) for action in altered.actions):
         return Alteration()
     name = altered.schema, altered.table
+    definitions = ledger.definitions()
     if name not in definitions:
-        raise Stop(
+        raise Unsupported(
             f"the definition of {'.'.join(name)} did not come through the stream, so that what an "
             "ALTER TABLE makes of it is not certain"
         )

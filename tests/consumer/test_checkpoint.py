@@ -149,7 +149,7 @@ def _after_a_lost_session(store: Store, work: Callable[[], None]) -> None:
 
 def _mark_done(store: Store) -> None:
     with store.target.transaction():
-        store.ledger.mark_done(LedgerEntry(1, 1, "bank", "t", ""))
+        store.ledger.mark(LedgerEntry(1, 1, "bank", "t", "", state="done"))
 
 
 def test_a_consumer_stopped_inside_its_transaction_is_overtaken(server_url: str) -> None:

@@ -19,6 +19,13 @@ POSITIONS = {
 }
 
 
+SKIPPED = LedgerEntry(
+    *(R - 1, 3, "shop", "v", "CREATE VIEW v AS SELECT 1"),
+    state="skipped",
+    reason="CREATE VIEW is not translated",
+)
+
+
 def options(url: str, changefeed: str = "orders", **more: object) -> Options:
     return Options(
         changefeed=changefeed,
@@ -46,6 +53,7 @@ def begun(target: Target, options: Options) -> Store:
             [
                 LedgerEntry(R - 1, 1, "shop", "a", "DROP TABLE a", state="done"),
                 LedgerEntry(R - 1, 2, "shop", "b", "ALTER TABLE `b` ADD c INT"),
+                SKIPPED,
             ]
         )
     return store
@@ -76,6 +84,17 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
                 "kind": 0,
             }
         ],
+        "skipped_ddl": [
+            {
+                "commit_ts": R - 1,
+                "seq": 3,
+                "schema": "shop",
+                "table": "v",
+                "query": "CREATE VIEW v AS SELECT 1",
+                "kind": 0,
+                "reason": "CREATE VIEW is not translated",
+            }
+        ],
         "counters": {},
         "at_least_once": ["shop.log"],
     }
@@ -89,6 +108,7 @@ def test_people_read_the_same_as_a_table() -> None:
         generation=3,
         positions=[POSITIONS["orders", 0], POSITIONS["orders", 1]],
         pending=[LedgerEntry(R - 1, 2, "shop", "b", "ALTER TABLE `b` ADD c INT")],
+        skipped=[SKIPPED],
         counters={"replays": 3, "changes": 12345},
         at_least_once=["shop.log"],
     )
@@ -101,6 +121,8 @@ def test_people_read_the_same_as_a_table() -> None:
         "replays         3",
         "at least once   shop.log: rows may be there more than once",
         "DDL pending     429918007904436225:2 shop.b: ALTER TABLE `b` ADD c INT",
+        "DDL skipped     429918007904436225:3 shop.v: CREATE VIEW v AS SELECT 1; "
+        "CREATE VIEW is not translated",
         "",
         "topic   partition  restart offset",
         "orders          0              12",

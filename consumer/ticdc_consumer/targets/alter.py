@@ -1,7 +1,7 @@
 """ALTER TABLE: what differs between a table's two definitions, as a target sees them.
 
 A target writes from the two definitions, never from the statement. What that cannot give exactly
-raises `Stop`.
+raises `Unsupported`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.evolution import Evolved
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Unsupported
 from ticdc_consumer.targets.conversions import Condition, Conversion, conversion
 from ticdc_consumer.targets.initial import Initial, initial
 
@@ -49,7 +49,7 @@ def differences(evolved: Evolved) -> Differences:
     for column in sent_after:
         source = sources.get(column.name)
         if source is not None and source not in sent_before:
-            raise Stop(f"column {column.name} was virtual, and its values are not sent")
+            raise Unsupported(f"column {column.name} was virtual, and its values are not sent")
     dropped = tuple(name for name in sent_before if name not in staying)
     return Differences(
         _survivors(before, {source: names[source] for source in staying}),
@@ -82,7 +82,9 @@ def _in_order(pairs: list[tuple[str, str]], taken: set[str]) -> tuple[tuple[str,
     while pairs:
         free = [pair for pair in pairs if pair[1] not in taken]
         if not free:
-            raise Stop(f"columns change their names in a circle: {', '.join(n for _, n in pairs)}")
+            raise Unsupported(
+                f"columns change their names in a circle: {', '.join(n for _, n in pairs)}"
+            )
         old, new = free[0]
         pairs = pairs[1:] if pairs[0] == free[0] else [pair for pair in pairs if pair != free[0]]
         taken = (taken - {old}) | {new}
@@ -115,7 +117,7 @@ def index_changes(
 
 def conversions(found: Differences, empty: bool) -> dict[str, Conversion | None]:
     """By the new name of each column whose definition changes its values or may refuse them;
-    None where there are no values to convert. Raises `Stop`."""
+    None where there are no values to convert. Raises `Unsupported`."""
     made: dict[str, Conversion | None] = {}
     for old, new in found.modified:
         same = (old.type, old.nullable, old.generated, old.expression) == (
@@ -132,7 +134,7 @@ def conversions(found: Differences, empty: bool) -> dict[str, Conversion | None]
 def initials(
     evolved: Evolved, found: Differences, empty: bool, commit_ts: int
 ) -> dict[str, Initial]:
-    """What the rows that are there get in new columns. Raises `Stop`."""
+    """What the rows that are there get in new columns. Raises `Unsupported`."""
     if empty:
         return {}
     return {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Unsupported
 
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _CAPACITY = {
@@ -67,14 +67,14 @@ class Conversion:
 
 
 def conversion(old: Column, new: Column) -> Conversion:
-    """Raises `Stop` with the reason for a conversion that is not known to be exact."""
+    """Raises `Unsupported` with the reason for a conversion that is not known to be exact."""
     if old.generated != new.generated and "virtual" in (old.generated, new.generated):
-        raise Stop(f"column {new.name}: the values of a virtual column are not sent")
+        raise Unsupported(f"column {new.name}: the values of a virtual column are not sent")
     if new.generated and (old.generated != new.generated or old.expression != new.expression):
-        raise Stop(f"column {new.name} is generated, and its new values are not sent")
+        raise Unsupported(f"column {new.name} is generated, and its new values are not sent")
     found = _converted(old.type, new.type)
     if found is None:
-        raise Stop(
+        raise Unsupported(
             f"column {new.name}: what a change from {_shown(old.type)} to {_shown(new.type)} makes "
             "of the values that are there is not sent, and not certain"
         )

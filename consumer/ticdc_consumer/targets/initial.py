@@ -1,6 +1,6 @@
 """What rows that are there already hold in a column that a DDL adds: TiCDC sends no change of them.
 
-Only what is known for certain; anything else raises `Stop` with the reason alone.
+Only what is known for certain; anything else raises `Unsupported` with the reason alone.
 """
 
 import re
@@ -10,7 +10,7 @@ from decimal import Decimal
 import numpy as np
 from ticdc_encoder.column import INTEGERS, TEXTS, Column
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Unsupported
 
 Initial = None | int | str | bytes
 """int: integers, YEAR and BIT; bytes: BINARY and BLOB; str: everything else in TiDB's text form,
@@ -33,14 +33,18 @@ def initial(column: Column, computed: bool, commit_ts: int) -> Initial:
     """The value of existing rows in a column added at `commit_ts`; `computed` says that its default
     is an expression. The current timestamp is that of the DDL, in UTC."""
     if computed:
-        raise Stop(f"column {column.name}: its default is an expression, whose values are not sent")
+        raise Unsupported(
+            f"column {column.name}: its default is an expression, whose values are not sent"
+        )
     if column.generated:
-        raise Stop(f"column {column.name} is generated, and its values are not sent")
+        raise Unsupported(f"column {column.name} is generated, and its values are not sent")
     if column.default is None:
         return None if column.nullable else _zero(column)
     value = _given(column, column.default, commit_ts)
     if value is None:
-        raise Stop(f"column {column.name}: what its default gives existing rows is not certain")
+        raise Unsupported(
+            f"column {column.name}: what its default gives existing rows is not certain"
+        )
     return value
 
 
@@ -76,7 +80,9 @@ def _zero(column: Column) -> Initial:
         return f"0000-00-00 00:00:00{fraction}"
     if name == "time":
         return f"00:00:00{fraction}"
-    raise Stop(f"column {column.name}: what rows hold in a new {name} NOT NULL is not certain")
+    raise Unsupported(
+        f"column {column.name}: what rows hold in a new {name} NOT NULL is not certain"
+    )
 
 
 def _given(column: Column, default: str, commit_ts: int) -> Initial:

@@ -11,7 +11,7 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.evolution import Evolved
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.alter import (
     Alteration,
     Differences,
@@ -150,7 +150,7 @@ def _literal(column: Column, value: Initial) -> str | None:
         return None
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
-    raise Stop(f"column {column.name}: a default that this {column.type.name} cannot have")
+    raise Unsupported(f"column {column.name}: a default that this {column.type.name} cannot have")
 
 
 def _condition(dialect: Dialect) -> Callable[[Column, Condition], str]:

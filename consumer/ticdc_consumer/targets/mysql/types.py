@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, Column, ColumnType
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import new_collation
 from ticdc_consumer.targets.mysql.dialects import Dialect
@@ -72,7 +72,7 @@ def column_type(column: Column, dialect: Dialect) -> str:
             return f"bit({length or 1})"
         case "enum" | "set":
             if not type_.elements:
-                raise Stop(f"column {column.name}: the labels of this {name} are not known")
+                raise Unsupported(f"column {column.name}: the labels of this {name} are not known")
             labels = ",".join(string_literal(label) for label in type_.elements)
             return f"{name}({labels}){_collate(type_, dialect)}"
         case "json":
@@ -80,7 +80,7 @@ def column_type(column: Column, dialect: Dialect) -> str:
             return dialect.json + (longtext if dialect.json == "longtext" else "")
         case "vector":
             if not dialect.vector:
-                raise Stop(
+                raise Unsupported(
                     f"column {column.name}: {dialect.name} has no VECTOR like TiDB's; create the "
                     f"table with a LONGTEXT there and switch on the rule {VECTOR_AS_TEXT}"
                 )

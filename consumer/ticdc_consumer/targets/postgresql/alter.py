@@ -4,7 +4,7 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.evolution import Evolved
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.alter import (
     Alteration,
     Differences,
@@ -168,9 +168,11 @@ def _literal(column: Column, value: Initial) -> str:
     if isinstance(value, str):
         dated = column.type.name in ("date", "datetime", "timestamp")
         if dated and (value.startswith("0000-") or "-00" in value[:10]):
-            raise Stop(f"column {column.name}: PostgreSQL has no date {value}")
+            raise Unsupported(f"column {column.name}: PostgreSQL has no date {value}")
         if "\0" in value:
-            raise Stop(f"column {column.name}: a NUL character, which PostgreSQL cannot hold")
+            raise Unsupported(
+                f"column {column.name}: a NUL character, which PostgreSQL cannot hold"
+            )
         zone = "+00" if column.type.name == "timestamp" else ""
         return literal(value + zone)
     return literal(str(value))

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ticdc_encoder.column import INTEGERS, TEXTS, Column, ColumnType
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.errors import Unavailable, Unsupported
 from ticdc_consumer.targets import kernels
 from ticdc_consumer.targets.create import Words, create_table
 from ticdc_consumer.targets.fit import SKIP, fit
@@ -324,9 +324,9 @@ class PostgreSQL(Target):
 
 def quote_name(name: str) -> str:
     if "\0" in name or not name:
-        raise Stop(f"the name {name!r} cannot be one of PostgreSQL")
+        raise Unsupported(f"the name {name!r} cannot be one of PostgreSQL")
     if len(name.encode()) > LONGEST_NAME:
-        raise Stop(f"the name {name!r} is longer than PostgreSQL's {LONGEST_NAME} bytes")
+        raise Unsupported(f"the name {name!r} is longer than PostgreSQL's {LONGEST_NAME} bytes")
     return '"' + name.replace('"', '""') + '"'
 
 

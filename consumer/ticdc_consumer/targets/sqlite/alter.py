@@ -9,7 +9,7 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.evolution import Evolved
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.alter import (
     Alteration,
     Differences,
@@ -169,7 +169,7 @@ def _literal(column: Column, value: Initial) -> str:
             return f"X'{value.hex()}'"
         case _:
             if "\0" in str(value):
-                raise Stop(f"column {column.name}: a NUL character in its default")
+                raise Unsupported(f"column {column.name}: a NUL character in its default")
             return literal(str(value))
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.errors import Retry, Stop, Unavailable, Unsupported
 from ticdc_consumer.targets.create import Words, create_table
 from ticdc_consumer.targets.fit import SKIP, fit
 from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable, UniqueKey
@@ -109,7 +109,7 @@ class SQLite(Target):
 
     def quote(self, schema: str | None, table: str) -> str:
         if table.lower().startswith("sqlite_"):
-            raise Stop(f"the table name {table!r} is reserved by SQLite")
+            raise Unsupported(f"the table name {table!r} is reserved by SQLite")
         name = quote_name(table)
         return name if schema is None else f"{quote_name(schema)}.{name}"
 
@@ -317,7 +317,7 @@ class SQLite(Target):
 
 def quote_name(name: str) -> str:
     if "\0" in name or not name:
-        raise Stop(f"the name {name!r} cannot be one of SQLite")
+        raise Unsupported(f"the name {name!r} cannot be one of SQLite")
     return '"' + name.replace('"', '""') + '"'
 
 

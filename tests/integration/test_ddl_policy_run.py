@@ -1,0 +1,37 @@
+"""A skipped DDL through the command line: what it says, and which rows stop then."""
+
+import sqlalchemy as sa
+from torture_cli import Begin
+from torture_topics import ITEMS, inserted, table
+
+WIDER = table(ITEMS.replace("`name` VARCHAR(40)", "`name` VARCHAR(40), `n` INT"))
+
+
+def test_rows_of_a_column_that_was_skipped_stop_until_it_is_there(begin: Begin) -> None:
+    feed, run = begin(ddl__on_unsupported="skip")
+    feed.ddl(110, "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT (1 + 1)", "items")
+    feed.mark(120)
+    skipped = run()
+    assert skipped.code == 0
+    assert "ADD COLUMN `n` INT DEFAULT (1 + 1); skipped: column n: its default is" in skipped.said
+    feed.send(0, inserted(130, {"id": 3, "name": "three", "n": 2}, WIDER))
+    feed.mark(140)
+    stopped = run()
+    assert stopped.code == 3
+    assert "shop.items.n: the target table has no such column" in stopped.said
+    engine = sa.create_engine(run.target_url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE items ADD COLUMN n INTEGER")
+    assert run().code == 0
+    assert run.rows("SELECT * FROM items ORDER BY id")[-1] == (3, "three", 2)
+
+
+def test_a_kind_that_is_not_named_stops_with_its_reason_and_how_to_go_on(begin: Begin) -> None:
+    feed, run = begin(ddl__kinds='{"CREATE SEQUENCE" = "skip"}')
+    feed.ddl(110, "CREATE SEQUENCE `q`", "q")
+    feed.ddl(111, "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT (1 + 1)", "items")
+    feed.mark(120)
+    stopped = run()
+    assert stopped.code == 3
+    assert "perhaps by: ALTER TABLE \"items\" ADD COLUMN" in stopped.said
+    assert "CREATE SEQUENCE is not translated" in stopped.said

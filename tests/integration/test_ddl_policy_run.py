@@ -33,5 +33,5 @@ def test_a_kind_that_is_not_named_stops_with_its_reason_and_how_to_go_on(begin: 
     feed.mark(120)
     stopped = run()
     assert stopped.code == 3
-    assert "perhaps by: ALTER TABLE \"items\" ADD COLUMN" in stopped.said
+    assert 'perhaps by: ALTER TABLE "items" ADD COLUMN' in stopped.said
     assert "CREATE SEQUENCE is not translated" in stopped.said

@@ -16,6 +16,7 @@ SERVICES = HERE.parent / "tests" / "services" / "services"
 NEEDED = ("KAFKA_BOOTSTRAP", "POSTGRES_URL", "MARIADB_URL", "MYSQL_URL")
 PROGRAMS = (
     ("reading.py",),
+    ("transaction.py",),
     ("throughput.py", "--protocol", "canal-json"),
     ("throughput.py", "--protocol", "open-protocol"),
     ("trickle.py",),

@@ -1,6 +1,6 @@
 """A changefeed: transactions, DDL and resolved ts in, Kafka messages out, as TiCDC sends them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
@@ -33,7 +33,8 @@ from ticdc_encoder.formats.debezium_ddl import CHANGE_TYPES
 from ticdc_encoder.formats.registry import ConfluentRegistry, Registry
 from ticdc_encoder.message import Message
 from ticdc_encoder.route import Router
-from ticdc_encoder.split import split, split_mode, version_number
+from ticdc_encoder.split import SplitMode, split, version_number
+from ticdc_encoder.split import split_mode as mode_of_version
 
 _NEW_ARCHITECTURE = (8, 5, 4)
 _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
@@ -48,7 +49,8 @@ class Changefeed:
     Versions from 8.5.4 on mean TiCDC's new architecture. `time_zone` is the server's (`--tz`), in
     which TIMESTAMP is sent; rows carry it in UTC. `clock` is for the time that messages tell, and
     for Simple's schemas, which are due now and then; `cluster_id` is the server's; `registry` for
-    Avro's schemas, if it shall not be the one that the configuration names.
+    Avro's schemas, if it shall not be the one that the configuration names; `split_mode` says by
+    commit_ts which UPDATEs are split, if it shall not be the version: see `mysql_split_mode`.
     Within a (topic, partition), the messages stand in the order in which TiCDC sends them.
     """
 
@@ -62,6 +64,7 @@ class Changefeed:
         clock: Clock = wall_clock,
         registry: Registry | None = None,
         cluster_id: str = "default",
+        split_mode: Callable[[int], SplitMode] | None = None,
     ) -> None:
         settings = ChangefeedConfig.parse(sink_uri, config)
         number = version_number(version)
@@ -96,7 +99,8 @@ class Changefeed:
                 settings.send_bootstrap_in_msg_count,
                 clock,
             )
-        self._mode = split_mode(version, settings.protocol, settings.output_raw_change_event)
+        self._mode = mode_of_version(version, self.protocol, settings.output_raw_change_event)
+        self._split_mode = split_mode
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
         self._events = EventFilters(
             settings.event_filters,
@@ -105,7 +109,9 @@ class Changefeed:
             time_zone=time_zone,
         )
         self._ignored_start_ts = settings.ignore_txn_start_ts
-        self._selectors = ColumnSelectors(settings.column_selectors, settings.case_sensitive)
+        self._selectors: ColumnSelectors | None = None
+        if settings.column_selectors:
+            self._selectors = ColumnSelectors(settings.column_selectors, settings.case_sensitive)
         self._router = Router(
             settings.dispatchers,
             settings.topic,
@@ -114,6 +120,7 @@ class Changefeed:
             classic=self._classic,
             time_zone=time_zone,
         )
+        self._moves = self._router.moves if settings.split_update_partition_key else None
         self._format = FORMATS[settings.protocol]
         self._options = partial(
             _format_options,
@@ -144,22 +151,27 @@ class Changefeed:
 
     def encode(self, transaction: Transaction) -> list[Message]:
         """The messages that its rows complete; with batches, `flush` brings the rest."""
-        if transaction.start_ts in self._ignored_start_ts:
-            return []
-        changes = tuple(change for change in transaction.changes if self._sends(change.table))
-        messages = []
-        sent = split(replace(transaction, changes=changes), self._mode, self._events.keeps)
-        for change in sent:
+        return list(self.stream(transaction.changes, transaction.commit_ts, transaction.start_ts))
+
+    def stream(
+        self, changes: Iterable[RowChange], commit_ts: int, start_ts: int = 0
+    ) -> Iterator[Message]:
+        """As `encode`, of one transaction whose changes, or messages, may be more than memory
+        holds: they are sorted on disk."""
+        if start_ts in self._ignored_start_ts:
+            return
+        mode = self._mode if self._split_mode is None else self._split_mode(commit_ts)
+        sends = (change for change in changes if self._sends(change.table))
+        for change in split(sends, mode, self._events.keeps, self._moves):
             topic = self._router.topic(change.table.schema, change.table.name)
             partition = self._router.partition(change)
             change = self._selected(change)
             if self._bootstraps is not None:
                 table = self._bootstraps.numbered(change.table, change.commit_ts)
                 change = replace(change, table=table)
-                messages += self._bootstrap(self._bootstraps, table, topic)
+                yield from self._bootstrap(self._bootstraps, table, topic)
             records = self._encoder(topic, partition).row(change)
-            messages += _messages(topic, partition, records)
-        return messages
+            yield from _messages(topic, partition, records)
 
     def ddl(self, ddl: Ddl) -> list[Message]:
         """The messages of a DDL that TiCDC replicates, after those of all rows before.
@@ -210,6 +222,8 @@ class Changefeed:
 
     def _selected(self, change: RowChange) -> RowChange:
         """The change with the columns that are sent; Simple tells the table as it is."""
+        if self._selectors is None:
+            return change
         table = change.table
         listed = self._router.listed_columns(table.schema, table.name)
         selected = self._selectors.selected(table, listed)

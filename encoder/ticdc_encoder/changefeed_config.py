@@ -62,6 +62,7 @@ _FILE_SETTINGS: dict[str, bool | int | str] = {
     "sink.send-bootstrap-interval-in-sec": 120,
     "sink.send-bootstrap-to-all-partition": True,
     f"{_KAFKA}.output-raw-change-event": False,
+    f"{_KAFKA}.split-update-partition-key": False,  # ours: no TiCDC has it (tiflow#11297)
     f"{_LARGE}.large-message-handle-option": "none",
     f"{_LARGE}.large-message-handle-compression": "none",
     f"{_LARGE}.claim-check-storage-uri": "",
@@ -167,6 +168,7 @@ class ChangefeedConfig:
     output_row_key: bool
     output_old_value: bool
     output_raw_change_event: bool
+    split_update_partition_key: bool
     large_message_handle_option: LargeMessageHandle
     claim_check_storage_uri: str
     claim_check_raw_value: bool
@@ -230,6 +232,7 @@ class ChangefeedConfig:
             output_row_key=setting("output-row-key", bool),
             output_old_value=in_toml(f"sink.{family}.output-old-value", bool),
             output_raw_change_event=in_toml(f"{_KAFKA}.output-raw-change-event", bool),
+            split_update_partition_key=in_toml(f"{_KAFKA}.split-update-partition-key", bool),
             large_message_handle_option=one_of(
                 f"{_LARGE}.large-message-handle-option",
                 in_toml(f"{_LARGE}.large-message-handle-option", str),

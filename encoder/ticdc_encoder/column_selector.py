@@ -47,8 +47,6 @@ class ColumnSelectors:
         (`dispatched`), is not among them. TiCDC lets a primary key go if a unique key stays, and
         sends rows without their handle key; here that is refused, too.
         """
-        if not self._selectors:
-            return table
         name = table.schema, table.name
         known = self._tables.get(name)
         if known is None or known[0] is not table:

@@ -47,6 +47,15 @@ class Table:
         """A table whose handle key follows from its indexes by TiDB's rule."""
         return cls(schema, name, columns, indexes, handle_key(columns, indexes))
 
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns of the handle key and of all unique keys."""
+        names = dict.fromkeys(self.handle_key)
+        for index in self.indexes:
+            if index.unique:
+                names |= dict.fromkeys(index.columns)
+        return tuple(names)
+
     def column(self, name: str) -> Column:
         """The column of that name, case as declared. Raises KeyError."""
         for column in self.columns:
@@ -76,6 +85,32 @@ class RowChange:
     claim_check: str | None = None
     row_key: bytes | None = None
     corrupted: bool = False
+
+    @property
+    def key_changed(self) -> bool:
+        """Whether an UPDATE changes a column of the handle key or of any unique key, as far as the
+        table's indexes are known: what TiCDC asks to know whether to split it."""
+        before, after = self.before, self.after
+        if before is None or after is None:
+            return False
+        return any(
+            name in before and before[name] != after.get(name) for name in self.table.key_columns
+        )
+
+    def half(self, *, before: bool) -> "RowChange":
+        """The DELETE or the INSERT that an UPDATE is, too."""
+        return RowChange(
+            self.table,
+            self.commit_ts,
+            self.before if before else None,
+            None if before else self.after,
+            self.start_ts,
+            self.partition_id,
+            self.incomplete,
+            self.claim_check,
+            self.row_key,
+            self.corrupted,
+        )
 
 
 @dataclass(frozen=True, slots=True)

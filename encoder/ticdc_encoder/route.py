@@ -88,6 +88,7 @@ class Router:
         self._in_server_time = server_time(time_zone)
         self._topics: dict[tuple[str, str], str] = {}
         self._hashes: dict[tuple[str, str], tuple[Table, _Hash]] = {}
+        self._columns: dict[tuple[str, str], tuple[Table, list[str]]] = {}
 
     def topic(self, schema: str, table: str) -> str:
         """The topic of a table. "" for `table` is the schema itself: the default topic."""
@@ -103,6 +104,19 @@ class Router:
         """What the table's dispatcher lists, if it is `columns`."""
         dispatcher = self._dispatcher(schema, table)
         return dispatcher.columns if dispatcher.partition.lower() == "columns" else ()
+
+    def moves(self, change: RowChange) -> bool:
+        """Whether an UPDATE changes a column that its partition is chosen by: of the dispatchers
+        `columns` and `index-value`, whichever partition that gives."""
+        before, after, table = change.before, change.after, change.table
+        if before is None or after is None:
+            return False
+        name = table.schema, table.name
+        known = self._columns.get(name)
+        if known is None or known[0] is not table:
+            columns = [column.name for column in self._dispatched(table) or ()]
+            known = self._columns[name] = table, columns
+        return any(n in before and before[n] != after.get(n) for n in known[1])
 
     def partition(self, change: RowChange) -> int:
         """The partition of the table's topic. Raises ConfigError where the table lacks what the
@@ -133,17 +147,10 @@ class Router:
         if rule == "ts":
             return lambda change: change.commit_ts
         start = crc32(f"{table.schema}{table.name}".encode())
-        null = self._null
-        match rule:
-            case "columns":
-                columns = _declared(table, dispatcher.columns)
-            case "index-value" if dispatcher.index:
-                columns = _declared(table, _unique_index(table, dispatcher.index))
-            case "index-value":
-                # In the table's order; as XOR the order is without effect.
-                columns, null = _declared(table, table.handle_key), b"null"
-            case _:
-                return lambda change: start
+        columns = self._dispatched(table)
+        if columns is None:
+            return lambda change: start
+        null = self._null if rule == "columns" or dispatcher.index else b"null"
         texts = [
             (column.name, crc32(column.name.encode()), self._text(column)) for column in columns
         ]
@@ -159,6 +166,19 @@ class Router:
             return result
 
         return value_hash
+
+    def _dispatched(self, table: Table) -> list[Column] | None:
+        """The columns whose values choose the partition, None where they do not. As XOR takes them,
+        their order is without effect."""
+        dispatcher = self._dispatcher(table.schema, table.name)
+        match PARTITION_RULES.get(dispatcher.partition.lower(), "table"):
+            case "columns":
+                return _declared(table, dispatcher.columns)
+            case "index-value" if dispatcher.index:
+                return _declared(table, _unique_index(table, dispatcher.index))
+            case "index-value":
+                return _declared(table, table.handle_key)
+        return None
 
     def _text(self, column: Column) -> Callable[[Value], bytes]:
         """A value's bytes in the hash."""

@@ -5,47 +5,98 @@ one commit_ts. TiCDC's documents speak of NOT NULL unique keys; its code, which 
 for nullable ones too.
 """
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import replace
-from enum import Enum, auto
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain, islice
 
-from ticdc_encoder.collation import weight
 from ticdc_encoder.errors import ConfigError
-from ticdc_encoder.event import Row, RowChange, Table, Transaction
+from ticdc_encoder.event import RowChange
+from ticdc_encoder.spool import ROOM, Spool
+from ticdc_encoder.stored import stored
 
 Version = tuple[int, int, int]
 
 
 class SplitMode(Enum):
-    NEVER = auto()
-    UNSORTED = auto()
-    """Only the UPDATE of a transaction of one row; its halves stay where it was."""
-    MULTI_ROW = auto()
-    """Only in transactions of several rows, which are then sorted: DELETE, UPDATE, INSERT."""
-    SORTED = auto()
-    """Always; a table's rows of a transaction are then sorted: DELETE, UPDATE, INSERT."""
-    APPENDED = auto()
-    """Always; the DELETE stays, the INSERT follows all other rows of the table."""
+    NEVER = "never"
+    UNSORTED = "only the UPDATE of a transaction of one row; its halves stay where it was"
+    MULTI_ROW = "only in transactions of several rows, which are then sorted"
+    SORTED = "always; a table's rows of a transaction are then sorted: DELETE, UPDATE, INSERT"
+    APPENDED = "always; the DELETE stays, the INSERT follows all other rows of the table"
+    # Of MySQL sinks, which split other UPDATEs, too.
+    EACH_IN_PLACE = "every UPDATE; its halves stay where it was"
+    EACH_SORTED = "every UPDATE; a table's rows of a transaction are then sorted"
+    EACH_AND_APPENDED = "every UPDATE in its place, but as APPENDED what changes a key"
 
 
-# From version, its row-based protocols, avro and csv, whether it has output-raw-change-event.
-# Each line holds until the next; 8.5.4 stands for the new architecture, which it brought.
-_VERSIONS: tuple[tuple[Version, SplitMode, SplitMode, bool], ...] = (
-    ((0, 0, 0), SplitMode.NEVER, SplitMode.NEVER, False),
-    ((6, 5, 3), SplitMode.NEVER, SplitMode.UNSORTED, False),
-    ((6, 5, 4), SplitMode.MULTI_ROW, SplitMode.MULTI_ROW, False),
-    ((6, 5, 5), SplitMode.SORTED, SplitMode.SORTED, False),
-    ((6, 5, 10), SplitMode.SORTED, SplitMode.SORTED, True),
-    ((6, 6, 0), SplitMode.NEVER, SplitMode.NEVER, False),
-    ((7, 1, 1), SplitMode.NEVER, SplitMode.UNSORTED, False),
-    ((7, 1, 2), SplitMode.SORTED, SplitMode.SORTED, False),
-    ((7, 1, 6), SplitMode.SORTED, SplitMode.SORTED, True),
-    ((7, 2, 0), SplitMode.NEVER, SplitMode.UNSORTED, False),
-    ((7, 4, 0), SplitMode.SORTED, SplitMode.SORTED, False),
-    ((7, 5, 3), SplitMode.SORTED, SplitMode.SORTED, True),
-    ((7, 6, 0), SplitMode.SORTED, SplitMode.SORTED, False),
-    ((8, 1, 1), SplitMode.SORTED, SplitMode.SORTED, True),
-    ((8, 5, 4), SplitMode.APPENDED, SplitMode.APPENDED, True),
+NEVER, UNSORTED, MULTI_ROW = SplitMode.NEVER, SplitMode.UNSORTED, SplitMode.MULTI_ROW
+SORTED, APPENDED = SplitMode.SORTED, SplitMode.APPENDED
+_EACH = (SplitMode.EACH_IN_PLACE, SplitMode.EACH_SORTED, SplitMode.EACH_AND_APPENDED)
+_IN_PLACE = (UNSORTED, SplitMode.EACH_IN_PLACE, SplitMode.EACH_AND_APPENDED)
+ALL, ROWS, CSV_AVRO = "ALL", "Canal/Open", "CSV/Avro"
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    """A line of the tables in "TiCDC Behavior in Splitting UPDATE Events". `raw`: the mode is the
+    default, and output-raw-change-event = true is NEVER."""
+
+    first: str
+    last: str
+    protocol: str
+    mode: SplitMode
+    raw: bool = False
+
+
+_RELEASES = (
+    # Release 6.5
+    _Release("0.0.0", "6.5.2", ALL, NEVER),
+    _Release("6.5.3", "6.5.3", ROWS, NEVER),
+    _Release("6.5.3", "6.5.3", CSV_AVRO, UNSORTED),
+    _Release("6.5.4", "6.5.4", ALL, MULTI_ROW),
+    _Release("6.5.5", "6.5.9", ALL, SORTED),
+    _Release("6.5.10", "6.5.x", ALL, SORTED, raw=True),
+    # Release 7.1
+    _Release("6.6.0", "7.1.0", ALL, NEVER),
+    _Release("7.1.1", "7.1.1", ROWS, NEVER),
+    _Release("7.1.1", "7.1.1", CSV_AVRO, UNSORTED),
+    _Release("7.1.2", "7.1.5", ALL, SORTED),
+    _Release("7.1.6", "7.1.x", ALL, SORTED, raw=True),
+    # Release 7.5
+    _Release("7.2.0", "7.3.x", ROWS, NEVER),
+    _Release("7.2.0", "7.3.x", CSV_AVRO, UNSORTED),
+    _Release("7.4.0", "7.5.2", ALL, SORTED),
+    _Release("7.5.3", "7.5.x", ALL, SORTED, raw=True),
+    # Release 8.1
+    _Release("7.6.0", "8.1.0", ALL, SORTED),
+    _Release("8.1.1", "8.5.3", ALL, SORTED, raw=True),
+    # The new architecture
+    _Release("8.5.4", "x.x.x", ALL, APPENDED, raw=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _MySqlRelease:
+    """How the MySQL sink splits what is older than its table's start (or all, in safe mode), and
+    what else it splits."""
+
+    first: str
+    last: str
+    old: SplitMode
+    new: SplitMode = NEVER
+
+
+_MYSQL_RELEASES = (
+    _MySqlRelease("0.0.0", "6.5.9", SplitMode.EACH_IN_PLACE),
+    _MySqlRelease("6.5.10", "6.5.x", SplitMode.EACH_SORTED),
+    _MySqlRelease("6.6.0", "7.1.5", SplitMode.EACH_IN_PLACE),
+    _MySqlRelease("7.1.6", "7.1.x", SplitMode.EACH_SORTED),
+    _MySqlRelease("7.2.0", "7.5.1", SplitMode.EACH_IN_PLACE),
+    _MySqlRelease("7.5.2", "7.5.x", SplitMode.EACH_SORTED),
+    _MySqlRelease("7.6.0", "8.0.x", SplitMode.EACH_IN_PLACE),
+    _MySqlRelease("8.1.0", "8.5.3", SplitMode.EACH_SORTED),
+    _MySqlRelease("8.5.4", "x.x.x", SplitMode.EACH_AND_APPENDED, APPENDED),
 )
 
 
@@ -61,106 +112,98 @@ def version_number(version: str) -> Version:
 def split_mode(version: str, protocol: str, output_raw_change_event: bool = False) -> SplitMode:
     """The rule of that TiCDC version. Raises ConfigError where it has no raw events."""
     number = version_number(version)
-    _, rows, avro_and_csv, raw = max(line for line in _VERSIONS if line[0] <= number)
-    if output_raw_change_event:
-        if not raw:
-            raise ConfigError(f"TiCDC {version} has no output-raw-change-event")
-        return SplitMode.NEVER
-    return avro_and_csv if protocol in ("avro", "csv") else rows
+    protocols = (ALL, CSV_AVRO if protocol in ("avro", "csv") else ROWS)
+    release = next(r for r in _RELEASES if r.protocol in protocols and _within(number, r))
+    if not output_raw_change_event:
+        return release.mode
+    if not release.raw:
+        raise ConfigError(f"TiCDC {version} has no output-raw-change-event")
+    return NEVER
+
+
+def mysql_split_mode(
+    version: str, commit_ts: int, *, threshold_ts: int = 0, safe_mode: bool = False
+) -> SplitMode:
+    """What the MySQL sink of that TiCDC version does with the transaction of a commit_ts.
+
+    `threshold_ts` is when the table's replication began on its node (8.1.0: when the node began):
+    what is older is split, since it may have been written before. Each restart has another.
+    """
+    number = version_number(version)
+    release = next(r for r in _MYSQL_RELEASES if _within(number, r))
+    return release.old if safe_mode or commit_ts < threshold_ts else release.new
+
+
+def _within(number: Version, release: _Release | _MySqlRelease) -> bool:
+    last = tuple(1 << 30 if part == "x" else int(part) for part in release.last.split("."))
+    return version_number(release.first) <= number <= last
+
+
+_Test = Callable[[RowChange], bool]
 
 
 def split(
-    transaction: Transaction,
+    changes: Iterable[RowChange],
     mode: SplitMode,
-    keeps: Callable[[RowChange], bool] = lambda change: True,
-) -> list[RowChange]:
-    """The changes as TiCDC sends them: table by table, DELETE before UPDATE before INSERT.
+    keeps: _Test | None = None,
+    moves: _Test | None = None,
+    room: int = ROOM,
+) -> Iterator[RowChange]:
+    """The changes of one transaction as TiCDC sends them: table by table, DELETE before UPDATE
+    before INSERT. Beyond `room` they are sorted, and wait, on disk.
 
     `keeps` says which are sent: of the new architecture's it sees the halves of a split UPDATE,
-    of others the UPDATE.
+    of others the UPDATE. An UPDATE that `moves` is split whatever the mode is, and sorted.
     """
-    tables: dict[tuple[str, str, int | None], list[RowChange]] = {}
-    for change in transaction.changes:
-        key = change.table.schema, change.table.name, change.partition_id
-        tables.setdefault(key, []).append(change)
-    sent: list[RowChange] = []
-    for changes in tables.values():
-        ordered = sorted(_stored(changes), key=_rank)
-        if mode is SplitMode.APPENDED:
-            sent += filter(keeps, _split(ordered, mode))
+    halves_are_filtered = mode in (APPENDED, SplitMode.EACH_AND_APPENDED)
+    for of_table in stored(changes, room):
+        if keeps is None:
+            yield from _split(of_table, mode, moves, room)
+        elif halves_are_filtered:
+            yield from filter(keeps, _split(of_table, mode, moves, room))
         else:
-            sent += _split([change for change in ordered if keeps(change)], mode)
-    return sent
+            yield from _split(filter(keeps, of_table), mode, moves, room)
 
 
-def key_changed(change: RowChange) -> bool:
-    """Whether an UPDATE changes a column of the handle key or of any unique key."""
-    if change.before is None or change.after is None:
-        return False
-    table = change.table
-    columns = {name for index in table.indexes if index.unique for name in index.columns}
-    return _differ(change.before, change.after, columns.union(table.handle_key))
-
-
-def _split(changes: list[RowChange], mode: SplitMode) -> list[RowChange]:
-    several = len(changes) > 1
-    if (
-        mode is SplitMode.NEVER
-        or (mode is SplitMode.UNSORTED and several)
-        or (mode is SplitMode.MULTI_ROW and not several)
-        or not any(map(key_changed, changes))
-    ):
-        return changes
-    kept: list[RowChange] = []
-    appended: list[RowChange] = []
+def _split(
+    changes: Iterator[RowChange], mode: SplitMode, moves: _Test | None, room: int
+) -> Iterator[RowChange]:
+    """`changes` are sorted."""
+    if mode in (UNSORTED, MULTI_ROW):
+        first = list(islice(changes, 2))
+        changes = chain(first, changes)
+        if (len(first) > 1) is (mode is UNSORTED):
+            mode = NEVER
+    if mode is NEVER and moves is None:
+        yield from changes
+        return
+    of_keys, of_each = mode is not NEVER, mode in _EACH
+    in_place, appends = mode in _IN_PLACE, mode in (APPENDED, SplitMode.EACH_AND_APPENDED)
+    updates, inserts = Spool(room), Spool(room)
+    waiting = False
     for change in changes:
-        if key_changed(change):
-            kept.append(replace(change, after=None))
-            halves = appended if mode is SplitMode.APPENDED else kept
-            halves.append(replace(change, before=None))
-        else:
-            kept.append(change)
-    if mode in (SplitMode.MULTI_ROW, SplitMode.SORTED):
-        kept.sort(key=_rank)
-    return kept + appended
-
-
-def _rank(change: RowChange) -> int:
-    """DELETE, UPDATE, INSERT: the order of TiCDC's sorter within a transaction."""
-    return 0 if change.after is None else 1 if change.before is not None else 2
-
-
-def _differ(before: Row, after: Row, columns: Iterable[str]) -> bool:
-    return any(name in before and before[name] != after.get(name) for name in columns)
-
-
-def _stored(changes: list[RowChange]) -> Iterable[RowChange]:
-    """The changes as TiKV holds them: one per clustered primary key.
-
-    A row that leaves its clustered key is a DELETE there and an INSERT elsewhere, whatever TiCDC
-    is told, and what one transaction deletes and inserts at one clustered key is an UPDATE.
-    """
-    place = _clustered_key(changes[0].table)
-    if not place:
-        return changes
-    net: dict[Hashable, RowChange] = {}
-    for change in changes:
-        columns = change.table
         before, after = change.before, change.after
-        left = None if before is None else _place(columns, place, {**(after or {}), **before})
-        held = None if after is None else _place(columns, place, after)
-        if left is not None:
-            started = net[left].before if left in net else before
-            net[left] = replace(change, before=started, after=None)
-        if held is not None:
-            started = net[held].before if held in net else None
-            net[held] = replace(change, before=started, after=after)
-    return [change for change in net.values() if (change.before, change.after) != (None, None)]
-
-
-def _clustered_key(table: Table) -> tuple[str, ...]:
-    return next((index.columns for index in table.indexes if index.clustered), ())
-
-
-def _place(table: Table, key: tuple[str, ...], row: Row) -> Hashable:
-    return tuple(weight(row[name], table.column(name).type.collation) for name in key)
+        if before is None:
+            if not waiting and not appends:
+                # The first INSERT: everything before it has been seen.
+                yield from updates.drain()
+                yield from inserts.drain()
+                waiting = True
+            yield change
+        elif after is None:
+            yield change
+        else:
+            key_changed = (of_keys and change.key_changed) or (moves is not None and moves(change))
+            if not key_changed and not of_each:
+                if appends:
+                    yield change
+                else:
+                    updates.append(change)
+                continue
+            yield change.half(before=True)
+            if in_place and not (appends and key_changed):
+                yield change.half(before=False)
+            else:
+                inserts.append(change.half(before=False))
+    yield from updates.drain()
+    yield from inserts.drain()

@@ -86,8 +86,7 @@ class StorageChangefeed:
         if transaction.start_ts in self._settings.ignore_txn_start_ts:
             return files
         changes = tuple(change for change in transaction.changes if self._sends(change.table))
-        sent = split(replace(transaction, changes=changes), self._mode, self._events.keeps)
-        for change in sent:
+        for change in split(changes, self._mode, self._events.keeps):
             files += self._introduced(change.table)
             directory = self._directory(change)
             rows = self._rows.get(directory)

@@ -11,7 +11,7 @@ from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Transaction
 from ticdc_encoder.formats.registry import Registry
 from ticdc_encoder.message import Message
-from ticdc_encoder.split import key_changed, split, split_mode
+from ticdc_encoder.split import split, split_mode
 
 # The same code as wrote the golden data, by its promises: the new architecture's head.
 NEW, CLASSIC = "8.5.7", "8.5.3"
@@ -44,7 +44,7 @@ def replayed(
                         messages += changefeed.encode(part)
                     except DefinitionError as error:
                         refused.append(str(error))
-                pending += sum(1 + (splits and key_changed(change)) for change in event.changes)
+                pending += sum(1 + (splits and change.key_changed) for change in event.changes)
                 if pending >= 64:
                     messages += changefeed.flush()
                     pending = 0
@@ -76,6 +76,6 @@ def sent_changes(variant: Variant) -> list[RowChange]:
         change
         for event in happened(variant.scenario)
         if isinstance(event, Transaction)
-        for change in split(event, mode)
+        for change in split(event.changes, mode)
         if change.table.handle_key
     ]

@@ -170,13 +170,15 @@ def _attempt(
         if not target.transactional_ddl:
             with _refusals(target):
                 _run(target, ledger, entry, route, rules)
-            faults.hit("S11")
+            faults.hit("D3")
         with target.transaction():
             ledger.mark(replace(entry, state="done"))
             if target.transactional_ddl:
                 with _refusals(target):
                     _run(target, ledger, entry, route, rules)
             translate.keep_definition(ledger, entry)
+            faults.hit("D4")
+        faults.hit("D5")
     except Unsupported as refusal:
         if not policy.skips(entry):
             raise
@@ -231,7 +233,9 @@ def _run(
         if target.connection.exec_driver_sql(query, None, _PLAIN).first() is not None:
             raise Unsupported(reason)
     for text in work.statements:
+        faults.hit("D1")
         target.connection.exec_driver_sql(text, None, _PLAIN)
+        faults.hit("D2")
 
 
 _PLAIN = {"no_parameters": True}

@@ -2,7 +2,9 @@
 
 The steps of one epoch: S0 lease, S1 read the checkpoint, S2 plan, S3 fetch, S4 decode, S5 fold,
 S6 choose R, S7 BEGIN, S8 fenced, S9 deletes, S10 rows, S11 DDL, S12 checkpoint, S13 before COMMIT,
-S14 after it, S15 courtesy commit to Kafka, S16 free the buffers.
+S14 after it, S15 courtesy commit to Kafka, S16 free the buffers. Of a DDL: D1 before each of its
+statements, D2 after it; and where it is pending D3 before it is noted as done, D4 before that is
+committed, D5 after.
 """
 
 import os

@@ -88,7 +88,11 @@ def _after_the_file_lock(target: Target, patience: float, work: Callable[[], T])
 def take_session_lock(
     target: Target, changefeed: str, patience: float, owner: Callable[[], str]
 ) -> None:
-    """MySQL's lock that lives as long as the session: an implicit commit does not free it."""
+    """MySQL's lock that lives as long as the session: an implicit commit does not free it.
+
+    A holder whose DDL is under way is waited for as long as that takes, also where its client is
+    gone: the server goes on with it, and ended it would only begin anew.
+    """
     name = _lock_name(target, changefeed)
     for _ in range(ROUNDS):
         deadline = time.monotonic() + patience
@@ -96,13 +100,26 @@ def take_session_lock(
             if _scalar(target, "SELECT GET_LOCK(%s, 0)", name) == 1:
                 return
             owner()
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline and not _ddl_under_way(target, name):
                 break
             time.sleep(PAUSE)
         holder = _scalar(target, "SELECT IS_USED_LOCK(%s)", name)
         if holder is not None:
             target.end_session(str(holder))
     raise Unavailable(f"the lock {name} of changefeed {changefeed} is taken again and again")
+
+
+def _ddl_under_way(target: Target, name: str) -> bool:
+    """Whether the lock's holder runs a statement that commits by itself."""
+    text = _scalar(
+        target,
+        "SELECT info FROM information_schema.processlist WHERE id = IS_USED_LOCK(%s)",
+        name,
+    )
+    return text is not None and str(text).split(maxsplit=1)[0].upper() in _DDL
+
+
+_DDL = frozenset({"ALTER", "CREATE", "DROP", "RENAME", "TRUNCATE"})
 
 
 def _lock_name(target: Target, changefeed: str) -> str:

@@ -1,0 +1,383 @@
+"""kill -9 at every step of a DDL: it runs once, and nothing is lost.
+
+The history has each kind of DDL that needs to know, after a crash, whether it ran. A consumer dies
+at one step (`ticdc_consumer/faults.py`), the next goes on and dies at another. With `--long` each
+statement meets every step.
+"""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from signal import SIGKILL
+from typing import Any
+
+import brokers
+import pytest
+import sqlalchemy as sa
+from ticdc_encoder.event import Row
+from torture_cli import Command, Make
+from torture_topics import Feed, inserted, table, ts, updated
+
+pytestmark = pytest.mark.torture
+
+FIRST = "CREATE TABLE items (id INT NOT NULL PRIMARY KEY, name VARCHAR(40))"
+NOTED = (
+    "CREATE TABLE items (id INT NOT NULL PRIMARY KEY, name VARCHAR(40), "
+    "note VARCHAR(9) NOT NULL DEFAULT 'n', KEY k (note))"
+)
+ANEW = "CREATE TABLE items (id INT NOT NULL PRIMARY KEY, v INT, UNIQUE KEY v (v))"
+MOMENT = "2024-01-02 03:04:05"
+AT_THE_DDL = "2024-05-25 05:09:29"
+"""When the timestamps of `ts` are."""
+
+
+def row(id: int, **more: str) -> Row:
+    return {"id": id, "name": f"name {id}", **more}
+
+
+def tell(feed: Feed, day: str) -> None:
+    """The history, in two partitions, with a resolved ts now and then. `day` is what is said of a
+    column: one without a default takes a statement more in the MySQL family."""
+    dated_sql = (
+        "CREATE TABLE items (id INT NOT NULL PRIMARY KEY, name VARCHAR(80), "
+        f"note VARCHAR(9) NOT NULL DEFAULT 'n', day {day}, "
+        "at DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP, KEY k (note))"
+    )
+    dated = table(dated_sql)
+    other = table(dated_sql.replace("items", "others"))
+    remarked = table(
+        "CREATE TABLE others (remark VARCHAR(20) NOT NULL DEFAULT 'n', "
+        f"id INT NOT NULL PRIMARY KEY, name VARCHAR(80), day {day}, "
+        "at DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP)"
+    )
+
+    feed.ddl(10, "CREATE DATABASE `shop`", kind=1)
+    feed.create(20, FIRST)
+    feed.send(0, *(inserted(30, row(n), table(FIRST)) for n in (1, 2)))
+    feed.send(1, inserted(30, row(3), table(FIRST)))
+    feed.mark(31)
+    feed.ddl(
+        40,
+        "ALTER TABLE `items` ADD COLUMN `note` VARCHAR(9) NOT NULL DEFAULT 'n', "
+        "ADD KEY `k` (`note`)",
+        "items",
+    )
+    feed.send(1, inserted(41, row(4, note="four"), table(NOTED)))
+    feed.ddl(
+        50,
+        f"ALTER TABLE `items` MODIFY COLUMN `name` VARCHAR(80), ADD COLUMN `day` {day}, "
+        "ADD COLUMN `at` DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP",
+        "items",
+    )
+    before = row(1, note="n", day="0000-00-00", at=AT_THE_DDL)
+    feed.send(0, updated(51, before, {**before, "note": "one", "day": "2024-01-02"}, dated))
+    feed.mark(60)
+    feed.ddl(70, "CREATE TABLE `others` LIKE `items`", "others")
+    feed.send(1, inserted(71, row(11, note="eleven", day="2024-01-02", at=MOMENT), other))
+    feed.ddl(80, "RENAME TABLE `shop`.`items` TO `shop`.`x`", "others")
+    feed.ddl(80, "RENAME TABLE `shop`.`others` TO `shop`.`items`", "items")
+    feed.ddl(80, "RENAME TABLE `shop`.`x` TO `shop`.`others`", "others")
+    feed.send(0, inserted(81, row(5, note="five", day="2024-01-02", at=MOMENT), other))
+    feed.send(0, inserted(82, row(12, note="twelve", day="2024-01-02", at=MOMENT), dated))
+    feed.mark(90)
+    feed.ddl(100, "DROP TABLE `items`", "items")
+    feed.create(102, ANEW)
+    feed.send(0, *(inserted(103, {"id": n, "v": n}, table(ANEW)) for n in (1, 2)))
+    feed.ddl(110, "TRUNCATE TABLE `items`", "items")
+    feed.send(1, *(inserted(111, {"id": n, "v": n}, table(ANEW)) for n in (3, 2)))
+    feed.ddl(
+        120,
+        "ALTER TABLE `others` CHANGE COLUMN `note` `remark` VARCHAR(20) NOT NULL DEFAULT 'n' "
+        "FIRST, DROP KEY `k`",
+        "others",
+    )
+    last = row(6, remark="the last", day="2024-01-02", at=MOMENT)
+    feed.send(0, inserted(130, last, remarked))
+    feed.mark(140)
+
+
+ITEMS = [{"id": 2, "v": 2}, {"id": 3, "v": 3}]
+
+
+def others(day: str) -> list[Row]:
+    """`day` is that of the rows which were there before the column."""
+    return [
+        row(1, remark="one", day="2024-01-02", at=AT_THE_DDL),
+        *(row(n, remark="n", day=day, at=AT_THE_DDL) for n in (2, 3)),
+        row(4, remark="four", day=day, at=AT_THE_DDL),
+        row(5, remark="five", day="2024-01-02", at=MOMENT),
+        row(6, remark="the last", day="2024-01-02", at=MOMENT),
+    ]
+
+
+NUMBER_OF_DDL = 12
+
+IN_THE_CUT = ["S11", "S12", "S13", "S14"]
+STEPS = {
+    True: [*IN_THE_CUT, "D1", "D2"],
+    False: [*IN_THE_CUT, "D1", "D2", "D3", "D4", "D5"],
+}
+"""By whether the target's DDL is transactional: before it is in the ledger, and to its end."""
+SHORT = {
+    True: ["S11:2", "D1:5", "D2:2", "S13:2"],
+    False: ["S13:2", "S14", "D1:2", "D2:3", "D3", "D4:2", "D2:2", "D3:3", "D5"],
+}
+SERVERS = ["sqlite", "postgresql", "mariadb", "mysql"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A target of its own, where the upstream's `shop` has a schema for itself."""
+
+    url: str
+
+    @property
+    def family(self) -> bool:
+        return self.url.startswith(("mysql", "mariadb"))
+
+    @property
+    def transactional(self) -> bool:
+        return not self.family
+
+    @property
+    def schema(self) -> str:
+        return f"{sa.make_url(self.url).database}_shop" if self.family else "shop"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        if not self.family:
+            return {}
+        return {
+            "tables__route": f'{{"*.*" = "{sa.make_url(self.url).database}_{{schema}}.{{table}}"}}'
+        }
+
+    def relation(self, name: str) -> str:
+        return name if self.url.startswith("sqlite") else f"{self.schema}.{name}"
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """By id; dates and times as SQL writes them."""
+        engine = sa.create_engine(self.url, poolclass=sa.NullPool)
+        with engine.connect() as connection:
+            found = connection.exec_driver_sql(
+                f"SELECT * FROM {self.relation(name)} ORDER BY id"  # noqa: S608
+            )
+            return [
+                {k: str(v) if k in ("day", "at") else v for k, v in one._mapping.items()}
+                for one in found
+            ]
+
+
+def changefeed(kafka: brokers.Kafka, place: Place, command: Make) -> tuple[Feed, Command]:
+    feed = Feed(kafka)
+    run = command([feed], place.url, limits__takeover_after=1, **place.settings)
+    return feed, run
+
+
+def finish(run: Command, number: int) -> None:
+    code, said = run.driver(until="caught-up").wait()
+    assert (code, run.resolved_ts) == (0, ts(number)), said
+
+
+def ledger(run: Command) -> list[tuple[str, int]]:
+    return run.rows("SELECT state, count(*) FROM ticdc_ddl GROUP BY state ORDER BY state")
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_kill_9_at_every_step_of_ddl_loses_nothing_and_runs_it_once(
+    request: pytest.FixtureRequest,
+    mock_kafka: brokers.Mock,
+    server: str,
+    command: Make,
+    long: bool,
+) -> None:
+    place = Place(request.getfixturevalue(f"{server}_url"))
+    feed, run = changefeed(mock_kafka, place, command)
+    # PostgreSQL has no zero date, which others give where there is no default.
+    zero = server != "postgresql"
+    tell(feed, "DATE NOT NULL" if zero else "DATE NOT NULL DEFAULT '2024-04-04'")
+    steps = STEPS[place.transactional]
+    # Each time that all steps are behind, at least one more statement is.
+    faults = steps * 30 if long else SHORT[place.transactional]
+    survived = 0
+    for fault in faults:
+        step, _, hit = fault.partition(":")
+        driver = run.driver(fault=f"{step}:kill:{hit or 1}", until="caught-up")
+        code, said = driver.wait()
+        if code == 0:
+            assert long, f"{fault} was not met"
+            survived += 1
+            if survived == len(steps):
+                break
+            continue
+        assert code == -SIGKILL, said
+    else:
+        assert not long, "the history is longer than all kills"
+    finish(run, 140)
+    assert place.rows("items") == ITEMS
+    assert place.rows("others") == others("0000-00-00" if zero else "2024-04-04")
+    assert ledger(run) == [("done", NUMBER_OF_DDL)]
+
+
+# --- while the server works ---------------------------------------------------------------------
+
+MANY = 1 << 18
+ALTER = (
+    "ALTER TABLE `items` MODIFY COLUMN `id` BIGINT NOT NULL, ADD COLUMN `c{n}` INT NOT NULL "
+    "DEFAULT {n}, ADD KEY `k{n}` (`name`)"
+)
+UNDER_WAY = {
+    "postgresql": "SELECT 1 FROM pg_stat_activity WHERE state = 'active' "
+    "AND datname = current_database() AND query LIKE 'ALTER TABLE%'",
+    "mysql": "SELECT 1 FROM information_schema.processlist WHERE info LIKE 'ALTER TABLE%' "
+    "AND db = database() AND state <> ''",
+}
+UNDER_WAY["mariadb"] = UNDER_WAY["mysql"]
+
+
+@contextmanager
+def a_large_table(kafka: brokers.Kafka, place: Place, command: Make) -> Iterator[tuple[Feed, Any]]:
+    """`items` has so many rows that its next ALTER takes a while."""
+    feed, run = changefeed(kafka, place, command)
+    feed.ddl(10, "CREATE DATABASE `shop`", kind=1)
+    feed.create(20, FIRST)
+    feed.send(0, inserted(30, row(0), table(FIRST)))
+    feed.mark(31)
+    assert run().code == 0
+    engine = sa.create_engine(place.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
+    items, there = place.relation("items"), 1
+    with engine.connect() as connection:
+        while there < MANY:
+            connection.exec_driver_sql(
+                f"INSERT INTO {items} SELECT id + {there}, name FROM {items}"  # noqa: S608
+            )
+            there *= 2
+    yield feed, run
+
+
+def until_under_way(place: Place) -> None:
+    """Returns once the server is about an ALTER."""
+    engine = sa.create_engine(place.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
+    deadline = time.monotonic() + 120
+    with engine.connect() as connection:
+        while not connection.exec_driver_sql(
+            UNDER_WAY[engine.dialect.name], execution_options={"no_parameters": True}
+        ).first():
+            assert time.monotonic() < deadline, "no ALTER comes"
+
+
+def altered(place: Place, numbers: Sequence[int]) -> bool:
+    """Whether each row has the new columns, and the table one key for each."""
+    engine = sa.create_engine(place.url, poolclass=sa.NullPool)
+    right = " AND ".join(f"c{n} = {n}" for n in numbers)
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql(
+            f"SELECT count(*) FROM {place.relation('items')} WHERE {right}"  # noqa: S608
+        ).scalar_one()
+        keys = sa.inspect(connection).get_indexes("items", place.schema)
+    return found == MANY + len(numbers) and len(keys) == len(numbers)
+
+
+def send_alter(feed: Feed, at: int, number: int) -> None:
+    sql = f"CREATE TABLE items (id BIGINT NOT NULL PRIMARY KEY, name VARCHAR(40), c{number} INT)"
+    feed.ddl(at, ALTER.format(n=number), "items")
+    feed.send(
+        0, inserted(at + 1, {"id": -number, "name": "after", f"c{number}": number}, table(sql))
+    )
+    feed.mark(at + 2)
+
+
+@pytest.mark.parametrize("server", ["postgresql", "mariadb", "mysql"])
+def test_an_alter_whose_consumer_died_is_not_begun_beside_the_one_under_way(
+    request: pytest.FixtureRequest,
+    mock_kafka: brokers.Mock,
+    server: str,
+    command: Make,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = Place(request.getfixturevalue(f"{server}_url"))
+    with a_large_table(mock_kafka, place, command) as (feed, run):
+        send_alter(feed, 40, 1)
+        driver = run.driver()
+        until_under_way(place)
+        driver.kill()
+        if place.family:
+            # The server goes on without its client; no second statement may come.
+            monkeypatch.setenv("TICDC_FAULT", "D1:raise")
+        outcome = run(limits__takeover_after=0.1)
+        assert (outcome.code, run.resolved_ts) == (0, ts(42)), outcome.said
+        assert altered(place, [1])
+
+
+@pytest.fixture
+def own_mariadb(mariadb_url: str, tmp_path: Path) -> Iterator["Server"]:
+    """A server for this test alone; `mariadb_url` says whether one may be had."""
+    server = Server(tmp_path / "services")
+    try:
+        server("up")
+        yield server
+    finally:
+        server("wipe")
+
+
+class Server:
+    """MariaDB by `tests/services/services`."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._folder = folder
+
+    def __call__(self, action: str) -> None:
+        """`up`, `kill` (which is kill -9) or `wipe`."""
+        subprocess.run(
+            [SERVICES, action, "mariadb"],
+            check=True,
+            env={**os.environ, "SERVICES_DIR": str(self._folder), "BUFFER_POOL": "128M"},
+            stdout=subprocess.DEVNULL,
+        )
+
+    @property
+    def url(self) -> str:
+        found = re.search(r"MARIADB_URL=(\S+)", (self._folder / "env").read_text())
+        assert found
+        return found[1]
+
+
+SERVICES = Path(__file__).parents[1] / "services" / "services"
+MOMENTS = ["while it works", "D2:stop", "D4:stop"]
+"""When the server dies: as it alters, when it has, and before it is told that this is noted."""
+
+
+def test_an_alter_outlives_its_server(
+    mock_kafka: brokers.Mock, own_mariadb: "Server", command: Make, long: bool
+) -> None:
+    place = Place(own_mariadb.url)
+    random = Random(3)
+    with a_large_table(mock_kafka, place, command) as (feed, run):
+        moments = MOMENTS * 7 if long else MOMENTS[:1]
+        for number, moment in enumerate(moments, 1):
+            at = 40 + 10 * number
+            send_alter(feed, at, number)
+            if moment in MOMENTS[1:]:
+                driver = run.driver(fault=moment, until="caught-up")
+                driver.wait_until_stopped()
+                own_mariadb("kill")
+                driver.go_on()
+            else:
+                driver = run.driver(until="caught-up")
+                until_under_way(place)
+                time.sleep(random.uniform(0, 2) if long else 0)
+                own_mariadb("kill")
+            # It goes on by itself where the server comes soon enough.
+            own_mariadb("up")
+            code, said = driver.wait()
+            if code != 0:
+                assert code == 1, said
+                finish(run, at + 2)
+            assert run.resolved_ts == ts(at + 2)
+            assert altered(place, range(1, number + 1))

@@ -6,7 +6,7 @@ world's log and by a loop in this process.
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -14,30 +14,14 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from local_spark import LocalSpark
-from pyspark.sql import SparkSession
-from ticdc_consumer import load, read, scout
-from ticdc_consumer.checkpoint import Checkpoint, Position, Store
+from ticdc_consumer import load, read
 from ticdc_consumer.cuts import Reader
-from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.listing import Cluster, Listing
-from ticdc_consumer.options import Options
-from ticdc_consumer.tables import Tables
-from ticdc_consumer.targets import open_target
-from world import SQL, TABLES, TOPIC, Broker, FakeCluster, FakeConsumer, World, make_world
+from world import SQL, TABLES, make_world
+from world_run import Run
 
 SEEDS = range(250)
-
-
-@contextmanager
-def logs_of(broker: Broker) -> Iterator[None]:
-    """All consumers read the world's log."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scout, "Consumer", lambda _: FakeConsumer(broker))
-        patch.setattr(read, "Consumer", lambda _: FakeConsumer(broker))
-        patch.setattr(read, "_consumers", {})
-        yield
 
 
 def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -48,76 +32,17 @@ def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
-class Run:
-    """A consumer of a world, which a crash leaves without anything but its database."""
-
-    def __init__(self, world: World, protocol: str, way: str, path: Path) -> None:
-        path.unlink(missing_ok=True)
-        with sqlite3.connect(path) as target:
-            for statement in SQL:
-                target.execute(statement)
-        self.world, self.path = world, path
-        self.broker = Broker(world)
-        self.options = Options(
-            changefeed="world",
-            protocol=protocol,
-            topics=(TOPIC,),
-            kafka={},
-            target_url=f"sqlite:///{path}",
-            apply=cast("Any", way),
-            rows_per_epoch=world.rng.choice([3, 10, 1000]),
-        )
-        self.commits: list[int] = []
-
-    def start(self) -> Epochs:
-        target = open_target(self.options.target_url)
-        store = Store(target, "world")
-        store.create()
-        state = store.start(1.0)
-        if state is None:
-            positions = {
-                (TOPIC, p): Position(TOPIC, "one", p, 0) for p in range(self.world.partitions)
-            }
-            state = Checkpoint.first(self.options, 0, positions)
-            store.begin_first(state)
-        cluster = cast("Cluster", FakeCluster(self.broker))
-        spark = cast("SparkSession", LocalSpark(self.world.rng.choice([1, 2])))
-        reader = Reader(self.options, spark, cluster)
-        tables = Tables(self.options, target)
-        tables.definitions = store.ledger.definitions()
-        self.target = target
-        return Epochs(self.options, reader, target, store, tables, state)
-
-    def go(self) -> None:
-        """Applies everything, with crashes between; compares after every commit."""
-        epochs = self.start()
-        try:
-            idle = 0
-            # A poll may give nothing for no reason, but not twenty in a row.
-            while idle < 20:
-                over = self.broker.over
-                epoch = epochs.next(None, 0.0)
-                idle = idle + 1 if epoch is None and over else 0
-                if epoch is not None:
-                    self.commits.append(epoch.resolved_ts)
-                    assert contents(self.path) == self.world.at(epoch.resolved_ts)
-                    if self.world.rng.random() < 0.2:
-                        epochs.close()
-                        self.target.close()
-                        epochs = self.start()
-        finally:
-            epochs.close()
-            self.target.close()
-
-
-def play(seed: Random, protocol: str, way: str, path: Path) -> Run:
+def play(seed: Random, protocol: str, way: str, path: Path) -> None:
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as target:
+        for statement in SQL:
+            target.execute(statement)
     world = make_world(seed, protocol)
-    run = Run(world, protocol, way, path)
-    with logs_of(run.broker):
-        run.go()
-    assert run.commits, "nothing was applied"
-    assert run.commits[-1] == max(world.marks)
-    return run
+
+    def compare(resolved_ts: int) -> None:
+        assert contents(path) == world.at(resolved_ts)
+
+    Run(world, protocol, way, path, compare).go()
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])

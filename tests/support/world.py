@@ -64,13 +64,14 @@ class World:
     rng: Random
     partitions: int
     log: list[Record] = field(default_factory=list)
-    history: list[tuple[int, dict[str, list[tuple[Any, ...]]]]] = field(default_factory=list)
+    history: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     """(commit_ts, contents after it)"""
     marks: list[int] = field(default_factory=list)
+    empty: dict[str, Any] = field(default_factory=dict)
 
-    def at(self, end: int) -> dict[str, list[tuple[Any, ...]]]:
+    def at(self, end: int) -> dict[str, Any]:
         """The upstream's contents with all commit_ts < `end`."""
-        contents: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in TABLES}
+        contents = self.empty
         for commit_ts, after in self.history:
             if commit_ts < end:
                 contents = after
@@ -78,9 +79,10 @@ class World:
 
 
 def make_world(rng: Random, protocol: str, transactions: int = 12) -> World:
-    world = World(rng, partitions=rng.choice([1, 2, 3]))
+    nothing: dict[str, Any] = {table.name: [] for table in TABLES}
+    world = World(rng, partitions=rng.choice([1, 2, 3]), empty=nothing)
     changes = list(_history(world, transactions))
-    _lay_out(world, protocol, changes)
+    lay_out(world, protocol, changes)
     return world
 
 
@@ -176,7 +178,7 @@ def _changes(
             yield RowChange(table, ts, before=old, after=new)
 
 
-def _lay_out(world: World, protocol: str, changes: Sequence[RowChange | Ddl]) -> None:
+def lay_out(world: World, protocol: str, changes: Sequence[RowChange | Ddl]) -> None:
     rng = world.rng
     wire_format = FORMATS[protocol]
     encoder = wire_format.Encoder(wire_format.Options(), lambda: 0)

@@ -1,0 +1,114 @@
+"""A consumer of a world's log: the real parts from the scout to SQLite, restarted now and then."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from loading import Crash, crash_at
+from local_spark import LocalSpark
+from pyspark.sql import SparkSession
+from ticdc_consumer import read, scout
+from ticdc_consumer.checkpoint import Checkpoint, Position, Store
+from ticdc_consumer.cuts import Reader
+from ticdc_consumer.epoch import Epochs
+from ticdc_consumer.listing import Cluster
+from ticdc_consumer.options import Options
+from ticdc_consumer.tables import Tables
+from ticdc_consumer.targets import open_target
+from world import TOPIC, Broker, FakeCluster, FakeConsumer, World
+
+
+@contextmanager
+def logs_of(broker: Broker) -> Iterator[None]:
+    """All consumers read the world's log."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scout, "Consumer", lambda _: FakeConsumer(broker))
+        patch.setattr(read, "Consumer", lambda _: FakeConsumer(broker))
+        patch.setattr(read, "_consumers", {})
+        yield
+
+
+class Run:
+    """A consumer, which a crash leaves without anything but its database at `path`."""
+
+    def __init__(
+        self,
+        world: World,
+        protocol: str,
+        way: str,
+        path: Path,
+        compare: Callable[[int], None],
+        crashes: bool = False,
+    ) -> None:
+        """`compare` is called with R after every commit, and with `crashes` after every crash at
+        some statement, too."""
+        self.world, self.compare, self.crashes = world, compare, crashes
+        self.broker = Broker(world)
+        self.options = Options(
+            changefeed="world",
+            protocol=protocol,
+            topics=(TOPIC,),
+            kafka={},
+            target_url=f"sqlite:///{path}",
+            apply=cast("Any", way),
+            rows_per_epoch=world.rng.choice([3, 10, 1000]),
+        )
+
+    def start(self) -> Epochs:
+        target = open_target(self.options.target_url)
+        store = Store(target, "world")
+        store.create()
+        state = store.start(1.0)
+        if state is None:
+            positions = {
+                (TOPIC, p): Position(TOPIC, "one", p, 0) for p in range(self.world.partitions)
+            }
+            state = Checkpoint.first(self.options, 0, positions)
+            store.begin_first(state)
+        cluster = cast("Cluster", FakeCluster(self.broker))
+        spark = cast("SparkSession", LocalSpark(self.world.rng.choice([1, 2])))
+        reader = Reader(self.options, spark, cluster)
+        tables = Tables(self.options, target)
+        tables.definitions = store.ledger.definitions()
+        self.target = target
+        return Epochs(self.options, reader, target, store, tables, state)
+
+    def go(self) -> None:
+        """Applies everything. Raises AssertionError where that is less than the world's marks."""
+        commits = [0]
+        with logs_of(self.broker):
+            epochs = self.start()
+            try:
+                idle = 0
+                # A poll may give nothing for no reason, but not twenty in a row.
+                while idle < 20:
+                    over = self.broker.over
+                    try:
+                        with crash_at(self.target, self._crash()):
+                            epoch = epochs.next(None, 0.0)
+                    except Crash:
+                        epochs = self._restart(epochs)
+                        self.compare(epochs.state.resolved_ts)
+                        continue
+                    idle = idle + 1 if epoch is None and over else 0
+                    if epoch is not None:
+                        commits.append(epoch.resolved_ts)
+                        self.compare(epoch.resolved_ts)
+                        if self.world.rng.random() < 0.2:
+                            epochs = self._restart(epochs)
+            finally:
+                epochs.close()
+                self.target.close()
+        assert commits[-1] == max(self.world.marks)
+
+    def _crash(self) -> int:
+        """The number of the statement to crash at; mostly 0, which is none."""
+        rng = self.world.rng
+        return rng.randint(1, 40) if self.crashes and rng.random() < 0.2 else 0
+
+    def _restart(self, epochs: Epochs) -> Epochs:
+        epochs.close()
+        self.target.close()
+        return self.start()

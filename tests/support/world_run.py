@@ -77,7 +77,7 @@ class Run:
 
     def go(self) -> None:
         """Applies everything. Raises AssertionError where that is less than the world's marks."""
-        commits = [0]
+        reached = 0
         with logs_of(self.broker):
             epochs = self.start()
             try:
@@ -90,18 +90,19 @@ class Run:
                             epoch = epochs.next(None, 0.0)
                     except Crash:
                         epochs = self._restart(epochs)
-                        self.compare(epochs.state.resolved_ts)
+                        reached = epochs.state.resolved_ts
+                        self.compare(reached)
                         continue
                     idle = idle + 1 if epoch is None and over else 0
                     if epoch is not None:
-                        commits.append(epoch.resolved_ts)
-                        self.compare(epoch.resolved_ts)
+                        reached = epoch.resolved_ts
+                        self.compare(reached)
                         if self.world.rng.random() < 0.2:
                             epochs = self._restart(epochs)
             finally:
                 epochs.close()
                 self.target.close()
-        assert commits[-1] == max(self.world.marks)
+        assert reached == max(self.world.marks)
 
     def _crash(self) -> int:
         """The number of the statement to crash at; mostly 0, which is none."""

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Literal
 
@@ -27,6 +28,7 @@ EXAMPLES = {
   ticdc-consumer run orders.toml --until caught-up --set kafka.topics=orders,^shop_.*
   ticdc-consumer run orders.toml --from-ts 429918007904436226     the target holds a snapshot
   ticdc-consumer run orders.toml --ddl-done 429918007904436300    a person has run that DDL
+  ticdc-consumer run orders.toml --ddl-run 429918007904436300:2 instead.sql
 """,
     "check": "example:\n  ticdc-consumer check orders.toml",
     "status": "examples:\n  ticdc-consumer status orders.toml\n"
@@ -70,11 +72,15 @@ def _run(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.progress import Progress
 
     options = _options(arguments)
+    sql = _text_of(arguments.ddl_run[1]) if arguments.ddl_run else None
     progress = Progress(sys.stderr)
     with Consumer(options) as consumer, _stopping(consumer.stop) as stopped:
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
             print(f"DDL {entry.place} is marked done", file=sys.stderr)
+        if sql is not None:
+            entry = consumer.ddl_run(arguments.ddl_run[0], sql)
+            print(f"DDL {entry.place} is done by {arguments.ddl_run[1]}", file=sys.stderr)
         for epoch in consumer.epochs(arguments.until):
             progress.tell(epoch)
     progress.sum_up(f"stopped by {stopped[0]}" if stopped else "done")
@@ -116,6 +122,15 @@ def _options(arguments: argparse.Namespace) -> Options:
     options = config.load(arguments.config, sets)
     _secrets.update(secrets_of(options))
     return options
+
+
+def _text_of(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise Usage(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Usage(f"{file} is not UTF-8 text") from None
 
 
 @contextmanager
@@ -186,6 +201,12 @@ def _parser() -> argparse.ArgumentParser:
         "--ddl-done",
         metavar="TS[:SEQ]",
         help="a person has run this DDL, which stopped the last run",
+    )
+    run.add_argument(
+        "--ddl-run",
+        nargs=2,
+        metavar=("TS[:SEQ]", "FILE"),
+        help="run the SQL of a file in place of this DDL, which stopped the last run",
     )
     check = _command(commands, "check", _check, "tell each precondition; nothing is written")
     _takes_config(check)

@@ -12,9 +12,10 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 from pyspark.sql import SparkSession
 
-from ticdc_consumer import ddl, faults
+from ticdc_consumer import faults
 from ticdc_consumer.checkpoint import Checkpoint, Position, Store
 from ticdc_consumer.cuts import PATIENCE, Reader
+from ticdc_consumer.ddl_by_person import done_by_person, run_by_person
 from ticdc_consumer.epoch import Epoch, Epochs
 from ticdc_consumer.errors import Stop, Unavailable, Usage
 from ticdc_consumer.ledger import LedgerEntry
@@ -122,7 +123,14 @@ class Consumer:
 
     def ddl_done(self, place: str) -> LedgerEntry:
         """Marks a pending DDL as done by a person; `place` is TS or TS:SEQ."""
-        entry = ddl.done_by_person(self.target, self.store.ledger, place)
+        return self._noted(done_by_person(self.target, self.store.ledger, place))
+
+    def ddl_run(self, place: str, sql: str) -> LedgerEntry:
+        """Runs a person's SQL in place of a pending DDL, and marks that done."""
+        retries = self.options.retries
+        return self._noted(run_by_person(self.target, self.store, place, sql, retries))
+
+    def _noted(self, entry: LedgerEntry) -> LedgerEntry:
         self._tables.forget()
         self._tables.definitions = self.store.ledger.definitions()
         return entry

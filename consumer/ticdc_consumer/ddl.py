@@ -18,9 +18,10 @@ from ticdc_encoder.statements import RenameTable
 
 from ticdc_consumer import faults, translate
 from ticdc_consumer.checkpoint import Store
+from ticdc_consumer.ddl_by_person import refuse_begun
 from ticdc_consumer.ddl_policy import Policy
 from ticdc_consumer.ddl_suggestion import suggested
-from ticdc_consumer.errors import Fenced, Retry, Stop, UnknownCommit, Unsupported, Usage
+from ticdc_consumer.errors import Fenced, Retry, Stop, UnknownCommit, Unsupported
 from ticdc_consumer.ledger import Ledger, LedgerEntry
 from ticdc_consumer.plan import SeenDdl
 from ticdc_consumer.retry import until_known
@@ -144,8 +145,9 @@ def run_pending(
             raise Stop(
                 f"{entry.query.strip()} (in {entry.schema or '-'}, commit_ts {entry.commit_ts}, "
                 f"number {entry.seq}) waits for a person: {refusal}; "
-                f"{_perhaps(target, entry, route, rules, store.ledger)}once its work is done in "
-                f"the target, go on with: ticdc-consumer run CONFIG --ddl-done {entry.place}"
+                f"{_perhaps(target, entry, route, rules, store.ledger)}run SQL of yours in its "
+                f"place by --ddl-run {entry.place} FILE; or once its work is done in the target, "
+                f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.place}"
             ) from refusal
 
 
@@ -166,6 +168,7 @@ def _attempt(
 ) -> None:
     """Marks the entry done, or skipped; its effects are in the same transaction where DDL is
     transactional, and before it elsewhere."""
+    refuse_begun(entry)
     try:
         if not target.transactional_ddl:
             with _refusals(target):
@@ -196,29 +199,6 @@ def _skipped(ledger: Ledger, entry: LedgerEntry, refusal: Unsupported) -> Ledger
 def _is_done(store: Store, entry: LedgerEntry) -> bool:
     store.reconnect()
     return entry.place not in {other.place for other in store.ledger.pending()}
-
-
-def done_by_person(target: Target, ledger: Ledger, place: str) -> LedgerEntry:
-    """`--ddl-done TS[:SEQ]`: marks a pending DDL that a person has run. Raises `Usage` unless
-    `place` names exactly one."""
-    commit_ts, _, seq = place.partition(":")
-    if not commit_ts.isdecimal() or (":" in place and not seq.isdecimal()):
-        raise Usage(f"--ddl-done takes TS or TS:SEQ, two numbers; not {place!r}")
-    pending = ledger.pending()
-    meant = [
-        entry
-        for entry in pending
-        if entry.commit_ts == int(commit_ts) and (not seq or entry.seq == int(seq))
-    ]
-    if len(meant) != 1:
-        waiting = ", ".join(entry.place for entry in pending) or "none"
-        found = "more than one" if meant else "no"
-        raise Usage(f"--ddl-done {place} names {found} pending DDL; pending are: {waiting}")
-    (entry,) = meant
-    with target.transaction():
-        ledger.mark(replace(entry, state="done"))
-        translate.keep_definition(ledger, entry, "told")
-    return entry
 
 
 # --- one statement ---------------------------------------------------------------------------

@@ -112,27 +112,24 @@ def _keep(
         case DropSchema(schema):
             ledger.forget(schema)
         case RenameTable(old, new):
+            known = ledger.known().get(old)
             ledger.forget(*new)
-            if old in definitions:
-                basis = _less(basis, ledger, old)
+            if known is not None:
                 ledger.forget(*old)
-                ledger.define(apply(statement, definitions[old]), basis)
-        case AlterTable(schema, name, actions):
-            if any(isinstance(action, OtherAction) for action in actions):
-                ledger.forget(schema, name)
-            elif (schema, name) in definitions:
-                table = apply(statement, definitions[schema, name])
-                ledger.define(table, _less(basis, ledger, (schema, name)))
+                ledger.define(apply(statement, known[0]), _less(basis, known[1]))
+        case AlterTable(schema, name):
+            known = ledger.known().get((schema, name))
+            if known is not None:
+                ledger.define(apply(statement, known[0]), _less(basis, known[1]))
         case TruncateTable() | CreateSchema() | AlterSchema():
             pass
         case Other():
             ledger.forget(entry.schema, entry.table)
 
 
-def _less(basis: Basis, ledger: Ledger, name: Name) -> Basis:
+def _less(basis: Basis, before: Basis) -> Basis:
     """What is made of a table that is not certain is not certain."""
-    known = ledger.known()[name][1]
-    return basis if known == "made" else known
+    return basis if before == "made" else before
 
 
 # --- names --------------------------------------------------------------------------------------

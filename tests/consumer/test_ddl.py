@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -19,7 +20,8 @@ from loading import (
 )
 from ticdc_consumer import ddl, load
 from ticdc_consumer.checkpoint import Store
-from ticdc_consumer.errors import Fenced, Stop, Usage
+from ticdc_consumer.ddl_by_person import done_by_person
+from ticdc_consumer.errors import Fenced, Stop
 from ticdc_consumer.ledger import LedgerEntry
 from ticdc_consumer.load import NoChange
 from ticdc_consumer.plan import SeenDdl
@@ -152,8 +154,8 @@ def test_what_cannot_run_waits_for_a_person_behind_its_cut(
         here = open_bank(target)
         with pytest.raises(Stop, match="--ddl-done 199:1"):
             run_pending(here)
-        done = ddl.done_by_person(target, here.store.ledger, "199:1")
-        assert done == entry(query, table)
+        done = done_by_person(target, here.store.ledger, "199:1")
+        assert done == replace(entry(query, table), state="done")
         run_pending(here)
         assert exists(target, "log")
         assert states(here) == ["done", "done"]
@@ -255,68 +257,11 @@ def test_a_fenced_consumer_marks_nothing_done(target_url: str) -> None:
         Store(other, CHANGEFEED).start(IMPATIENT)
         with pytest.raises(Fenced):
             try:
-                ddl.done_by_person(target, here.store.ledger, "199")
+                done_by_person(target, here.store.ledger, "199")
             except Exception:
                 here.store.recover()
                 raise
         assert [e.state for e in Store(other, CHANGEFEED).ledger.entries()] == ["pending"]
-
-
-@pytest.mark.parametrize(
-    ("place_", "why"),
-    [
-        ("199", "names more than one pending DDL; pending are: 199:1, 199:2"),
-        ("199:3", "names no pending DDL"),
-        ("198", "names no pending DDL"),
-        ("199:", "takes TS or TS:SEQ"),
-        ("now", "takes TS or TS:SEQ"),
-        ("", "takes TS or TS:SEQ"),
-    ],
-)
-def test_ddl_done_must_name_one_pending_ddl(sqlite_url: str, place_: str, why: str) -> None:
-    with opened(sqlite_url) as target:
-        here = bank(target)
-        here.apply(entry(ALTER), entry("ALTER TABLE accounts ADD x INT", seq=2))
-        with pytest.raises(Usage, match=why):
-            ddl.done_by_person(target, here.store.ledger, place_)
-        assert states(here) == ["pending", "pending"]
-        ddl.done_by_person(target, here.store.ledger, "199:1")
-        ddl.done_by_person(target, here.store.ledger, "199")
-        assert states(here) == ["done", "done"]
-
-
-@pytest.mark.parametrize(
-    ("query", "table", "kept"),
-    [
-        (ALTER, "accounts", ["accounts"]),
-        ("ALTER TABLE accounts DROP CONSTRAINT c", "accounts", []),
-        ("ALTER TABLE accounts DROP COLUMN nowhere", "accounts", []),
-        ("RENAME TABLE accounts TO a", "a", ["a"]),
-        ("RECOVER TABLE accounts", "accounts", []),
-        ("DROP DATABASE bank", "", []),
-        ("ALTER DATABASE bank CHARSET utf8mb4", "", ["accounts"]),
-        ("CREATE TABLE `log` LIKE accounts", "log", ["accounts", "log"]),
-    ],
-)
-def test_ddl_done_keeps_the_definitions_as_they_are_then(
-    sqlite_url: str, query: str, table: str, kept: list[str]
-) -> None:
-    with opened(sqlite_url) as target:
-        here = bank(target)
-        with target.transaction():
-            here.store.ledger.define(ACCOUNTS)
-            here.store.ledger.add([entry(query, table)])
-        ddl.done_by_person(target, here.store.ledger, "199")
-        assert sorted(name for _, name in here.store.ledger.definitions()) == kept
-
-
-def test_create_done_by_a_person_keeps_the_definition(sqlite_url: str) -> None:
-    with opened(sqlite_url) as target:
-        here = bank(target)
-        here.apply(entry(f"CREATE TABLE accounts ({COLUMNS}, more INT)"))
-        ddl.done_by_person(target, here.store.ledger, "199")
-        (definition,) = here.store.ledger.definitions().values()
-        assert [column.name for column in definition.columns] == ["id", "owner", "more"]
 
 
 def test_deferred_checks_do_not_keep_postgresql_from_its_ddl(postgresql_url: str) -> None:

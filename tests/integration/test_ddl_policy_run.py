@@ -1,8 +1,10 @@
 """A skipped DDL through the command line: what it says, and which rows stop then."""
 
+from pathlib import Path
+
 import sqlalchemy as sa
 from torture_cli import Begin
-from torture_topics import ITEMS, inserted, table
+from torture_topics import ITEMS, inserted, table, ts
 
 WIDER = table(ITEMS.replace("`name` VARCHAR(40)", "`name` VARCHAR(40), `n` INT"))
 
@@ -35,3 +37,23 @@ def test_a_kind_that_is_not_named_stops_with_its_reason_and_how_to_go_on(begin: 
     assert stopped.code == 3
     assert 'perhaps by: ALTER TABLE "items" ADD COLUMN' in stopped.said
     assert "CREATE SEQUENCE is not translated" in stopped.said
+
+
+def test_sql_from_a_file_takes_the_place_of_a_ddl_and_the_run_goes_on(
+    begin: Begin, tmp_path: Path
+) -> None:
+    feed, run = begin()
+    query = "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT (1 + 1)"
+    feed.ddl(110, query, "items")
+    feed.send(0, inserted(130, {"id": 3, "name": "three", "n": 5}, WIDER))
+    feed.mark(140)
+    assert f"--ddl-run {ts(110)}:1 FILE" in run().said
+    sql = tmp_path / "instead.sql"
+    assert run("--ddl-run", str(ts(110)), str(sql)).code == 2
+    sql.write_text("ALTER TABLE items ADD COLUMN n INTEGER;\nUPDATE items SET n = 2;\n")
+    done = run("--ddl-run", str(ts(110)), str(sql))
+    assert (done.code, run.resolved_ts) == (0, ts(140))
+    assert f"DDL {ts(110)}:1 is done by {sql}" in done.said
+    assert [n for (n,) in run.rows("SELECT n FROM items ORDER BY id")] == [2, 2, 5]
+    ledger = run.rows("SELECT query, state, instead FROM ticdc_ddl ORDER BY commit_ts")
+    assert ledger[-1] == (query, "done", sql.read_text())

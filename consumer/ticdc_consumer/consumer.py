@@ -128,7 +128,9 @@ class Consumer:
     def ddl_run(self, place: str, sql: str) -> LedgerEntry:
         """Runs a person's SQL in place of a pending DDL, and marks that done."""
         retries = self.options.retries
-        return self._noted(run_by_person(self.target, self.store, place, sql, retries))
+        entry = run_by_person(self.target, self.store, place, sql, retries)
+        self.store.reconnect()  # what the SQL set for its session ends with it
+        return self._noted(entry)
 
     def _noted(self, entry: LedgerEntry) -> LedgerEntry:
         self._tables.forget()

@@ -68,7 +68,6 @@ def run_by_person(
         with target.transaction():
             store.ledger.mark(done)
             translate.keep_definition(store.ledger, entry, "told")
-    store.reconnect()  # what the SQL set for its session ends with it
     return done
 
 

@@ -186,14 +186,6 @@ def test_the_body_of_a_function_is_one_statement_in_postgresql(postgresql_url: s
         assert statements(target, f"{function}; SELECT 3") == [function, "SELECT 3"]
 
 
-def test_what_the_sql_sets_for_its_session_ends_with_it(postgresql_url: str) -> None:
-    with opened(postgresql_url) as target:
-        here = bank(target)
-        here.apply(entry(SEQUENCE))
-        run_by_person(target, here.store, "199", "SET statement_timeout = 1234")
-        assert target.execute("SHOW statement_timeout").scalar() == "0"
-
-
 @pytest.mark.parametrize(
     ("query", "kept"),
     [

@@ -172,5 +172,7 @@ def test_what_the_target_refused_is_suggested_as_it_was_tried(target_url: str) -
     with opened(target_url) as target:
         here = bank(target)
         here.apply(entry("TRUNCATE TABLE nowhere", "nowhere"))
-        with pytest.raises(Stop, match=r"perhaps by: (TRUNCATE|DELETE).*nowhere.*; run SQL of yours"):
+        with pytest.raises(
+            Stop, match=r"perhaps by: (TRUNCATE|DELETE).*nowhere.*; run SQL of yours"
+        ):
             run_pending(here, SKIP)

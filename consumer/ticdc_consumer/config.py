@@ -18,12 +18,15 @@ from typing import Any
 import confluent_kafka
 import sqlalchemy as sa
 from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.formats import FORMATS
+from ticdc_encoder.storage import FILE_FORMATS
 
 from ticdc_consumer import setting
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.options import Options
 from ticdc_consumer.redact import redact, secret_values
 from ticdc_consumer.routing import Routes
+from ticdc_consumer.storage.settings import format_options
 
 Settings = Mapping[str, Any]
 """Dotted names, as `kafka.topics`, and what was written for them."""
@@ -43,6 +46,23 @@ SETTINGS: dict[str, Setting] = {
     "protocol": Setting("protocol", setting.protocol, "the changefeed's protocol"),
     "from_ts": Setting("from_ts", setting.timestamp, "first start: ts of the loaded snapshot"),
     "kafka.topics": Setting("topics", setting.topics, 'names, or patterns as "^shop_.*"'),
+    "storage.url": Setting(
+        "storage_url", setting.prefix, "prefix of a cloud storage sink, instead of [kafka]"
+    ),
+    "storage.date_separator": Setting(
+        "storage_date_separator",
+        setting.one_of("none", "year", "month", "day"),
+        "the changefeed's date-separator",
+    ),
+    "storage.table_id_paths": Setting(
+        "storage_table_ids", setting.flag, "the changefeed's use-table-id-as-path"
+    ),
+    "storage.terminator": Setting(
+        "storage_terminator", setting.characters, "the changefeed's terminator"
+    ),
+    "storage.csv": Setting(
+        "storage_csv", setting.csv_settings, "the changefeed's [sink.csv], as it is there"
+    ),
     "source.time_zone": Setting("time_zone", setting.time_zone, "TiCDC's --tz"),
     "source.compression": Setting(
         "compression",
@@ -114,9 +134,10 @@ URL_SETTINGS = {
     "source.upstream_password": "password for the URL",
     "source.upstream_password_file": "file with the password",
 }
-MAPPINGS = ("tables.route", "tables.keys", "ddl.kinds", "ddl.tables")
+MAPPINGS = ("tables.route", "tables.keys", "ddl.kinds", "ddl.tables", "storage.csv")
 PASSED_THROUGH = ("kafka", "spark")
-REQUIRED = ("changefeed", "protocol", "kafka.topics", "kafka.bootstrap.servers")
+REQUIRED = ("changefeed", "protocol")
+REQUIRED_OF_KAFKA = ("kafka.topics", "kafka.bootstrap.servers")
 
 FORCED = {"enable.auto.commit": "false", "auto.offset.reset": "error"}
 """The position is the database's: Kafka may neither keep it nor choose another one."""
@@ -136,24 +157,34 @@ def parse(settings: Settings) -> Options:
     """The options of dotted settings, for programs that need no file. Raises `Usage`."""
     for name in settings:
         _require_known(name)
-    for name in REQUIRED:
+    of_storage = "storage.url" in settings
+    for name in REQUIRED if of_storage else (*REQUIRED, *REQUIRED_OF_KAFKA):
         if name not in settings:
             raise Usage(f"{name} is not set; in the environment it is {_variable(name)}")
     options: dict[str, Any] = {}
     for name, known in SETTINGS.items():
         if name in settings:
             options[known.option] = _read(name, known.read, settings[name])
+    if of_storage:
+        _require_storage(settings, options)
+        options["topics"] = ()
+    elif options["protocol"] not in FORMATS:
+        raise Usage(f"protocol {options['protocol']} is of files: set storage.url")
     found = Options(
         **options,
         target_url=_target_url(settings),
         upstream_url=_upstream_url(settings),
-        kafka=_kafka(settings, options["changefeed"]),
+        kafka={} if of_storage else _kafka(settings, options["changefeed"]),
         spark=_spark(settings),
     )
     try:
         Routes(found.route, found.case_sensitive)
     except ConfigError as error:
         raise Usage(f"tables.route: {error}") from error
+    try:
+        format_options(found)
+    except ConfigError as error:
+        raise Usage(f"storage.csv: {error}") from error
     return found
 
 
@@ -269,6 +300,20 @@ def _require_known(name: str) -> None:
 
 
 # Sections that are more than one option each.
+
+
+def _require_storage(settings: Settings, options: Mapping[str, Any]) -> None:
+    for name in settings:
+        if name.startswith("kafka."):
+            raise Usage(f"both storage.url and {name} are set: leave [kafka] or [storage] out")
+    protocol = options["protocol"]
+    if protocol not in FILE_FORMATS:
+        raise Usage(f"protocol {protocol} is none of files: {' or '.join(FILE_FORMATS)} is")
+    if protocol == "csv" and not options.get("storage_csv", {}).get("include-commit-ts"):
+        raise Usage(
+            "storage.csv has no include-commit-ts = true: without its commit_ts no row can be "
+            "placed in time; set it in [sink.csv] of the changefeed, and here"
+        )
 
 
 def _target_url(settings: Settings) -> str:

@@ -23,6 +23,7 @@ from ticdc_consumer.listing import Cluster, Listing, consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place
 from ticdc_consumer.spark import session, stop, warm_up
+from ticdc_consumer.storage.source import StorageSource
 from ticdc_consumer.tables import Tables
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.wire import PHYSICAL_SHIFT
@@ -57,7 +58,7 @@ class Consumer:
             self.target = open_target(self.options.target_url)
             stack.callback(self.target.close)
             self.store = Store(self.target, self.options.changefeed)
-            self._cluster = Cluster(self.options.kafka, self.options.topics)
+            self._cluster = _open(self.options)
             stack.callback(self._cluster.close)
             faults.hit("S0")
             self.store.create()
@@ -67,6 +68,8 @@ class Consumer:
                 state = self._begin()
             else:
                 state.check_scope(self.options)
+                if isinstance(self._cluster, StorageSource):
+                    self._cluster.forget(state.resolved_ts)
                 self._check_log(state)
             if self._given is None:
                 self.spark = session(self.options.spark, f"ticdc {self.options.changefeed}")
@@ -74,10 +77,10 @@ class Consumer:
                 warm_up(self.spark)
             else:
                 self.spark = self._given
-            reader = Reader(self.options, self.spark, self._cluster)
-            stack.callback(reader.close)
             tables = Tables(self.options, self.target)
             tables.definitions = self.store.ledger.definitions()
+            reader = Reader(self.options, self.spark, self._cluster, lambda: tables.definitions)
+            stack.callback(reader.close)
             self._tables = tables
             self._reader = reader
             self._epochs = Epochs(self.options, reader, self.target, self.store, tables, state)
@@ -200,6 +203,8 @@ class Consumer:
         listing = self._cluster.list_patiently(state.positions, PATIENCE)
         begins = self._cluster.begins(state.positions)
         for place, position in sorted(state.positions.items()):
+            if place not in listing.ends:
+                continue  # of a storage, and settled
             topic, number = place
             begin, end = begins[place], listing.ends[place]
             if position.topic_id and listing.topic_ids[topic] not in ("", position.topic_id):
@@ -256,6 +261,13 @@ class Consumer:
         except KafkaException as error:
             if error.args[0].code() == KafkaError._FATAL:
                 raise Unavailable(f"Kafka: {error.args[0]}") from error
+
+
+def _open(options: Options) -> Cluster | StorageSource:
+    """What lists the places that the changes come from."""
+    if options.storage_url is not None:
+        return StorageSource(options)
+    return Cluster(options.kafka, options.topics)
 
 
 def _crc(record: KafkaMessage) -> int:

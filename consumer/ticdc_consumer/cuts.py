@@ -4,10 +4,11 @@ So the next cut can be read while this one is loaded.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
+from ticdc_encoder.event import Table
 from ticdc_encoder.filter import TableFilter
 
 from ticdc_consumer import faults
@@ -22,6 +23,7 @@ from ticdc_consumer.read import ReadJob, wants
 from ticdc_consumer.reconcile import Clash
 from ticdc_consumer.scout import Scout
 from ticdc_consumer.spark import cores
+from ticdc_consumer.storage.source import StorageSource
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.wire import latest_sane
 
@@ -31,17 +33,29 @@ SMALL = 5_000
 """Messages up to which one task reads all partitions: a second task costs more than it saves."""
 
 
+Definitions = Mapping[tuple[str, str], Table]
+
+
 class Reader:
     """Plans cuts and reads them. One thread at a time."""
 
-    def __init__(self, options: Options, spark: SparkSession, cluster: Cluster) -> None:
+    def __init__(
+        self,
+        options: Options,
+        spark: SparkSession,
+        cluster: Cluster | StorageSource,
+        definitions: Callable[[], Definitions] = dict,
+    ) -> None:
+        """`definitions` are the tables whose CREATE TABLE came through the stream."""
         self._options = options
         self._spark = spark
         self._cluster = cluster
+        self._definitions = definitions
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
-        self._rows_per_message = 1.0
         self._bytes_per_message = 0.0
-        self.scout = Scout(options)
+        # A storage is listed and followed by one.
+        self.scout = cluster if isinstance(cluster, StorageSource) else Scout(options)
+        self._rows_per_message = self.scout.rows_per_offset
 
     def close(self) -> None:
         self.scout.close()
@@ -88,10 +102,11 @@ class Reader:
         places = tuple(sorted(cut.ends))
         weights = [(place, cut.ends[place] - cut.starts[place]) for place in places]
         total = sum(weight for _, weight in weights)
-        tasks = 1 if total <= SMALL else cores(self._spark)
+        small = total * self.scout.rows_per_offset <= SMALL
+        tasks = 1 if small else cores(self._spark)
         numbers = {place: number for number, place in enumerate(places)}
         busy = [(place, weight) for place, weight in weights if weight > 0] or weights[:1]
-        groups = [[numbers[place] for place in group] for group in spread(busy, tasks)]
+        groups = [[numbers[place] for place in group] for group in spread(busy, tasks)] or [[]]
         known = [seen for seen in self.scout.ddls() if wants(self._filter, seen.ddl)]
         job = ReadJob(
             options=self._options,
@@ -109,6 +124,7 @@ class Reader:
             layouts=tuple(layouts),
             shapes=dict(shapes),
             most_bytes=self._options.memory_budget // len(groups),
+            definitions=dict(self._definitions()),
         )
         faults.hit("S3")
         gathered = self._gather(job, groups, total)
@@ -173,6 +189,8 @@ class Reader:
         """Where each listed partition is read from, and those that join. Raises `Stop`."""
         starts = {}
         for place, position in base.positions.items():
+            if place not in listing.ends:
+                continue  # of a storage, and settled
             topic, number = place
             now = listing.topic_ids[topic]
             if position.topic_id and now and position.topic_id != now:
@@ -197,12 +215,17 @@ class Reader:
                     )
             starts.update(dict.fromkeys(new, 0))
             self.scout.follow({topic: 0 for topic, number in new if number == 0})
-        return starts, frozenset(new)
+        # What a broker does not know yet, a storage lists.
+        joined = () if isinstance(self._cluster, StorageSource) else new
+        return starts, frozenset(joined)
 
     def _rows_before(self, mark: Mark, starts: Mapping[Place, int], listing: Listing) -> float:
-        """About how many rows lie before a mark: its share of its partition, times the lag."""
+        """About how many rows lie before a mark: its share of its partition, times the lag. All,
+        where it lies in none."""
         head = (mark.topic, 0)
-        lag = max(1, listing.ends[head] - starts[head])
-        share = min(1.0, max(0, mark.offset - starts[head]) / lag)
+        share = 1.0
+        if head in listing.ends:
+            lag = max(1, listing.ends[head] - starts[head])
+            share = min(1.0, max(0, mark.offset - starts[head]) / lag)
         total = sum(listing.ends[place] - start for place, start in starts.items())
         return total * share * self._rows_per_message

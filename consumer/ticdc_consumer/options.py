@@ -59,3 +59,10 @@ class Options:
     """The upstream TiDB, which completes rows of which the handle key alone was sent."""
     on_corruption: Literal["stop", "warn"] = "stop"
     """What to do about a row that is not what its checksum says."""
+    storage_url: str | None = field(default=None, repr=False)
+    """The prefix of a cloud storage sink, as fsspec opens it, instead of Kafka's topics."""
+    storage_date_separator: Literal["none", "year", "month", "day"] = "day"
+    storage_table_ids: bool = False
+    storage_terminator: str = "\r\n"
+    storage_csv: Mapping[str, bool | str] = field(default_factory=dict)
+    """The changefeed's `[sink.csv]`."""

@@ -15,6 +15,7 @@ from ticdc_consumer.listing import Cluster, Listing, consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place
 from ticdc_consumer.scout import consume_error
+from ticdc_consumer.storage.source import StorageSource
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.wire import decoder, located
@@ -93,14 +94,15 @@ class Sample:
 class Premises:
     """Brokers and target as far as they can be reached; each is asked for once.
 
-    `listing`, `begins`, `sample`, `target` are None until the check whose subject they are has
-    found them.
+    `listing`, `begins`, `storage`, `sample`, `target` are None until the check whose subject they
+    are has found them.
     """
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.listing: Listing | None = None
         self.begins: Mapping[Place, int] = {}
+        self.storage: StorageSource | None = None
         self.sample: Sample | None = None
         self.target: Target | None = None
         self.checkpoint: Checkpoint | None = None

@@ -8,14 +8,14 @@ facts, and one report at its end.
 import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange
+from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
 from ticdc_encoder.filter import TableFilter
 
 from ticdc_consumer import faults
@@ -28,8 +28,9 @@ from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place, restart_offset
 from ticdc_consumer.report import Report, pack
 from ticdc_consumer.scout import Identity, consume_error
+from ticdc_consumer.storage.reading import FileDecoder, not_yet, records
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.wire import check_ts, decoder, located, place_text
+from ticdc_consumer.wire import Decode, check_ts, decoder, located, place_text
 from ticdc_consumer.zone import Zone
 
 BATCH = 20_000
@@ -65,6 +66,8 @@ class ReadJob:
     None where only DELETEs were seen, which need not carry all columns."""
     most_bytes: int
     """Encoded facts that one task may give before it calls the cut too large; 0: any number."""
+    definitions: Mapping[tuple[str, str], Table] = field(default_factory=dict)
+    """Tables whose CREATE TABLE came through the stream."""
 
 
 @dataclass(slots=True)
@@ -96,7 +99,11 @@ class Reading:
     def __init__(self, job: ReadJob, numbers: Sequence[int]) -> None:
         options = job.options
         self._job = job
-        self._decode = decoder(options)
+        self._decode: Decode = (
+            decoder(options)
+            if options.storage_url is None
+            else FileDecoder(options, job.definitions)
+        )
         self._zone = Zone(options.time_zone)
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._wanted: dict[tuple[str, str], bool] = {}
@@ -132,8 +139,9 @@ class Reading:
             taken = self._fast.take(key, value)
             if taken is None:
                 events = self._decode(key, value)
+                share = size // max(1, len(events))
                 for event in events:
-                    self._meet(progress, event, offset, time, size)
+                    self._meet(progress, event, offset, time, share)
                 self._fast.learn(key, value, events)
             else:
                 for table, commit_ts, present, body, absent in taken:
@@ -357,7 +365,8 @@ def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:
 
 def _steps(job: ReadJob, reading: Reading) -> Iterator[None]:
     """After each step, some facts more are there."""
-    for messages in _messages(job, reading):
+    source = _messages if job.options.storage_url is None else _files
+    for messages in source(job, reading):
         for progress, message in messages:
             if not progress.done and message.offset() < progress.end:
                 reading.feed(
@@ -371,6 +380,18 @@ def _steps(job: ReadJob, reading: Reading) -> Iterator[None]:
                     progress.done = True
         yield
         yield from reading.complete()
+
+
+def _files(job: ReadJob, reading: Reading) -> Iterator[Iterator[tuple[Progress, Any]]]:
+    """What the storage gives, a file at a time."""
+    ddls = {identity[0] for identity in job.known_ddls}
+    for place, progress in reading.progress.items():
+        if not progress.done and not_yet(job.options, place, job.end, ddls):
+            progress.keep(progress.position)
+            progress.done = True
+        if not progress.done:
+            for record in records(job.options, place, progress.position, progress.end):
+                yield iter([(progress, record)])
 
 
 def _messages(job: ReadJob, reading: Reading) -> Iterator[Iterator[tuple[Progress, Any]]]:

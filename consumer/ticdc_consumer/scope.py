@@ -17,6 +17,7 @@ def scope_text(options: Options) -> str:
             "route": [list(rule) for rule in options.route.items()],
             "protocol": options.protocol,
             "time_zone": options.time_zone,
+            **({} if options.storage_url is None else {"storage": True}),
         },
         sort_keys=True,
         separators=(",", ":"),

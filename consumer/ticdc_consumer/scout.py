@@ -23,6 +23,9 @@ class Scout:
     """Keeps the marks and DDL it has met, and how far it has read; it may run ahead of what is
     applied, since Kafka's log is the buffer."""
 
+    rows_per_offset = 1.0
+    """About, as long as nothing is known."""
+
     def __init__(self, options: Options) -> None:
         self._options = options
         self._decode = decoder(options)

@@ -14,6 +14,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filter import TableFilter
 from ticdc_encoder.formats import FORMATS
+from ticdc_encoder.storage import FILE_FORMATS
+
+from ticdc_consumer.storage.settings import CSV_SETTINGS
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
@@ -42,6 +45,13 @@ def scalar(value: Any) -> str:
     if isinstance(value, list) and value:
         return ",".join(scalar(item) for item in value)
     raise ValueError("must be a text, a number or true or false")
+
+
+def characters(value: Any) -> str:
+    """A text, of line breaks perhaps."""
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be a text that is not empty")
+    return value
 
 
 def names(value: Any) -> tuple[str, ...]:
@@ -149,7 +159,22 @@ def ddl_tables(value: Any) -> dict[str, Any]:
 
 
 def protocol(value: Any) -> str:
-    return one_of(*FORMATS)(value)
+    return one_of(*sorted({*FORMATS, *FILE_FORMATS}))(value)
+
+
+def csv_settings(value: Any) -> dict[str, bool | str]:
+    """Those of `[sink.csv]`, under their own names."""
+    found: dict[str, bool | str] = {}
+    for name, written in table(value).items():
+        if name not in CSV_SETTINGS:
+            raise ValueError(f"has {name!r}, which is none of {', '.join(CSV_SETTINGS)}")
+        if CSV_SETTINGS[name] is bool:
+            found[name] = flag(written)
+        elif isinstance(written, str):
+            found[name] = written
+        else:
+            raise ValueError(f"{name} must be a text")
+    return found
 
 
 def flag(value: Any) -> bool:

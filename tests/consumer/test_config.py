@@ -136,6 +136,81 @@ def test_every_setting_of_a_file_is_taken(tmp_path: Path) -> None:
     )
 
 
+STORED = """
+changefeed = "orders"
+protocol = "csv"
+[storage]
+url = "s3://bucket/sink"
+date_separator = "month"
+table_id_paths = true
+terminator = "\\n"
+[storage.csv]
+include-commit-ts = true
+output-old-value = true
+delimiter = "|"
+[target]
+url = "sqlite:///shop.db"
+"""
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    path = tmp_path / "stored.toml"
+    path.write_text(STORED)
+    return path
+
+
+def test_a_storage_stands_in_for_kafka(stored: Path) -> None:
+    csv: dict[str, bool | str] = {
+        "include-commit-ts": True,
+        "output-old-value": True,
+        "delimiter": "|",
+    }
+    assert load(stored) == Options(
+        changefeed="orders",
+        protocol="csv",
+        topics=(),
+        kafka={},
+        target_url="sqlite:///shop.db",
+        storage_url="s3://bucket/sink",
+        storage_date_separator="month",
+        storage_table_ids=True,
+        storage_terminator="\n",
+        storage_csv=csv,
+    )
+    more = load(stored, "storage.csv.quote=", "storage.csv.output-old-value=false")
+    assert more.storage_csv == {**csv, "quote": "", "output-old-value": False}
+
+
+NOT_STORED = [
+    (
+        "storage.csv.include-commit-ts=false",
+        "storage.csv has no include-commit-ts = true: without its commit_ts no row can be placed "
+        "in time; set it in [sink.csv] of the changefeed, and here",
+    ),
+    ("storage.csv.delimeter=x", "storage.csv has 'delimeter', which is none of delimiter, quote"),
+    ("storage.csv.delimiter=abcd", "storage.csv: csv delimiter must be one to three characters"),
+    ("storage.csv.output-old-value=yes", "storage.csv must be true or false"),
+    ("storage.url=s3://bucket?key=x", "storage.url must be a prefix without parameters"),
+    ("storage.date_separator=week", "storage.date_separator must be none or year or month or day"),
+    ("storage.terminator=", "storage.terminator must be a text that is not empty"),
+    ("protocol=simple", "protocol simple is none of files: csv or canal-json is"),
+    ("kafka.topics=a", "both storage.url and kafka.topics are set: leave [kafka] or [storage] out"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), NOT_STORED)
+def test_a_wrong_setting_of_a_storage_is_named(stored: Path, text: str, words: str) -> None:
+    with pytest.raises(Usage) as caught:
+        load(stored, text)
+    assert words in str(caught.value)
+
+
+def test_csv_is_of_a_storage(written: Path) -> None:
+    with pytest.raises(Usage, match=r"protocol csv is of files: set storage\.url"):
+        load(written, "protocol=csv")
+
+
 def test_every_option_can_be_set() -> None:
     filled = {known.option for known in config.SETTINGS.values()}
     assert filled | {"kafka", "spark", "target_url", "upstream_url"} == set(
@@ -341,6 +416,12 @@ def test_the_whole_url_may_lie_in_a_file(tmp_path: Path, written: Path) -> None:
 def test_a_secret_and_its_file_at_once_are_refused(written: Path) -> None:
     with pytest.raises(Usage, match=r"both .* are set: leave one out"):
         load(written, "target.password=x", "target.password_file=y")
+
+
+def test_the_storages_password_is_a_secret(stored: Path) -> None:
+    options = load(stored, "storage.url=ftp://me:canary-seven@host/sink")
+    assert secrets_of(options) == {"canary-seven"}
+    assert "canary" not in repr(options)
 
 
 def secretive(written: Path) -> Options:

@@ -48,18 +48,24 @@ class Command:
         capsys: pytest.CaptureFixture[str],
         **settings: Any,
     ) -> None:
-        """`settings` have two underscores for a dot: `limits__memory_budget=1`."""
+        """`settings` have two underscores for a dot: `limits__memory_budget=1`. Without feeds they
+        say where the changes are."""
         self.target_url = target_url
         self._capsys = capsys
         self._file = folder / "changefeed.toml"
+        of_kafka: dict[str, Any] = {}
+        if feeds:
+            of_kafka = {
+                "protocol": feeds[0].protocol,
+                "kafka__topics": ",".join(feed.topic for feed in feeds),
+                "kafka__bootstrap.servers": feeds[0].kafka.bootstrap,
+                # The mock cluster may go before its last client, which would remark on it.
+                "kafka__log_level": 2,
+            }
         self._settings: dict[str, Any] = {
             "changefeed": CHANGEFEED,
-            "protocol": feeds[0].protocol,
-            "kafka__topics": ",".join(feed.topic for feed in feeds),
-            "kafka__bootstrap.servers": feeds[0].kafka.bootstrap,
-            # The mock cluster may go before its last client, which would remark on it.
-            "kafka__log_level": 2,
             "target__url": target_url,
+            **of_kafka,
             **settings,
         }
         self._file.write_text("")

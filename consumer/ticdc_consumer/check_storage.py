@@ -1,0 +1,65 @@
+"""What a run needs of a storage, in place of brokers."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.storage import METADATA
+
+from ticdc_consumer.premises import Finding, Premises, Sample, fail, ok, warn
+from ticdc_consumer.storage.reading import FileDecoder, records
+from ticdc_consumer.storage.source import StorageSource
+from ticdc_consumer.tso import shown
+from ticdc_consumer.wire import located
+
+SAMPLE = 50
+"""Directories of which the next file is decoded."""
+
+
+def storage(premises: Premises) -> Iterator[Finding]:
+    """The checkpoint, and a listing without a gap."""
+    source = premises.storage = StorageSource(premises.options)
+    if premises.checkpoint is not None:
+        source.forget(premises.checkpoint.resolved_ts)
+    source.poll(0.0)
+    for mark in source.marks:
+        yield ok("storage", f"{METADATA} says {shown(mark.resolved_ts)}")
+    if not source.marks:
+        yield warn("storage", f"nothing new: no {METADATA} yet, or one that is applied already")
+    known = premises.checkpoint.positions if premises.checkpoint else {}
+    premises.listing = listing = source.list_patiently(known, 2.0)
+    files = sum(listing.ends.values())
+    yield ok("storage", f"{len(listing.ends):,} directories that number {files:,} files, no gap")
+    if premises.checkpoint is None and premises.options.from_ts is not None:
+        yield warn(
+            "storage",
+            "cannot tell whether the changefeed began at or before the snapshot: compare its "
+            "start-ts",
+        )
+
+
+def files(premises: Premises) -> Iterator[Finding]:
+    """The next files must be of the stated protocol and settings, with a commit_ts."""
+    if premises.storage is None or premises.listing is None:
+        return
+    sample = premises.sample = Sample()
+    for seen in premises.storage.ddls():
+        sample.meet((seen.topic, 0), seen.ddl)
+    known = premises.checkpoint.positions if premises.checkpoint else {}
+    decode = FileDecoder(premises.options, sample.created)
+    unread = (
+        (place, known[place].restart_offset if place in known else 0, end)
+        for place, end in sorted(premises.listing.ends.items())
+    )
+    for place, start, _ in islice((one for one in unread if one[1] < one[2]), SAMPLE):
+        for record in records(premises.options, place, start, start + 1):
+            sample.messages[place] = 1
+            try:
+                for event in decode(record.key(), record.value()):
+                    sample.meet(place, event)
+            except TicdcError as error:
+                sample.errors.append(located(error, *place, start))
+    for wrong in sample.errors[:3]:
+        yield fail("files", str(wrong))
+    if good := len(sample.messages) - len(sample.errors):
+        yield ok("files", f"{good:,} were decoded, one per directory")

@@ -1,0 +1,64 @@
+"""Directories that number their files, as places: their names, and when they are settled."""
+
+from datetime import UTC, date, datetime, timedelta
+
+from ticdc_encoder.storage import DataFile, Directory, Layout
+
+from ticdc_consumer.options import Options
+from ticdc_consumer.plan import Place
+from ticdc_consumer.tso import moment
+
+SETTLED_AFTER = timedelta(days=2)
+"""A date is of the writer's time zone (up to 14 hours from UTC), and clocks differ."""
+
+
+def layout_of(options: Options) -> Layout:
+    return Layout(
+        date_separator=options.storage_date_separator, table_id_paths=options.storage_table_ids
+    )
+
+
+def place_of(directory: Directory) -> Place:
+    writer = "" if directory.dispatcher is None else f"/CDC_{directory.dispatcher}"
+    return directory.path.rstrip("/") + writer, 0
+
+
+def directory_of(layout: Layout, place: Place) -> Directory:
+    """The directory of a place that `place_of` named under the same layout."""
+    name = place[0]
+    written = "CDC_" in name.rpartition("/")[2]
+    found = layout.data_file(f"{name}_1.json" if written else f"{name}/CDC1.json")
+    if found is None:
+        raise ValueError(f"{name!r} is no directory of this layout")
+    return found.directory
+
+
+def files_of_place(layout: Layout, place: Place, paths: list[str]) -> dict[int, str]:
+    """Of some paths those that the place numbers."""
+    directory = directory_of(layout, place)
+    found: dict[int, str] = {}
+    for path in paths:
+        file: DataFile | None = layout.data_file(path)
+        if file is not None and file.directory == directory:
+            found[file.number] = path
+    return found
+
+
+def settled(directory: Directory, resolved_ts: int) -> bool:
+    """Whether all rows that were ever written there are below R, by the calendar."""
+    if directory.date is None or not resolved_ts:
+        return False
+    parts = [int(part) for part in directory.date.split("-")]
+    year, month, day = (*parts, 1, 1)[:3]
+    try:
+        first = date(year, month, day)
+    except ValueError:
+        return False
+    # The next year, month or day.
+    next_ = {
+        1: lambda: date(year + 1, 1, 1),
+        2: lambda: (first + timedelta(days=31)).replace(day=1),
+        3: lambda: first + timedelta(days=1),
+    }[len(parts)]()
+    ended = datetime(next_.year, next_.month, next_.day, tzinfo=UTC)
+    return ended + SETTLED_AFTER <= moment(resolved_ts)

@@ -1,0 +1,140 @@
+"""A storage's files as the tasks read them: each is a record, its path the key."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ticdc_encoder.column import Column
+from ticdc_encoder.errors import WireError
+from ticdc_encoder.event import Event, Table
+from ticdc_encoder.storage import FILE_FORMATS, Directory, Layout
+from ticdc_encoder.storage_schema import parse_schema_file
+
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.options import Options
+from ticdc_consumer.plan import Place
+from ticdc_consumer.storage.files import files_of
+from ticdc_consumer.storage.places import directory_of, files_of_place, layout_of
+from ticdc_consumer.storage.settings import format_options
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """A file, with the face of Kafka's messages."""
+
+    path: str
+    content: bytes
+    number: int
+
+    def key(self) -> bytes:
+        return self.path.encode()
+
+    def value(self) -> bytes:
+        return self.content
+
+    def offset(self) -> int:
+        return self.number - 1
+
+    def timestamp(self) -> tuple[int, int]:
+        return 0, 0
+
+
+def not_yet(options: Options, place: Place, end: int, ddls: Iterable[int]) -> bool:
+    """Whether nothing of a cut that ends there can be in the place, which is of a later version:
+    of that of a DDL (`ddls` are their commit_ts) at the cut's end, or a greater one."""
+    version = directory_of(layout_of(options), place).version
+    return version >= end or (version == end - 1 and version in ddls)
+
+
+def records(options: Options, place: Place, start: int, end: int) -> Iterator[FileRecord]:
+    """The files of a place, from an offset to another. Raises `Stop` for one that is gone."""
+    assert options.storage_url is not None
+    files, layout = files_of(options.storage_url), layout_of(options)
+    folder = directory_of(layout, place).path
+    paths = files_of_place(layout, place, [*files.list(folder)])
+    for number in range(start + 1, end + 1):
+        content = files.read(paths[number]) if number in paths else None
+        if not content:
+            raise Stop(f"{place[0]}: file {number} was there when the cut was planned, and is gone")
+        yield FileRecord(paths[number], content, number)
+
+
+class FileDecoder:
+    """The changes of a file. `known` are the tables as the stream's own DDL made them: what schema
+    files leave out of their columns is theirs."""
+
+    def __init__(self, options: Options, known: Mapping[tuple[str, str], Table]) -> None:
+        self._options = options
+        self._layout = layout_of(options)
+        self._decode = FILE_FORMATS[options.protocol].decode
+        self._format_options = format_options(options)
+        self._known = known
+        self._terminator = options.storage_terminator.encode()
+
+    def __call__(self, key: bytes | None, value: bytes | None) -> list[Event]:
+        path = (key or b"").decode()
+        file = self._layout.data_file(path)
+        if file is None:
+            raise ValueError(f"{path!r} is no data file of this layout")
+        table = self._table(file.directory)
+        if not (value or b"").endswith(self._terminator):
+            raise Stop(
+                f"{path} does not end with the terminator: it was cut short, or storage.terminator "
+                "is not the changefeed's"
+            )
+        try:
+            return [*self._decode(value or b"", table, self._format_options)]
+        except WireError as error:
+            error.add_note(f"in {path}")
+            if (table.schema, table.name) not in self._known and table.columns:
+                error.add_note(
+                    "(virtual columns are in its schema file, not here; with output-field-header "
+                    "= true in [sink.csv] the file tells its columns)"
+                )
+            raise
+
+    def _table(self, directory: Directory) -> Table:
+        """Canal-JSON's lines tell their columns themselves."""
+        if self._options.protocol == "canal-json":
+            return Table(directory.schema, directory.table, ())
+        assert self._options.storage_url is not None
+        told = _table_of(self._options.storage_url, self._layout, directory)
+        known = self._known.get((told.schema, told.name))
+        return told if known is None else _completed(told, known)
+
+
+@lru_cache(maxsize=4096)
+def _table_of(url: str, layout: Layout, directory: Directory) -> Table:
+    """The table of a version, by its schema file: that never changes."""
+    files = files_of(url)
+    base = directory.path.split("/")
+    folder = base[0] if directory.table_id is not None else "/".join(base[:2])
+    schemas = [layout.schema_path(path) for path in files.list(f"{folder}/meta")]
+    of_version = [path for path in schemas if path and path.version == directory.version]
+    if len(of_version) != 1:
+        raise Stop(
+            f"{folder}: {len(of_version) or 'no'} schema files of version {directory.version}, "
+            "which its data files need"
+        )
+    (path,) = of_version
+    table = parse_schema_file(path, files.read(path.path) or b"").table
+    if table is None:
+        raise Stop(f"{path.path} tells no columns")
+    return table
+
+
+def _completed(told: Table, known: Table) -> Table:
+    """Without the virtual columns, which are told but not written; with the members of ENUM and
+    SET, which the old architecture does not tell."""
+    declared = {column.name: column for column in known.columns}
+    return replace(told, columns=tuple(_declared(told.columns, declared)))
+
+
+def _declared(columns: Iterable[Column], declared: Mapping[str, Column]) -> Iterator[Column]:
+    for column in columns:
+        same = declared.get(column.name)
+        if same is None or same.type.name != column.type.name:
+            yield column
+        elif same.generated != "virtual":
+            elements = column.type.elements or same.type.elements
+            yield replace(column, type=replace(column.type, elements=elements))

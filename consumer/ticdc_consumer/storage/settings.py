@@ -1,0 +1,25 @@
+"""How the files are written: the changefeed's own settings, which no file tells."""
+
+from dataclasses import fields
+from typing import Any
+
+from ticdc_encoder.formats import canal_json, csv
+
+from ticdc_consumer.options import Options
+
+CSV_SETTINGS = {
+    field.name.replace("_", "-"): type(field.default)
+    for field in fields(csv.Options)
+    if field.name not in ("terminator", "require_commit_ts", "time_zone")
+}
+"""Those of `[sink.csv]`, with the types of their values."""
+
+
+def format_options(options: Options) -> Any:
+    """Those of the protocol. Raises ConfigError for what TiCDC refuses."""
+    if options.protocol == "csv":
+        chosen: dict[str, Any] = {n.replace("-", "_"): v for n, v in options.storage_csv.items()}
+        return csv.Options(
+            terminator=options.storage_terminator, time_zone=options.time_zone, **chosen
+        )
+    return canal_json.Options(time_zone=options.time_zone)

@@ -1,0 +1,413 @@
+"""Files of the cloud storage sink instead of Kafka's topics, end to end."""
+
+import json
+import shutil
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden import Variant, scenario
+from golden_run import Place, differences, run_to
+from local_spark import LocalSpark
+from pyspark.sql import SparkSession
+from storage_sink import Sink
+from ticdc_consumer import cli, cuts
+from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.options import Options
+from ticdc_consumer.storage import reading, source
+from ticdc_encoder.definition import parse_create_table
+from ticdc_encoder.event import Row
+from ticdc_encoder.storage import METADATA, metadata_json
+from torture_cli import Command, Make, refuses
+from torture_topics import deleted, inserted, ts, updated
+
+# --- TiCDC's own files ---------------------------------------------------------------------------
+
+GOLDEN = [
+    (name, variant.name)
+    for name in ("keys", "types", "splits", "workload")
+    for variant in scenario(name).variants.values()
+    if variant.name.startswith(("csv", "storage")) and variant.name != "csv.default"
+]
+LEFT_OUT = ("keysdb.nokey", "keysdb.uknull")
+"""Without a key: sent with force-replicate only."""
+UNWRITTEN = "typedb.zeros"
+"""A row of it has an ENUM that CSV cannot say: TiCDC's changefeed would stop."""
+
+
+def options_of(variant: Variant, folder: Path, target_url: str) -> Options:
+    csv = tomllib.loads(variant.config_toml).get("sink", {}).get("csv", {})
+    csv.pop("output-handle-key", None)  # the new architecture has none
+    return Options(
+        changefeed="golden",
+        protocol="csv" if variant.name.startswith("csv") else "canal-json",
+        topics=(),
+        kafka={},
+        target_url=target_url,
+        time_zone=variant.server_tz,
+        future_limit=10 * 365 * 86400.0,
+        storage_url=folder.as_uri(),
+        storage_date_separator="none",
+        storage_csv=csv,
+    )
+
+
+def golden_run(name: str, variant_name: str, place: Place, folder: Path, spark: Any) -> None:
+    given = scenario(name)
+    variant = given.variants[variant_name]
+    for path, content in variant.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    (folder / METADATA).write_bytes(metadata_json(given.resolved[-1]))
+    left_out = LEFT_OUT if variant_name == "storage-canal-json" else (*LEFT_OUT, UNWRITTEN)
+    with Consumer(options_of(variant, folder, place.url), spark) as consumer:
+        for state in given.states:
+            run_to(consumer, state.ts, place, given, {})
+            assert differences(place, given, state, {}, left_out) == ""
+
+
+@pytest.mark.parametrize(("name", "variant"), GOLDEN)
+def test_the_target_is_what_tidb_was_at_every_resolved_ts(
+    name: str, variant: str, sqlite_url: str, tmp_path: Path
+) -> None:
+    golden_run(name, variant, Place(sqlite_url, "sqlite"), tmp_path / "sink", LocalSpark(2))
+
+
+def test_sparks_tasks_read_the_files_into_postgresql(
+    postgresql_url: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuts, "SMALL", 0)
+    place = Place(postgresql_url, "postgresql")
+    golden_run("workload", "csv.committs", place, tmp_path / "sink", spark)
+
+
+# --- a sink that goes on -------------------------------------------------------------------------
+
+ONE: Row = {"id": 1, "name": "one"}
+TWO: Row = {"id": 2, "name": "two"}
+THREE: Row = {"id": 3, "name": "three"}
+UNO: Row = {"id": 1, "name": "uno"}
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written while these tests look."""
+    monkeypatch.setattr(source, "EVERY", 0.0)
+    monkeypatch.setattr(cuts, "PATIENCE", 0.0)
+    monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 0.0)
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Sink:
+    return Sink(tmp_path / "sink")
+
+
+@pytest.fixture
+def run(sink: Sink, sqlite_url: str, command: Make) -> Command:
+    return command(
+        [],
+        sqlite_url,
+        protocol="csv",
+        storage__url=sink.folder.as_uri(),
+        storage__csv="{include-commit-ts = true}",
+    )
+
+
+def items(run: Command) -> list[tuple[Any, ...]]:
+    return run.rows("SELECT id, name FROM items ORDER BY id")
+
+
+def offsets(run: Command) -> dict[str, int]:
+    return dict(run.rows("SELECT topic, restart_offset FROM ticdc_offset"))
+
+
+def test_what_metadata_covers_is_applied_and_no_more(sink: Sink, run: Command) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE), inserted(30, TWO))
+    sink.mark(100)
+    sink.send(updated(110, ONE, UNO), inserted(120, THREE))
+    outcome = run()
+    assert (outcome.code, run.resolved_ts) == (0, ts(100)), outcome.said
+    assert items(run) == [(1, "one"), (2, "two")]
+    folder = f"shop/items/{ts(10)}/2024-05-25"
+    assert offsets(run) == {folder: 1}  # the second file is to be read again
+    sink.send(deleted(130, TWO))
+    sink.mark(200)
+    assert run().code == 0
+    assert items(run) == [(1, "uno"), (3, "three")]
+    assert offsets(run) == {folder: 3}
+    assert run().code == 0
+
+
+def test_rows_of_one_file_are_applied_up_to_any_ts(sink: Sink, run: Command) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE), inserted(30, TWO))
+    sink.mark(100)
+    assert run(until=str(ts(30))).code == 0
+    assert items(run) == [(1, "one")]
+    assert run(until=str(ts(31))).code == 0
+    assert items(run) == [(1, "one"), (2, "two")]
+
+
+def test_a_ddl_stands_between_the_rows_of_two_versions(sink: Sink, run: Command) -> None:
+    wider = parse_create_table("CREATE TABLE items (id INT PRIMARY KEY, name TEXT, n INT)", "shop")
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.ddl(30, "ALTER TABLE items ADD COLUMN n INT", "items", kind=5, definition=wider)
+    sink.send(inserted(40, {**TWO, "n": 2}, wider))
+    sink.ddl(50, "TRUNCATE TABLE items", "items", kind=11, definition=wider)
+    sink.send(inserted(60, {**THREE, "n": 3}, wider))
+    sink.mark(100)
+    assert run(until=str(ts(45))).code == 0
+    assert run.rows("SELECT * FROM items ORDER BY id") == [(1, "one", None), (2, "two", 2)]
+    assert run().code == 0
+    assert run.rows("SELECT * FROM items") == [(3, "three", 3)]
+
+
+def test_what_a_restarted_sink_writes_again_changes_nothing(sink: Sink, run: Command) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE), updated(30, ONE, UNO))
+    sink.send(inserted(120, TWO))
+    sink.mark(100)
+    assert run().code == 0
+    again = Sink(sink.folder, start=15, today=date(2024, 5, 26))
+    again.send(inserted(20, ONE), updated(30, ONE, UNO))
+    again.send(inserted(120, TWO), inserted(130, THREE))
+    again.mark(200)
+    assert run().code == 0
+    assert items(run) == [(1, "uno"), (2, "two"), (3, "three")]
+    ((counters,),) = run.rows("SELECT counters FROM ticdc_checkpoint")
+    counted = json.loads(counters)
+    assert (counted["replays"], counted["duplicates"]) == (2, 1)
+
+
+@pytest.mark.parametrize("protocol", ["csv", "canal-json"])
+@pytest.mark.parametrize("separator", ["none", "year", "month", "day"])
+def test_every_date_separator_is_read(
+    separator: str, protocol: str, sqlite_url: str, command: Make, tmp_path: Path
+) -> None:
+    sink = Sink(tmp_path / "s", protocol, parameters=f"&date-separator={separator}")
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    csv = {"storage__csv": "{include-commit-ts = true}"} if protocol == "csv" else {}
+    run = command(
+        [],
+        sqlite_url,
+        protocol=protocol,
+        storage__url=sink.folder.as_uri(),
+        storage__date_separator=separator,
+        **csv,
+    )
+    assert run().code == 0
+    assert items(run) == [(1, "one")]
+
+
+def test_several_writers_of_one_directory_count_each_for_itself(sink: Sink, run: Command) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.send(inserted(30, TWO))
+    one, two = "0d2e66b2-3b3b-49b1-946b-e5cc94563f89", "1d2e66b2-3b3b-49b1-946b-e5cc94563f89"
+    first, second = sink.files("shop/items/*/*/*.csv")
+    first.rename(first.with_name(f"CDC_{one}_{1:020}.csv"))
+    second.rename(second.with_name(f"CDC_{two}_{1:020}.csv"))
+    for index in sink.files("shop/items/*/*/meta/CDC.index"):
+        index.unlink()
+        for writer in (one, two):
+            index.with_name(f"CDC_{writer}.index").write_text(f"CDC_{writer}_{1:020}.csv\n")
+    sink.mark(100)
+    assert run().code == 0
+    assert items(run) == [(1, "one"), (2, "two")]
+    assert {Path(place).name for place in offsets(run)} == {f"CDC_{one}", f"CDC_{two}"}
+
+
+def test_directories_may_be_named_by_table_ids(sink: Sink, run: Command) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    (sink.folder / "shop/items").rename(sink.folder / "77")
+    assert run(storage__table_id_paths="true").code == 0
+    assert items(run) == [(1, "one")]
+
+
+@pytest.mark.parametrize("step", ["S4", "S8", "S13", "S14"])
+def test_a_killed_consumer_goes_on_where_its_last_commit_was(
+    step: str, sink: Sink, run: Command
+) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE), inserted(30, TWO))
+    sink.mark(100)
+    assert run(until=str(ts(25))).code == 0
+    driver = run.driver(fault=f"{step}:kill", until="caught-up")
+    assert driver.process.wait(60) == -9
+    driver.kill()
+    assert items(run) in ([(1, "one")], [(1, "one"), (2, "two")])
+    assert run().code == 0
+    assert items(run) == [(1, "one"), (2, "two")]
+
+
+# --- what is not whole ---------------------------------------------------------------------------
+
+
+def test_a_last_file_that_is_empty_or_not_there_yet_is_waited_for(sink: Sink, run: Command) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.send(inserted(120, TWO))
+    sink.mark(100)
+    (last,) = sink.files("shop/items/*/*/*2.csv")
+    content = last.read_bytes()
+    last.write_bytes(b"")
+    assert run().code == 0
+    last.unlink()
+    assert run().code == 0
+    assert offsets(run) == {f"shop/items/{ts(10)}/2024-05-25": 1}
+    last.write_bytes(content)
+    sink.mark(200)
+    assert run().code == 0
+    assert items(run) == [(1, "one"), (2, "two")]
+
+
+Damage = Callable[[Path], object]
+
+
+def middle(folder: Path) -> Path:
+    return next(folder.glob("shop/items/*/*/*2.csv"))
+
+
+def shortened(folder: Path) -> None:
+    path = middle(folder)
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def last_ones_gone(folder: Path) -> None:
+    for number in (2, 3):
+        next(folder.glob(f"shop/items/*/*/*{number}.csv")).unlink()
+
+
+def schema_of(folder: Path) -> Path:
+    return next(folder.glob("shop/items/meta/*.json"))
+
+
+def schema_changed(folder: Path) -> None:
+    path = schema_of(folder)
+    path.write_text(path.read_text().replace("INT", "BIGINT"))
+
+
+DAMAGED: list[tuple[str, Damage, str]] = [
+    ("a file cut short", shortened, "2.csv does not end with the terminator: it was cut short"),
+    ("a file less", lambda f: middle(f).unlink(), "file 2 is not there, though file 3 is there"),
+    ("an emptied file", lambda f: middle(f).write_bytes(b""), "file 2 is empty, though file 3"),
+    ("the last files gone", last_ones_gone, "says that file 3 is the last, but there are 1"),
+    ("another schema file", schema_changed, "the schema file's checksum is not"),
+    ("no schema file", lambda f: schema_of(f).unlink(), "no schema files of version"),
+    ("no JSON", lambda f: (f / METADATA).write_bytes(b'{"check'), "not JSON at character"),
+    ("a file of another protocol", lambda f: (f / "shop/items/CDC1.json").touch(), "has no place"),
+    ("an older layout", lambda f: (f / "shop/items/schema.json").touch(), "TiCDC before 6.5.3"),
+    ("a directory less", lambda f: shutil.rmtree(middle(f).parent), "is in the checkpoint, but"),
+]
+
+
+@pytest.mark.parametrize(("damage", "words"), [d[1:] for d in DAMAGED], ids=[d[0] for d in DAMAGED])
+def test_what_is_damaged_stops_the_run(
+    damage: Damage, words: str, sink: Sink, run: Command
+) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    assert run(until=str(ts(15))).code == 0
+    sink.send(inserted(120, TWO))
+    sink.send(inserted(130, THREE))
+    sink.mark(200)
+    damage(sink.folder)
+    reading._table_of.cache_clear()  # a process that runs has seen the schema file
+    refuses(run, words)
+
+
+WRONG: list[tuple[dict[str, str], str]] = [
+    ({"storage__date_separator": "none"}, "has no place among csv files: are protocol, "),
+    ({"storage__csv": "{include-commit-ts = true, output-old-value = true}"}, "fields, but "),
+    ({"storage__csv": "{include-commit-ts = true, delimiter = '|'}"}, "not csv of these settings"),
+    ({"storage__terminator": "|"}, "storage.terminator is not the changefeed's"),
+    ({"protocol": "canal-json", "storage__csv": "{}"}, "has no place among json files"),
+]
+
+
+@pytest.mark.parametrize(("settings", "words"), WRONG)
+def test_settings_that_are_not_the_changefeeds_stop_the_run(
+    settings: dict[str, str], words: str, sink: Sink, sqlite_url: str, run: Command
+) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE), inserted(30, TWO))
+    sink.mark(100)
+    outcome = run(**settings)
+    assert outcome.code == 3
+    assert words in outcome.said
+    assert "items" not in [name for (name,) in run.rows("SELECT name FROM sqlite_master")] or (
+        items(run) == []
+    )
+
+
+def test_canal_json_without_the_extension_names_the_setting(
+    tmp_path: Path, sqlite_url: str, command: Make
+) -> None:
+    sink = Sink(tmp_path / "sink", "canal-json", parameters="&enable-tidb-extension=false")
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    run = command([], sqlite_url, protocol="canal-json", storage__url=sink.folder.as_uri())
+    outcome = run()
+    assert (outcome.code, "enable-tidb-extension=true" in outcome.said) == (3, True)
+
+
+def test_a_day_that_is_over_may_be_deleted(sink: Sink, run: Command) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    assert run().code == 0
+    # Four days later.
+    later = Sink(sink.folder, start=15, today=date(2024, 5, 29))
+    day = 86_400_000 << 18
+    later.send(replace(inserted(120, TWO), commit_ts=ts(4 * day)))
+    later.mark(5 * day)
+    assert run().code == 0
+    (old,) = sink.files("shop/items/*/2024-05-25")
+    shutil.rmtree(old)
+    later.send(replace(inserted(120, THREE), commit_ts=ts(6 * day)))
+    later.mark(7 * day)
+    assert run().code == 0
+    assert items(run) == [(1, "one"), (2, "two"), (3, "three")]
+    assert offsets(run) == {f"shop/items/{ts(15)}/2024-05-29": 2}
+
+
+# --- the other commands --------------------------------------------------------------------------
+
+
+def said_by(
+    name: str, run: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str], **settings: Any
+) -> tuple[int, str]:
+    capsys.readouterr()
+    code = cli.main([name, str(tmp_path / "changefeed.toml"), *run.arguments(**settings)])
+    return code, capsys.readouterr().out
+
+
+def test_check_and_status_know_the_storage(
+    sink: Sink, run: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    code, said = said_by("check", run, tmp_path, capsys)
+    assert code == 0, said
+    assert f"ok    storage: metadata says {ts(100)} " in said
+    assert "ok    storage: 1 directories that number 1 files, no gap" in said
+    assert "ok    files: 1 were decoded, one per directory" in said
+    assert "ok    table shop.items: will be created by its own CREATE TABLE" in said
+    code, said = said_by("check", run, tmp_path, capsys, storage__terminator="|")
+    assert (code, "fail  files: " in said) == (3, True)
+    assert run().code == 0
+    code, said = said_by("status", run, tmp_path, capsys)
+    assert f"shop/items/{ts(10)}/2024-05-25          0               1" in said

@@ -1,0 +1,60 @@
+"""A cloud storage sink that writes to a folder: TiCDC's files, made by the product's encoder."""
+
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from ticdc_encoder.definition import parse_create_table
+from ticdc_encoder.event import Ddl, RowChange, Transaction
+from ticdc_encoder.storage_changefeed import File, StorageChangefeed
+from torture_topics import ITEMS, ts
+
+CONFIG = "[sink.csv]\ninclude-commit-ts = true\n"
+
+
+class Sink:
+    """One run of a changefeed; another one on the same folder is what a restarted TiCDC does."""
+
+    def __init__(
+        self,
+        folder: Path,
+        protocol: str = "csv",
+        start: int = 1,
+        today: date = date(2024, 5, 25),
+        parameters: str = "",
+    ) -> None:
+        self.folder = folder
+        self._changefeed = StorageChangefeed(
+            f"file:///sink?protocol={protocol}&enable-tidb-extension=true{parameters}",
+            CONFIG,
+            start_ts=ts(start),
+            today=lambda: today,
+            clock=lambda: 0,
+        )
+
+    def send(self, *changes: RowChange) -> None:
+        """Rows, each a transaction, that are flushed to files of their own."""
+        for change in changes:
+            self._write(self._changefeed.encode(Transaction(change.commit_ts, (change,))))
+        self._write(self._changefeed.flush())
+
+    def mark(self, number: int) -> None:
+        self._write(self._changefeed.resolve(ts(number)))
+
+    def create(self, number: int, sql: str = ITEMS, schema: str = "shop") -> None:
+        self.ddl(number, sql, parse_create_table(sql, schema).name, kind=3, schema=schema)
+
+    def ddl(
+        self, number: int, query: str, table: str, kind: int = 0, schema: str = "shop", **known: Any
+    ) -> None:
+        self._write(self._changefeed.ddl(Ddl(schema, table, query, ts(number), kind, **known)))
+
+    def files(self, pattern: str) -> list[Path]:
+        return sorted(self.folder.glob(pattern))
+
+    def _write(self, files: Iterable[File]) -> None:
+        for file in files:
+            path = self.folder / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.content)

@@ -19,16 +19,16 @@ from ticdc_encoder.statements import RenameTable
 from ticdc_consumer import faults, translate
 from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.ddl_by_person import refuse_begun
+from ticdc_consumer.ddl_names import Name, Route
 from ticdc_consumer.ddl_policy import Policy
 from ticdc_consumer.ddl_suggestion import suggested
+from ticdc_consumer.definitions import keep_definition
 from ticdc_consumer.errors import Fenced, Retry, Stop, UnknownCommit, Unsupported
 from ticdc_consumer.ledger import Ledger, LedgerEntry
 from ticdc_consumer.plan import SeenDdl
 from ticdc_consumer.retry import until_known
+from ticdc_consumer.targets.alter import Alteration
 from ticdc_consumer.targets.target import Target
-
-Name = translate.Name
-Route = translate.Route
 
 STOP = Policy()
 
@@ -114,8 +114,8 @@ def run_in_cut(
         for entry in entries:
             try:
                 with _savepoint(target):
-                    _run(target, ledger, entry, route, rules)
-                    translate.keep_definition(ledger, entry)
+                    _execute(target, _work(target, ledger, entry, route, rules))
+                    keep_definition(ledger, entry)
             except Unsupported as refusal:
                 if not policy.skips(entry):
                     break
@@ -166,20 +166,23 @@ def _attempt(
     rules: frozenset[str],
     policy: Policy,
 ) -> None:
-    """Marks the entry done, or skipped; its effects are in the same transaction where DDL is
-    transactional, and before it elsewhere."""
+    """Marks the entry done, or skipped; its effects are in the same transaction where they can be
+    rolled back, and before it elsewhere."""
     refuse_begun(entry)
     try:
+        before = Alteration()
         if not target.transactional_ddl:
             with _refusals(target):
-                _run(target, ledger, entry, route, rules)
+                before = _work(target, ledger, entry, route, rules)
+                if not before.rows_only:
+                    _execute(target, before)
             faults.hit("D3")
         with target.transaction():
             ledger.mark(replace(entry, state="done"))
-            if target.transactional_ddl:
+            if target.transactional_ddl or before.rows_only:
                 with _refusals(target):
-                    _run(target, ledger, entry, route, rules)
-            translate.keep_definition(ledger, entry)
+                    _execute(target, _work(target, ledger, entry, route, rules))
+            keep_definition(ledger, entry)
             faults.hit("D4")
         faults.hit("D5")
     except Unsupported as refusal:
@@ -192,7 +195,7 @@ def _attempt(
 def _skipped(ledger: Ledger, entry: LedgerEntry, refusal: Unsupported) -> LedgerEntry:
     """The entry as it is to be written; inside the transaction that does. Later rows are of the
     table as it is upstream now, whatever the target has."""
-    translate.keep_definition(ledger, entry, "told")
+    keep_definition(ledger, entry, "told")
     return replace(entry, state="skipped", reason=str(refusal))
 
 
@@ -204,14 +207,18 @@ def _is_done(store: Store, entry: LedgerEntry) -> bool:
 # --- one statement ---------------------------------------------------------------------------
 
 
-def _run(
+def _work(
     target: Target, ledger: Ledger, entry: LedgerEntry, route: Route, rules: frozenset[str]
-) -> None:
-    """Does an entry's work, if it is not done yet. Raises `Stop` where it cannot."""
+) -> Alteration:
+    """What is left of an entry's work. Raises `Stop` where it cannot be done."""
     work = translate.work(target, entry, route, rules, ledger)
     for query, reason in work.refusals:
         if target.connection.exec_driver_sql(query, None, _PLAIN).first() is not None:
             raise Unsupported(reason)
+    return work
+
+
+def _execute(target: Target, work: Alteration) -> None:
     for text in work.statements:
         faults.hit("D1")
         target.connection.exec_driver_sql(text, None, _PLAIN)

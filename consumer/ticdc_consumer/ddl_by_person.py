@@ -10,8 +10,8 @@ from sqlglot import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from ticdc_consumer import translate
 from ticdc_consumer.checkpoint import Store
+from ticdc_consumer.definitions import keep_definition
 from ticdc_consumer.errors import Retry, Stop, UnknownCommit, Usage
 from ticdc_consumer.ledger import Ledger, LedgerEntry
 from ticdc_consumer.retry import until_known
@@ -30,7 +30,7 @@ def done_by_person(target: Target, ledger: Ledger, place: str) -> LedgerEntry:
     done = replace(entry, state="done")
     with target.transaction():
         ledger.mark(done)
-        translate.keep_definition(ledger, entry, "told")
+        keep_definition(ledger, entry, "told")
     return done
 
 
@@ -54,7 +54,7 @@ def run_by_person(
             with target.transaction():
                 store.ledger.mark(done)
                 _run(target, texts)
-                translate.keep_definition(store.ledger, entry, "told")
+                keep_definition(store.ledger, entry, "told")
 
         def happened() -> bool:
             store.reconnect()
@@ -67,7 +67,7 @@ def run_by_person(
         _run(target, texts)
         with target.transaction():
             store.ledger.mark(done)
-            translate.keep_definition(store.ledger, entry, "told")
+            keep_definition(store.ledger, entry, "told")
     return done
 
 

@@ -13,9 +13,10 @@ from ticdc_encoder.statements import (
     AddColumn,
     AddIndex,
     AlterTable,
-    ChangePartition,
     DropColumn,
     DropIndex,
+    EmptyPartitions,
+    ExchangePartition,
     ModifyColumn,
     NoEffect,
     RenameColumn,
@@ -46,6 +47,7 @@ _ACTIONS: dict[type[Action], str] = {
     AddIndex: "ADD INDEX",
     DropIndex: "DROP INDEX",
     RenameIndex: "RENAME INDEX",
+    ExchangePartition: "EXCHANGE PARTITION",
 }
 KINDS = (
     *(f"{verb} {of}" for verb in ("CREATE", "ALTER", "DROP") for of in ("DATABASE", "TABLE")),
@@ -54,7 +56,7 @@ KINDS = (
     *("CREATE VIEW", "DROP VIEW", "CREATE INDEX"),
     *(f"{verb} SEQUENCE" for verb in _VERBS[:3]),
     *_ACTIONS.values(),
-    *(f"{verb} PARTITION" for verb in ("TRUNCATE", "DROP", "EXCHANGE")),
+    *(f"{verb} PARTITION" for verb in ("TRUNCATE", "DROP")),
 )
 """What `[ddl.kinds]` may name: a statement, or what an ALTER TABLE does."""
 
@@ -128,6 +130,6 @@ def _counts(action: Action) -> bool:
 
 
 def _action(action: Action) -> tuple[str, ...]:
-    if isinstance(action, ChangePartition):
-        return (action.what,)
+    if isinstance(action, EmptyPartitions):
+        return ("DROP PARTITION" if action.drop else "TRUNCATE PARTITION",)
     return (_ACTIONS[type(action)],) if type(action) in _ACTIONS else ()

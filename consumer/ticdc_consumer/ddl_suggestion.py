@@ -8,6 +8,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer import translate
+from ticdc_consumer.ddl_names import Route
 from ticdc_consumer.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets.target import Target
 
@@ -17,7 +18,7 @@ _DIALECTS = {"postgresql": "postgres", "sqlite": "sqlite"}
 def suggested(
     target: Target,
     entry: LedgerEntry,
-    route: translate.Route,
+    route: Route,
     rules: frozenset[str],
     ledger: Ledger,
 ) -> list[str]:
@@ -29,7 +30,7 @@ def suggested(
         return _transpiled(target, entry, route)
 
 
-def _transpiled(target: Target, entry: LedgerEntry, route: translate.Route) -> list[str]:
+def _transpiled(target: Target, entry: LedgerEntry, route: Route) -> list[str]:
     logger = logging.getLogger("sqlglot")
     before, logger.disabled = logger.disabled, True  # it remarks on what it cannot read
     try:
@@ -46,7 +47,7 @@ def _transpiled(target: Target, entry: LedgerEntry, route: translate.Route) -> l
         logger.disabled = before
 
 
-def _move(target: Target, table: exp.Table, schema: str, route: translate.Route) -> None:
+def _move(target: Target, table: exp.Table, schema: str, route: Route) -> None:
     there, name = target.locate(*route(table.db or schema, table.name))
     table.set("this", exp.to_identifier(name, quoted=True))
     table.set("db", exp.to_identifier(there, quoted=True) if there is not None else None)

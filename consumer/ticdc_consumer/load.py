@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ticdc_consumer import ddl, faults
 from ticdc_consumer.checkpoint import Checkpoint, Store
+from ticdc_consumer.ddl_names import Route
 from ticdc_consumer.ddl_policy import Policy
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.ledger import LedgerEntry
@@ -81,7 +82,7 @@ def apply(
     change: NetChange,
     options: Options,
     entries: Sequence[LedgerEntry],
-    route: ddl.Route,
+    route: Route,
 ) -> Applied:
     """Moves the tables and the checkpoint from `old` to `new`, both or neither.
 
@@ -157,7 +158,7 @@ def apply_groups(
     groups: Iterable[tuple[int, NetChange]],
     options: Options,
     entries: Sequence[LedgerEntry],
-    route: ddl.Route,
+    route: Route,
 ) -> Applied:
     """The same cut in one transaction per commit_ts, `groups` in ascending order.
 

@@ -1,44 +1,51 @@
-"""One DDL in the target's words, and what it leaves of the definitions that are kept."""
+"""One DDL in the target's words."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 from ticdc_encoder.definition import parse_ddl
-from ticdc_encoder.errors import DefinitionError, TicdcError
+from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.evolution import apply, evolve
+from ticdc_encoder.evolution import Evolved, evolve
 from ticdc_encoder.statements import (
     AlterSchema,
     AlterTable,
-    ChangePartition,
     CreateSchema,
     CreateTable,
     CreateTableLike,
     DropSchema,
     DropTable,
+    EmptyPartitions,
+    ExchangePartition,
     NoEffect,
     Other,
     OtherAction,
     RenameTable,
     Repartition,
-    Statement,
+    ReplacePartitions,
+    ResizePartitions,
     TruncateTable,
 )
 
-from ticdc_consumer.checkpoint_tables import OWN_TABLES
+from ticdc_consumer import partition_ddl
+from ticdc_consumer.ddl_names import (
+    Definitions,
+    Name,
+    Place,
+    Route,
+    own_schema,
+    place_of,
+    spelled,
+    statement_of,
+)
+from ticdc_consumer.definitions import like_definition
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.ledger import Basis, Ledger, LedgerEntry
+from ticdc_consumer.foreign_keys import Locate, changes, references, waiting
+from ticdc_consumer.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets.alter import Alteration
 from ticdc_consumer.targets.alterers import alterers
-from ticdc_consumer.targets.layout import TargetTable
+from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TargetTable
 from ticdc_consumer.targets.target import Target
-
-Name = tuple[str, str]
-Place = tuple[str | None, str]
-Route = Callable[[str, str], Name]
-"""Upstream (schema, table) -> where it is to land; the table is "" for a schema alone."""
-Definitions = Mapping[Name, Table]
 
 
 def work(
@@ -59,20 +66,20 @@ def work(
             _check_created(ledger, source)
             return _drop_schema(target, route, source, definitions)
         case CreateTable(table):
-            return _create(target, route, table, rules)
+            return _create(target, route, table, rules, definitions)
         case CreateTableLike(schema, name, like):
             if like not in definitions:
                 raise Unsupported(
                     f"the definition of {'.'.join(like)} did not come through the stream"
                 )
-            table = replace(definitions[like], schema=schema, name=name)
-            return _create(target, route, table, rules)
+            table = like_definition(definitions[like], schema, name)
+            return _create(target, route, table, rules, definitions)
         case DropTable(source, table):
-            place = _place(target, route, source, table)
+            place = place_of(target, route, source, table)
             there = target.describe(*place) is not None
             return Alteration(tuple(target.drop_table(*place) if there else ()))
         case TruncateTable(source, table):
-            return Alteration(tuple(target.truncate_table(*_place(target, route, source, table))))
+            return Alteration(tuple(target.truncate_table(*place_of(target, route, source, table))))
         case RenameTable(old, new):
             return _rename(target, route, old, new, definitions)
         case AlterTable() as altered:
@@ -81,142 +88,49 @@ def work(
             raise Unsupported(f"{what.upper()} is not translated")
 
 
-def keep_definition(ledger: Ledger, entry: LedgerEntry, basis: Basis = "made") -> None:
-    """Brings the kept definitions up to a DDL that is done, by whomever: what it may have changed
-    is forgotten, unless the statement itself says how it is now. `basis` is "told" where it was
-    skipped, or a person did it."""
-    definitions = ledger.definitions()
-    try:
-        statement = statement_of(entry, definitions)
-        _keep(ledger, statement, definitions, entry, basis)
-    except TicdcError:
-        ledger.forget(entry.schema, entry.table)
-
-
-def _keep(
-    ledger: Ledger,
-    statement: Statement,
-    definitions: Definitions,
-    entry: LedgerEntry,
-    basis: Basis,
-) -> None:
-    match statement:
-        case CreateTable(table):
-            ledger.define(table, basis)
-        case CreateTableLike(schema, name, like):
-            ledger.forget(schema, name)
-            if like in definitions:
-                ledger.define(replace(definitions[like], schema=schema, name=name), basis)
-        case DropTable(schema, name):
-            ledger.forget(schema, name)
-        case DropSchema(schema):
-            ledger.forget(schema)
-        case RenameTable(old, new):
-            known = ledger.known().get(old)
-            ledger.forget(*new)
-            if known is not None:
-                ledger.forget(*old)
-                ledger.define(apply(statement, known[0]), _less(basis, known[1]))
-        case AlterTable(schema, name):
-            known = ledger.known().get((schema, name))
-            if known is not None:
-                ledger.define(apply(statement, known[0]), _less(basis, known[1]))
-        case TruncateTable() | CreateSchema() | AlterSchema():
-            pass
-        case Other():
-            ledger.forget(entry.schema, entry.table)
-
-
-def _less(basis: Basis, before: Basis) -> Basis:
-    """What is made of a table that is not certain is not certain."""
-    return basis if before == "made" else before
-
-
-# --- names --------------------------------------------------------------------------------------
-
-
-def statement_of(entry: LedgerEntry, definitions: Definitions) -> Statement:
-    """The entry's statement, with the names as TiCDC gives them beside it: TiDB's SQL has the
-    user's spelling, rows and all else have the table's own. Raises `Stop`, `DefinitionError`."""
-    statement = parse_ddl(entry.query, entry.schema)
-    if not entry.table:
-        return statement
-    match statement:
-        case CreateTable(table):
-            _check_name(entry, table.schema, table.name)
-            return CreateTable(replace(table, schema=entry.schema, name=entry.table))
-        case CreateTableLike(schema, table, like):
-            _check_name(entry, schema, table)
-            return CreateTableLike(entry.schema, entry.table, _spelled(like, definitions))
-        case DropTable(schema, table):
-            _check_name(entry, schema, table)
-            return DropTable(entry.schema, entry.table)
-        case TruncateTable(schema, table):
-            _check_name(entry, schema, table)
-            return TruncateTable(entry.schema, entry.table)
-        case AlterTable(schema, table, actions):
-            # EXCHANGE PARTITION is said to be of the table that is exchanged.
-            if not any(isinstance(action, ChangePartition) for action in actions):
-                _check_name(entry, schema, table)
-                return AlterTable(entry.schema, entry.table, actions)
-            return statement
-        case RenameTable(old, new):
-            return _renamed(entry, old, new, definitions)
-        case _:
-            return statement
-
-
-def _check_name(entry: LedgerEntry, schema: str, table: str) -> None:
-    if (schema.lower(), table.lower()) != (entry.schema.lower(), entry.table.lower()):
-        raise Stop(f"it is said to be of {entry.schema}.{entry.table}, but names {schema}.{table}")
-
-
-def _renamed(entry: LedgerEntry, old: Name, new: Name, definitions: Definitions) -> RenameTable:
-    """An old name without its database is in that of the new name, unless only the new one says
-    which that is."""
-    as_written = parse_ddl(entry.query, "")
-    if isinstance(as_written, RenameTable) and not as_written.old[0] and as_written.new[0]:
-        raise Stop(f"it does not say which database {old[1]} is in")
-    final = entry.schema, entry.table
-    if _lower(new) == _lower(final):
-        new = final
-    return RenameTable(_spelled(old, definitions), new)
-
-
-def _spelled(name: Name, definitions: Definitions) -> Name:
-    """As the table's own definition spells it."""
-    if name in definitions:
-        return name
-    same = [known for known in definitions if _lower(known) == _lower(name)]
-    return same[0] if len(same) == 1 else name
-
-
-def _lower(name: Name) -> Name:
-    return name[0].lower(), name[1].lower()
-
-
-def _place(target: Target, route: Route, schema: str, table: str) -> Place:
-    """Where the table lies in the target. Raises `Stop` for the consumer's own tables."""
-    there, name = target.locate(*route(schema, table))
-    if name.lower() in OWN_TABLES and there in (None, _own_schema(target)):
-        raise Stop(f"{schema}.{table} would land in the consumer's own table {name}")
-    return there, name
-
-
-def _own_schema(target: Target) -> str | None:
-    return sa.inspect(target.connection).default_schema_name
-
-
 # --- schemas and tables -------------------------------------------------------------------------
 
 
-def _create(target: Target, route: Route, table: Table, rules: frozenset[str]) -> Alteration:
-    schema, name = _place(target, route, table.schema, table.name)
+def _create(
+    target: Target,
+    route: Route,
+    table: Table,
+    rules: frozenset[str],
+    definitions: Definitions,
+) -> Alteration:
+    schema, name = place_of(target, route, table.schema, table.name)
+
+    def locate(source: Name) -> Place:
+        return place_of(target, route, *source)
+
     existing = target.describe(schema, name)
+    wanted = references(table, definitions, locate)
+    statements: list[str] = []
     if existing is None:
-        return Alteration(tuple(target.create_table(schema, name, table)))
-    _check_equal(target, table, existing, rules)
-    return Alteration()
+        statements += target.create_table(schema, name, table, wanted)
+    else:
+        _check_equal(target, table, existing, rules)
+        statements += _referring(target, table, locate, wanted)
+    for child, keys in waiting(table, definitions, locate):
+        statements += _referring(target, child, locate, keys)
+    return Alteration(tuple(statements))
+
+
+def _referring(
+    target: Target, table: Table, locate: Locate, wanted: Sequence[Reference]
+) -> tuple[str, ...]:
+    """Gives a table that is there the foreign keys that it lacks."""
+    place = locate((table.schema, table.name))
+    if target.describe(*place) is None:
+        return ()
+    there = target.references(*place)
+    known = {reference.key for reference in there}
+    missing = tuple(reference for reference in wanted if reference.key not in known)
+    if not missing:
+        return ()
+    alter, _ = alterers(target.dialect)
+    unchanged = Evolved(table, table, {column.name: column.name for column in table.columns})
+    return alter(target, *place, unchanged, 0, ReferenceChanges(there, (), missing)).statements
 
 
 def _check_equal(
@@ -260,7 +174,7 @@ def _check_created(ledger: Ledger, schema: str) -> None:
 def _drop_schema(target: Target, route: Route, source: str, definitions: Definitions) -> Alteration:
     """The tables of the schema that came through the stream, and the schema itself where it is not
     the consumer's own. Raises `Stop` where it holds anything else."""
-    places = {name: _place(target, route, *name) for name in definitions if name[0] == source}
+    places = {name: place_of(target, route, *name) for name in definitions if name[0] == source}
     statements = [
         text
         for place in places.values()
@@ -268,7 +182,7 @@ def _drop_schema(target: Target, route: Route, source: str, definitions: Definit
         for text in target.drop_table(*place)
     ]
     schema = target.locate(route(source, "")[0], "")[0]
-    if schema is None or schema == _own_schema(target):
+    if schema is None or schema == own_schema(target):
         return Alteration(tuple(statements))
     catalog = sa.inspect(target.connection)
     if schema not in catalog.get_schema_names():
@@ -287,7 +201,7 @@ def _drop_schema(target: Target, route: Route, source: str, definitions: Definit
 def _rename(
     target: Target, route: Route, old: Name, new: Name, definitions: Definitions
 ) -> Alteration:
-    before, after = _place(target, route, *old), _place(target, route, *new)
+    before, after = place_of(target, route, *old), place_of(target, route, *new)
     if before == after:
         return Alteration()
     there = target.describe(*before) is not None, target.describe(*after) is not None
@@ -302,16 +216,17 @@ def _rename(
     return Alteration(tuple(rename(target, before, after, definitions.get(old))))
 
 
+_WITHOUT_WORK = (NoEffect, Repartition, ReplacePartitions, ResizePartitions)
+
+
 def _alter(
     target: Target, route: Route, altered: AlterTable, commit_ts: int, ledger: Ledger
 ) -> Alteration:
     for action in altered.actions:
         match action:
-            case ChangePartition(what):
-                raise Unsupported(f"{what}: the rows that it removes are not sent")
             case OtherAction(what):
                 raise Unsupported(f"ALTER TABLE ... {what} is not translated")
-    if all(isinstance(action, (NoEffect, Repartition)) for action in altered.actions):
+    if all(isinstance(action, _WITHOUT_WORK) for action in altered.actions):
         return Alteration()
     name = altered.schema, altered.table
     definitions = ledger.definitions()
@@ -324,8 +239,21 @@ def _alter(
         evolved = evolve(altered, definitions[name])
     except DefinitionError as error:
         raise Stop(f"the definition that came through the stream does not fit: {error}") from error
-    place = _place(target, route, *name)
+    place = place_of(target, route, *name)
     if target.describe(*place) is None:
         raise Stop(f"there is no table {target.quote(*place)}")
+    match altered.actions:
+        case (EmptyPartitions(names),):
+            return partition_ddl.empty(target, place, definitions[name], names)
+        case (ExchangePartition(partition, other),):
+            with_table = place_of(target, route, *spelled(other, definitions))
+            return partition_ddl.exchange(target, place, definitions[name], partition, with_table)
+    if any(isinstance(action, (EmptyPartitions, ExchangePartition)) for action in altered.actions):
+        raise Unsupported("TRUNCATE, DROP and EXCHANGE PARTITION beside other actions")
+
+    def locate(source: Name) -> Place:
+        return place_of(target, route, *source)
+
     alter, _ = alterers(target.dialect)
-    return alter(target, *place, evolved, commit_ts)
+    references = changes(target, evolved, definitions, locate)
+    return alter(target, *place, evolved, commit_ts, references)

@@ -3,15 +3,20 @@
 from collections.abc import Iterator
 
 from ticdc_encoder.column_definition import default_of
+from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.partitions import definitions, partition_by
 from ticdc_encoder.sql_words import Words
 from ticdc_encoder.statements import (
     Action,
     AddColumn,
+    AddForeignKey,
     AddIndex,
     AlterTable,
-    ChangePartition,
     DropColumn,
+    DropForeignKey,
     DropIndex,
+    EmptyPartitions,
+    ExchangePartition,
     ModifyColumn,
     NoEffect,
     OtherAction,
@@ -19,6 +24,8 @@ from ticdc_encoder.statements import (
     RenameIndex,
     RenameTable,
     Repartition,
+    ReplacePartitions,
+    ResizePartitions,
     SetCharset,
     SetDefault,
     Statement,
@@ -26,19 +33,18 @@ from ticdc_encoder.statements import (
 from ticdc_encoder.table_clauses import Clauses
 
 _PARTS = ("COLUMN", "INDEX", "KEY")
-_KEYS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "FULLTEXT", "SPATIAL", "KEY", "INDEX")
-_REPARTITION = (
-    ("ADD", "PARTITION"),
-    ("REORGANIZE", "PARTITION"),
-    ("COALESCE", "PARTITION"),
-    ("PARTITION", "BY"),
-    ("REMOVE", "PARTITIONING"),
+_KEYS = (
+    "CONSTRAINT",
+    "PRIMARY",
+    "UNIQUE",
+    "FULLTEXT",
+    "SPATIAL",
+    "FOREIGN",
+    "CHECK",
+    "KEY",
+    "INDEX",
 )
-_CHANGE_PARTITION = (
-    ("TRUNCATE", "PARTITION"),
-    ("DROP", "PARTITION"),
-    ("EXCHANGE", "PARTITION"),
-)
+_PARTITION = ("ADD", "REORGANIZE", "COALESCE", "TRUNCATE", "DROP", "EXCHANGE")
 _CHARSET = (("DEFAULT",), ("CHARSET",), ("CHARACTER", "SET"), ("COLLATE",))
 _NO_EFFECT = (
     "COMMENT",
@@ -70,7 +76,7 @@ def alter_table(words: Words, schema: str) -> Statement | None:
         return RenameTable(old, new) if words.done() or words.at(";") else None
     actions: list[Action] = []
     while not (words.done() or words.at(";")):
-        actions += _actions(words)
+        actions += _actions(words, schema)
         words.take(",")
     return AlterTable(*old, tuple(actions))
 
@@ -102,19 +108,17 @@ def drop_index(words: Words, schema: str) -> Statement:
     return AlterTable(*table, (DropIndex(name, exists),))
 
 
-def _actions(words: Words) -> Iterator[Action]:
+def _actions(words: Words, schema: str) -> Iterator[Action]:
     """The next action; several of ADD COLUMN (...)."""
-    for first in _REPARTITION:
-        if words.at(*first):
-            words.skip_to_semicolon()
-            yield Repartition(partitioned=first[0] != "REMOVE")
+    for first in _PARTITION:
+        if words.take(first, "PARTITION"):
+            yield _partition(words, first, schema)
             return
-    for first in _CHANGE_PARTITION:
-        if words.at(*first):
-            words.skip_to_semicolon()
-            yield ChangePartition(" ".join(first))
-            return
-    if words.take("ADD"):
+    if words.take("PARTITION", "BY"):
+        yield Repartition(True, partition_by(words))
+    elif words.take("REMOVE", "PARTITIONING"):
+        yield Repartition(False)
+    elif words.take("ADD"):
         yield from _add(words)
     elif words.take("DROP"):
         yield _drop(words)
@@ -132,17 +136,52 @@ def _actions(words: Words) -> Iterator[Action]:
         yield _option(words)
 
 
+def _partition(words: Words, what: str, schema: str) -> Action:
+    """What follows the words `what` and PARTITION."""
+    _ = words.take("IF", "EXISTS") or words.take("IF", "NOT", "EXISTS")
+    words.take("NO_WRITE_TO_BINLOG")
+    match what:
+        case "TRUNCATE" | "DROP":
+            names: tuple[str, ...] = () if words.take("ALL") else _partition_names(words)
+            return EmptyPartitions(names, what == "DROP")
+        case "EXCHANGE":
+            name = words.identifier()
+            words.expect("WITH", "TABLE")
+            table = words.qualified(schema)
+            validated = not words.take("WITHOUT", "VALIDATION")
+            words.take("WITH", "VALIDATION")
+            return ExchangePartition(name, table, validated)
+        case "COALESCE":
+            return ResizePartitions(-int(words.next("number")))
+    if words.take("PARTITIONS"):
+        return ResizePartitions(int(words.next("number")))
+    try:
+        old: tuple[str, ...] = ()
+        if what == "REORGANIZE":
+            old = _partition_names(words)
+            words.expect("INTO")
+        return ReplacePartitions(old, definitions(words))
+    except DefinitionError:
+        words.skip_to_semicolon()
+        return Repartition(True)
+
+
+def _partition_names(words: Words) -> tuple[str, ...]:
+    names = [words.identifier()]
+    while words.take(","):
+        names.append(words.identifier())
+    return tuple(names)
+
+
 def _add(words: Words) -> Iterator[Action]:
     column = words.take("COLUMN")
-    if not column and (words.at("FOREIGN") or words.at("CHECK")):
-        Clauses(words).element()
-        yield NoEffect("ADD CONSTRAINT")
-        return
     if not column and (any(map(words.at, _KEYS)) or words.at("VECTOR", "INDEX")):
         clauses = Clauses(words)
         clauses.element()
-        if not clauses.indexes:
-            yield NoEffect("ADD CONSTRAINT")  # of a foreign key, or a check
+        if not (clauses.indexes or clauses.foreign_keys):
+            yield NoEffect("ADD CHECK")
+        for key in clauses.foreign_keys:
+            yield AddForeignKey(key)
         for index in clauses.indexes:
             yield AddIndex(index)
         return
@@ -193,8 +232,7 @@ def _drop(words: Words) -> Action:
         return DropIndex("PRIMARY")
     if words.take("FOREIGN", "KEY"):
         words.take("IF", "EXISTS")
-        words.identifier()
-        return NoEffect("DROP FOREIGN KEY")
+        return DropForeignKey(words.identifier())
     if words.take("CHECK"):
         words.identifier()
         return NoEffect("DROP CHECK")

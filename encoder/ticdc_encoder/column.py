@@ -74,6 +74,22 @@ class Index:
     expression: bool = False
     clustered: bool = False
 
+    def begins_with(self, columns: Sequence[str]) -> bool:
+        """Whether its first columns are these, as a whole."""
+        size = len(columns)
+        whole = not any(self.lengths[:size]) and not self.expression
+        return whole and self.columns[:size] == tuple(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """What it does on DELETE and UPDATE is not said: the rows that it changes are sent."""
+
+    name: str
+    columns: tuple[str, ...]
+    parent: tuple[str, str]
+    parent_columns: tuple[str, ...]
+
 
 def handle_key(columns: Iterable[Column], indexes: Sequence[Index]) -> tuple[str, ...]:
     """The columns that identify a row: the primary key, else of the unique indexes whose columns

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ticdc_encoder import partitions
 from ticdc_encoder.alter import alter_table, create_index, drop_index
-from ticdc_encoder.column import Column, ColumnType, Index
+from ticdc_encoder.column import Column, ColumnType, ForeignKey, Index
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql_words import Words
@@ -98,7 +99,17 @@ def from_json(stored: Mapping[str, Any]) -> Table:
         for column in stored["columns"]
     )
     indexes = tuple(Index(**_tuples(index, "columns", "lengths")) for index in stored["indexes"])
-    return Table(**{**_tuples(stored, "handle_key"), "columns": columns, "indexes": indexes})
+    keys = tuple(
+        ForeignKey(**_tuples(key, "columns", "parent", "parent_columns"))
+        for key in stored.get("foreign_keys", ())
+    )
+    whole = {
+        "columns": columns,
+        "indexes": indexes,
+        "foreign_keys": keys,
+        "partitioning": partitions.from_json(stored.get("partitioning")),
+    }
+    return Table(**{**_tuples(stored, "handle_key"), **whole})
 
 
 def _tuples(stored: Mapping[str, Any], *names: str) -> dict[str, Any]:

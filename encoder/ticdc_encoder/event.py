@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from ticdc_encoder.column import Column, Index, handle_key
+from ticdc_encoder.column import Column, ForeignKey, Index, handle_key
+from ticdc_encoder.partitions import Partitioning
 
 Value = None | int | float | Decimal | str | bytes
 """A value as exactly what came in.
@@ -26,7 +27,8 @@ class Table:
     From a CREATE TABLE it is complete. From a protocol's row it holds the columns of that row and
     the `handle_key` that the wire names, which may be empty, and no `indexes`. `version` is TiDB's
     number for this definition, where the protocol carries one; `charset` and `collation` the
-    table's defaults.
+    table's defaults. A `partitioned` table without `partitioning` is so in a way that tells nothing
+    about its rows.
     """
 
     schema: str
@@ -39,6 +41,8 @@ class Table:
     version: int | None = field(default=None, compare=False)
     charset: str | None = field(default=None, compare=False)
     collation: str | None = field(default=None, compare=False)
+    foreign_keys: tuple[ForeignKey, ...] = field(default=(), compare=False)
+    partitioning: Partitioning | None = field(default=None, compare=False)
 
     @classmethod
     def define(

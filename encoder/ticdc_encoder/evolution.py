@@ -7,14 +7,18 @@ from ticdc_encoder.column import Column, Index
 from ticdc_encoder.column_definition import default_collation
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
+from ticdc_encoder.partitions import Partitioning
 from ticdc_encoder.statements import (
     Action,
     AddColumn,
+    AddForeignKey,
     AddIndex,
     AlterTable,
-    ChangePartition,
     DropColumn,
+    DropForeignKey,
     DropIndex,
+    EmptyPartitions,
+    ExchangePartition,
     ModifyColumn,
     NoEffect,
     OtherAction,
@@ -22,11 +26,13 @@ from ticdc_encoder.statements import (
     RenameIndex,
     RenameTable,
     Repartition,
+    ReplacePartitions,
+    ResizePartitions,
     SetCharset,
     SetDefault,
     Statement,
 )
-from ticdc_encoder.table_clauses import complete
+from ticdc_encoder.table_clauses import complete, with_foreign_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,8 @@ def apply(statement: Statement, table: Table) -> Table:
     match statement:
         case AlterTable():
             return evolve(statement, table).after
-        case RenameTable(_, (schema, name)):
-            return replace(table, schema=schema, name=name)
+        case RenameTable(old, (schema, name)):
+            return parent_renamed(replace(table, schema=schema, name=name), old, (schema, name))
         case _:
             return table
 
@@ -69,6 +75,43 @@ def evolve(statement: AlterTable, table: Table) -> Evolved:
         frozenset(work.computed & names),
         frozenset(work.moved & names),
     )
+
+
+def columns_renamed(evolved: Evolved, table: Table) -> Table:
+    """Another table after an ALTER TABLE: foreign keys follow the columns that they name."""
+    for new, old in evolved.sources.items():
+        if old != new:
+            table = _column_renamed(table, evolved.after, old, new)
+    return table
+
+
+def _column_renamed(table: Table, of: Table, old: str, new: str) -> Table:
+    """`table` after a column of table `of` got another name: foreign keys follow it."""
+    own = (table.schema, table.name) == (of.schema, of.name)
+    parent = of.schema.lower(), of.name.lower()
+
+    def renamed(columns: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(new if name.lower() == old.lower() else name for name in columns)
+
+    keys = []
+    for key in table.foreign_keys:
+        if own:
+            key = replace(key, columns=renamed(key.columns))
+        if (key.parent[0].lower(), key.parent[1].lower()) == parent:
+            key = replace(key, parent_columns=renamed(key.parent_columns))
+        keys.append(key)
+    return replace(table, foreign_keys=tuple(keys))
+
+
+def parent_renamed(table: Table, old: tuple[str, str], new: tuple[str, str]) -> Table:
+    """`table` after a table that its foreign keys may name was renamed."""
+    keys = tuple(
+        replace(key, parent=new)
+        if (key.parent[0].lower(), key.parent[1].lower()) == (old[0].lower(), old[1].lower())
+        else key
+        for key in table.foreign_keys
+    )
+    return replace(table, foreign_keys=keys)
 
 
 class _Work:
@@ -122,11 +165,20 @@ class _Work:
                     for index in self.indexes
                 ]
                 self._set(indexes=renamed)
+            case AddForeignKey(key):
+                parent = key.parent[0] or self.table.schema, key.parent[1]
+                self.table = with_foreign_key(self.table, replace(key, parent=parent))
+            case DropForeignKey(name):
+                keys = tuple(k for k in self.table.foreign_keys if k.name.lower() != name.lower())
+                self.table = replace(self.table, foreign_keys=keys)
             case SetCharset():
                 self._charset(action)
-            case Repartition(partitioned):
-                self.table = replace(self.table, partitioned=partitioned)
-            case ChangePartition() | NoEffect() | OtherAction():
+            case Repartition(partitioned, by):
+                self.table = replace(self.table, partitioned=partitioned, partitioning=by)
+            case ReplacePartitions() | ResizePartitions() | EmptyPartitions() | ExchangePartition():
+                if self.table.partitioning is not None:
+                    self._partition(action, self.table.partitioning)
+            case NoEffect() | OtherAction():
                 pass
 
     def _has(self, name: str) -> bool:
@@ -185,6 +237,7 @@ class _Work:
             for index in self.indexes
         ]
         if old != column.name:
+            self.table = _column_renamed(self.table, self.table, old, column.name)
             if old in self.sources:
                 self.sources[column.name] = self.sources.pop(old)
             for names in (self.computed, self.moved):
@@ -202,6 +255,22 @@ class _Work:
         if any(name in index.columns for index in indexes):
             raise DefinitionError(f"column {name!r} belongs to a key of several columns")
         self._set([*self.columns[:place], *self.columns[place + 1 :]], indexes)
+
+    def _partition(
+        self,
+        action: ReplacePartitions | ResizePartitions | EmptyPartitions | ExchangePartition,
+        now: Partitioning,
+    ) -> None:
+        match action:
+            case ReplacePartitions(old, new):
+                now = now.with_others(old, new)
+            case ResizePartitions(by):
+                now = now.resized(by)
+            case EmptyPartitions(names, drop):
+                now = now.without(names) if drop else now
+            case ExchangePartition():
+                now = replace(now, exact=now.exact and action.validated)
+        self.table = replace(self.table, partitioning=now)
 
     def _charset(self, action: SetCharset) -> None:
         charset, collation = action.charset, action.collation

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from ticdc_encoder.column import Column, Index
+from ticdc_encoder.column import Column, ForeignKey, Index
 from ticdc_encoder.event import Table
+from ticdc_encoder.partitions import Partition, Partitioning
 
 # --- what an ALTER TABLE does -------------------------------------------------------------------
 
@@ -77,6 +78,18 @@ class RenameIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class AddForeignKey:
+    """Without a name, TiDB numbers it."""
+
+    key: ForeignKey
+
+
+@dataclass(frozen=True, slots=True)
+class DropForeignKey:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetCharset:
     """The table's default, and with `convert` that of its columns, too."""
 
@@ -87,21 +100,48 @@ class SetCharset:
 
 @dataclass(frozen=True, slots=True)
 class Repartition:
-    """Moves rows between partitions, or adds one; no row comes or goes."""
+    """PARTITION BY and REMOVE PARTITIONING, and whatever changes partitions in a way that tells
+    nothing about their rows. No row comes or goes."""
 
     partitioned: bool
+    partitioning: Partitioning | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ChangePartition:
-    """TRUNCATE, DROP or EXCHANGE PARTITION: rows go, or come, without being sent."""
+class ReplacePartitions:
+    """ADD (to no old ones) and REORGANIZE PARTITION. No row comes or goes."""
 
-    what: str
+    old: tuple[str, ...]
+    new: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResizePartitions:
+    """ADD PARTITION PARTITIONS and COALESCE PARTITION. No row comes or goes."""
+
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyPartitions:
+    """TRUNCATE and DROP PARTITION: rows go without being sent. No names stand for all."""
+
+    names: tuple[str, ...]
+    drop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangePartition:
+    """Rows come and go without being sent."""
+
+    name: str
+    table: tuple[str, str]
+    validated: bool
 
 
 @dataclass(frozen=True, slots=True)
 class NoEffect:
-    """What concerns neither columns, nor keys, nor rows: comments, foreign keys, TTL and so on."""
+    """What concerns neither columns, nor keys, nor rows: comments, checks, TTL and so on."""
 
     what: str
 
@@ -120,9 +160,14 @@ Action = (
     | AddIndex
     | DropIndex
     | RenameIndex
+    | AddForeignKey
+    | DropForeignKey
     | SetCharset
     | Repartition
-    | ChangePartition
+    | ReplacePartitions
+    | ResizePartitions
+    | EmptyPartitions
+    | ExchangePartition
     | NoEffect
     | OtherAction
 )

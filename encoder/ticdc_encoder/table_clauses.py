@@ -1,9 +1,10 @@
 """Columns, keys and options as CREATE TABLE and ALTER TABLE write them, and what they make."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ticdc_encoder.column import TEXTS, Column, ColumnType, Index
+from ticdc_encoder.column import TEXTS, Column, ColumnType, ForeignKey, Index
 from ticdc_encoder.column_definition import (
     column_type,
     current_timestamp,
@@ -13,6 +14,7 @@ from ticdc_encoder.column_definition import (
 )
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
+from ticdc_encoder.partitions import partition_by
 from ticdc_encoder.sql_words import Words
 
 
@@ -46,7 +48,30 @@ def complete(described: Table, columns: Iterable[Column], indexes: Iterable[Inde
         table_id=described.table_id,
         charset=described.charset,
         collation=described.collation,
+        foreign_keys=described.foreign_keys,
+        partitioning=described.partitioning,
     )
+
+
+def with_foreign_key(table: Table, key: ForeignKey) -> Table:
+    """`table` with a foreign key, and the index of its name that TiDB makes where no index begins
+    with its columns."""
+    declared = {column.name.lower(): column.name for column in table.columns}
+    for name in key.columns:
+        if name.lower() not in declared:
+            raise DefinitionError(f"foreign key on an unknown column {name!r}")
+    numbers = [int(k.name[3:]) for k in table.foreign_keys if _NUMBERED.fullmatch(k.name)]
+    number = max([len(table.foreign_keys), *numbers]) + 1
+    columns = tuple(declared[name.lower()] for name in key.columns)
+    key = replace(key, name=key.name or f"fk_{number}", columns=columns)
+    indexes = table.indexes
+    if not any(index.begins_with(columns) for index in indexes):
+        made = Index(key.name, columns, lengths=(None,) * len(columns))
+        indexes = (*indexes, made)
+    return replace(table, indexes=indexes, foreign_keys=(*table.foreign_keys, key))
+
+
+_NUMBERED = re.compile(r"fk_[0-9]{1,9}")
 
 
 def _resolved(index: Index, declared: dict[str, Column], taken: set[str]) -> Index:
@@ -80,6 +105,7 @@ class Clauses:
         self.columns: list[Column] = []
         self.indexes: list[Index] = []  # of clauses of their own
         self.column_indexes: list[Index] = []  # TiDB creates these after them
+        self.foreign_keys: list[ForeignKey] = []
         self.computed = False  # whether a default was an expression
 
     def table(self, schema: str, name: str) -> Table:
@@ -90,28 +116,33 @@ class Clauses:
             if not self._words.take(","):
                 break
         self._words.expect(")")
-        charset, collation, partitioned = self._options()
-        described = Table(
-            schema, name, (), partitioned=partitioned, charset=charset, collation=collation
-        )
-        return complete(described, self.columns, self.indexes + self.column_indexes)
+        described = self._options(Table(schema, name, ()))
+        table = complete(described, self.columns, self.indexes + self.column_indexes)
+        for key in self.foreign_keys:
+            parent = key.parent[0] or schema, key.parent[1]
+            table = with_foreign_key(table, replace(key, parent=parent))
+        return table
 
     def element(self) -> None:
         words = self._words
+        constraint = ""
         if words.take("CONSTRAINT") and not (
             words.at("PRIMARY") or words.at("UNIQUE") or words.at("FOREIGN") or words.at("CHECK")
         ):
-            words.identifier()
+            constraint = words.identifier()
         if words.take("PRIMARY", "KEY"):
             self.index(primary=True)
         elif words.take("UNIQUE"):
             _ = words.take("KEY") or words.take("INDEX")
             self.index(unique=True)
         elif words.take("FOREIGN", "KEY"):
-            if not words.at("("):
-                words.identifier()
-            words.parenthesised()
-            self.reference()
+            words.take("IF", "NOT", "EXISTS")
+            index = "" if words.at("(") else words.identifier()
+            columns = self._names()
+            parent, parent_columns = self.reference()
+            self.foreign_keys.append(
+                ForeignKey(constraint or index, columns, parent, parent_columns)
+            )
         elif words.at("CHECK", "("):
             self.check()
         elif any(words.take(kind) for kind in ("FULLTEXT", "SPATIAL")) or (
@@ -129,15 +160,30 @@ class Clauses:
         self._words.parenthesised()
         _ = self._words.take("NOT", "ENFORCED") or self._words.take("ENFORCED")
 
-    def reference(self) -> None:
+    def reference(self) -> tuple[tuple[str, str], tuple[str, ...]]:
+        """The parent, "" for a schema that is not said, and its columns."""
         words = self._words
         words.expect("REFERENCES")
-        words.qualified("")
-        words.parenthesised()
+        parent = words.qualified("")
+        columns = self._names()
         while words.take("ON") or words.take("MATCH"):
             words.identifier()  # DELETE, UPDATE; or FULL, PARTIAL, SIMPLE
             _ = words.take("NO", "ACTION") or words.take("SET", "NULL")
             _ = words.take("SET", "DEFAULT") or words.take("CASCADE") or words.take("RESTRICT")
+        return parent, columns
+
+    def _names(self) -> tuple[str, ...]:
+        words = self._words
+        words.expect("(")
+        names = [words.identifier()]
+        if words.at("("):
+            words.parenthesised()
+        while words.take(","):
+            names.append(words.identifier())
+            if words.at("("):
+                words.parenthesised()
+        words.expect(")")
+        return tuple(names)
 
     def _ended(self) -> bool:
         words = self._words
@@ -257,13 +303,12 @@ class Clauses:
             raise DefinitionError(f"unexpected {words.shown()}")
         return column
 
-    def _options(self) -> tuple[str, str, bool]:
+    def _options(self, table: Table) -> Table:
         words = self._words
-        charset, collation, partitioned = "utf8mb4", "utf8mb4_bin", False
+        charset, collation = "utf8mb4", "utf8mb4_bin"
         while not (words.done() or words.at(";")):
             if words.take("PARTITION", "BY"):
-                partitioned = True
-                words.skip_to_semicolon()
+                table = replace(table, partitioned=True, partitioning=partition_by(words))
             elif words.take("CHARSET") or words.take("CHARACTER", "SET"):
                 charset = words.option().lower()
                 collation = default_collation(charset)
@@ -276,7 +321,7 @@ class Clauses:
                 raise DefinitionError("CREATE TABLE ... AS SELECT has no complete definition")
             else:
                 words.next()
-        return charset, collation, partitioned
+        return replace(table, charset=charset, collation=collation)
 
 
 def _free_name(columns: tuple[str, ...], taken: set[str]) -> str:

@@ -127,7 +127,11 @@ def test_the_spelling_of_the_table_is_the_upstreams(sqlite_url: str) -> None:
         ("RENAME TABLE accounts TO a, b TO c", "a", "RENAME TABLE is not translated"),
         ("CREATE TABLE log LIKE accounts", "log", "the definition of bank.accounts did not come"),
         ("CREATE VIEW v AS SELECT 1", "v", "CREATE VIEW is not translated"),
-        ("ALTER TABLE accounts DROP PARTITION p", "accounts", "DROP PARTITION: the rows"),
+        (
+            "ALTER TABLE accounts DROP PARTITION p",
+            "accounts",
+            "the definition of bank.accounts did not come",
+        ),
         ("ALTER TABLE accounts ORDER BY id", "accounts", "'ORDER' is not translated"),
         ("DROP DATABASE bank", "", "bank was not created through the stream"),
         ("CREATE TABLE log (id INT", "log", ""),

@@ -76,6 +76,7 @@ def _whole(kind: str, text: str) -> str:
         "ADD INDEX": "ALTER TABLE t ADD KEY (c)",
         "DROP INDEX": "DROP INDEX i ON t",
         "RENAME INDEX": "ALTER TABLE t RENAME INDEX i TO j",
+        "EXCHANGE PARTITION": "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE x",
     }
     return column.get(kind, text)
 

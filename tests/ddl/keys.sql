@@ -160,12 +160,6 @@ ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 1, ADD INDEX ic (c, a)
 ALTER TABLE t ADD INDEX i2 (nowhere)
 -- stops: index on an unknown column 'nowhere'
 
--- case: a foreign key is the upstream's business
-ALTER TABLE t ADD CONSTRAINT fk1 FOREIGN KEY (b) REFERENCES p(id) ON DELETE CASCADE ON UPDATE SET NULL
-
--- case: a foreign key goes
-ALTER TABLE t DROP FOREIGN KEY fk1
-
 -- case: a check
 ALTER TABLE t ADD CONSTRAINT ck CHECK (a > 0) NOT ENFORCED
 

@@ -56,18 +56,6 @@ ALTER TABLE `t` REORGANIZE PARTITION `p1`,`p2` INTO (PARTITION `p12` VALUES LESS
 -- case: partitions go and the rows stay
 ALTER TABLE `t` REMOVE PARTITIONING
 
--- case: the rows of a partition go
-ALTER TABLE `t` DROP PARTITION `p12`
--- stops: DROP PARTITION: the rows that it removes are not sent
-
--- case: the rows of a partition are removed
-ALTER TABLE `t` TRUNCATE PARTITION `p1`
--- stops: TRUNCATE PARTITION: the rows
-
--- case: a partition is exchanged
-ALTER TABLE `s`.`t` EXCHANGE PARTITION `p0` WITH TABLE `s`.`exch`
--- stops: EXCHANGE PARTITION: the rows
-
 -- case: an unknown action
 ALTER TABLE t ORDER BY id
 -- stops: 'ORDER' is not translated

@@ -12,20 +12,22 @@ from loading import CHANGEFEED
 from ticdc_consumer import translate
 from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.checkpoint_tables import DEFINITION, LEDGER
+from ticdc_consumer.definitions import keep_definition
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.alter import Alteration
 from ticdc_consumer.targets.layout import TargetTable
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.definition import parse_create_table, parse_ddl
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.statements import RenameTable
+from ticdc_encoder.statements import CreateTable, RenameTable
 
 ALL = [case for file in sorted(CASES.glob("*.sql")) for case in cases(file)]
 COMMIT_TS = 1714885505555 << 18
 """2024-05-05 05:05:05.555 UTC."""
-OTHERS = ("t2", 't"; DROP TABLE t; --', "fresh")
+OTHERS = ("p", "x", "t2", 't"; DROP TABLE t; --', "fresh")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql", "mariadb", "mysql"])
@@ -75,12 +77,20 @@ class Here:
         with target.transaction():
             for own in (DEFINITION, LEDGER):
                 target.connection.execute(sa.delete(own))
-            self.ledger.define(self.table)
         for name in ("t", *OTHERS):
             self.run(target.drop_table(self.schema, name))
-        self.run(target.create_table(self.schema, "t", self.table))
-        for row in case.rows:
-            self.run([f"INSERT INTO {self.relation('t')} VALUES ({row})"])  # noqa: S608
+        self.others = [parse_create_table(text, "s").name for text, _ in case.others]
+        for text, rows in (*case.others, (case.table, case.rows)):
+            name = parse_create_table(text, "s").name
+            entry = LedgerEntry(COMMIT_TS, 1, "s", name, text)
+            self.run(list(self.work(entry).statements))
+            with target.transaction():
+                keep_definition(self.ledger, entry)
+            for row in rows:
+                self.run([f"INSERT INTO {self.relation(name)} VALUES ({row})"])  # noqa: S608
+
+    def work(self, entry: LedgerEntry) -> Alteration:
+        return translate.work(self.target, entry, self.route, frozenset(), self.ledger)
 
     def route(self, _: str, table: str) -> tuple[str, str]:
         return str(self.target.engine.url.database), table
@@ -100,6 +110,8 @@ class Here:
             match parse_ddl(self.case.statement, "s"):
                 case RenameTable(_, (_, name)):
                     table = name
+                case CreateTable(created):
+                    table = created.name
                 case statement:
                     table = str(getattr(statement, "table", "t"))
         except DefinitionError:
@@ -144,14 +156,14 @@ def written(target: Target, here: Here, statements: tuple[str, ...]) -> list[str
 def attempt(here: Here) -> list[str]:
     """Does the case's work and notes it as done; the statements."""
     entry = here.entry
-    work = translate.work(here.target, entry, here.route, frozenset(), here.ledger)
+    work = here.work(entry)
     for query, reason in work.refusals:
         found = here.target.connection.exec_driver_sql(query, None, {"no_parameters": True})
         if found.first() is not None:
             raise Stop(reason)
     here.run(list(work.statements))
     with here.target.transaction():
-        translate.keep_definition(here.ledger, entry)
+        keep_definition(here.ledger, entry)
     return written(here.target, here, work.statements)
 
 
@@ -173,12 +185,17 @@ def test_a_statement_becomes_the_targets_own(target: Target, case: Case) -> None
         assert named(altered, name) == named(fresh, name)
         here.run(target.drop_table(here.schema, "fresh"))
         then = case.of(case.then, target.dialect)
+        if name in here.others:
+            then = case.then_other or ""
+            if case.then_other is None:
+                continue
         if then is not None:
             assert [" ".join(row) for row in here.rows(table, name)] == [
                 row for row in then.split(" | ") if row
             ]
-        elif name != "t2" or "LIKE" not in case.statement:
-            assert len(here.rows(table, name)) == len(before)
+        else:
+            created = case.statement.startswith("CREATE TABLE")
+            assert len(here.rows(table, name)) == (0 if created and name != "t" else len(before))
 
 
 @pytest.mark.parametrize(
@@ -189,9 +206,9 @@ def test_what_was_done_and_not_noted_is_not_done_again(target: Target, case: Cas
     if target.transactional_ddl or case.of(case.stops, target.dialect) is not None:
         return
     here = Here(target, case)
-    work = translate.work(here.target, here.entry, here.route, frozenset(), here.ledger)
+    work = here.work(here.entry)
     here.run(list(work.statements))
     after = here.target.describe(here.schema, "t")
-    again = translate.work(here.target, here.entry, here.route, frozenset(), here.ledger)
+    again = here.work(here.entry)
     here.run(list(again.statements))
     assert here.target.describe(here.schema, "t") == after

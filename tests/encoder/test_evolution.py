@@ -48,6 +48,7 @@ def test_the_golden_script_gives_tidbs_own_tables() -> None:
             assert (made.charset, made.collation) == (shown.charset, shown.collation)
             assert set(made.indexes) <= set(shown.indexes)
             assert {i for i in shown.indexes if i.unique} <= set(made.indexes)
+            assert made.foreign_keys == shown.foreign_keys
             compared += 1
     assert compared > 80
     assert not versions

@@ -9,16 +9,19 @@ _LIKE = {"mariadb": "mysql"}
 
 @dataclass(frozen=True)
 class Case:
-    """`expected` are the statements per dialect, `then` the rows, `stops` the reason; the key ""
-    stands for every dialect that has none of its own."""
+    """`others` are CREATE TABLE of further tables, each with its rows; `expected` are the
+    statements per dialect, `then` the rows, `stops` the reason; the key "" stands for every dialect
+    that has none of its own."""
 
     name: str
     table: str
     rows: tuple[str, ...]
+    others: tuple[tuple[str, tuple[str, ...]], ...]
     statement: str
     expected: dict[str, list[str]] = field(default_factory=dict)
     then: dict[str, str] = field(default_factory=dict)
     stops: dict[str, str] = field(default_factory=dict)
+    then_other: str | None = None
 
     def __str__(self) -> str:
         return self.name.replace(" ", "-")
@@ -35,6 +38,7 @@ def cases(file: Path) -> list[Case]:
     found: list[Case] = []
     table = ""
     rows: tuple[str, ...] = ()
+    others: tuple[tuple[str, tuple[str, ...]], ...] = ()
     for line in file.read_text().splitlines():
         word, _, rest = line.removeprefix("-- ").partition(":")
         rest = rest.removeprefix(" ")
@@ -45,11 +49,17 @@ def cases(file: Path) -> list[Case]:
         word, _, dialect = word.partition(".")
         match word:
             case "table":
-                table = rest
+                table, others = rest, ()
             case "rows":
                 rows = tuple(row for row in rest.split(" | ") if row)
+            case "other":
+                others = (*others, (rest, ()))
+            case "other-rows":
+                others = (*others[:-1], (others[-1][0], tuple(rest.split(" | "))))
             case "case":
-                found.append(Case(rest, table, rows, ""))
+                found.append(Case(rest, table, rows, others, ""))
+            case "then-other":
+                found[-1] = replace(found[-1], then_other=rest)
             case "then":
                 found[-1].then[dialect] = rest
             case "stops":

@@ -18,10 +18,12 @@ from ticdc_consumer.targets.initial import Initial, initial
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """`refusals` are (a query, the reason): a row found by it forbids the rest."""
+    """`refusals` are (a query, the reason): a row found by it forbids the rest. `rows_only`: the
+    statements change rows alone, and so can be rolled back on every target."""
 
     statements: tuple[str, ...] = ()
     refusals: tuple[tuple[str, str], ...] = ()
+    rows_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

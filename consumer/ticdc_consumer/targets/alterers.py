@@ -6,11 +6,12 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.evolution import Evolved
 
 from ticdc_consumer.targets.alter import Alteration
+from ticdc_consumer.targets.layout import ReferenceChanges
 from ticdc_consumer.targets.target import Target
 
 Place = tuple[str | None, str]
-AlterTable = Callable[[Target, str | None, str, Evolved, int], Alteration]
-"""(target, schema, name, the definition before and after, commit_ts)."""
+AlterTable = Callable[[Target, str | None, str, Evolved, int, ReferenceChanges], Alteration]
+"""(target, schema, name, the definition before and after, commit_ts, foreign keys)."""
 RenameTable = Callable[[Target, Place, Place, Table | None], list[str]]
 """(target, old place, new place, the definition where it is known)."""
 

@@ -56,7 +56,7 @@ class Shape:
     since its values arrive; a virtual one never arrives and is left out, with the indexes over it.
     The key that identifies rows covers whole columns, where upstream may cover their prefixes;
     other unique prefixes are kept. Left out, too: indexes over expressions (of TiDB's functions),
-    foreign keys, and indexes that only speed up reading and may grow beyond what PostgreSQL
+    and indexes that only speed up reading and may grow beyond what PostgreSQL
     accepts."""
 
     columns: dict[str, ColumnShape]
@@ -86,12 +86,15 @@ def shape(table: Table, words: Words) -> Shape:
     )
 
 
-def create_table(relation: str, name: str, table: Table, words: Words) -> list[str]:
-    """The table, then its indexes."""
+def create_table(
+    relation: str, name: str, table: Table, words: Words, constraints: Iterable[str] = ()
+) -> list[str]:
+    """The table, with further lines in its CREATE TABLE, then its indexes."""
     made = shape(table, words)
     lines = [f"{words.quote(column)} {of.text()}" for column, of in made.columns.items()]
     if made.primary:
         lines.append(primary_key(made.primary, words))
+    lines += constraints
     return [f"CREATE TABLE {relation} ({', '.join(lines)})"] + [
         index.create(words.quote(index_name(name, label)), relation)
         for label, index in made.indexes.items()

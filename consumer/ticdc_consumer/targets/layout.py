@@ -58,6 +58,31 @@ class TargetTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key: its own columns, and the parent's in the target."""
+
+    name: str
+    columns: tuple[str, ...]
+    schema: str | None
+    table: str
+    parent_columns: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All but its name."""
+        return self.columns, self.schema, self.table, self.parent_columns
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceChanges:
+    """Of the foreign keys of a table: those that stay and those that go are as they are there."""
+
+    kept: tuple[Reference, ...] = ()
+    dropped: tuple[Reference, ...] = ()
+    added: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """`relation` is the target's table, quoted and qualified; `columns` the quoted target column
     per source column, `codecs` beside it the name of its conversion ("skip" where the target

@@ -12,7 +12,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.errors import UnknownCommit
-from ticdc_consumer.targets.layout import Layout, TargetTable
+from ticdc_consumer.targets.layout import Layout, Reference, TargetTable
 
 
 class Target(ABC):
@@ -132,6 +132,10 @@ class Target(ABC):
         """The table from the catalog, None where there is none."""
 
     @abstractmethod
+    def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
+        """The table's foreign keys, from the catalog."""
+
+    @abstractmethod
     def has_rows(self, schema: str | None, table: str) -> bool: ...
 
     @abstractmethod
@@ -187,7 +191,13 @@ class Target(ABC):
     def create_schema(self, schema: str) -> list[str]: ...
 
     @abstractmethod
-    def create_table(self, schema: str | None, name: str, table: Table) -> list[str]: ...
+    def create_table(
+        self,
+        schema: str | None,
+        name: str,
+        table: Table,
+        references: Sequence[Reference] = (),
+    ) -> list[str]: ...
 
     @abstractmethod
     def drop_table(self, schema: str | None, name: str) -> list[str]: ...

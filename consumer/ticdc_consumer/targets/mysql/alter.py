@@ -30,9 +30,10 @@ from ticdc_consumer.targets.conversions import (
     LongerInBytes,
 )
 from ticdc_consumer.targets.initial import Initial
+from ticdc_consumer.targets.layout import ReferenceChanges
 from ticdc_consumer.targets.mysql.dialects import DIALECTS, Dialect
 from ticdc_consumer.targets.mysql.names import quote_name, string_literal
-from ticdc_consumer.targets.mysql.new_tables import ColumnShape, Shape, shape
+from ticdc_consumer.targets.mysql.new_tables import ColumnShape, Shape, add_reference, shape
 from ticdc_consumer.targets.target import Target
 
 Facts = dict[str, object]
@@ -43,19 +44,29 @@ _COLLATE = re.compile(r" character set \w+ collate (\w+)$")
 
 
 def alter_table(
-    target: Target, schema: str | None, name: str, evolved: Evolved, commit_ts: int
+    target: Target,
+    schema: str | None,
+    name: str,
+    evolved: Evolved,
+    commit_ts: int,
+    references: ReferenceChanges,
 ) -> Alteration:
     """Nothing where it is done already. Raises `Stop` for what cannot be done exactly, and where
     the table is neither as it was before nor as it is to be."""
     dialect = DIALECTS[target.dialect]
     found = differences(evolved)
     before, new = shape(dialect, evolved.before), shape(dialect, evolved.after)
+    relation = target.quote(schema, name)
+    gone = [
+        f"ALTER TABLE {relation} DROP FOREIGN KEY {quote_name(each.name, dialect.wide_names)}"
+        for each in references.dropped
+    ]
+    added = [add_reference(target, schema, name, each) for each in references.added]
     if _done(target, schema, name, before, new):
-        return Alteration()
+        return Alteration((*gone, *added))
     empty = not target.has_rows(schema, name)
     made = conversions(found, empty)
     values = initials(evolved, found, empty, commit_ts)
-    relation = target.quote(schema, name)
     work = _Clauses(dialect, evolved, found, before, new, values)
     statements = []
     if clauses := work.clauses():
@@ -71,7 +82,9 @@ def alter_table(
         seconds, milliseconds = divmod(commit_ts >> 18, 1000)
         moment = f"SET SESSION timestamp = {seconds}.{milliseconds:03}"
         statements = [moment, *statements, "SET SESSION timestamp = DEFAULT"]
-    return Alteration(tuple(statements), refusals(relation, found, made, _condition(dialect)))
+    return Alteration(
+        (*gone, *statements, *added), refusals(relation, found, made, _condition(dialect))
+    )
 
 
 class _Clauses:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.layout import TargetColumn, TargetTable, UniqueKey
+from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, UniqueKey
 
 Query = Callable[[str, tuple[str, ...]], Sequence[Sequence[Any]]]
 
@@ -24,6 +24,13 @@ _UNIQUE = """
     FROM information_schema.statistics
     WHERE table_schema = %s AND table_name = %s AND non_unique = 0
     ORDER BY index_name, seq_in_index
+"""
+_REFERENCES = """
+    SELECT constraint_name, column_name, referenced_table_schema, referenced_table_name,
+           referenced_column_name
+    FROM information_schema.key_column_usage
+    WHERE table_schema = %s AND table_name = %s AND referenced_table_name IS NOT NULL
+    ORDER BY constraint_name, ordinal_position
 """
 _TRIGGERS = """
     SELECT trigger_name FROM information_schema.triggers
@@ -56,6 +63,22 @@ def describe(query: Query, schema: str, table: str, any_case: bool) -> TargetTab
         tuple(_column(*row) for row in query(_COLUMNS, where)),
         _unique_keys(query(_UNIQUE, where)),
         triggers=tuple(str(name) for (name,) in query(_TRIGGERS, where)),
+    )
+
+
+def references(query: Query, schema: str, table: str) -> tuple[Reference, ...]:
+    keys: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    for name, column, parent_schema, parent, parent_column in query(_REFERENCES, (schema, table)):
+        keys.setdefault((name, parent_schema, parent), []).append((column, parent_column))
+    return tuple(
+        Reference(
+            name,
+            tuple(column for column, _ in pairs),
+            parent_schema,
+            parent,
+            tuple(column for _, column in pairs),
+        )
+        for (name, parent_schema, parent), pairs in keys.items()
     )
 
 

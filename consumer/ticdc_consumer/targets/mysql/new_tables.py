@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, Column, Index
 from ticdc_encoder.event import Table
 
+from ticdc_consumer.targets.layout import Reference
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.names import quote_name, string_literal
 from ticdc_consumer.targets.mysql.types import CAPACITIES, CatalogType, column_type
+from ticdc_consumer.targets.target import Target
 
 _LONGEST_ROW = 65_535
 """Bytes of all columns but those of the TEXT and BLOB families. TiDB has no such limit."""
@@ -97,6 +99,16 @@ def create_table(dialect: Dialect, relation: str, table: Table) -> str:
         f"CREATE TABLE {relation} (\n  "
         + ",\n  ".join(lines)
         + "\n) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+    )
+
+
+def add_reference(target: Target, schema: str | None, name: str, added: Reference) -> str:
+    """Without a name of its own, so that the server's follows a RENAME TABLE."""
+    columns = ", ".join(target.quote(None, column) for column in added.columns)
+    parent = ", ".join(target.quote(None, column) for column in added.parent_columns)
+    return (
+        f"ALTER TABLE {target.quote(schema, name)} ADD FOREIGN KEY ({columns}) "
+        f"REFERENCES {target.quote(added.schema, added.table)} ({parent})"
     )
 
 

@@ -12,7 +12,7 @@ from ticdc_encoder.event import Table
 
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.targets.fit import fit
-from ticdc_consumer.targets.layout import Layout, TargetTable
+from ticdc_consumer.targets.layout import Layout, Reference, TargetTable
 from ticdc_consumer.targets.mysql import catalog, new_tables, refusals, types
 from ticdc_consumer.targets.mysql.bulk import Bulk
 from ticdc_consumer.targets.mysql.collations import merges
@@ -165,6 +165,11 @@ class MySql(Target):
             database = schema or self._rows("SELECT DATABASE()")[0][0]
             return catalog.describe(self._rows, database, table, self._any_case)
 
+    def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
+        with self.errors():
+            database = schema or self._rows("SELECT DATABASE()")[0][0]
+            return catalog.references(self._rows, database, table)
+
     def has_rows(self, schema: str | None, table: str) -> bool:
         relation = self.quote(schema, table)
         with self.errors():
@@ -220,9 +225,18 @@ class MySql(Target):
             "DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
         ]
 
-    def create_table(self, schema: str | None, name: str, table: Table) -> list[str]:
+    def create_table(
+        self,
+        schema: str | None,
+        name: str,
+        table: Table,
+        references: Sequence[Reference] = (),
+    ) -> list[str]:
         relation = self.quote(schema, name)
-        return [new_tables.create_table(self.differences, relation, table)]
+        return [
+            new_tables.create_table(self.differences, relation, table),
+            *(new_tables.add_reference(self, schema, name, each) for each in references),
+        ]
 
     def drop_table(self, schema: str | None, name: str) -> list[str]:
         return [f"DROP TABLE IF EXISTS {self.quote(schema, name)}"]

@@ -32,12 +32,18 @@ from ticdc_consumer.targets.create import (
     shape,
 )
 from ticdc_consumer.targets.initial import Initial
-from ticdc_consumer.targets.postgresql.session import WORDS, quote_name
+from ticdc_consumer.targets.layout import ReferenceChanges
+from ticdc_consumer.targets.postgresql.session import WORDS, add_reference, quote_name
 from ticdc_consumer.targets.target import Target
 
 
 def alter_table(
-    target: Target, schema: str | None, name: str, evolved: Evolved, commit_ts: int
+    target: Target,
+    schema: str | None,
+    name: str,
+    evolved: Evolved,
+    commit_ts: int,
+    references: ReferenceChanges,
 ) -> Alteration:
     """Raises `Stop` for what cannot be done exactly."""
     found = differences(evolved)
@@ -46,7 +52,10 @@ def alter_table(
     values = initials(evolved, found, empty, commit_ts)
     relation = target.quote(schema, name)
     work = _Writing(target, schema, name, relation)
+    for gone in references.dropped:
+        work.table(f"DROP CONSTRAINT {quote_name(gone.name)}")
     work.write(found, evolved.before, values, made)
+    work.statements += [add_reference(target, schema, name, added) for added in references.added]
     return Alteration(tuple(work.statements), refusals(relation, found, made, _condition))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.layout import TargetColumn, TargetTable, UniqueKey
+from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, UniqueKey
 from ticdc_consumer.targets.postgresql.types import NONDETERMINISTIC
 
 Query = Callable[..., Sequence[Sequence[Any]]]
@@ -48,6 +48,29 @@ FROM pg_constraint k
 WHERE k.contype = 'f' AND (k.conrelid = %s OR k.confrelid = %s) AND k.conparentid = 0
   AND (NOT k.condeferrable OR k.confdeltype <> 'a' OR k.confupdtype <> 'a')
 ORDER BY k.conname
+"""
+
+_REFERENCES = """
+SELECT k.conname, n.nspname, p.relname,
+       ARRAY(SELECT attname FROM unnest(k.conkey) WITH ORDINALITY u(number, place)
+             JOIN pg_attribute ON attrelid = k.conrelid AND attnum = number ORDER BY place),
+       ARRAY(SELECT attname FROM unnest(k.confkey) WITH ORDINALITY u(number, place)
+             JOIN pg_attribute ON attrelid = k.confrelid AND attnum = number ORDER BY place)
+FROM pg_constraint k
+JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace cn ON cn.oid = c.relnamespace
+JOIN pg_class p ON p.oid = k.confrelid JOIN pg_namespace n ON n.oid = p.relnamespace
+WHERE k.contype = 'f' AND cn.nspname = coalesce(%s, current_schema()) AND c.relname = %s
+ORDER BY k.conname
+"""
+
+_REFERRING = """
+SELECT cn.nspname, c.relname, k.conname
+FROM pg_constraint k
+JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace cn ON cn.oid = c.relnamespace
+JOIN pg_class p ON p.oid = k.confrelid JOIN pg_namespace n ON n.oid = p.relnamespace
+WHERE k.contype = 'f' AND k.conrelid <> k.confrelid
+  AND n.nspname = coalesce(%s, current_schema()) AND p.relname = %s
+ORDER BY 1, 2, 3
 """
 
 # A rewrite rule changes what a statement does, as a trigger can.
@@ -128,6 +151,23 @@ def describe(
     )
     rows = tuple(name for name, each_row in triggers if each_row)
     return TargetTable(schema, table, columns_, tuple(keys), strict, rows)
+
+
+def references(query: Query, schema: str | None, table: str) -> tuple[Reference, ...]:
+    return tuple(
+        Reference(name, tuple(columns), parent_schema, parent, tuple(parent_columns))
+        for name, parent_schema, parent, columns, parent_columns in query(
+            _REFERENCES, schema, table
+        )
+    )
+
+
+def referring(query: Query, schema: str | None, table: str) -> list[tuple[str, str, str]]:
+    """The foreign keys of other tables that refer to this one: schema, table and name."""
+    return [
+        (child_schema, child, name)
+        for child_schema, child, name in query(_REFERRING, schema, table)
+    ]
 
 
 def strict_without_triggers(query: Query, relation: str) -> bool:

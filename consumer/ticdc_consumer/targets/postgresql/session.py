@@ -15,9 +15,9 @@ from ticdc_encoder.event import Table
 
 from ticdc_consumer.errors import Unavailable, Unsupported
 from ticdc_consumer.targets import kernels
-from ticdc_consumer.targets.create import Words, create_table
+from ticdc_consumer.targets.create import Words, create_table, index_name
 from ticdc_consumer.targets.fit import SKIP, fit
-from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable
+from ticdc_consumer.targets.layout import Layout, Reference, TargetColumn, TargetTable
 from ticdc_consumer.targets.postgresql import catalog, errors, types
 from ticdc_consumer.targets.target import Target
 
@@ -135,6 +135,10 @@ class PostgreSQL(Target):
         self._replicas.pop(self.quote(schema, table), None)
         with self.errors():
             return catalog.describe(self._rows, schema, table, self._replica_allowed)
+
+    def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
+        with self.errors():
+            return catalog.references(self._rows, schema, table)
 
     def has_rows(self, schema: str | None, table: str) -> bool:
         statement = f"SELECT EXISTS (SELECT 1 FROM {self.quote(schema, table)})"  # noqa: S608
@@ -312,14 +316,47 @@ class PostgreSQL(Target):
     def create_schema(self, schema: str) -> list[str]:
         return [f"CREATE SCHEMA IF NOT EXISTS {quote_name(schema)}"]
 
-    def create_table(self, schema: str | None, name: str, table: Table) -> list[str]:
-        return create_table(self.quote(schema, name), name, table, WORDS)
+    def create_table(
+        self,
+        schema: str | None,
+        name: str,
+        table: Table,
+        references: Sequence[Reference] = (),
+    ) -> list[str]:
+        return [
+            *create_table(self.quote(schema, name), name, table, WORDS),
+            *(add_reference(self, schema, name, each) for each in references),
+        ]
 
     def drop_table(self, schema: str | None, name: str) -> list[str]:
-        return [f"DROP TABLE IF EXISTS {self.quote(schema, name)}"]
+        """Foreign keys to it go first, as in TiDB without foreign_key_checks."""
+        with self.errors():
+            referring = catalog.referring(self._rows, schema, name)
+        return [
+            *(
+                f"ALTER TABLE IF EXISTS {self.quote(*child)} "
+                f"DROP CONSTRAINT IF EXISTS {quote_name(key)}"
+                for *child, key in referring
+            ),
+            f"DROP TABLE IF EXISTS {self.quote(schema, name)}",
+        ]
 
     def truncate_table(self, schema: str | None, name: str) -> list[str]:
-        return [f"TRUNCATE TABLE {self.quote(schema, name)}"]
+        with self.errors():
+            referring = catalog.referring(self._rows, schema, name)
+        # PostgreSQL truncates no table that others refer to.
+        kind = "DELETE FROM" if referring else "TRUNCATE TABLE"
+        return [f"{kind} {self.quote(schema, name)}"]
+
+
+def add_reference(target: Target, schema: str | None, name: str, added: Reference) -> str:
+    label = quote_name(index_name(name, added.name))
+    return (
+        f"ALTER TABLE {target.quote(schema, name)} ADD CONSTRAINT {label} "
+        f"FOREIGN KEY ({', '.join(map(quote_name, added.columns))}) "
+        f"REFERENCES {target.quote(added.schema, added.table)} "
+        f"({', '.join(map(quote_name, added.parent_columns))}) DEFERRABLE INITIALLY DEFERRED"
+    )
 
 
 def quote_name(name: str) -> str:

@@ -5,6 +5,8 @@ What SQLite's ALTER TABLE lacks is done by a new table that takes the place of t
 table must be as the consumer made it.
 """
 
+from dataclasses import replace
+
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.evolution import Evolved
@@ -38,7 +40,8 @@ from ticdc_consumer.targets.create import (
     shape,
 )
 from ticdc_consumer.targets.initial import Initial
-from ticdc_consumer.targets.sqlite.session import WORDS, quote_name
+from ticdc_consumer.targets.layout import ReferenceChanges
+from ticdc_consumer.targets.sqlite.session import WORDS, quote_name, reference_text
 from ticdc_consumer.targets.target import Target
 
 REBUILT = "ticdc_rebuilt"
@@ -46,7 +49,12 @@ REBUILT = "ticdc_rebuilt"
 
 
 def alter_table(
-    target: Target, schema: str | None, name: str, evolved: Evolved, commit_ts: int
+    target: Target,
+    schema: str | None,
+    name: str,
+    evolved: Evolved,
+    commit_ts: int,
+    references: ReferenceChanges,
 ) -> Alteration:
     """Raises `Stop` for what cannot be done exactly."""
     found = differences(evolved)
@@ -58,15 +66,26 @@ def alter_table(
         shape(found.old, WORDS),
         shape(found.new, WORDS),
     )
-    if _rebuilds(found, before, old, new, made, values):
+    rekeyed = bool(references.dropped or references.added)
+    if rekeyed or _rebuilds(found, before, old, new, made, values):
         _check_ours(target, name, before)
-        statements = _rebuilt(target, name, found, made, values)
+        statements = _rebuilt(target, name, found, made, values, _lines(references, evolved))
     else:
         indexes = index_changes(before.indexes, old.indexes, new.indexes)
         statements = _altered(target, name, found, new, indexes)
     return Alteration(
         tuple(statements), refusals(target.quote(None, name), found, made, _condition)
     )
+
+
+def _lines(references: ReferenceChanges, evolved: Evolved) -> list[str]:
+    """The foreign keys of the new table; those that stay have the columns' names of before."""
+    names = {source: name for name, source in evolved.sources.items()}
+    kept = [
+        replace(each, columns=tuple(names.get(column, column) for column in each.columns))
+        for each in references.kept
+    ]
+    return [reference_text(each) for each in (*kept, *references.added)]
 
 
 def _rebuilds(
@@ -128,6 +147,7 @@ def _rebuilt(
     found: Differences,
     made: dict[str, Conversion | None],
     values: dict[str, Initial],
+    constraints: list[str],
 ) -> list[str]:
     relation, rebuilt = target.quote(None, name), quote_name(REBUILT)
     new = shape(found.new, WORDS)
@@ -141,7 +161,7 @@ def _rebuilt(
         else:
             expressions.append(_literal(added[column], values.get(column)))
     (create, *_), (_, *indexes) = (
-        create_table(rebuilt, REBUILT, found.new, WORDS),
+        create_table(rebuilt, REBUILT, found.new, WORDS, constraints),
         create_table(relation, name, found.new, WORDS),
     )
     return [

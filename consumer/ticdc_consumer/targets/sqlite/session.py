@@ -15,7 +15,7 @@ from ticdc_encoder.event import Table
 from ticdc_consumer.errors import Retry, Stop, Unavailable, Unsupported
 from ticdc_consumer.targets.create import Words, create_table
 from ticdc_consumer.targets.fit import SKIP, fit
-from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable, UniqueKey
+from ticdc_consumer.targets.layout import Layout, Reference, TargetColumn, TargetTable, UniqueKey
 from ticdc_consumer.targets.sqlite import types
 from ticdc_consumer.targets.target import Target
 
@@ -183,6 +183,20 @@ class SQLite(Target):
     def _rows(self, statement: str, *parameters: str) -> list[Any]:
         return [tuple(row) for row in self.execute(statement, parameters).all()]
 
+    def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
+        keys: dict[tuple[int, str], list[tuple[str, str]]] = {}
+        with self.errors():
+            for number, _, parent, column, to, *_ in self._rows(
+                "SELECT * FROM pragma_foreign_key_list(?) ORDER BY id DESC, seq", table
+            ):
+                keys.setdefault((number, parent), []).append((column, to or ""))
+        return tuple(
+            Reference(
+                "", tuple(c for c, _ in pairs), None, parent, tuple(to for _, to in pairs if to)
+            )
+            for (_, parent), pairs in keys.items()
+        )
+
     def has_rows(self, schema: str | None, table: str) -> bool:
         statement = f"SELECT EXISTS (SELECT 1 FROM {self.quote(schema, table)})"  # noqa: S608
         with self.errors():
@@ -305,14 +319,30 @@ class SQLite(Target):
         """Nothing: one file has one schema."""
         return []
 
-    def create_table(self, schema: str | None, name: str, table: Table) -> list[str]:
-        return create_table(self.quote(schema, name), name, table, WORDS)
+    def create_table(
+        self,
+        schema: str | None,
+        name: str,
+        table: Table,
+        references: Sequence[Reference] = (),
+    ) -> list[str]:
+        lines = [reference_text(each) for each in references]
+        return create_table(self.quote(schema, name), name, table, WORDS, lines)
 
     def drop_table(self, schema: str | None, name: str) -> list[str]:
         return [f"DROP TABLE IF EXISTS {self.quote(schema, name)}"]
 
     def truncate_table(self, schema: str | None, name: str) -> list[str]:
         return [f"DELETE FROM {self.quote(schema, name)}"]  # noqa: S608
+
+
+def reference_text(of: Reference) -> str:
+    """A foreign key as a line of CREATE TABLE. Without columns, it is to the primary key."""
+    parent = f" ({', '.join(map(quote_name, of.parent_columns))})" if of.parent_columns else ""
+    return (
+        f"FOREIGN KEY ({', '.join(map(quote_name, of.columns))}) REFERENCES "
+        f"{quote_name(of.table)}{parent} DEFERRABLE INITIALLY DEFERRED"
+    )
 
 
 def quote_name(name: str) -> str:

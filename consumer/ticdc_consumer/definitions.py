@@ -1,0 +1,93 @@
+"""What a DDL leaves of the upstream definitions that are kept in the target."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Table
+from ticdc_encoder.evolution import apply, columns_renamed, evolve, parent_renamed
+from ticdc_encoder.statements import (
+    AlterSchema,
+    AlterTable,
+    CreateSchema,
+    CreateTable,
+    CreateTableLike,
+    DropSchema,
+    DropTable,
+    Other,
+    RenameTable,
+    Statement,
+    TruncateTable,
+)
+
+from ticdc_consumer.ddl_names import Definitions, Name, statement_of
+from ticdc_consumer.ledger import Basis, Ledger, LedgerEntry
+
+
+def keep_definition(ledger: Ledger, entry: LedgerEntry, basis: Basis = "made") -> None:
+    """Brings the kept definitions up to a DDL that is done, by whomever: what it may have changed
+    is forgotten, unless the statement itself says how it is now. `basis` is "told" where it was
+    skipped, or a person did it."""
+    definitions = ledger.definitions()
+    try:
+        statement = statement_of(entry, definitions)
+        _keep(ledger, statement, definitions, entry, basis)
+    except TicdcError:
+        ledger.forget(entry.schema, entry.table)
+
+
+def _keep(
+    ledger: Ledger,
+    statement: Statement,
+    definitions: Definitions,
+    entry: LedgerEntry,
+    basis: Basis,
+) -> None:
+    match statement:
+        case CreateTable(table):
+            ledger.define(table, basis)
+        case CreateTableLike(schema, name, like):
+            ledger.forget(schema, name)
+            if like in definitions:
+                ledger.define(like_definition(definitions[like], schema, name), basis)
+        case DropTable(schema, name):
+            ledger.forget(schema, name)
+        case DropSchema(schema):
+            ledger.forget(schema)
+        case RenameTable(old, new):
+            known = ledger.known().get(old)
+            ledger.forget(*new)
+            if known is not None:
+                ledger.forget(*old)
+                ledger.define(apply(statement, known[0]), _less(basis, known[1]))
+            _follow(ledger, lambda table: parent_renamed(table, old, new), {old, new})
+        case AlterTable(schema, name):
+            known = ledger.known().get((schema, name))
+            if known is not None:
+                evolved = evolve(statement, known[0])
+                ledger.define(evolved.after, _less(basis, known[1]))
+                _follow(ledger, partial(columns_renamed, evolved), {(schema, name)})
+        case TruncateTable() | CreateSchema() | AlterSchema():
+            pass
+        case Other():
+            ledger.forget(entry.schema, entry.table)
+
+
+def _less(basis: Basis, before: Basis) -> Basis:
+    """What is made of a table that is not certain is not certain."""
+    return basis if before == "made" else before
+
+
+def like_definition(table: Table, schema: str, name: str) -> Table:
+    """CREATE TABLE ... LIKE takes no foreign keys along."""
+    return replace(table, schema=schema, name=name, foreign_keys=())
+
+
+def _follow(ledger: Ledger, renamed: Callable[[Table], Table], but: set[Name]) -> None:
+    """Foreign keys of other tables name this one and its columns."""
+    for name, (child, basis) in ledger.known().items():
+        if name not in but and child.foreign_keys:
+            after = renamed(child)
+            if after.foreign_keys != child.foreign_keys:
+                ledger.define(after, basis)

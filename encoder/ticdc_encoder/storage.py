@@ -4,7 +4,7 @@ Source: TiCDC `pkg/sink/cloudstorage`. Names of schemas and tables stand in the 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -195,17 +195,19 @@ def checkpoint_ts(metadata: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """A protocol of data files: `decode(data, table, options)` gives a file's changes."""
+    """A protocol of data files: `changes(data, table, options)` gives a file's, one by one."""
 
     extension: str
-    decode: Callable[[bytes, Table, Any], list[RowChange]]
+    changes: Callable[[bytes, Table, Any], Iterator[RowChange]]
     Options: Callable[..., Any]
 
+    def decode(self, data: bytes, table: Table, options: Any) -> list[RowChange]:
+        return [*self.changes(data, table, options)]
 
-def _canal_json(data: bytes, table: Table, options: Any) -> list[RowChange]:
+
+def _canal_json(data: bytes, table: Table, options: Any) -> Iterator[RowChange]:
     """The changes of a file of Canal-JSON: each line tells its columns, and no more is known of
     the table than that. Line breaks inside of values are escaped."""
-    changes = []
     for number, line in enumerate(data.splitlines(), 1):
         if not line:
             continue
@@ -217,11 +219,10 @@ def _canal_json(data: bytes, table: Table, options: Any) -> list[RowChange]:
         for event in events:
             if not isinstance(event, RowChange):
                 raise WireError(f"record {number} of the file is no row")
-            changes.append(event)
-    return changes
+            yield event
 
 
 FILE_FORMATS: dict[str, FileFormat] = {
-    "csv": FileFormat("csv", csv.decode, csv.Options),
+    "csv": FileFormat("csv", csv.changes, csv.Options),
     "canal-json": FileFormat("json", _canal_json, canal_json.Options),
 }

@@ -73,6 +73,11 @@ def decode(data: bytes, table: Table, options: Options) -> list[RowChange]:
     An UPDATE is one change, with an empty `before` where the file has no old values. ENUM and SET
     come as text where the table's members are not known.
     """
+    return [*changes(data, table, options)]
+
+
+def changes(data: bytes, table: Table, options: Options) -> Iterator[RowChange]:
+    """What `decode` gives, one by one."""
     if not options.include_commit_ts and options.require_commit_ts:
         raise MissingCommitTs(
             f"csv of {table.schema}.{table.name} has no commit_ts: set include-commit-ts=true in "
@@ -87,8 +92,10 @@ def decode(data: bytes, table: Table, options: Options) -> list[RowChange]:
     number = 0
     try:
         for number, record in enumerate(_fields(characters, options), 1):  # noqa: B007
-            reader.take(record)
-        return reader.finish()
+            change = reader.take(record)
+            if change is not None:
+                yield change
+        reader.finish()
     except WireError as error:
         error.add_note(f"in record {number} of the file")
         raise
@@ -171,15 +178,14 @@ class _Reader:
         self._columns = [(c.name, _from_text(c.type, options)) for c in columns]
         self._has_ts, self._has_old = options.include_commit_ts, options.output_old_value
         self._first = len(_meta(options)) + options.output_handle_key
-        self._changes: list[RowChange] = []
         self._replaced: tuple[int, Row] | None = None  # commit_ts, the old row of an UPDATE
 
-    def finish(self) -> list[RowChange]:
+    def finish(self) -> None:
         if self._replaced is not None:
             raise WireError("the old row of an UPDATE without the new one")
-        return self._changes
 
-    def take(self, record: Fields) -> None:
+    def take(self, record: Fields) -> RowChange | None:
+        """The change that the record completes."""
         first = self._first
         if len(record) != first + len(self._columns):
             raise WireError(
@@ -201,20 +207,17 @@ class _Reader:
         if operation == "I" and is_update:
             if replaced is None or replaced[0] != commit_ts:
                 raise WireError("the new row of an UPDATE without the old one")
-            self._add(commit_ts, replaced[1], row)
-        elif operation == "D" and is_update:
+            return RowChange(self._table, commit_ts, replaced[1], row)
+        if operation == "D" and is_update:
             self._replaced = commit_ts, row
-        elif operation == "I":
-            self._add(commit_ts, None, row)
-        elif operation == "D":
-            self._add(commit_ts, row, None)
-        elif operation == "U" and not is_update:
-            self._add(commit_ts, {}, row)
-        else:
-            raise WireError("the operation is none of I, U and D")
-
-    def _add(self, commit_ts: int, before: Row | None, after: Row | None) -> None:
-        self._changes.append(RowChange(self._table, commit_ts, before, after))
+            return None
+        if operation == "I":
+            return RowChange(self._table, commit_ts, None, row)
+        if operation == "D":
+            return RowChange(self._table, commit_ts, row, None)
+        if operation == "U" and not is_update:
+            return RowChange(self._table, commit_ts, {}, row)
+        raise WireError("the operation is none of I, U and D")
 
     def _same_table(self, record: Fields) -> None:
         table = self._table

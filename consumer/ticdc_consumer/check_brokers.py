@@ -80,6 +80,12 @@ def messages(premises: Premises) -> Iterator[Finding]:
         )
     elif not sample.errors:
         yield warn("messages", "none are there yet: nothing tells the protocol")
+    if sample.unread:
+        yield warn(
+            "messages",
+            f"{sample.unread:,} rows wait for their schema, which none of these messages tells: "
+            "a run waits limits.schema_wait for it",
+        )
     for topic in premises.listing.topics:
         mark = sample.first_mark.get(topic)
         if mark is not None:

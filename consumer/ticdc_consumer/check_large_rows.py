@@ -13,7 +13,7 @@ def large_rows(premises: Premises) -> Iterator[Finding]:
     sample = premises.sample
     if sample is None:
         return
-    rows: LargeRows[None] = LargeRows(premises.options, decoder(premises.options))
+    rows: LargeRows[None] = LargeRows(premises.options, decoder(premises.options, sample.schemas))
     with closing(rows):
         if sample.claim_check is not None:
             rows.redeem(sample.claim_check)

@@ -6,16 +6,19 @@ checkpoint still is what this consumer read or wrote last, or nothing is written
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import sqlalchemy as sa
+from ticdc_encoder.definition import from_json, to_json
+from ticdc_encoder.event import Table
 
 from ticdc_consumer import fence
-from ticdc_consumer.checkpoint_tables import CHECKPOINT, METADATA, OFFSET
+from ticdc_consumer.checkpoint_tables import CHECKPOINT, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.errors import Fenced, Retry, Unavailable, UnknownCommit
 from ticdc_consumer.ledger import Ledger
 from ticdc_consumer.options import Options
+from ticdc_consumer.schemas import SchemaKey, key_of
 from ticdc_consumer.scope import check_scope, scope_hash, scope_text
 from ticdc_consumer.targets.target import Target
 
@@ -41,6 +44,7 @@ class Checkpoint:
 
     `positions` holds every listed partition, by (topic, partition). `mark_time` is the Kafka
     timestamp (ms) of the mark that proved `resolved_ts`. `counters` are sums since the beginning.
+    `schemas` are Simple's that rows behind `positions` may need.
     """
 
     changefeed: str
@@ -51,6 +55,7 @@ class Checkpoint:
     positions: Mapping[tuple[str, int], Position]
     counters: Mapping[str, int] = field(default_factory=dict)
     scope_text: str = "{}"
+    schemas: Mapping[SchemaKey, Table] = field(default_factory=dict)
 
     @classmethod
     def first(
@@ -109,6 +114,16 @@ class Store:
         with self.target.errors():
             return self._checkpoint() if self._exists(CHECKPOINT.name) else None
 
+    def schemas(self) -> dict[SchemaKey, Table]:
+        """Simple's schemas that the target holds."""
+        with self.target.errors():
+            if not self._exists(SCHEMA.name):
+                return {}
+            mine = SCHEMA.c.changefeed == self.changefeed
+            rows = self._run(sa.select(SCHEMA.c.definition).where(mine))
+            tables = [from_json(json.loads(row.definition)) for row in rows]
+            return {key_of(table): table for table in tables}
+
     def start(self, takeover_after: float) -> Checkpoint | None:
         """Takes the changefeed over: from here on, older consumers are refused.
 
@@ -120,9 +135,11 @@ class Store:
 
         def raise_generation() -> Checkpoint | None:
             row = self._row(lock=True)
-            if row is not None:
-                self._set(generation=row.generation + 1, owner=self.target.session_id())
-            return self._checkpoint()
+            if row is None:
+                return None
+            self._set(generation=row.generation + 1, owner=self.target.session_id())
+            found = self._checkpoint()
+            return found and replace(found, schemas=self.schemas())
 
         try:
             taken = self._overtake(raise_generation)
@@ -190,6 +207,7 @@ class Store:
             self._refuse_unless(old, self._row(lock=True))
             raise Fenced(f"the checkpoint of changefeed {self.changefeed} could not be moved")
         self._write_positions(old.positions, new.positions)
+        self._write_schemas(old.schemas, new.schemas)
 
     def resolve_unknown(self, old: Checkpoint, new: Checkpoint) -> Literal["new", "old"]:
         """Whether the COMMIT that moved `old` to `new` happened, after the connection was lost.
@@ -295,6 +313,32 @@ class Store:
         if changed:
             rows = [{"changefeed": self.changefeed, **asdict(position)} for position in changed]
             self._run(sa.insert(OFFSET), rows)
+
+    def _write_schemas(
+        self, old: Mapping[SchemaKey, Table], new: Mapping[SchemaKey, Table]
+    ) -> None:
+        for schema, table, version in [key for key in old if old[key] != new.get(key)]:
+            self._run(
+                sa.delete(SCHEMA).where(
+                    SCHEMA.c.changefeed == self.changefeed,
+                    SCHEMA.c.schema == schema,
+                    SCHEMA.c.table == table,
+                    SCHEMA.c.version == version,
+                )
+            )
+        rows = [
+            {
+                "changefeed": self.changefeed,
+                "schema": schema,
+                "table": table,
+                "version": version,
+                "definition": json.dumps(to_json(told)),
+            }
+            for (schema, table, version), told in new.items()
+            if old.get((schema, table, version)) != told
+        ]
+        if rows:
+            self._run(sa.insert(SCHEMA), rows)
 
     # --- the fence -----------------------------------------------------------------------------
 

@@ -93,4 +93,15 @@ DEFINITION = sa.Table(
     **_EXACT,
 )
 
+SCHEMA = sa.Table(
+    "ticdc_schema",
+    METADATA,
+    sa.Column("changefeed", sa.String(128), primary_key=True),
+    sa.Column("schema", sa.String(128), primary_key=True),
+    sa.Column("table", sa.String(128), primary_key=True),
+    sa.Column("version", Unsigned64, primary_key=True, autoincrement=False),
+    sa.Column("definition", _LONG_TEXT, nullable=False),
+    **_EXACT,
+)
+
 OWN_TABLES = frozenset(METADATA.tables)

@@ -82,6 +82,9 @@ SETTINGS: dict[str, Setting] = {
         setting.one_of("stop", "warn"),
         "stop or warn, where a row is not what its checksum says",
     ),
+    "source.encoding_format": Setting(
+        "encoding_format", setting.one_of("json", "avro"), "Simple's encoding-format"
+    ),
     "target.apply": Setting("apply", setting.one_of("net", "transactions"), "net or transactions"),
     "target.on_drift": Setting(
         "on_drift", setting.one_of("stop", "overwrite"), "stop or overwrite, where a row clashes"
@@ -117,6 +120,9 @@ SETTINGS: dict[str, Setting] = {
         "future_limit", setting.seconds, "seconds a commit_ts may be ahead of the clock"
     ),
     "limits.clock_skew": Setting("clock_skew", setting.seconds, "seconds clocks may differ"),
+    "limits.schema_wait": Setting(
+        "schema_wait", setting.seconds, "seconds that rows of Simple wait for their schema"
+    ),
     "limits.takeover_after": Setting(
         "takeover_after", setting.seconds, "seconds to wait before an older consumer is ended"
     ),

@@ -79,7 +79,13 @@ class Consumer:
                 self.spark = self._given
             tables = Tables(self.options, self.target)
             tables.definitions = self.store.ledger.definitions()
-            reader = Reader(self.options, self.spark, self._cluster, lambda: tables.definitions)
+            reader = Reader(
+                self.options,
+                self.spark,
+                self._cluster,
+                lambda: tables.definitions,
+                state.schemas.values(),
+            )
             stack.callback(reader.close)
             self._tables = tables
             self._reader = reader

@@ -4,7 +4,7 @@ So the next cut can be read while this one is loaded.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -21,6 +21,7 @@ from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Cut, Mark, Place, choose, end_of_cut, spread
 from ticdc_consumer.read import ReadJob, wants
 from ticdc_consumer.reconcile import Clash
+from ticdc_consumer.schemas import SchemaKey, Schemas
 from ticdc_consumer.scout import Scout
 from ticdc_consumer.spark import cores
 from ticdc_consumer.storage.source import StorageSource
@@ -45,17 +46,22 @@ class Reader:
         spark: SparkSession,
         cluster: Cluster | StorageSource,
         definitions: Callable[[], Definitions] = dict,
+        schemas: Iterable[Table] = (),
     ) -> None:
-        """`definitions` are the tables whose CREATE TABLE came through the stream."""
+        """`definitions` are the tables whose CREATE TABLE came through the stream, `schemas`
+        Simple's that the target holds."""
         self._options = options
         self._spark = spark
         self._cluster = cluster
         self._definitions = definitions
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._bytes_per_message = 0.0
+        self.schemas = Schemas(options, schemas)
         # A storage is listed and followed by one.
-        self.scout = cluster if isinstance(cluster, StorageSource) else Scout(options)
+        self.scout = cluster if isinstance(cluster, StorageSource) else Scout(options, self.schemas)
         self._rows_per_message = self.scout.rows_per_offset
+        self._unread: dict[SchemaKey, tuple[str, int, int]] = {}
+        self._unread_since = 0.0
 
     def close(self) -> None:
         self.scout.close()
@@ -65,6 +71,8 @@ class Reader:
         applied = base.resolved_ts
         faults.hit("S2")
         self._drain(base, wait)
+        if self._schemas_are_missing(wait):
+            return None
         if not any(mark.resolved_ts > applied for mark in self.scout.marks):
             return None
         # Listed after the marks were seen: nothing below any of them lies outside.
@@ -98,7 +106,8 @@ class Reader:
         shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
     ) -> Gathered:
         """Reads a cut with the layouts there are; the report tells if some are missing, or if a
-        DDL was met that the cut does not hold."""
+        DDL was met that the cut does not hold. If it has `unread` rows, whose schema nobody told
+        yet, there is no cut: `plan` gives none before the schema is there."""
         places = tuple(sorted(cut.ends))
         weights = [(place, cut.ends[place] - cut.starts[place]) for place in places]
         total = sum(weight for _, weight in weights)
@@ -125,10 +134,18 @@ class Reader:
             shapes=dict(shapes),
             most_bytes=self._options.memory_budget // len(groups),
             definitions=dict(self._definitions()),
+            schemas=self.schemas.tables,
         )
         faults.hit("S3")
         gathered = self._gather(job, groups, total)
         report = gathered.report
+        self.schemas.learn(report.schemas)
+        if report.unread:
+            gathered.release()
+            if not self.schemas.missing(report.unread):
+                return self.read(base, cut, layouts, shapes)
+            self._unread, self._unread_since = report.unread, time.monotonic()
+            return gathered
         for place in places:
             report.restarts.setdefault(place, cut.starts[place])
         rows = sum(facts + replays for facts, _, replays in report.tables.values())
@@ -182,6 +199,29 @@ class Reader:
                 if left <= 0:
                     return
                 self.scout.poll(min(left, 0.1))
+
+    def _schemas_are_missing(self, wait: float) -> bool:
+        """Whether the last cut that was read still lacks a schema. Raises `Stop` where the log has
+        ended, and none came for `limits.schema_wait`."""
+        if not self._unread:
+            return False
+        more = self.scout.poll(wait)
+        missing = self.schemas.missing(self._unread)
+        if not missing:
+            self._unread = {}
+            return False
+        patience = self._options.schema_wait
+        if not more and time.monotonic() - self._unread_since >= patience:
+            schema, table, version = missing[0]
+            topic, number, offset = self._unread[missing[0]]
+            raise Stop(
+                f"{schema}.{table}: {topic}[{number}] offset {offset} has a row of version "
+                f"{version} of its schema, which no message told for {patience:g} s; the "
+                "changefeed repeats the newest by send-bootstrap-interval-in-sec and "
+                "send-bootstrap-in-msg-count; of an older one load a new snapshot, and start "
+                "from it"
+            )
+        return True
 
     def _starts(
         self, base: Checkpoint, listing: Listing

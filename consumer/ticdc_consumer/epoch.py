@@ -126,9 +126,10 @@ class Epochs:
 
     def _next(self, until: int | None, wait: float) -> Epoch | None:
         prepared = self._take(until, wait)
+        if prepared is not None:
+            prepared = self._complete(prepared, until)
         if prepared is None:
             return None
-        prepared = self._complete(prepared, until)
         gathered, cut = prepared.gathered, prepared.cut
         self._check_stale(gathered.report.stale_ddls)
         if gathered.clash is not None:
@@ -145,6 +146,7 @@ class Epochs:
         prepared.seconds["load"] = time.monotonic() - started
         self.state = new
         if entries:
+            self._reader.schemas.keep(new.schemas)
             started = time.monotonic()
             self._settled = False
             self.settle()
@@ -185,6 +187,8 @@ class Epochs:
             planned = time.monotonic()
             gathered = self._gather(base, cut, layouts, shapes)
             seconds = {"plan": planned - started, "read": time.monotonic() - planned}
+            if gathered.report.unread:
+                return None
             if not gathered.report.unknown_ddls:
                 return Prepared(base, cut, gathered, seconds)
             unknown = gathered.report.unknown_ddls[0]
@@ -208,8 +212,9 @@ class Epochs:
                 time.sleep(min(10.0, 0.2 * 2**tried))
         raise Unavailable(f"the cut could not be read: {cause}") from cause
 
-    def _complete(self, prepared: Prepared, until: int | None) -> Prepared:
-        """Makes the layouts that the reading missed, and reads again, until none is missing."""
+    def _complete(self, prepared: Prepared, until: int | None) -> Prepared | None:
+        """Makes the layouts that the reading missed, and reads again, until none is missing. None
+        where rows wait for their schema."""
         while prepared.gathered.report.missing:
             for table, deletes_only in prepared.gathered.report.missing.values():
                 fresh = self.state.resolved_ts == 0
@@ -219,6 +224,8 @@ class Epochs:
                 self.state, prepared.cut, self._tables.layouts, self._tables.shapes
             )
             prepared.seconds["read"] += time.monotonic() - started
+            if gathered.report.unread:
+                return None
             if gathered.report.unknown_ddls:
                 again = self._prepare(
                     self.state, until, 0.0, self._tables.layouts, self._tables.shapes
@@ -274,6 +281,7 @@ class Epochs:
             mark_time=cut.proof.time,
             positions=positions,
             counters=counters,
+            schemas=self._reader.schemas.after(seen.ddl for seen in cut.ddls),
         )
 
     def _counts(self, prepared: Prepared) -> tuple[int, int, int]:

@@ -159,7 +159,7 @@ def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]
     table = pa.concat_tables([pa.ipc.open_stream(value.as_buffer()).read_all() for value in packed])
     is_report = pc.equal(table["table"], REPORT)
     report = merge(unpack(text) for text in table.filter(is_report)["row"].to_pylist())
-    if report.too_large or report.missing or report.unknown_ddls:
+    if report.too_large or report.missing or report.unknown_ddls or report.unread:
         return Gathered(report)
     steps = job.options.apply == "transactions"
     folded = fold(table.filter(pc.invert(is_report)), steps, _keyless(job))
@@ -348,6 +348,8 @@ def merge(reports: Iterable[Report]) -> Report:
         merged.stale_ddls += report.stale_ddls
         merged.corrupted += report.corrupted
         merged.corrupted_rows += report.corrupted_rows
+        merged.unread.update(report.unread)
+        merged.schemas += report.schemas
         for number, counts in report.tables.items():
             before = merged.tables.get(number, (0, 0, 0))
             merged.tables[number] = tuple(map(sum, zip(before, counts, strict=True)))  # type: ignore[assignment]

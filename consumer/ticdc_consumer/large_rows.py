@@ -17,7 +17,7 @@ from ticdc_encoder.values import utc_time
 from ticdc_consumer.errors import Retry, Stop
 from ticdc_consumer.options import Options
 from ticdc_consumer.snapshots import Snapshots
-from ticdc_consumer.wire import Decode, settings
+from ticdc_consumer.wire import Decoder, settings, zone_of_rows
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def claim_checks(options: Options) -> ClaimCheckStorage | None:
 class LargeRows(Generic[T]):
     """Redeems claim checks at once; completes in batches what is held, each with a `T`."""
 
-    def __init__(self, options: Options, decode: Decode) -> None:
+    def __init__(self, options: Options, decode: Decoder) -> None:
         self._options = options
         self._decode = decode
         self._storage = claim_checks(options)
@@ -109,7 +109,7 @@ class LargeRows(Generic[T]):
 
     def _parameters(self, change: RowChange) -> Row:
         """The key as the upstream, in UTC, is asked for it."""
-        utc = utc_time(self._options.time_zone)
+        utc = utc_time(zone_of_rows(self._options))
         types = {column.name: column.type.name for column in change.table.columns}
         return {
             name: utc(value) if types[name] == "timestamp" and isinstance(value, str) else value
@@ -122,6 +122,8 @@ class LargeRows(Generic[T]):
         """The rows as TiCDC would have sent them: with the columns and the types of the wire."""
         known = settings(self._options)
         encoder = FORMATS[self._options.protocol].Encoder(without_limits(known), lambda: 0)
+        sent = like[0].table
+        table = replace(table, version=sent.version, table_id=sent.table_id)
         for row in rows:
             whole = RowChange(table, like[0].commit_ts, after=row)
             for record in [*encoder.row(whole), *encoder.flush()]:

@@ -66,3 +66,7 @@ class Options:
     storage_terminator: str = "\r\n"
     storage_csv: Mapping[str, bool | str] = field(default_factory=dict)
     """The changefeed's `[sink.csv]`."""
+    encoding_format: Literal["json", "avro"] = "json"
+    """Simple's."""
+    schema_wait: float = 300.0
+    """How long rows of Simple may wait for their schema where the log has no more messages."""

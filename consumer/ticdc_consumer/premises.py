@@ -14,6 +14,7 @@ from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.listing import Cluster, Listing, consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place
+from ticdc_consumer.schemas import SchemaKey
 from ticdc_consumer.scout import consume_error
 from ticdc_consumer.storage.source import StorageSource
 from ticdc_consumer.targets import open_target
@@ -66,6 +67,9 @@ class Sample:
     """The first row that lies in a claim check."""
     handle_key_only: RowChange | None = None
     """The first row of which no more than its key was sent."""
+    unread: int = 0
+    """Rows whose schema (Simple's) is not among these messages."""
+    schemas: tuple[Table, ...] = ()
     errors: list[TicdcError] = field(default_factory=list)
 
     def meet(self, place: Place, event: Event) -> None:
@@ -132,7 +136,11 @@ class Premises:
         for place, position in (self.checkpoint.positions if self.checkpoint else {}).items():
             if place in starts:
                 starts[place] = max(starts[place], position.restart_offset)
-        decode = decoder(self.options)
+        stored: Mapping[SchemaKey, Table] = {}
+        if self.target is not None:
+            stored = Store(self.target, self.options.changefeed).schemas()
+        decode = decoder(self.options, stored.values())
+        unread = []
         for place, key, value, offset, time in self._first_messages(starts):
             sample.messages[place] = sample.messages.get(place, 0) + 1
             sample.first_time.setdefault(place, time)
@@ -141,6 +149,14 @@ class Premises:
                     sample.meet(place, event)
             except TicdcError as error:
                 sample.errors.append(located(error, *place, offset))
+            if decode.unread():
+                unread.append((place, key, value))
+        # Another partition may have told the schema.
+        for place, key, value in unread:
+            for event in decode(key, value):
+                sample.meet(place, event)
+            sample.unread += len(decode.unread())
+        sample.schemas = (*stored.values(), *decode.told())
         self.sample = sample
         return sample
 

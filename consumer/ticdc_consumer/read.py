@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
 from ticdc_encoder.filter import TableFilter
+from ticdc_encoder.formats.simple import Waiting
 
 from ticdc_consumer import faults
 from ticdc_consumer.errors import Stop, Unavailable
@@ -30,7 +31,15 @@ from ticdc_consumer.report import Report, pack
 from ticdc_consumer.scout import Identity, consume_error
 from ticdc_consumer.storage.reading import FileDecoder, not_yet, records
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.wire import Decode, check_ts, decoder, located, place_text
+from ticdc_consumer.wire import (
+    Decoder,
+    PlainDecoder,
+    check_ts,
+    decoder,
+    located,
+    place_text,
+    zone_of_rows,
+)
 from ticdc_consumer.zone import Zone
 
 BATCH = 20_000
@@ -39,7 +48,7 @@ FIRST_BATCH = 500
 FLUSH = 48 << 20
 """Bytes of messages whose facts a task holds before it hands them on."""
 LOOK_AHEAD = 1_000
-"""Messages that a task reads, at least, where a layout is missing: it may not be the only one."""
+"""Messages that a task reads, at least, where a layout or schema is missing: there may be more."""
 MOST_CORRUPTED = 10
 """Rows that a task tells one by one."""
 SILENCE = 60.0
@@ -68,6 +77,8 @@ class ReadJob:
     """Encoded facts that one task may give before it calls the cut too large; 0: any number."""
     definitions: Mapping[tuple[str, str], Table] = field(default_factory=dict)
     """Tables whose CREATE TABLE came through the stream."""
+    schemas: tuple[Table, ...] = ()
+    """Simple's, by which rows are read."""
 
 
 @dataclass(slots=True)
@@ -99,12 +110,12 @@ class Reading:
     def __init__(self, job: ReadJob, numbers: Sequence[int]) -> None:
         options = job.options
         self._job = job
-        self._decode: Decode = (
-            decoder(options)
+        self._decode: Decoder = (
+            decoder(options, job.schemas)
             if options.storage_url is None
-            else FileDecoder(options, job.definitions)
+            else PlainDecoder(FileDecoder(options, job.definitions))
         )
-        self._zone = Zone(options.time_zone)
+        self._zone = Zone(zone_of_rows(options))
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._wanted: dict[tuple[str, str], bool] = {}
         self._fast: FastReader = fast_reader(options, job.layouts, job.shapes, job.latest)
@@ -142,6 +153,8 @@ class Reading:
                 share = size // max(1, len(events))
                 for event in events:
                     self._meet(progress, event, offset, time, share)
+                for row in self._decode.unread():
+                    self._meet_unread(progress, row, offset, time)
                 self._fast.learn(key, value, events)
             else:
                 for table, commit_ts, present, body, absent in taken:
@@ -182,14 +195,23 @@ class Reading:
                     progress.stopped_at = offset
                     progress.stopped_above = resolved_ts > self._job.end
 
+    def _wants(self, name: tuple[str, str]) -> bool:
+        wanted = self._wanted.get(name)
+        if wanted is None:
+            wanted = self._wanted[name] = self._filter.matches(*name)
+        return wanted
+
+    def _meet_unread(self, progress: Progress, row: Waiting, offset: int, time: int) -> None:
+        check_ts(row, self._job.latest)
+        lacks = (row.schema, row.table, row.version)
+        if self._wants(lacks[:2]) and self._in_cut(progress, REPORT, row.commit_ts, offset, time):
+            self.report.unread.setdefault(lacks, (*progress.place, offset))
+
     def _meet_row(
         self, progress: Progress, change: RowChange, offset: int, time: int, size: int
     ) -> None:
         name = (change.table.schema, change.table.name)
-        wanted = self._wanted.get(name)
-        if wanted is None:
-            wanted = self._wanted[name] = self._filter.matches(*name)
-        if not wanted:
+        if not self._wants(name):
             return
         known = self._job.shapes.get(name)
         number = REPORT if known is None else known[0]
@@ -308,6 +330,7 @@ class Reading:
         self._large.close()
         report = self.report
         report.restarts = {place: p.restart for place, p in self.progress.items()}
+        report.schemas = list(self._decode.told())
         tally = self.fold.tally
         for number in {*tally.facts, *self._replays}:
             report.tables[number] = (
@@ -351,7 +374,8 @@ def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
 def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:
     given = 0
     for _ in _steps(job, reading):
-        if reading.report.missing and reading.report.messages > LOOK_AHEAD:
+        lacking = reading.report.missing or reading.report.unread
+        if lacking and reading.report.messages > LOOK_AHEAD:
             return
         if reading.fold.bytes > FLUSH:
             for batch in reading.fold.flush():

@@ -9,6 +9,7 @@ from ticdc_encoder.event import Ddl, Table
 
 from ticdc_consumer.facts import REPORT, SCHEMA
 from ticdc_consumer.plan import Place
+from ticdc_consumer.schemas import SchemaKey
 
 
 @dataclass(slots=True)
@@ -16,12 +17,16 @@ class Report:
     """What a task tells beside its facts. `restarts` are by partition; `missing` the tables that
     have no layout yet, each with whether only DELETEs of it were met; `unknown_ddls` those that the
     plan did not hold; `stale_ddls` those of a joining partition that lie below the cut; `corrupted`
-    counts the rows that are not what their checksums say, `corrupted_rows` tells the first."""
+    counts the rows that are not what their checksums say, `corrupted_rows` tells the first.
+    `unread` are the schemas that rows of the cut lack, each with the topic, partition and offset of
+    such a row; `schemas` those that the task was told."""
 
     restarts: dict[Place, int] = field(default_factory=dict)
     missing: dict[tuple[str, str], tuple[Table, bool]] = field(default_factory=dict)
     unknown_ddls: list[Ddl] = field(default_factory=list)
     stale_ddls: list[Ddl] = field(default_factory=list)
+    unread: dict[SchemaKey, tuple[str, int, int]] = field(default_factory=dict)
+    schemas: list[Table] = field(default_factory=list)
     tables: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     messages: int = 0
     bytes: int = 0
@@ -39,6 +44,8 @@ def pack(report: Report) -> pa.RecordBatch:
             "missing": [[to_json(table), only] for table, only in report.missing.values()],
             "unknown_ddls": [_ddl_json(ddl) for ddl in report.unknown_ddls],
             "stale_ddls": [_ddl_json(ddl) for ddl in report.stale_ddls],
+            "unread": [[*key, *place] for key, place in report.unread.items()],
+            "schemas": [to_json(table) for table in report.schemas],
             "tables": [[number, *counts] for number, counts in report.tables.items()],
             "messages": report.messages,
             "bytes": report.bytes,
@@ -67,6 +74,8 @@ def unpack(text: bytes) -> Report:
         missing={(table.schema, table.name): (table, only) for table, only in tables},
         unknown_ddls=[Ddl(*ddl) for ddl in told["unknown_ddls"]],
         stale_ddls=[Ddl(*ddl) for ddl in told["stale_ddls"]],
+        unread={(s, t, v): (topic, n, at) for s, t, v, topic, n, at in told["unread"]},
+        schemas=[from_json(stored) for stored in told["schemas"]],
         tables={number: tuple(counts) for number, *counts in told["tables"]},
         messages=told["messages"],
         bytes=told["bytes"],

@@ -13,6 +13,7 @@ from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.listing import consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Mark, SeenDdl
+from ticdc_consumer.schemas import Schemas
 from ticdc_consumer.wire import check_ts, decoder, latest_sane, located, may_be_control
 
 BATCH = 10_000
@@ -21,14 +22,15 @@ Identity = tuple[int, str, str, str]
 
 class Scout:
     """Keeps the marks and DDL it has met, and how far it has read; it may run ahead of what is
-    applied, since Kafka's log is the buffer."""
+    applied, since Kafka's log is the buffer. The schemas that it meets are told to `schemas`."""
 
     rows_per_offset = 1.0
     """About, as long as nothing is known."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, schemas: Schemas) -> None:
         self._options = options
-        self._decode = decoder(options)
+        self._schemas = schemas
+        self._decode = decoder(options, schemas.tables)
         self._may_be_control = may_be_control(options)
         group = options.kafka.get("group.id", f"ticdc-{options.changefeed}")
         self._consumer = Consumer({**consumer_settings(options.kafka), "group.id": group})
@@ -112,7 +114,9 @@ class Scout:
         try:
             if not self._may_be_control(key, value):
                 return
-            for event in self._decode(key, value):
+            events = self._decode(key, value)
+            self._schemas.learn(self._decode.told())
+            for event in events:
                 match event:
                     case Resolved(resolved_ts):
                         check_ts(event, latest)
@@ -125,6 +129,8 @@ class Scout:
                         self._ddls.setdefault(identity, SeenDdl(event, topic, offset))
                     case _:
                         pass
+            # A row is a task's to read.
+            self._decode.unread()
         except TicdcError as error:
             raise located(error, topic, 0, offset) from None
 

@@ -1,31 +1,62 @@
 """The configured protocol, as the scout and the tasks read it."""
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ticdc_encoder.compression import inflate
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.event import Event, Resolved
-from ticdc_encoder.formats import FORMATS, canal_json, open_protocol
+from ticdc_encoder.event import Event, Resolved, Table
+from ticdc_encoder.formats import FORMATS, canal_json, open_protocol, simple
+from ticdc_encoder.formats.simple import Waiting
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.options import Options
-
-Decode = Callable[[bytes | None, bytes | None], list[Event]]
+from ticdc_consumer.schemas import SimpleReader
 
 PHYSICAL_SHIFT = 18
 """A TSO is `milliseconds << 18 | logical`."""
 
 
-def decoder(options: Options) -> Decode:
-    """The protocol's decoder, with what the bytes do not tell taken from the options."""
-    decode_with, known = FORMATS[options.protocol].decode, settings(options)
+Decode = Callable[[bytes | None, bytes | None], list[Event]]
 
-    def decode(key: bytes | None, value: bytes | None) -> list[Event]:
-        return decode_with(key, value, known)
 
-    return decode
+class Decoder(Protocol):
+    """A record's events. Where the protocol has schemas of its own (Simple), rows that lack theirs
+    are `unread`, and forgotten, and `told` are the schemas that came; both since the last call."""
+
+    def __call__(self, key: bytes | None, value: bytes | None) -> list[Event]: ...
+
+    def unread(self) -> Sequence[Waiting]: ...
+
+    def told(self) -> Sequence[Table]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDecoder:
+    """A protocol without memory."""
+
+    decode: Decode
+
+    def __call__(self, key: bytes | None, value: bytes | None) -> list[Event]:
+        return self.decode(key, value)
+
+    def unread(self) -> Sequence[Waiting]:
+        return ()
+
+    def told(self) -> Sequence[Table]:
+        return ()
+
+
+def decoder(options: Options, schemas: Iterable[Table] = ()) -> Decoder:
+    """The protocol's decoder, with what the bytes do not tell taken from the options. `schemas` are
+    Simple's, as far as they are known."""
+    known = settings(options)
+    if isinstance(known, simple.Options):
+        return SimpleReader(known, schemas)
+    decode = FORMATS[options.protocol].decode
+    return PlainDecoder(lambda key, value: decode(key, value, known))
 
 
 def settings(options: Options) -> Any:
@@ -43,33 +74,67 @@ def settings(options: Options) -> Any:
                 compression=options.compression,
                 message_limit=options.message_limit,
             )
+        case "simple":
+            return simple.Options(
+                encoding_format=options.encoding_format,
+                time_zone=options.time_zone,
+                compression=options.compression,
+                message_limit=options.message_limit,
+                on_corruption=options.on_corruption,
+            )
         case _:
             return FORMATS[options.protocol].Options()
 
 
-def may_be_control(options: Options) -> Callable[[bytes | None, bytes | None], bool]:
+_IN_UTC = frozenset({"simple", "debezium"})
+
+
+def zone_of_rows(options: Options) -> str:
+    """The zone in which the decoder gives TIMESTAMP: UTC where the messages name theirs."""
+    return "UTC" if options.protocol in _IN_UTC else options.time_zone
+
+
+Test = Callable[[bytes | None, bytes | None], bool]
+
+
+def may_be_control(options: Options) -> Test:
     """A quick test that lets every resolved message and DDL pass, and few rows.
 
     What passes is decoded in full, so a row that imitates either stays a row.
     """
-    match options.protocol:
-        case "canal-json":
-            inflated = options.compression != "none"
+    test = _TESTS.get(options.protocol)
+    if test is None:
+        return lambda key, value: True
+    if options.compression == "none" or options.protocol == "open-protocol":
+        # Open Protocol's keys, which it looks at, are never compressed.
+        return test
 
-            def canal(key: bytes | None, value: bytes | None) -> bool:
-                if value is None:
-                    return True
-                if inflated:
-                    value = inflate(value, options.compression, options.message_limit)
-                return b'"isDdl":false' not in value or b"TIDB_WATERMARK" in value
+    def inflated(key: bytes | None, value: bytes | None) -> bool:
+        if value is None:
+            return True
+        return test(key, inflate(value, options.compression, options.message_limit))
 
-            return canal
-        case "open-protocol":
-            return lambda key, value: (
-                key is None or b'"t":1' not in key or b'"t":2' in key or (b'"t":3' in key)
-            )
-        case _:
-            return lambda key, value: True
+    return inflated
+
+
+def _canal_control(key: bytes | None, value: bytes | None) -> bool:
+    return value is None or b'"isDdl":false' not in value or b"TIDB_WATERMARK" in value
+
+
+def _open_control(key: bytes | None, value: bytes | None) -> bool:
+    return key is None or b'"t":1' not in key or b'"t":2' in key or b'"t":3' in key
+
+
+def _simple_control(key: bytes | None, value: bytes | None) -> bool:
+    """A row's first member behind the version is its database, or its first bytes say DML."""
+    return value is None or not value.startswith((b'{"version":1,"database":"', b"\x16\x06\x06"))
+
+
+_TESTS: dict[str, Test] = {
+    "canal-json": _canal_control,
+    "open-protocol": _open_control,
+    "simple": _simple_control,
+}
 
 
 def latest_sane(options: Options) -> int:
@@ -77,7 +142,7 @@ def latest_sane(options: Options) -> int:
     return int((time.time() + options.future_limit) * 1000) << PHYSICAL_SHIFT
 
 
-def check_ts(event: Event, latest: int) -> None:
+def check_ts(event: Event | Waiting, latest: int) -> None:
     """Raises `Stop` for a timestamp that cannot be one. Nothing is selected by it."""
     ts = event.resolved_ts if isinstance(event, Resolved) else event.commit_ts
     if not 0 < ts <= latest:

@@ -18,8 +18,10 @@ from loading import (
 from ticdc_consumer.checkpoint import Checkpoint, Position, Store
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.ledger import LedgerEntry
+from ticdc_consumer.schemas import key_of
 from ticdc_consumer.scope import scope_hash
 from ticdc_consumer.targets.target import Target
+from ticdc_encoder.definition import parse_create_table
 
 SERVERS = ["postgresql", "mariadb", "mysql"]
 GREATEST = 2**64 - 1
@@ -108,6 +110,37 @@ def test_several_consumers_create_the_tables_at_once(target_url: str) -> None:
         store = Store(target, CHANGEFEED)
         store.create()
         assert store.changefeeds() == []
+
+
+def test_schemas_are_committed_with_the_checkpoint_or_not_at_all(target_url: str) -> None:
+    one, two, other = (
+        parse_create_table(f"CREATE TABLE {name} (a INT PRIMARY KEY, b VARCHAR({width}))", "shop")
+        for name, width in (("t", 5), ("t", 9), ("o", 5))
+    )
+    told = [replace(one, version=GREATEST, table_id=5), replace(other, version=7)]
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        assert store.schemas() == {}
+        old = first(store)
+        new = replace(old, resolved_ts=200, schemas={key_of(table): table for table in told})
+        with pytest.raises(Stop), target.transaction():
+            store.write(old, new)
+            raise Stop("a crash")
+        assert store.schemas() == {}
+        write(store, old, new)
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        assert store.start(IMPATIENT) == replace(new, generation=2)
+        assert [table.version for table in store.schemas().values()] in (
+            [GREATEST, 7],
+            [7, GREATEST],
+        )
+        later = replace(two, version=GREATEST, table_id=6)
+        taken = replace(new, generation=2)
+        newest = replace(taken, resolved_ts=300, schemas={key_of(later): later})
+        write(store, taken, newest)
+        assert store.schemas() == newest.schemas
+        assert Store(target, "another").schemas() == {}
 
 
 def test_of_two_first_starts_one_is_refused(target_url: str) -> None:

@@ -35,6 +35,7 @@ claim_check = "s3://bucket/claims"
 claim_check_raw_value = true
 upstream = "mysql+pymysql://reader@tidb:4000"
 on_corruption = "warn"
+encoding_format = "avro"
 [target]
 url = "mysql+pymysql://app@localhost/shop"
 apply = "transactions"
@@ -59,6 +60,7 @@ memory_budget = "64 MiB"
 message_limit = 1048576
 future_limit = 60
 clock_skew = 1.5
+schema_wait = 600
 takeover_after = 5
 retries = 2
 """
@@ -112,6 +114,8 @@ def test_every_setting_of_a_file_is_taken(tmp_path: Path) -> None:
         claim_check_raw_value=True,
         upstream_url="mysql+pymysql://reader@tidb:4000",
         on_corruption="warn",
+        encoding_format="avro",
+        schema_wait=600,
         apply="transactions",
         on_drift="overwrite",
         rules=frozenset({"zero-date-as-null"}),

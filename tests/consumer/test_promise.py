@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ticdc_consumer import load, read
+from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.cuts import Reader
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.listing import Cluster, Listing
@@ -46,7 +47,7 @@ def play(seed: Random, protocol: str, way: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])
-@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
+@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple", "debezium"])
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -127,6 +128,45 @@ def early_listing(patch: pytest.MonkeyPatch) -> None:
             self._cluster = cluster
 
     patch.setattr(Reader, "plan", listed_before)
+
+
+def unread_rows_are_passed_over(patch: pytest.MonkeyPatch) -> None:
+    """A row without its schema does not keep its cut from being committed."""
+    patch.setattr(read.Reading, "_meet_unread", lambda *_: None)
+
+
+def unread_rows_are_not_held(patch: pytest.MonkeyPatch) -> None:
+    """A row of a later cut, without its schema, does not hold the restart offset."""
+    original = read.Reading._meet_unread
+
+    def careless(self: Any, progress: Any, row: Any, offset: int, time: int) -> None:
+        if row.commit_ts < self._job.end:
+            original(self, progress, row, offset, time)
+
+    patch.setattr(read.Reading, "_meet_unread", careless)
+
+
+def schemas_are_not_committed(patch: pytest.MonkeyPatch) -> None:
+    """A restart knows the schemas only that it meets."""
+    patch.setattr(Store, "_write_schemas", lambda *_: None)
+
+
+@pytest.mark.parametrize("way", ["net", "transactions"])
+@pytest.mark.parametrize(
+    "broken",
+    [unread_rows_are_passed_over, unread_rows_are_not_held, schemas_are_not_committed],
+)
+def test_each_rule_about_schemas_is_needed(
+    tmp_path: Path, way: str, broken: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    for seed in SEEDS:
+        with pytest.MonkeyPatch.context() as patch:
+            broken(patch)
+            try:
+                play(Random(seed), "simple", way, tmp_path / "target.db")
+            except AssertionError:
+                return
+    pytest.fail("no history showed that the rule is missing")
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])

@@ -260,7 +260,7 @@ MALFORMED: list[tuple[str, bytes | None, bytes | None, str]] = [
         "simple",
         None,
         b'{"version":1,"type":"INSERT","commitTs":5}',
-        "no canal-json object (it looks like simple)",
+        "no canal-json object (it looks like simple with encoding-format=json)",
     ),
     ("debezium", None, b'{"payload":{}}', "no canal-json object (it looks like debezium)"),
     ("avro", None, b"\0\0\0\0\1abc", "not JSON at character 0 (it looks like avro)"),

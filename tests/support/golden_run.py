@@ -24,7 +24,7 @@ from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.options import Options
 from ticdc_encoder.message import Message
 
-PROTOCOLS = {"canal-json": "canal-json", "open": "open-protocol"}
+PROTOCOLS = {"canal-json": "canal-json", "open": "open-protocol", "simple": "simple"}
 
 
 def protocol_of(variant: Variant) -> str | None:
@@ -113,6 +113,7 @@ def consumer_of(
         target_url=place.url,
         apply=way,  # type: ignore[arg-type]
         time_zone=variant.server_tz,
+        encoding_format="avro" if "simple.avro" in variant.name else "json",
         route=place.route,
         # The clock of the machine that made them may be ahead of this one's.
         future_limit=10 * 365 * 86400.0,

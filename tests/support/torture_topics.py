@@ -84,6 +84,11 @@ class Feed:
         defined = parse_create_table(sql, schema)
         self.ddl(number, sql, defined.name, schema, kind=3)
 
+    def bootstrap(self, number: int, known: Table) -> None:
+        """Simple's schema of a table, to one partition."""
+        (key, value) = self._encoder.bootstrap(known)  # type: ignore[attr-defined]
+        self.send_raw(number, key, value)
+
     def ddl(
         self, number: int, query: str, table: str = "", schema: str = "shop", kind: int = 0
     ) -> None:

@@ -3,11 +3,12 @@
 The contract, and no more: a row or DDL with commit_ts < R is in the log, somewhere, before R is
 produced anywhere. Else everything may happen: any partition, any order, copies, marks that go
 back, partitions without marks, rows that come long before the mark that covers them, rows and DDL
-whose commit_ts equals a resolved ts.
+whose commit_ts equals a resolved ts. Simple's schemas come before or long after the rows that need
+them, in partition 0 or in all.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -182,6 +183,7 @@ def lay_out(world: World, protocol: str, changes: Sequence[RowChange | Ddl]) -> 
     rng = world.rng
     wire_format = FORMATS[protocol]
     encoder = wire_format.Encoder(wire_format.Options(), lambda: 0)
+    schemas = _Schemas(changes) if protocol == "simple" else None
     marked = [0, *(p for p in range(1, world.partitions) if rng.random() < 0.7)]
     waiting = list(changes)
     sent: list[RowChange | Ddl] = []
@@ -189,21 +191,30 @@ def lay_out(world: World, protocol: str, changes: Sequence[RowChange | Ddl]) -> 
     last = changes[-1].commit_ts if changes else 10
     resolved = 10
 
-    def send(partition: int, event: RowChange | Ddl | Resolved) -> None:
-        match event:
-            case RowChange():
-                records = [*encoder.row(event), *encoder.flush()]
-            case Ddl():
-                records = [encoder.ddl(event)]
-            case _:
-                records = [encoder.resolved(event)]
+    def append(partition: int, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
         for key, value in records:
             world.log.append(Record(partition, key, value, len(world.log)))
 
+    def send(partition: int, event: RowChange | Ddl | Resolved) -> None:
+        match event:
+            case RowChange():
+                append(partition, [*encoder.row(event), *encoder.flush()])
+            case Ddl():
+                append(partition, [encoder.ddl(event)])
+            case _:
+                append(partition, [encoder.resolved(event)])
+
+    def bootstrap(partitions: Iterable[int], table: Table) -> None:
+        for partition in partitions:
+            append(partition, [encoder.bootstrap(table)])  # type: ignore[attr-defined]
+
     def send_change(event: RowChange | Ddl) -> None:
+        if schemas is not None:
+            event = schemas.versioned(event)
+            if isinstance(event, RowChange) and rng.random() < 0.2:
+                bootstrap(rng.choice([[0], range(world.partitions)]), event.table)
         if isinstance(event, Ddl):
-            broadcast = protocol == "open-protocol"
-            for partition in range(world.partitions if broadcast else 1):
+            for partition in range(1 if protocol == "canal-json" else world.partitions):
                 send(partition, event)
         else:
             send(rng.randrange(world.partitions), event)
@@ -232,6 +243,32 @@ def lay_out(world: World, protocol: str, changes: Sequence[RowChange | Ddl]) -> 
             send(rng.choice(marked), Resolved(max(1, resolved - rng.randint(1, 9))))
     for partition, ts in late:
         send(partition, Resolved(ts))
+    if schemas is not None:
+        # A consumer that began in the middle may have waited for these.
+        for table in schemas.first:
+            bootstrap([0], table)
+
+
+class _Schemas:
+    """The tables as Simple tells them: each DDL makes a new version."""
+
+    def __init__(self, changes: Sequence[RowChange | Ddl]) -> None:
+        self._versions = {table.name: [(0, replace(table, version=1))] for table in TABLES}
+        for change in changes:
+            if isinstance(change, Ddl):
+                of = self._versions[change.table]
+                of.append((change.commit_ts, replace(of[-1][1], version=len(of) + 1)))
+
+    @property
+    def first(self) -> list[Table]:
+        return [of[0][1] for of in self._versions.values()]
+
+    def versioned(self, event: RowChange | Ddl) -> RowChange | Ddl:
+        name = event.table if isinstance(event, Ddl) else event.table.name
+        table = [of for since, of in self._versions[name] if since <= event.commit_ts][-1]
+        if isinstance(event, Ddl):
+            return replace(event, definition=table)
+        return replace(event, table=table)
 
 
 class Broker:

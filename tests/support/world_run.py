@@ -69,7 +69,7 @@ class Run:
             store.begin_first(state)
         cluster = cast("Cluster", FakeCluster(self.broker))
         spark = cast("SparkSession", LocalSpark(self.world.rng.choice([1, 2])))
-        reader = Reader(self.options, spark, cluster)
+        reader = Reader(self.options, spark, cluster, schemas=state.schemas.values())
         tables = Tables(self.options, target)
         tables.definitions = store.ledger.definitions()
         self.target = target

@@ -5,11 +5,13 @@ import orjson
 _OPEN_VERSION = (1).to_bytes(8, "big")
 _LZ4_MAGIC = bytes.fromhex("04224d18")
 
+_SIMPLE_AVRO = frozenset({bytes((0x16, 2 * n, 2 * n)) for n in range(4)})
+
 _MEMBERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("canal-json", frozenset({"isDdl", "mysqlType"})),
     ("debezium", frozenset({"payload"})),
     ("debezium", frozenset({"op", "source"})),
-    ("simple", frozenset({"version", "type", "commitTs"})),
+    ("simple with encoding-format=json", frozenset({"version", "type", "commitTs"})),
 )
 
 
@@ -26,6 +28,8 @@ def _protocol(key: bytes | None, value: bytes | None) -> str | None:
         return None
     if value.startswith(_LZ4_MAGIC):
         return "a value compressed with lz4"
+    if value[:3] in _SIMPLE_AVRO:
+        return "simple with encoding-format=avro"
     if value[:1] == b"\0" and any(value[1:5]):  # Confluent's magic byte and a schema's id
         return "avro"
     try:

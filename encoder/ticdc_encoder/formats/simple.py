@@ -100,8 +100,10 @@ class Decoder:
         self._timestamp = timestamp_reader(options.time_zone)
         self._tables: dict[SchemaKey, Readers] = {}
         self._waiting: dict[SchemaKey, list[tuple[Waiting, Members]]] = {}
+        self._told: list[Table] = []
         for table in tables:
             self._learn(table)
+        self._told.clear()
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -112,6 +114,17 @@ class Decoder:
     def waiting(self) -> tuple[Waiting, ...]:
         """The rows that wait for their schema, by table."""
         return tuple(row for rows in self._waiting.values() for row, _ in rows)
+
+    def take_told(self) -> list[Table]:
+        """The schemas that came since the last call."""
+        told, self._told = self._told, []
+        return told
+
+    def take_waiting(self) -> tuple[Waiting, ...]:
+        """The rows that wait, which are forgotten: for a consumer that will read them again."""
+        waiting = self.waiting
+        self._waiting.clear()
+        return waiting
 
     def decode(
         self, key: bytes | None, value: bytes | None, at: int = 0
@@ -143,8 +156,9 @@ class Decoder:
         of = table.schema, table.name, table.version or 0
         known = self._tables.get(of)
         # A table keeps its version when it is truncated, but not its id.
-        if known is None or known.table.table_id != table.table_id:
+        if known is None or known.table != table:
             known = self._tables[of] = readers(table, self._encoding, self._timestamp)
+            self._told.append(table)
         return [
             (row.at, read_row(members, known, self._options.on_corruption))
             for row, members in self._waiting.pop(of, ())
@@ -174,18 +188,24 @@ def _message(
     key: bytes | None, value: bytes | None, options: Options, encoding: Encoding
 ) -> Members:
     if not value:
-        raise WireError(f"an empty value is no simple{likeness(key, value)}")
+        raise WireError(f"an empty value is no simple{_likeness(key, value, options)}")
     plain = inflate(value, options.compression, options.message_limit)
     try:
         members = encoding.parse(plain)
     except WireError as error:
-        raise WireError(f"{error}{likeness(key, value)}") from error
+        raise WireError(f"{error}{_likeness(key, value, options)}") from error
     if members.get("version") != VERSION:
-        raise WireError(f"no simple message of version {VERSION}{likeness(key, plain)}")
+        raise WireError(f"no simple message of version {VERSION}{_likeness(key, plain, options)}")
     type_ = members.get("type")
     if type_ not in _ROWS and type_ not in _DDL and type_ not in ("WATERMARK", "BOOTSTRAP"):
-        raise WireError(f"an unknown type: {str(type_)[:40]!r}{likeness(key, plain)}")
+        raise WireError(f"an unknown type: {str(type_)[:40]!r}{_likeness(key, plain, options)}")
     return members
+
+
+def _likeness(key: bytes | None, value: bytes | None, options: Options) -> str:
+    """What it looks like, but for what it should be."""
+    like = likeness(key, value)
+    return "" if like.endswith(f"={options.encoding_format})") else like
 
 
 def _schemas(members: Members) -> tuple[Table | None, Table | None]:

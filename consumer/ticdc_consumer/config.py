@@ -141,7 +141,7 @@ URL_SETTINGS = {
     "source.upstream_password_file": "file with the password",
 }
 MAPPINGS = ("tables.route", "tables.keys", "ddl.kinds", "ddl.tables", "storage.csv")
-PASSED_THROUGH = ("kafka", "spark")
+PASSED_THROUGH = ("kafka", "registry", "spark")
 REQUIRED = ("changefeed", "protocol")
 REQUIRED_OF_KAFKA = ("kafka.topics", "kafka.bootstrap.servers")
 
@@ -181,8 +181,11 @@ def parse(settings: Settings) -> Options:
         target_url=_target_url(settings),
         upstream_url=_upstream_url(settings),
         kafka={} if of_storage else _kafka(settings, options["changefeed"]),
+        registry=_passed_through(settings, "registry"),
         spark=_spark(settings),
     )
+    if found.protocol == "avro":
+        _check_avro(found)
     try:
         Routes(found.route, found.case_sensitive)
     except ConfigError as error:
@@ -192,6 +195,18 @@ def parse(settings: Settings) -> Options:
     except ConfigError as error:
         raise Usage(f"storage.csv: {error}") from error
     return found
+
+
+def _check_avro(options: Options) -> None:
+    if "url" not in options.registry:
+        raise Usage("registry.url is not set: avro's messages name schemas that it has")
+    for rule in options.filter:
+        name = rule.removeprefix("!").replace("`", "").replace('"', "")
+        if not re.search(r"[*?/\[\\]", name) and re.search(r"[^A-Za-z0-9_.]", name):
+            raise Usage(
+                f"tables.filter: avro's messages say _ for every other character than letters, "
+                f"digits and _, and the rule {rule} matches none of them"
+            )
 
 
 def _read(name: str, read: Callable[[Any], Any], value: Any) -> Any:
@@ -280,7 +295,7 @@ def _lay_over(settings: dict[str, Any], layer: Settings) -> None:
 
 
 def _known() -> list[str]:
-    return [*SETTINGS, *URL_SETTINGS, "kafka.bootstrap.servers", "spark.master"]
+    return [*SETTINGS, *URL_SETTINGS, "kafka.bootstrap.servers", "registry.url", "spark.master"]
 
 
 def described() -> dict[str, str]:
@@ -289,6 +304,7 @@ def described() -> dict[str, str]:
         **{name: known.help for name, known in SETTINGS.items()},
         **URL_SETTINGS,
         "kafka.*": "librdkafka's settings, as kafka.bootstrap.servers; kafka.*_file: from a file",
+        "registry.*": "avro's schema registry: Confluent's client's settings, as registry.url",
         "spark.*": "Spark's settings, as spark.master",
     }
 
@@ -298,7 +314,11 @@ def _variable(name: str) -> str:
 
 
 def _require_known(name: str) -> None:
-    if name in SETTINGS or name in URL_SETTINGS or name.startswith(("kafka.", "spark.")):
+    if (
+        name in SETTINGS
+        or name in URL_SETTINGS
+        or name.startswith(("kafka.", "registry.", "spark."))
+    ):
         return
     near = get_close_matches(name, _known(), n=1, cutoff=0.5)
     hint = f"; {near[0]} is meant perhaps" if near else ""

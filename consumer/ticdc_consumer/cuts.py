@@ -30,6 +30,8 @@ from ticdc_consumer.wire import latest_sane
 
 PATIENCE = 30.0
 """Seconds that brokers may take to list all partitions, or to give what they listed."""
+MARKLESS = 60.0
+"""Seconds that a changefeed's first resolved ts is waited for behind its first rows."""
 SMALL = 5_000
 """Messages up to which one task reads all partitions: a second task costs more than it saves."""
 
@@ -74,6 +76,8 @@ class Reader:
         if self._schemas_are_missing(wait):
             return None
         if not any(mark.resolved_ts > applied for mark in self.scout.marks):
+            if not base.mark_time:
+                self.scout.require_marks(MARKLESS)
             return None
         # Listed after the marks were seen: nothing below any of them lies outside.
         listing = self._cluster.list_patiently(base.positions, PATIENCE)

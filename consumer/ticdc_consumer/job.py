@@ -330,6 +330,7 @@ _ERRORS: dict[str, type[TicdcError]] = {
     "Unavailable": Unavailable,
     "Fenced": Fenced,
     "Retry": Retry,
+    "RegistryError": Retry,
 }
 
 

@@ -66,6 +66,8 @@ class Options:
     storage_terminator: str = "\r\n"
     storage_csv: Mapping[str, bool | str] = field(default_factory=dict)
     """The changefeed's `[sink.csv]`."""
+    registry: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Avro's schema registry: the settings of Confluent's client."""
     encoding_format: Literal["json", "avro"] = "json"
     """Simple's."""
     schema_wait: float = 300.0

@@ -25,6 +25,7 @@ from ticdc_consumer.facts import REPORT, Conflict, Fold, Shape, shape
 from ticdc_consumer.fast import FastReader, fast_reader
 from ticdc_consumer.large_rows import LargeRows
 from ticdc_consumer.listing import consumer_settings
+from ticdc_consumer.losses import LOSSY, require_exact, restored, restorers
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place, restart_offset
 from ticdc_consumer.report import Report, pack
@@ -123,6 +124,9 @@ class Reading:
             job.layouts, self._zone, self._fast.parse, steps=options.apply == "transactions"
         )
         self._large: LargeRows[tuple[Progress, int]] = LargeRows(options, self._decode)
+        self._lossy = options.protocol in LOSSY
+        self._exact: dict[int, Table] = {}
+        self._restorers = [restorers(options, layout) for layout in job.layouts]
         self._replays: Counter[int] = Counter()
         self.report = Report()
         self.progress = {
@@ -226,6 +230,9 @@ class Reading:
 
     def _take_row(self, progress: Progress, change: RowChange, offset: int, size: int) -> None:
         """A row of the cut, whole but for a DELETE's."""
+        if self._lossy and id(change.table) not in self._exact:
+            require_exact(self._job.options, change.table)
+            self._exact[id(change.table)] = change.table
         name = (change.table.schema, change.table.name)
         known = self._job.shapes.get(name)
         if known is None or (known[1] is None and change.after is not None):
@@ -234,6 +241,8 @@ class Reading:
             return
         number, expected = known
         self._check_shape(self._job.layouts[number], change, expected)
+        if restore := self._restorers[number]:
+            change = restored(change, self._job.layouts[number], restore)
         if change.corrupted:
             self._meet_corrupted(progress, self._job.layouts[number], change, offset)
         self.fold.add_change(number, change, progress.number, offset, size)

@@ -10,7 +10,9 @@ from ticdc_consumer.options import Options
 
 MASK = "***"
 
-_SECRET_NAME = re.compile(r"pass|pwd|secret|token|credential|\.pem$|jaas|oauthbearer\.config", re.I)
+_SECRET_NAME = re.compile(
+    r"pass|pwd|secret|token|credential|\.pem$|jaas|user\.info|oauthbearer\.config", re.I
+)
 _IN_URL = re.compile(r"(\w[\w+.-]*://[^\s:/@'\"]*):[^\s'\"]*@")
 _AS_PARAMETER = re.compile(
     r"""((?:password|passwd|pwd|passphrase|secret|token)['"]?\s*[=:]\s*)"""

@@ -8,13 +8,21 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Resolved
+from ticdc_encoder.formats.registry import RegistryError
 
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.listing import consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Mark, SeenDdl
 from ticdc_consumer.schemas import Schemas
-from ticdc_consumer.wire import check_ts, decoder, latest_sane, located, may_be_control
+from ticdc_consumer.wire import (
+    WITHOUT_MARKS,
+    check_ts,
+    decoder,
+    latest_sane,
+    located,
+    may_be_control,
+)
 
 BATCH = 10_000
 Identity = tuple[int, str, str, str]
@@ -22,7 +30,8 @@ Identity = tuple[int, str, str, str]
 
 class Scout:
     """Keeps the marks and DDL it has met, and how far it has read; it may run ahead of what is
-    applied, since Kafka's log is the buffer. The schemas that it meets are told to `schemas`."""
+    applied, since Kafka's log is the buffer. The schemas that it meets are told to `schemas`. Up to
+    a topic's first mark it decodes rows, too: what lacks a commit_ts may have no mark ever."""
 
     rows_per_offset = 1.0
     """About, as long as nothing is known."""
@@ -39,6 +48,8 @@ class Scout:
         self.top: dict[str, Mark] = {}
         self._ddls: dict[Identity, SeenDdl] = {}
         self.regressions = 0
+        self._rows = False
+        self._last_record = time.monotonic()
 
     def close(self) -> None:
         self._consumer.close()
@@ -76,7 +87,20 @@ class Scout:
         latest = latest_sane(self._options)
         for message in messages:
             self._meet(message, latest)
+        if messages:
+            self._last_record = time.monotonic()
         return len(messages)
+
+    def require_marks(self, patience: float) -> None:
+        """Raises `Stop` where there are rows and no resolved ts at all, and for `patience` seconds
+        nothing more came: TiCDC sends one every second."""
+        if self.top or not self._rows or time.monotonic() - self._last_record < patience:
+            return
+        setting = WITHOUT_MARKS.get(self._options.protocol)
+        raise Stop(
+            "the topics have rows, and no resolved ts: "
+            + (f"set {setting} in the changefeed's sink URI" if setting else "is it the protocol?")
+        )
 
     def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:
         """Reads partition 0 of every topic in `ends` to a mark >= `reach` or to its end.
@@ -112,7 +136,7 @@ class Scout:
         self._next[topic] = offset + 1
         key, value = message.key(), message.value()
         try:
-            if not self._may_be_control(key, value):
+            if topic in self.top and not self._may_be_control(key, value):
                 return
             events = self._decode(key, value)
             self._schemas.learn(self._decode.told())
@@ -128,9 +152,11 @@ class Scout:
                         identity = (event.commit_ts, event.schema, event.table, event.query)
                         self._ddls.setdefault(identity, SeenDdl(event, topic, offset))
                     case _:
-                        pass
+                        self._rows = True
             # A row is a task's to read.
             self._decode.unread()
+        except RegistryError as error:
+            raise Unavailable(str(error)) from error
         except TicdcError as error:
             raise located(error, topic, 0, offset) from None
 

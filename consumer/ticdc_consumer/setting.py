@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filter import TableFilter
-from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.storage import FILE_FORMATS
 
 from ticdc_consumer.storage.settings import CSV_SETTINGS
@@ -66,10 +65,11 @@ def names(value: Any) -> tuple[str, ...]:
 def mapping_rules(value: Any) -> frozenset[str]:
     """Names that `docs/types.md` gives."""
     # Pyarrow comes with them, and takes longer than all else that a command line needs.
+    from ticdc_consumer.losses import RULES as PROTOCOLS
     from ticdc_consumer.targets.mysql.types import RULES as MYSQL
     from ticdc_consumer.targets.postgresql.types import RULES as POSTGRESQL
 
-    found, known = frozenset(names(value)), MYSQL | POSTGRESQL
+    found, known = frozenset(names(value)), MYSQL | POSTGRESQL | PROTOCOLS
     for name in sorted(found - known):
         raise ValueError(f"has {name!r}, which is none of {', '.join(sorted(known))}")
     return found
@@ -158,8 +158,21 @@ def ddl_tables(value: Any) -> dict[str, Any]:
     return found
 
 
+READ = ("avro", "canal-json", "debezium", "open-protocol", "simple")
+_NOT_READ = {
+    "canal": "has neither commit_ts nor resolved ts: take canal-json, enable-tidb-extension=true",
+    "maxwell": "has neither commit_ts nor resolved ts: take canal-json, enable-tidb-extension=true",
+    "debezium-avro": (
+        "does not tell NULL from a column's DEFAULT, nor which columns have one: set "
+        "protocol=debezium and enable-tidb-extension=true in the changefeed's sink URI"
+    ),
+}
+
+
 def protocol(value: Any) -> str:
-    return one_of(*sorted({*FORMATS, *FILE_FORMATS}))(value)
+    if value in _NOT_READ:
+        raise ValueError(f"{value} {_NOT_READ[value]}")
+    return one_of(*sorted({*READ, *FILE_FORMATS}))(value)
 
 
 def csv_settings(value: Any) -> dict[str, bool | str]:

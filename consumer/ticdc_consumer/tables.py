@@ -9,6 +9,7 @@ from ticdc_encoder.filter import TableMatcher
 from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.facts import Shape, shape
+from ticdc_consumer.losses import completed, require_exact
 from ticdc_consumer.options import Options
 from ticdc_consumer.routing import Routes
 from ticdc_consumer.targets.layout import Layout, TargetTable
@@ -60,6 +61,7 @@ class Tables:
                 f"or empty the table{self._other_changefeeds()}"
             )
         self._refuse(label, described)
+        require_exact(self._options, source)
         definition = self.definitions.get(name)
         key = self._key(label, source, definition, described)
         # Where nothing identifies a row, a DELETE carries all of it.
@@ -67,7 +69,12 @@ class Tables:
         if deletes_only:
             source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
         layout = self._target.layout(
-            source, key, described, definition, self._options.rules, keys_only=deletes_only
+            completed(self._options, source, definition, described),
+            key,
+            described,
+            definition,
+            self._options.rules,
+            keys_only=deletes_only,
         )
         known = self.shapes.get(name)
         number = len(self.layouts) if known is None else known[0]

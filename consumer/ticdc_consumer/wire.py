@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ticdc_encoder.compression import inflate
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import ConfigError, TicdcError
 from ticdc_encoder.event import Event, Resolved, Table
-from ticdc_encoder.formats import FORMATS, canal_json, open_protocol, simple
+from ticdc_encoder.formats import FORMATS, avro, canal_json, debezium, open_protocol, simple
+from ticdc_encoder.formats.registry import ConfluentRegistry
 from ticdc_encoder.formats.simple import Waiting
 
 from ticdc_consumer.errors import Stop
@@ -82,8 +83,21 @@ def settings(options: Options) -> Any:
                 message_limit=options.message_limit,
                 on_corruption=options.on_corruption,
             )
+        case "debezium":
+            return debezium.Options(
+                time_zone=options.time_zone,
+                compression=options.compression,
+                message_limit=options.message_limit,
+                require_types=True,
+            )
+        case "avro":
+            return avro.Options(
+                registry=ConfluentRegistry(options.registry),
+                time_zone=options.time_zone,
+                on_corruption=options.on_corruption,
+            )
         case _:
-            return FORMATS[options.protocol].Options()
+            raise ConfigError(f"{options.protocol} is not read")
 
 
 _IN_UTC = frozenset({"simple", "debezium"})
@@ -105,8 +119,8 @@ def may_be_control(options: Options) -> Test:
     test = _TESTS.get(options.protocol)
     if test is None:
         return lambda key, value: True
-    if options.compression == "none" or options.protocol == "open-protocol":
-        # Open Protocol's keys, which it looks at, are never compressed.
+    if options.compression == "none" or options.protocol in ("open-protocol", "avro"):
+        # Open Protocol's keys, which it looks at, are never compressed; Avro has no compression.
         return test
 
     def inflated(key: bytes | None, value: bytes | None) -> bool:
@@ -130,11 +144,34 @@ def _simple_control(key: bytes | None, value: bytes | None) -> bool:
     return value is None or not value.startswith((b'{"version":1,"database":"', b"\x16\x06\x06"))
 
 
+def _debezium_control(key: bytes | None, value: bytes | None) -> bool:
+    """A row has one of three `op`; a quote inside a string would be escaped."""
+    return (
+        value is None
+        or b'"op":"m"' in value
+        or not (b'"op":"c"' in value or b'"op":"u"' in value or b'"op":"d"' in value)
+    )
+
+
+def _avro_control(key: bytes | None, value: bytes | None) -> bool:
+    return not key and (not value or value[:1] in (avro.DDL, avro.RESOLVED))
+
+
 _TESTS: dict[str, Test] = {
+    "avro": _avro_control,
+    "debezium": _debezium_control,
     "canal-json": _canal_control,
     "open-protocol": _open_control,
     "simple": _simple_control,
 }
+
+
+WITHOUT_MARKS: dict[str, str] = {
+    "avro": "avro-enable-watermark=true and enable-tidb-extension=true",
+    "canal-json": "enable-tidb-extension=true",
+    "debezium": "enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 9.0)",
+}
+"""The settings of a sink URI without which a protocol has no resolved ts."""
 
 
 def latest_sane(options: Options) -> int:

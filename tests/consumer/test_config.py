@@ -217,7 +217,7 @@ def test_csv_is_of_a_storage(written: Path) -> None:
 
 def test_every_option_can_be_set() -> None:
     filled = {known.option for known in config.SETTINGS.values()}
-    assert filled | {"kafka", "spark", "target_url", "upstream_url"} == set(
+    assert filled | {"kafka", "registry", "spark", "target_url", "upstream_url"} == set(
         Options.__dataclass_fields__
     )
 
@@ -321,7 +321,7 @@ REFUSED = [
     (
         "target.rules=zero-dates,vector-as-text",
         "target.rules has 'zero-dates', which is none of "
-        "same-collations, vector-as-text, zero-date-as-null",
+        "calendar-dates, same-collations, vector-as-text, zero-date-as-null",
     ),
     ("tables.filter=shop", "tables.filter no '.' between schema and table"),
     ("tables.at_least_once=log", "tables.at_least_once no '.' between schema and table"),

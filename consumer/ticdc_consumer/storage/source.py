@@ -131,6 +131,9 @@ class StorageSource:
         if all(mark.resolved_ts < reach for mark in self.marks):
             self._look_at_metadata()
 
+    def require_marks(self, patience: float) -> None:
+        """The `metadata` file, which is the mark, is waited for."""
+
     def _look_at_metadata(self) -> int:
         self._next_look = time.monotonic() + EVERY
         content = self._files.read(METADATA)

@@ -42,7 +42,8 @@ _KEYS, _NULL_AS_DEFAULT, _NEW = (8, 5, 0), (8, 5, 2), (8, 5, 4)
 class Options:
     """`version` is TiCDC's: older ones have no key (before 8.5.0), and tell no DEFAULT instead of
     NULL (before 8.5.2). `cluster_id` and `time_zone` are the server's; TIMESTAMP is sent in UTC,
-    but for one that stands for NULL."""
+    but for one that stands for NULL. With `require_types`, a row whose schema does not tell TiDB's
+    types is refused."""
 
     enable_tidb_extension: bool = True
     debezium_disable_schema: bool = False
@@ -51,6 +52,7 @@ class Options:
     time_zone: str = "UTC"
     compression: Compression = "none"
     message_limit: int = 256 << 20
+    require_types: bool = False
     classic: bool = False
     version: Version = (9, 0, 0)
 
@@ -87,7 +89,7 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
         if not isinstance(columns, dict):
             raise WireError("a key without a payload")
         keys = tuple(columns)
-    return [read_row(payload, source, schema, keys, ts)]
+    return [read_row(payload, source, schema, keys, ts, require_types=options.require_types)]
 
 
 _SCHEMA = b',"schema":{"type":"struct","optional":false,"name":'

@@ -6,6 +6,8 @@ Source: TiCDC `pkg/sink/codec/debezium/codec.go`.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import orjson
+
 from ticdc_encoder.column import INTEGERS, TYPE_NAMES, Column, ColumnType
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Value
@@ -175,7 +177,7 @@ def parse_field(field: Mapping[str, Any]) -> tuple[Column, Reader]:
     """The column that a field describes, and what reads its values.
 
     Without the extension, text cannot be told from bytes, which stay base64 in a `longtext`, and a
-    number's type is the least that holds it.
+    number's type is the least that holds it. `default` is the JSON of the field's.
     """
     column, connect, meaning = field.get("field"), field.get("type"), field.get("name")
     told, parameters = field.get("tidb_type"), field.get("parameters") or {}
@@ -204,7 +206,9 @@ def parse_field(field: Mapping[str, Any]) -> tuple[Column, Reader]:
     if connect == "boolean":
         type_ = ColumnType(name, length=1)
     nullable = field.get("optional") is not False
-    return Column(str(column), type_, nullable), reader(type_, micro=meaning == _MICRO)
+    default = field.get("default")
+    shown = None if default is None else orjson.dumps(default).decode()
+    return Column(str(column), type_, nullable, shown), reader(type_, micro=meaning == _MICRO)
 
 
 def shown_type(types: Iterable[type]) -> ColumnType:

@@ -24,6 +24,8 @@ def read_row(
     schema: bytes | None,
     keys: tuple[str, ...],
     ts: int,
+    *,
+    require_types: bool,
 ) -> RowChange:
     before, after = payload.get("before"), payload.get("after")
     operation = payload["op"]
@@ -38,6 +40,12 @@ def read_row(
         raise WireError("before or after is not an object with columns")
     names = tuple(images[-1])
     place = string(source, "db"), string(source, "table")
+    if require_types and (schema is None or b'"tidb_type":' not in schema):
+        setting = "debezium-disable-schema=false" if schema is None else _EXTENSION
+        raise WireError(
+            f"debezium without the types of the columns of {place[0]}.{place[1]}: set {setting} in "
+            "the changefeed's sink URI"
+        )
     if schema is not None:
         table, readers = _table(*place, schema, keys, names)
     else:
@@ -49,6 +57,9 @@ def read_row(
         None if before is None else _read_image(table, readers, before),
         None if after is None else _read_image(table, readers, after),
     )
+
+
+_EXTENSION = "enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 9.0)"
 
 
 @lru_cache(maxsize=256)

@@ -78,7 +78,7 @@ class Consumer:
             else:
                 self.spark = self._given
             tables = Tables(self.options, self.target)
-            tables.definitions = self.store.ledger.definitions()
+            tables.learn(self.store.ledger)
             reader = Reader(
                 self.options,
                 self.spark,
@@ -142,8 +142,7 @@ class Consumer:
         return self._noted(entry)
 
     def _noted(self, entry: LedgerEntry) -> LedgerEntry:
-        self._tables.forget()
-        self._tables.definitions = self.store.ledger.definitions()
+        self._tables.learn(self.store.ledger)
         return entry
 
     def _held(self) -> int:

@@ -173,6 +173,7 @@ def _attempt(
         before = Alteration()
         if not target.transactional_ddl:
             with _refusals(target):
+                _keep_before(target, ledger, entry, route)
                 before = _work(target, ledger, entry, route, rules)
                 if not before.rows_only:
                     _execute(target, before)
@@ -190,6 +191,14 @@ def _attempt(
             raise
         with target.transaction():
             ledger.mark(_skipped(ledger, entry, refusal))
+
+
+def _keep_before(target: Target, ledger: Ledger, entry: LedgerEntry, route: Route) -> None:
+    found = translate.before_alter(target, route, entry, ledger)
+    if found is not None:
+        with target.transaction():
+            ledger.check()
+            ledger.define(*found)
 
 
 def _skipped(ledger: Ledger, entry: LedgerEntry, refusal: Unsupported) -> LedgerEntry:

@@ -120,8 +120,7 @@ class Epochs:
             self._options.retries,
             Policy.of(self._options),
         )
-        self._tables.forget()
-        self._tables.definitions = self._store.ledger.definitions()
+        self._tables.learn(self._store.ledger)
         self._settled = True
 
     def _next(self, until: int | None, wait: float) -> Epoch | None:
@@ -239,13 +238,16 @@ class Epochs:
 
     def _load(self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]) -> Applied:
         faults.hit("S5")
-        common = (self._options, entries, self._tables.route)
+        seen = self._tables.sightings()
+        common = (self._options, entries, self._tables.route, seen)
         if self._options.apply == "transactions":
-            return apply_groups(
-                self._target, self._store, self.state, new, gathered.steps(), *common
-            )
-        change = gathered.change or NoChange()
-        return apply(self._target, self._store, self.state, new, change, *common)
+            steps = gathered.steps()
+            applied = apply_groups(self._target, self._store, self.state, new, steps, *common)
+        else:
+            change = gathered.change or NoChange()
+            applied = apply(self._target, self._store, self.state, new, change, *common)
+        self._tables.saw(seen)
+        return applied
 
     def _advanced(self, prepared: Prepared) -> Checkpoint:
         cut, report = prepared.cut, prepared.gathered.report

@@ -34,10 +34,11 @@ class LedgerEntry:
         return f"{self.commit_ts}:{self.seq}"
 
 
-Basis = Literal["made", "told", "seen"]
+Basis = Literal["made", "told", "checked", "seen", "found"]
 """Of a kept definition. "made": the target's table is what the consumer makes of it. "told": it is
-the upstream's, but a person may have made another table here, or a DDL was skipped. "seen": no
-more than the columns that rows had."""
+the upstream's, but a person may have made another table here, or a DDL was skipped; "checked" for
+the pending ALTER TABLE. "seen": no more than the columns that rows had. "found": what the target's
+catalog says, for the pending ALTER TABLE."""
 
 
 class Ledger:
@@ -50,7 +51,7 @@ class Ledger:
     def __init__(self, target: Target, changefeed: str, check: Callable[[], None]) -> None:
         self._target = target
         self._changefeed = changefeed
-        self._check = check
+        self.check = check
 
     def entries(self) -> list[LedgerEntry]:
         """Every DDL there was, in the order of execution."""
@@ -73,7 +74,7 @@ class Ledger:
 
     def mark(self, entry: LedgerEntry) -> None:
         """Writes an entry's state, and why. Raises `Fenced` if another consumer took over."""
-        self._check()
+        self.check()
         self._target.connection.execute(
             sa.update(LEDGER)
             .where(
@@ -86,7 +87,8 @@ class Ledger:
 
     def definitions(self) -> dict[tuple[str, str], Table]:
         """The tables whose CREATE TABLE came through the stream, by upstream schema and table."""
-        return {name: table for name, (table, basis) in self.known().items() if basis != "seen"}
+        known = self.known().items()
+        return {name: table for name, (table, basis) in known if basis not in ("seen", "found")}
 
     def known(self) -> dict[tuple[str, str], tuple[Table, Basis]]:
         """All that is known of the upstream's tables."""

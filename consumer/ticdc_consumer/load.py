@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
 import pyarrow as pa
+from ticdc_encoder.event import Table
 
 from ticdc_consumer import ddl, faults
 from ticdc_consumer.checkpoint import Checkpoint, Store
@@ -83,11 +84,13 @@ def apply(
     options: Options,
     entries: Sequence[LedgerEntry],
     route: Route,
+    seen: Sequence[Table] = (),
 ) -> Applied:
     """Moves the tables and the checkpoint from `old` to `new`, both or neither.
 
     `entries` are the DDL of `new.resolved_ts - 1`. Where DDL is transactional they run here, too;
-    what cannot run, and everything elsewhere, is pending afterwards: see `ddl.run_pending`.
+    what cannot run, and everything elsewhere, is pending afterwards: see `ddl.run_pending`. `seen`
+    are tables of which the ledger is to know what rows had.
     """
     applied = Applied()
 
@@ -98,6 +101,8 @@ def apply(
             store.lock(old)
             faults.hit("S8")
             _write(target, change, options, applied)
+            for table in seen:
+                store.ledger.define(table, "seen")
             faults.hit("S11")
             ddl.run_in_cut(target, store.ledger, entries, route, options.rules, Policy.of(options))
             faults.hit("S12")
@@ -159,6 +164,7 @@ def apply_groups(
     options: Options,
     entries: Sequence[LedgerEntry],
     route: Route,
+    seen: Sequence[Table] = (),
 ) -> Applied:
     """The same cut in one transaction per commit_ts, `groups` in ascending order.
 
@@ -178,7 +184,7 @@ def apply_groups(
             applied.add(apply(target, store, before, after, change, options, (), route))
             before = after
         end, change = commit_ts + 1, following
-    applied.add(apply(target, store, before, new, change, options, entries, route))
+    applied.add(apply(target, store, before, new, change, options, entries, route, seen))
     return applied
 
 

@@ -1,14 +1,16 @@
 """Upstream tables -> layouts: which target table, which key, what is refused before any effect."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.filter import TableMatcher
 
 from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.facts import Shape, shape
+from ticdc_consumer.ledger import Ledger
 from ticdc_consumer.losses import completed, require_exact
 from ticdc_consumer.options import Options
 from ticdc_consumer.routing import Routes
@@ -27,6 +29,7 @@ class Tables:
         self._routes = Routes(options.route, case_sensitive=options.case_sensitive)
         self._at_least_once = TableMatcher(options.at_least_once, options.case_sensitive)
         self.definitions: Mapping[Name, Table] = {}
+        self._seen: dict[Name, tuple[Column, ...]] = {}
         self.layouts: list[Layout] = []
         self.shapes: dict[Name, tuple[int, Shape | None]] = {}
 
@@ -34,6 +37,32 @@ class Tables:
         """Everything may have changed."""
         self.layouts = []
         self.shapes = {}
+
+    def learn(self, ledger: Ledger) -> None:
+        """What is known of the upstream's tables, as they are now."""
+        self.forget()
+        self.definitions = ledger.definitions()
+        self._seen = {
+            name: t.columns for name, (t, basis) in ledger.known().items() if basis == "seen"
+        }
+
+    def sightings(self) -> list[Table]:
+        """The tables whose CREATE TABLE did not come, as rows show them, where that is news."""
+        found = [
+            Table(layout.schema, layout.table, layout.source, handle_key=layout.key)
+            for layout in self.layouts
+            if self.shapes[layout.schema, layout.table][1] is not None
+        ]
+        names = ((table.schema, table.name) for table in found)
+        return [
+            table
+            for table, name in zip(found, names, strict=True)
+            if name not in self.definitions and self._seen.get(name) != table.columns
+        ]
+
+    def saw(self, tables: Iterable[Table]) -> None:
+        """What `sightings` told is in the ledger."""
+        self._seen |= {(table.schema, table.name): table.columns for table in tables}
 
     def route(self, schema: str, table: str) -> tuple[str, str]:
         """Where an upstream name is sent; the table is "" for a schema alone."""

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 from ticdc_encoder.definition import parse_ddl
-from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.evolution import Evolved, evolve
+from ticdc_encoder.evolution import Evolved
 from ticdc_encoder.statements import (
     AlterSchema,
     AlterTable,
@@ -27,7 +26,7 @@ from ticdc_encoder.statements import (
     TruncateTable,
 )
 
-from ticdc_consumer import partition_ddl
+from ticdc_consumer import partition_ddl, reflected
 from ticdc_consumer.ddl_names import (
     Definitions,
     Name,
@@ -41,7 +40,7 @@ from ticdc_consumer.ddl_names import (
 from ticdc_consumer.definitions import like_definition
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.foreign_keys import Locate, changes, references, waiting
-from ticdc_consumer.ledger import Ledger, LedgerEntry
+from ticdc_consumer.ledger import Basis, Ledger, LedgerEntry
 from ticdc_consumer.targets.alter import Alteration
 from ticdc_consumer.targets.alterers import alterers
 from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TargetTable
@@ -230,26 +229,14 @@ def _alter(
         return Alteration()
     name = altered.schema, altered.table
     definitions = ledger.definitions()
-    if name not in definitions:
-        raise Unsupported(
-            f"the definition of {'.'.join(name)} did not come through the stream, so that what an "
-            "ALTER TABLE makes of it is not certain"
-        )
-    try:
-        evolved = evolve(altered, definitions[name])
-    except DefinitionError as error:
-        raise Stop(f"the definition that came through the stream does not fit: {error}") from error
     place = place_of(target, route, *name)
+    if _partitions(altered):
+        if target.describe(*place) is None:
+            raise Stop(f"there is no table {target.quote(*place)}")
+        return _change_partitions(target, route, altered, definitions)
+    evolved = reflected.evolved(target, place, altered, ledger.known().get(name))
     if target.describe(*place) is None:
         raise Stop(f"there is no table {target.quote(*place)}")
-    match altered.actions:
-        case (EmptyPartitions(names),):
-            return partition_ddl.empty(target, place, definitions[name], names)
-        case (ExchangePartition(partition, other),):
-            with_table = place_of(target, route, *spelled(other, definitions))
-            return partition_ddl.exchange(target, place, definitions[name], partition, with_table)
-    if any(isinstance(action, (EmptyPartitions, ExchangePartition)) for action in altered.actions):
-        raise Unsupported("TRUNCATE, DROP and EXCHANGE PARTITION beside other actions")
 
     def locate(source: Name) -> Place:
         return place_of(target, route, *source)
@@ -257,3 +244,54 @@ def _alter(
     alter, _ = alterers(target.dialect)
     references = changes(target, evolved, definitions, locate)
     return alter(target, *place, evolved, commit_ts, references)
+
+
+def _partitions(altered: AlterTable) -> bool:
+    partitions = (EmptyPartitions, ExchangePartition)
+    return any(isinstance(action, partitions) for action in altered.actions)
+
+
+def _change_partitions(
+    target: Target, route: Route, altered: AlterTable, definitions: Definitions
+) -> Alteration:
+    name = altered.schema, altered.table
+    if name not in definitions:
+        raise Unsupported(
+            f"the definition of {'.'.join(name)} did not come through the stream, so that it is "
+            "not certain which rows are in which partition"
+        )
+    place = place_of(target, route, *name)
+    match altered.actions:
+        case (EmptyPartitions(names),):
+            return partition_ddl.empty(target, place, definitions[name], names)
+        case (ExchangePartition(partition, other),):
+            with_table = place_of(target, route, *spelled(other, definitions))
+            return partition_ddl.exchange(target, place, definitions[name], partition, with_table)
+        case _:
+            raise Unsupported("TRUNCATE, DROP and EXCHANGE PARTITION beside other actions")
+
+
+def before_alter(
+    target: Target, route: Route, entry: LedgerEntry, ledger: Ledger
+) -> tuple[Table, Basis] | None:
+    """What must be kept before an ALTER TABLE that commits by itself, of a table that the consumer
+    did not make: after a crash the catalog says no more how it was. Raises `Stop`."""
+    statement = statement_of(entry, ledger.definitions())
+    if not isinstance(statement, AlterTable) or not _alters(statement):
+        return None
+    name = statement.schema, statement.table
+    known = ledger.known().get(name)
+    if known is not None and known[1] not in ("told", "seen"):
+        return None
+    found = reflected.evolved(target, place_of(target, route, *name), statement, known)
+    return found.before, "found" if known is None or known[1] == "seen" else "checked"
+
+
+def _alters(statement: AlterTable) -> bool:
+    """Whether it can be done, and does anything to the table itself."""
+    actions = statement.actions
+    return (
+        not any(isinstance(action, OtherAction) for action in actions)
+        and not _partitions(statement)
+        and not all(isinstance(action, _WITHOUT_WORK) for action in actions)
+    )

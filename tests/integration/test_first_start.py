@@ -56,6 +56,19 @@ def test_a_snapshot_is_gone_on_from(loaded: tuple[Feed, Command]) -> None:
     assert run.rows("SELECT * FROM items ORDER BY id") == [*rows, (5, "x")]
 
 
+def test_a_loaded_table_is_altered_by_what_its_rows_told_an_earlier_run(
+    loaded: tuple[Feed, Command],
+) -> None:
+    feed, run = loaded
+    assert run("--from-ts", str(ts(snapshot(0)))).code == 0
+    feed.ddl(snapshot(110), "ALTER TABLE `items` MODIFY COLUMN `name` VARCHAR(80)", "items")
+    feed.ddl(snapshot(111), "ALTER TABLE `items` ADD COLUMN `n` INT NOT NULL DEFAULT 7", "items")
+    feed.mark(snapshot(120))
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    assert run.rows("SELECT id, n FROM items ORDER BY id") == [(1, 7), (2, 7), (3, 7), (4, 7)]
+
+
 @pytest.mark.parametrize(
     ("skew", "code", "words"),
     [("0", 0, "done"), ("7200", 3, "[1] begins at offset 2, whose record is not older than the")],

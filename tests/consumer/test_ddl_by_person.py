@@ -44,7 +44,7 @@ def columns(target: Target, table: str = "accounts") -> list[str]:
 def test_ddl_done_must_name_one_pending_ddl(sqlite_url: str, place_: str, why: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
-        here.apply(entry(ALTER), entry("ALTER TABLE accounts ADD x INT", seq=2))
+        here.apply(entry(SEQUENCE), entry("ALTER TABLE accounts ADD x INT", seq=2))
         with pytest.raises(Usage, match=why):
             done_by_person(target, here.store.ledger, place_)
         assert states(here) == ["pending", "pending"]

@@ -17,6 +17,7 @@ NEEDED = ("KAFKA_BOOTSTRAP", "POSTGRES_URL", "MARIADB_URL", "MYSQL_URL")
 PROGRAMS = (
     ("reading.py",),
     ("transaction.py",),
+    ("formats.py",),
     ("throughput.py", "--protocol", "canal-json"),
     ("throughput.py", "--protocol", "open-protocol"),
     ("trickle.py",),

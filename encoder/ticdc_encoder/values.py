@@ -52,10 +52,14 @@ def _integer_text(value: Value) -> str:
 
 
 def _integer_value(digits: str) -> int:
-    number = int(text(digits))
+    if digits.__class__ is not str:
+        raise TypeError("not text")
+    number = int(digits)
     if str(number) != digits:
         raise ValueError("not the digits of an integer")
-    return integer(number)
+    if _LEAST <= number <= _GREATEST:
+        return number
+    raise ValueError("not an integer of at most 64 bits")
 
 
 def decimal_text(value: Value) -> str:

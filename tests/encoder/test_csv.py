@@ -5,18 +5,19 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from golden import Variant, scenario
 from golden_changes import table_at
 from golden_replay import sent_changes
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
-from ticdc_encoder.formats import MissingCommitTs
+from ticdc_encoder.formats import MissingCommitTs, csv, csv_fields
 from ticdc_encoder.formats.csv import Encoder, Options, decode, shortest
 from ticdc_encoder.storage import Layout
 from wire_values import COLUMNS, rows
@@ -513,3 +514,70 @@ def test_a_row_that_cannot_be_written_names_its_column(row: Row, message: str) -
     with pytest.raises(DefinitionError) as caught:
         encoded([RowChange(PAIR, 5, None, row)], TIMED)
     assert str(caught.value) == message
+
+
+# The quick way and the plain one.
+
+SMALL = parse_create_table(
+    "create table t (id int primary key, n bigint, p decimal(6,2), s varchar(9), b blob)", "s"
+)
+STRANGE = st.text(alphabet="a\"',;\\N\r\n\t\x85é", max_size=4)
+SMALL_ROWS = st.fixed_dictionaries(
+    {
+        "id": st.integers(0, 9),
+        "n": st.none() | st.integers(-9, 9),
+        "p": st.none() | st.just(Decimal("1.50")),
+        "s": st.none() | STRANGE,
+        "b": st.none() | st.binary(max_size=2),
+    }
+)
+DIALECTS = st.builds(
+    Options,
+    delimiter=st.sampled_from([",", ";"]),
+    quote=st.sampled_from(['"', "'"]),
+    terminator=st.sampled_from(["\r\n", "\n"]),
+    null=st.sampled_from(["\\N", "NULL", "a"]),
+    include_commit_ts=st.just(True),
+    output_old_value=st.booleans(),
+)
+
+
+def outcome(data: bytes, options: Options) -> Any:
+    try:
+        return decode(data, SMALL, options)
+    except WireError as error:
+        return str(error)
+
+
+@given(
+    st.lists(st.tuples(SMALL_ROWS, SMALL_ROWS, st.sampled_from("IUD")), min_size=1, max_size=4),
+    DIALECTS,
+    st.sampled_from([1, 40, 1000]),
+    st.lists(st.tuples(st.integers(0, 400), st.sampled_from(["", *"\"',;\r\n\\N5aI"])), max_size=3),
+)
+@settings(max_examples=400)
+def test_a_file_says_the_same_read_quickly_or_not(
+    rows: list[tuple[Row, Row, str]],
+    options: Options,
+    piece: int,
+    mutations: list[tuple[int, str]],
+) -> None:
+    changes = [
+        RowChange(SMALL, 5, None if kind == "I" else old, None if kind == "D" else new)
+        for old, new, kind in rows
+    ]
+    text = encoded(changes, options).decode()
+    for at, character in mutations:
+        at %= len(text)
+        text = text[:at] + character + text[at + 1 :]
+    with mock.patch.object(csv_fields, "PIECE", piece):
+        quickly = outcome(text.encode(), options)
+    with mock.patch.object(csv, "columns_of", lambda *_: None):
+        assert quickly == outcome(text.encode(), options)
+
+
+def test_a_regular_file_is_read_quickly() -> None:
+    row = {"id": 1, "n": None, "p": Decimal("1.50"), "s": 'a "b"\r\n', "b": b"\xff"}
+    data = encoded([RowChange(SMALL, 5, None, row)], TIMED)
+    with mock.patch.object(csv, "fields", lambda *_: iter(())):
+        assert decode(data, SMALL, TIMED) == [RowChange(SMALL, 5, None, row)]

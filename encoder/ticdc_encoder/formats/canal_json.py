@@ -32,6 +32,7 @@ from ticdc_encoder.formats.format import (
 )
 from ticdc_encoder.formats.json_text import easyjson, encoding_json, load, utf_8
 from ticdc_encoder.formats.recognise import likeness
+from ticdc_encoder.formats.row_reader import ColumnError, RowReader
 from ticdc_encoder.values import FAMILIES, server_time
 
 _WATERMARK = "TIDB_WATERMARK"
@@ -58,8 +59,6 @@ class Options:
 
 
 # Reading.
-
-_Reader = Callable[[str], Value]
 
 
 def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Event]:
@@ -180,16 +179,16 @@ def _read_rows(members: dict[str, Any], options: Options) -> list[RowChange]:
 
     changes = []
     for old, new in pairs:
-        table, readers = _shape(members, old if new is None else new)
-        after = None if new is None else _read_row(table, readers, new)
-        if old is not None and new is not None:
+        table, reader = _shape(members, old if new is None else new)
+        after = None if new is None else _read_row(table, reader, new)
+        if old is not None and new is not None and old.keys() != new.keys():
             # v8.5.4 sends columns here that a column selector took out everywhere else.
-            old = {name: text for name, text in old.items() if name in readers}
+            old = {name: text for name, text in old.items() if name in reader.readers}
         changes.append(
             RowChange(
                 table,
                 commit_ts,
-                None if old is None else _read_row(table, readers, old),
+                None if old is None else _read_row(table, reader, old),
                 after,
                 incomplete=reduced or location is not None,
                 claim_check=location,
@@ -206,7 +205,7 @@ def _base64(value: Any) -> bytes:
         raise WireError("rowkey is not base64") from error
 
 
-def _shape(members: dict[str, Any], image: dict[str, Any]) -> tuple[Table, dict[str, _Reader]]:
+def _shape(members: dict[str, Any], image: dict[str, Any]) -> tuple[Table, RowReader]:
     types = members.get("mysqlType") or {}
     key = members.get("pkNames") or ()
     if not isinstance(types, dict) or not isinstance(key, list | tuple):
@@ -229,7 +228,7 @@ def _shape(members: dict[str, Any], image: dict[str, Any]) -> tuple[Table, dict[
 @lru_cache(maxsize=4096)
 def _table(
     schema: str, name: str, key: tuple[str, ...], names: tuple[str, ...], types: tuple[str, ...]
-) -> tuple[Table, dict[str, _Reader]]:
+) -> tuple[Table, RowReader]:
     """The table that rows of this shape show, and what reads each column's text."""
     if not name:
         raise WireError("a row without a table")
@@ -238,30 +237,18 @@ def _table(
         for column, type_ in zip(names, types, strict=True)
     )
     readers = {column.name: FAMILIES[column.type.name].from_text for column in columns}
-    return Table(schema, name, columns, handle_key=key), readers
+    return Table(schema, name, columns, handle_key=key), RowReader(readers)
 
 
-def _read_row(table: Table, readers: dict[str, _Reader], image: dict[str, Any]) -> Row:
+def _read_row(table: Table, reader: RowReader, image: dict[str, Any]) -> Row:
     try:
-        row = {name: None if text is None else readers[name](text) for name, text in image.items()}
-    except (TypeError, ValueError) as error:
-        name = _unreadable(readers, image)
-        raise WireError(f"column `{name}` of {table.schema}.{table.name}: {error}") from error
+        row = reader.read(image)
+    except ColumnError as error:
+        raise WireError(f"column `{error.name}` of {table.schema}.{table.name}: {error}") from error
     for name in table.handle_key:
         if name in row and row[name] is None:
             raise WireError(f"key column `{name}` of {table.schema}.{table.name} is null")
     return row
-
-
-def _unreadable(readers: dict[str, _Reader], image: dict[str, Any]) -> str:
-    """The column whose text its reader refuses."""
-    for name, text in image.items():
-        try:
-            if text is not None:
-                readers[name](text)
-        except (TypeError, ValueError):
-            return name
-    raise AssertionError("every column can be read")
 
 
 # Writing.

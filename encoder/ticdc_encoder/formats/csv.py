@@ -5,12 +5,10 @@ changefeed's, and the columns come from the table's schema file or definition.
 """
 
 import binascii
-import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from typing import Literal
 
 from ticdc_encoder.column import INTEGERS, Column, ColumnType
@@ -18,6 +16,7 @@ from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.avro_schema import enum_reader, set_reader
 from ticdc_encoder.formats.avro_values import member, members
+from ticdc_encoder.formats.csv_fields import Fields, columns_of, fields, pieces
 from ticdc_encoder.formats.format import MissingCommitTs, Record, timestamp
 from ticdc_encoder.formats.json_text import utf_8
 from ticdc_encoder.values import FAMILIES, double, fixed, server_time, single, text
@@ -62,9 +61,6 @@ class Options:
 
 # Reading.
 
-Fields = list[str | None]
-"""A record's fields, without quotes or escapes, None for NULL."""
-
 
 def decode(data: bytes, table: Table, options: Options) -> list[RowChange]:
     """The changes of a file, which with `output_field_header` begins with the names of its columns.
@@ -89,9 +85,17 @@ def changes(data: bytes, table: Table, options: Options) -> Iterator[RowChange]:
         header, _, characters = characters.partition(options.terminator)
         columns = _named(header, table, columns, options)
     reader = _Reader(table, columns, options)
-    number = 0
+    dialect = options.delimiter, options.terminator, options.quote
+    number = at = 0
     try:
-        for number, record in enumerate(_fields(characters, options), 1):  # noqa: B007
+        for end in pieces(characters, options.terminator, options.quote):
+            found = reader.take_piece(characters[at:end])
+            if found is None:
+                break
+            at, number = end, number + found[0]
+            yield from found[1]
+        rest = enumerate(fields(characters, *dialect, options.null, at), number + 1)
+        for number, record in rest:  # noqa: B007
             change = reader.take(record)
             if change is not None:
                 yield change
@@ -99,53 +103,6 @@ def changes(data: bytes, table: Table, options: Options) -> Iterator[RowChange]:
     except WireError as error:
         error.add_note(f"in record {number} of the file")
         raise
-
-
-def _fields(characters: str, options: Options) -> Iterator[Fields]:
-    """The records of a file, without its header."""
-    quote, delimiter, null = options.quote, options.delimiter, options.null
-    length, end, record = len(characters), 0, Fields()
-    for found in _pattern(delimiter, options.terminator, quote).finditer(characters):
-        start = found.start()
-        if start != end:
-            break
-        if start == length and not record:
-            return
-        inside, bare, after = found.groups()
-        end = found.end()
-        if inside is not None:
-            record.append(inside.replace(quote * 2, quote))
-        elif bare == null:
-            record.append(None)
-        else:
-            record.append(bare if quote or "\\" not in bare else _unescaped(bare))
-        if after != delimiter:
-            yield record
-            record = []
-    if end != length:
-        raise WireError(f"not csv of these settings at character {end}")
-
-
-@lru_cache(maxsize=16)
-def _pattern(delimiter: str, terminator: str, quote: str) -> re.Pattern[str]:
-    """A field and what ends it: the characters inside of quotes, those of a bare field, the end."""
-    ends = f"{re.escape(delimiter)}|{re.escape(terminator)}"
-    first = re.escape(delimiter[0] + terminator[0])
-    if not quote:
-        bare = f"(?:[^{first}\\\\]++|\\\\.|(?!{ends}).)*+"
-        return re.compile(f"(\\Zx)?({bare})({ends}|\\Z)", re.DOTALL)
-    quote = re.escape(quote)
-    bare = f"(?:[^{first}{quote}]++|(?!{ends}|{quote}).)*+"
-    inside = f"(?:[^{quote}]++|{quote}{quote})*+"
-    return re.compile(f"(?:{quote}({inside}){quote}|({bare}))({ends}|\\Z)", re.DOTALL)
-
-
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_BREAKS = {"r": "\r", "n": "\n"}
-
-
-def _unescaped(bare: str) -> str:
-    return _ESCAPED.sub(lambda found: _BREAKS.get(found[1], found[1]), bare)
 
 
 def _meta(options: Options) -> list[str]:
@@ -170,11 +127,19 @@ def _named(header: str, table: Table, columns: list[Column], options: Options) -
         raise WireError(f"{table.schema}.{table.name} has no column `{error.args[0]}`") from error
 
 
+def _bare_meta(options: Options, first: int) -> list[bool]:
+    """Which of the fields before the columns have no quotes: commit-ts and is-update."""
+    meta = [name.endswith(("commit-ts", "is-update")) for name in _meta(options)]
+    return meta + [False] * (first - len(meta))
+
+
 class _Reader:
     """Makes changes of records."""
 
     def __init__(self, table: Table, columns: Sequence[Column], options: Options) -> None:
         self._table = table
+        self._options = options
+        self._types = [column.type.name for column in columns]
         self._columns = [(c.name, _from_text(c.type, options)) for c in columns]
         self._has_ts, self._has_old = options.include_commit_ts, options.output_old_value
         self._first = len(_meta(options)) + options.output_handle_key
@@ -200,7 +165,50 @@ class _Reader:
             if flag not in ("true", "false"):
                 raise WireError("is-update is neither true nor false")
             is_update = flag == "true"
-        row = self._row(record[first:])
+        return self._tell(operation, is_update, commit_ts, self._row(record[first:]))
+
+    def take_piece(self, characters: str) -> tuple[int, list[RowChange]] | None:
+        """The number of the records, and the changes that they complete, of a regular piece of the
+        file; None leaves it to `take`."""
+        options, first = self._options, self._first
+        dialect = options.delimiter, options.terminator, options.quote
+        bare = [name in _BARE for name in self._types]
+        found = columns_of(characters, *dialect, options.null, _bare_meta(options, first) + bare)
+        if found is None or set(found[1]) != {self._table.name}:
+            return None
+        try:
+            values = [
+                column if read is text else [None if t is None else read(t) for t in column]
+                for (_, read), column in zip(self._columns, found[first:], strict=True)
+            ]
+            times = {digits: _commit_ts(digits) for digits in set(found[3])} if self._has_ts else {}
+        except (TypeError, ValueError, WireError):
+            return None
+        names = [name for name, _ in self._columns]
+        keys = [values[n] for n, name in enumerate(names) if name in self._table.handle_key]
+        if set(found[2]) != {self._table.schema} or any(None in key for key in keys):
+            return None
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+        stamps = [times[digits] for digits in found[3]] if times else [0] * len(rows)
+        flags: Sequence[str | None] = ["false"] * len(rows)
+        if self._has_old:
+            flags = found[3 + self._has_ts]
+            if not set(flags) <= {"true", "false"}:
+                return None
+        replaced, told = self._replaced, []
+        try:
+            for operation, flag, commit_ts, row in zip(found[0], flags, stamps, rows, strict=True):
+                change = self._tell(operation, flag == "true", commit_ts, row)
+                if change is not None:
+                    told.append(change)
+        except WireError:
+            self._replaced = replaced
+            return None
+        return len(rows), told
+
+    def _tell(
+        self, operation: str | None, is_update: bool, commit_ts: int, row: Row
+    ) -> RowChange | None:
         replaced, self._replaced = self._replaced, None
         if replaced is not None and (not is_update or operation != "I"):
             raise WireError("the old row of an UPDATE without the new one")

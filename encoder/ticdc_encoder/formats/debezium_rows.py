@@ -7,8 +7,9 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Row, RowChange, Table
 from ticdc_encoder.formats.debezium_fields import parse_field, shown_type
-from ticdc_encoder.formats.debezium_values import Reader, reader
+from ticdc_encoder.formats.debezium_values import reader
 from ticdc_encoder.formats.json_text import load
+from ticdc_encoder.formats.row_reader import ColumnError, RowReader
 
 
 def string(members: dict[str, Any], name: str) -> str:
@@ -47,15 +48,15 @@ def read_row(
             "the changefeed's sink URI"
         )
     if schema is not None:
-        table, readers = _table(*place, schema, keys, names)
+        table, reader = _table(*place, schema, keys, names)
     else:
         types = tuple([tuple([type(image.get(name)) for name in names]) for image in images])
-        table, readers = _shown(*place, keys, names, types)
+        table, reader = _shown(*place, keys, names, types)
     return RowChange(
         table,
         ts,
-        None if before is None else _read_image(table, readers, before),
-        None if after is None else _read_image(table, readers, after),
+        None if before is None else _read_image(table, reader, before),
+        None if after is None else _read_image(table, reader, after),
     )
 
 
@@ -65,7 +66,7 @@ _EXTENSION = "enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 
 @lru_cache(maxsize=256)
 def _table(
     db: str, name: str, schema: bytes, keys: tuple[str, ...], names: tuple[str, ...]
-) -> tuple[Table, dict[str, Reader]]:
+) -> tuple[Table, RowReader]:
     """The table that rows of these columns show, and what reads each column's value. Columns that
     the schema has and the rows have not are virtual."""
     fields = _fields(load(schema))
@@ -74,7 +75,7 @@ def _table(
     known = [parse_field(fields[column]) for column in names]
     columns = tuple(column for column, _ in known)
     readers = {column.name: read for column, read in known}
-    return Table(db, name, columns, handle_key=keys), readers
+    return Table(db, name, columns, handle_key=keys), RowReader(readers)
 
 
 @lru_cache(maxsize=4096)
@@ -84,14 +85,14 @@ def _shown(
     keys: tuple[str, ...],
     names: tuple[str, ...],
     types: tuple[tuple[type, ...], ...],
-) -> tuple[Table, dict[str, Reader]]:
+) -> tuple[Table, RowReader]:
     """The table that rows without a schema show, by the types of their values."""
     columns = tuple(
         Column(column, shown_type(of_column), nullable=column not in keys)
         for column, *of_column in zip(names, *types, strict=True)
     )
     readers = {column.name: reader(column.type, micro=False) for column in columns}
-    return Table(db, name, columns, handle_key=keys), readers
+    return Table(db, name, columns, handle_key=keys), RowReader(readers)
 
 
 def _fields(schema: Any) -> dict[str, dict[str, Any]]:
@@ -106,27 +107,15 @@ def _fields(schema: Any) -> dict[str, dict[str, Any]]:
     raise WireError("a schema without the fields of a row")
 
 
-def _read_image(table: Table, readers: dict[str, Reader], image: dict[str, Any]) -> Row:
+def _read_image(table: Table, reader: RowReader, image: dict[str, Any]) -> Row:
     try:
-        row = {n: None if value is None else readers[n](value) for n, value in image.items()}
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, KeyError):
-            reason = f"column `{error.args[0]}` of {table.schema}.{table.name} is on one side only"
-            raise WireError(reason) from error
-        name = _unreadable(readers, image)
-        raise WireError(f"column `{name}` of {table.schema}.{table.name}: {error}") from error
+        row = reader.read(image)
+    except ColumnError as error:
+        where = f"column `{error.name}` of {table.schema}.{table.name}"
+        if not error.known:
+            raise WireError(f"{where} is on one side only") from error
+        raise WireError(f"{where}: {error}") from error
     for name in table.handle_key:
         if row.get(name) is None:
             raise WireError(f"key column `{name}` of {table.schema}.{table.name} is null")
     return row
-
-
-def _unreadable(readers: dict[str, Reader], image: dict[str, Any]) -> str:
-    """The column whose value its reader refuses."""
-    for name, value in image.items():
-        try:
-            if value is not None:
-                readers[name](value)
-        except (TypeError, ValueError, OverflowError):
-            return name
-    raise AssertionError("every column can be read")

@@ -8,8 +8,9 @@ from typing import Any
 from ticdc_encoder.checksum import OnCorruption, verify
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.errors import ConfigError, WireError
-from ticdc_encoder.event import Row, RowChange, Table, Value
+from ticdc_encoder.event import Row, RowChange, Table
 from ticdc_encoder.formats.format import timestamp
+from ticdc_encoder.formats.row_reader import ColumnError, RowReader
 from ticdc_encoder.formats.simple_message import Encoding, Members
 from ticdc_encoder.values import utc_time
 
@@ -33,18 +34,20 @@ class Readers:
     """How rows of a table are read."""
 
     table: Table
-    columns: dict[str, Callable[[Any], Value]]
+    columns: RowReader
 
 
 def readers(table: Table, encoding: Encoding, stamp: Callable[[Any], str]) -> Readers:
     return Readers(
         table,
-        {
-            column.name: stamp
-            if column.type.name == "timestamp"
-            else encoding.readers[column.type.name]
-            for column in table.columns
-        },
+        RowReader(
+            {
+                column.name: stamp
+                if column.type.name == "timestamp"
+                else encoding.readers[column.type.name]
+                for column in table.columns
+            }
+        ),
     )
 
 
@@ -107,35 +110,18 @@ def _read_image(known: Readers, image: Any) -> Row:
     if not isinstance(image, dict) or not image:
         raise WireError("data or old is not an object with columns")
     try:
-        row = {
-            name: None if (value := image[name]) is None else read(value)
-            for name, read in known.columns.items()
-            if name in image
-        }
-    except (KeyError, TypeError, ValueError) as error:
-        name = _unreadable(known, image)
-        reason = "no location or value" if isinstance(error, KeyError) else error
-        raise WireError(f"column `{name}` of {table.schema}.{table.name}: {reason}") from error
-    if len(row) != len(image):
-        strange = next(name for name in image if name not in row)
-        raise WireError(
-            f"column `{strange}` is not in version {table.version} of {table.schema}.{table.name}"
-        )
+        row = known.columns.read(image)
+    except ColumnError as error:
+        where = f"{table.schema}.{table.name}"
+        if not error.known:
+            raise WireError(
+                f"column `{error.name}` is not in version {table.version} of {where}"
+            ) from error
+        raise WireError(f"column `{error.name}` of {where}: {error}") from error
     for name in table.handle_key:
         if name in row and row[name] is None:
             raise WireError(f"key column `{name}` of {table.schema}.{table.name} is null")
     return row
-
-
-def _unreadable(known: Readers, image: dict[str, Any]) -> str:
-    """The column whose value its reader refuses."""
-    for name, read in known.columns.items():
-        try:
-            if image.get(name) is not None:
-                read(image[name])
-        except (KeyError, TypeError, ValueError):
-            return name
-    raise AssertionError("every column can be read")
 
 
 @lru_cache(maxsize=64)
@@ -151,7 +137,10 @@ def timestamp_reader(local: str) -> Callable[[Any], str]:
     `Local`."""
 
     def read(value: Any) -> str:
-        location, text = value["location"], value["value"]
+        try:
+            location, text = value["location"], value["value"]
+        except KeyError as error:
+            raise ValueError("no location or value") from error
         if location.__class__ is not str or text.__class__ is not str:
             raise TypeError("not a location and a value")
         return _to_utc(local if location == "Local" else location)(text)

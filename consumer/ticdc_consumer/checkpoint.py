@@ -83,11 +83,11 @@ class Store:
     database's any more. Writes belong into `target.transaction()`.
     """
 
-    def __init__(self, target: Target, changefeed: str) -> None:
+    def __init__(self, target: Target, changefeed: str, keep_dropped: float = 0.0) -> None:
         self.target = target
         self.changefeed = changefeed
         self.generation = 0
-        self.ledger = Ledger(target, changefeed, self.check_generation)
+        self.ledger = Ledger(target, changefeed, self.check_generation, keep_dropped)
         self._takeover_after = 30.0
 
     # --- the beginning -------------------------------------------------------------------------

@@ -104,4 +104,19 @@ SCHEMA = sa.Table(
     **_EXACT,
 )
 
+KEPT = sa.Table(
+    "ticdc_dropped",
+    METADATA,
+    sa.Column("changefeed", sa.String(128), primary_key=True),
+    sa.Column("commit_ts", Unsigned64, primary_key=True, autoincrement=False),
+    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("schema", sa.String(128), nullable=False),
+    sa.Column("table", sa.String(128), nullable=False),
+    sa.Column("target_schema", sa.String(128)),
+    sa.Column("target_table", sa.String(128), nullable=False),
+    sa.Column("definition", _LONG_TEXT),
+    sa.Column("basis", sa.String(16), nullable=False),
+    **_EXACT,
+)
+
 OWN_TABLES = frozenset(METADATA.tables)

@@ -111,6 +111,9 @@ SETTINGS: dict[str, Setting] = {
     "ddl.on_unsupported": Setting(
         "ddl_on_unsupported", setting.one_of("stop", "skip"), "stop or skip what cannot be done"
     ),
+    "ddl.keep_dropped": Setting(
+        "ddl_keep_dropped", setting.duration, 'how long dropped tables are kept, as "24h"'
+    ),
     "ddl.kinds": Setting("ddl_kinds", setting.ddl_kinds, '"CREATE VIEW" = "skip", and others'),
     "ddl.tables": Setting("ddl_tables", setting.ddl_tables, '"app.*" = "skip"; before the kinds'),
     "limits.rows_per_epoch": Setting("rows_per_epoch", setting.count, "rows of one cut, about"),

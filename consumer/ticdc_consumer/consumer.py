@@ -57,7 +57,7 @@ class Consumer:
         with ExitStack() as stack:
             self.target = open_target(self.options.target_url)
             stack.callback(self.target.close)
-            self.store = Store(self.target, self.options.changefeed)
+            self.store = Store(self.target, self.options.changefeed, self.options.ddl_keep_dropped)
             self._cluster = _open(self.options)
             stack.callback(self._cluster.close)
             faults.hit("S0")

@@ -114,8 +114,9 @@ def run_in_cut(
         for entry in entries:
             try:
                 with _savepoint(target):
-                    _execute(target, _work(target, ledger, entry, route, rules))
-                    keep_definition(ledger, entry)
+                    work = _work(target, ledger, entry, route, rules)
+                    _execute(target, work)
+                    keep_definition(ledger, entry, set_aside=work.set_aside)
             except Unsupported as refusal:
                 if not policy.skips(entry):
                     break
@@ -170,20 +171,21 @@ def _attempt(
     rolled back, and before it elsewhere."""
     refuse_begun(entry)
     try:
-        before = Alteration()
+        work = Alteration()
         if not target.transactional_ddl:
             with _refusals(target):
                 _keep_before(target, ledger, entry, route)
-                before = _work(target, ledger, entry, route, rules)
-                if not before.rows_only:
-                    _execute(target, before)
+                work = _work(target, ledger, entry, route, rules)
+                if not work.rows_only:
+                    _execute(target, work)
             faults.hit("D3")
         with target.transaction():
             ledger.mark(replace(entry, state="done"))
-            if target.transactional_ddl or before.rows_only:
+            if target.transactional_ddl or work.rows_only:
                 with _refusals(target):
-                    _execute(target, _work(target, ledger, entry, route, rules))
-            keep_definition(ledger, entry)
+                    work = _work(target, ledger, entry, route, rules)
+                    _execute(target, work)
+            keep_definition(ledger, entry, set_aside=work.set_aside)
             faults.hit("D4")
         faults.hit("D5")
     except Unsupported as refusal:

@@ -1,5 +1,6 @@
 """Which table a DDL means, and where that lies in the target."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from ticdc_encoder.statements import (
     CreateTableLike,
     DropTable,
     ExchangePartition,
+    RecoverTable,
     RenameTable,
     Statement,
     TruncateTable,
@@ -21,6 +23,9 @@ from ticdc_consumer.checkpoint_tables import OWN_TABLES
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
+
+KEPT_NAME = re.compile(r"ticdc_dropped_[0-9]+_[0-9]+", re.IGNORECASE)
+"""Of a table that is kept: the commit_ts and number of the DDL that dropped it."""
 
 Name = tuple[str, str]
 Place = tuple[str | None, str]
@@ -54,6 +59,9 @@ def statement_of(entry: LedgerEntry, definitions: Definitions) -> Statement:
                 return AlterTable(*spelled((schema, table), definitions), actions)
             _check_name(entry, schema, table)
             return AlterTable(entry.schema, entry.table, actions)
+        case RecoverTable(dropped, _):
+            final = entry.schema, entry.table
+            return RecoverTable(dropped or final, final)
         case RenameTable(old, new):
             return _renamed(entry, old, new, definitions)
         case _:
@@ -92,6 +100,8 @@ def _lower(name: Name) -> Name:
 def place_of(target: Target, route: Route, schema: str, table: str) -> Place:
     """Where the table lies in the target. Raises `Stop` for the consumer's own tables."""
     there, name = target.locate(*route(schema, table))
+    if KEPT_NAME.fullmatch(name):
+        raise Stop(f"{schema}.{table}: the name {name} is the consumer's own")
     if name.lower() in OWN_TABLES and there in (None, own_schema(target)):
         raise Stop(f"{schema}.{table} would land in the consumer's own table {name}")
     return there, name

@@ -16,22 +16,31 @@ from ticdc_encoder.statements import (
     DropSchema,
     DropTable,
     Other,
+    RecoverTable,
     RenameTable,
     Statement,
     TruncateTable,
 )
 
-from ticdc_consumer.ddl_names import Definitions, Name, statement_of
-from ticdc_consumer.ledger import Basis, Ledger, LedgerEntry
+from ticdc_consumer.ddl_names import Definitions, Name, Place, statement_of
+from ticdc_consumer.kept_tables import newest
+from ticdc_consumer.ledger import Basis, KeptTable, Ledger, LedgerEntry
 
 
-def keep_definition(ledger: Ledger, entry: LedgerEntry, basis: Basis = "made") -> None:
+def keep_definition(
+    ledger: Ledger,
+    entry: LedgerEntry,
+    basis: Basis = "made",
+    set_aside: Place | None = None,
+) -> None:
     """Brings the kept definitions up to a DDL that is done, by whomever: what it may have changed
     is forgotten, unless the statement itself says how it is now. `basis` is "told" where it was
-    skipped, or a person did it."""
+    skipped, or a person did it; `set_aside` where the table that was dropped or emptied lies."""
     definitions = ledger.definitions()
     try:
         statement = statement_of(entry, definitions)
+        if set_aside is not None:
+            _set_aside(ledger, entry, statement, set_aside)
         _keep(ledger, statement, definitions, entry, basis)
     except TicdcError:
         ledger.forget(entry.schema, entry.table)
@@ -55,6 +64,17 @@ def _keep(
             ledger.forget(schema, name)
         case DropSchema(schema):
             ledger.forget(schema)
+            for kept in ledger.kept():
+                if kept.schema == schema:
+                    ledger.release(kept)
+        case RecoverTable((_, _) as dropped, (schema, name)):
+            ledger.forget(schema, name)
+            recovered = newest(ledger.kept(), dropped)
+            if recovered is not None and recovered.definition is not None:
+                table = replace(recovered.definition, schema=schema, name=name)
+                ledger.define(table, _less(basis, recovered.basis))
+            if recovered is not None and basis == "made":
+                ledger.release(recovered)
         case RenameTable(old, new):
             known = ledger.known().get(old)
             ledger.forget(*new)
@@ -70,8 +90,16 @@ def _keep(
                 _follow(ledger, partial(columns_renamed, evolved), {(schema, name)})
         case TruncateTable() | CreateSchema() | AlterSchema():
             pass
-        case Other():
+        case RecoverTable() | Other():
             ledger.forget(entry.schema, entry.table)
+
+
+def _set_aside(ledger: Ledger, entry: LedgerEntry, statement: Statement, at: Place) -> None:
+    if isinstance(statement, DropTable | TruncateTable):
+        name = statement.schema, statement.table
+        unknown: tuple[Table | None, Basis] = (None, "seen")
+        table, basis = ledger.known().get(name, unknown)
+        ledger.keep(KeptTable(entry.commit_ts, entry.seq, *name, *at, table, basis))
 
 
 def _less(basis: Basis, before: Basis) -> Basis:

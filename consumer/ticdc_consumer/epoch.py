@@ -14,7 +14,8 @@ from ticdc_consumer.ddl_policy import Policy
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.facts import Shape
 from ticdc_consumer.job import Gathered
-from ticdc_consumer.ledger import LedgerEntry
+from ticdc_consumer.kept_tables import purge
+from ticdc_consumer.ledger import KeptTable, LedgerEntry
 from ticdc_consumer.load import Applied, Counts, NoChange, apply, apply_groups
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Cut
@@ -83,6 +84,7 @@ class Epochs:
         self._tables = tables
         self._ahead: Future[Prepared | None] | None = None
         self._settled = False
+        self._kept: list[KeptTable] = []
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ticdc-read")
         self.state = state
 
@@ -121,6 +123,7 @@ class Epochs:
             Policy.of(self._options),
         )
         self._tables.learn(self._store.ledger)
+        self._kept = self._store.ledger.kept()
         self._settled = True
 
     def _next(self, until: int | None, wait: float) -> Epoch | None:
@@ -150,6 +153,8 @@ class Epochs:
             self._settled = False
             self.settle()
             prepared.seconds["ddl"] = time.monotonic() - started
+        elif purge(self._target, self._store.ledger, self._kept, new.resolved_ts):
+            self._kept = self._store.ledger.kept()
         faults.hit("S16")
         return self._told(prepared, applied, entries)
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from ticdc_encoder.definition import from_json, to_json
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.checkpoint_tables import DEFINITION, LEDGER
+from ticdc_consumer.checkpoint_tables import DEFINITION, KEPT, LEDGER
 from ticdc_consumer.targets.target import Target
 
 
@@ -41,14 +41,36 @@ the pending ALTER TABLE. "seen": no more than the columns that rows had. "found"
 catalog says, for the pending ALTER TABLE."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptTable:
+    """A table that was dropped or emptied upstream at `commit_ts`, and where it lies since."""
+
+    commit_ts: int
+    seq: int
+    schema: str
+    table: str
+    target_schema: str | None
+    target_table: str
+    definition: Table | None
+    basis: Basis
+
+
 class Ledger:
-    """One changefeed's part of `ticdc_ddl` and `ticdc_table`.
+    """One changefeed's part of `ticdc_ddl`, `ticdc_table` and `ticdc_dropped`. `keep_dropped` says
+    for how many seconds, of the upstream's time, a dropped table is kept.
 
     Writes belong into `target.transaction()`. `check` locks the checkpoint, and raises `Fenced`
     where a newer consumer took over.
     """
 
-    def __init__(self, target: Target, changefeed: str, check: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        target: Target,
+        changefeed: str,
+        check: Callable[[], None],
+        keep_dropped: float = 0.0,
+    ) -> None:
+        self.keep_dropped = keep_dropped
         self._target = target
         self._changefeed = changefeed
         self.check = check
@@ -108,6 +130,36 @@ class Ledger:
                 table=table.name,
                 definition=json.dumps(to_json(table)),
                 basis=basis,
+            )
+        )
+
+    def kept(self) -> list[KeptTable]:
+        """What lies aside, the oldest first."""
+        rows = self._read(sa.select(KEPT).where(KEPT.c.changefeed == self._changefeed))
+        found = []
+        for row in rows:
+            values = {name: getattr(row, name) for name in KeptTable.__slots__}
+            stored = json.loads(row.definition) if row.definition else None
+            values["definition"] = from_json(stored) if stored else None
+            found.append(KeptTable(**values))
+        return sorted(found, key=lambda kept: (kept.commit_ts, kept.seq))
+
+    def keep(self, kept: KeptTable) -> None:
+        """Notes a table that was set aside."""
+        values: dict[str, Any] = {name: getattr(kept, name) for name in KeptTable.__slots__}
+        values["definition"] = json.dumps(to_json(kept.definition)) if kept.definition else None
+        self._target.connection.execute(
+            sa.insert(KEPT).values(changefeed=self._changefeed, **values)
+        )
+
+    def release(self, kept: KeptTable) -> None:
+        """Notes that a table lies aside no more. Raises `Fenced` if another consumer took over."""
+        self.check()
+        self._target.connection.execute(
+            sa.delete(KEPT).where(
+                KEPT.c.changefeed == self._changefeed,
+                KEPT.c.commit_ts == kept.commit_ts,
+                KEPT.c.seq == kept.seq,
             )
         )
 

@@ -35,6 +35,8 @@ class Options:
     rules: frozenset[str] = frozenset()
     """Lossy mappings the user switched on, by the names `docs/types.md` gives them."""
     ddl_on_unsupported: Literal["stop", "skip"] = "stop"
+    ddl_keep_dropped: float = 0.0
+    """Seconds, of the upstream's time, for which dropped and emptied tables are kept."""
     ddl_kinds: Mapping[str, Literal["stop", "skip"]] = field(default_factory=dict)
     """Kinds of `ddl_policy.KINDS` that are not treated as `ddl_on_unsupported` says."""
     ddl_tables: Mapping[str, Literal["stop", "skip"]] = field(default_factory=dict)

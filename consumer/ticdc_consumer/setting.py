@@ -223,6 +223,14 @@ def seconds(value: Any) -> float:
     return number
 
 
+def duration(value: Any) -> float:
+    """Seconds, as a number or as "24h"."""
+    found = re.fullmatch(r"\s*(\d{1,9})\s*([smhd]?)\s*", str(value))
+    if found is None or isinstance(value, bool):
+        raise ValueError('must be a time, as 3600 or "24h"')
+    return float(int(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]])
+
+
 def size(value: Any) -> int:
     """Bytes, as a number or as "256 MiB"."""
     found = re.fullmatch(r"\s*(\d{1,15})\s*([kmg]ib)?\s*", str(value), re.I)

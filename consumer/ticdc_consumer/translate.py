@@ -19,6 +19,7 @@ from ticdc_encoder.statements import (
     NoEffect,
     Other,
     OtherAction,
+    RecoverTable,
     RenameTable,
     Repartition,
     ReplacePartitions,
@@ -26,7 +27,7 @@ from ticdc_encoder.statements import (
     TruncateTable,
 )
 
-from ticdc_consumer import partition_ddl, reflected
+from ticdc_consumer import kept_tables, partition_ddl, reflected
 from ticdc_consumer.ddl_names import (
     Definitions,
     Name,
@@ -40,7 +41,7 @@ from ticdc_consumer.ddl_names import (
 from ticdc_consumer.definitions import like_definition
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.foreign_keys import Locate, changes, references, waiting
-from ticdc_consumer.ledger import Basis, Ledger, LedgerEntry
+from ticdc_consumer.ledger import Basis, KeptTable, Ledger, LedgerEntry
 from ticdc_consumer.targets.alter import Alteration
 from ticdc_consumer.targets.alterers import alterers
 from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TargetTable
@@ -56,6 +57,10 @@ def work(
 ) -> Alteration:
     """What is still to be done for an entry. Raises `Stop` for what cannot be done exactly."""
     definitions = ledger.definitions()
+
+    def locate(name: Name) -> Place:
+        return place_of(target, route, *name)
+
     match statement_of(entry, definitions):
         case CreateSchema(source):
             return Alteration(tuple(target.create_schema(route(source, "")[0])))
@@ -63,7 +68,8 @@ def work(
             return Alteration()  # every table says its own character set
         case DropSchema(source):
             _check_created(ledger, source)
-            return _drop_schema(target, route, source, definitions)
+            kept = [each for each in ledger.kept() if each.schema == source]
+            return _drop_schema(target, route, source, definitions, kept)
         case CreateTable(table):
             return _create(target, route, table, rules, definitions)
         case CreateTableLike(schema, name, like):
@@ -74,15 +80,17 @@ def work(
             table = like_definition(definitions[like], schema, name)
             return _create(target, route, table, rules, definitions)
         case DropTable(source, table):
-            place = place_of(target, route, source, table)
-            there = target.describe(*place) is not None
-            return Alteration(tuple(target.drop_table(*place) if there else ()))
+            return kept_tables.drop(target, ledger, entry, (source, table), locate)
         case TruncateTable(source, table):
-            return Alteration(tuple(target.truncate_table(*place_of(target, route, source, table))))
+            return kept_tables.truncate(target, ledger, entry, (source, table), locate)
+        case RecoverTable((_, _) as dropped, (_, _) as name):
+            return kept_tables.recover(target, ledger, dropped, name, locate)
         case RenameTable(old, new):
             return _rename(target, route, old, new, definitions)
         case AlterTable() as altered:
             return _alter(target, route, altered, entry.commit_ts, ledger)
+        case RecoverTable():
+            raise Unsupported("it does not say which table comes back")
         case Other(_, what):
             raise Unsupported(f"{what.upper()} is not translated")
 
@@ -170,13 +178,20 @@ def _check_created(ledger: Ledger, schema: str) -> None:
     )
 
 
-def _drop_schema(target: Target, route: Route, source: str, definitions: Definitions) -> Alteration:
+def _drop_schema(
+    target: Target,
+    route: Route,
+    source: str,
+    definitions: Definitions,
+    kept: Sequence[KeptTable],
+) -> Alteration:
     """The tables of the schema that came through the stream, and the schema itself where it is not
     the consumer's own. Raises `Stop` where it holds anything else."""
-    places = {name: place_of(target, route, *name) for name in definitions if name[0] == source}
+    places = [place_of(target, route, *name) for name in definitions if name[0] == source]
+    places += [(each.target_schema, each.target_table) for each in kept]
     statements = [
         text
-        for place in places.values()
+        for place in places
         if target.describe(*place) is not None
         for text in target.drop_table(*place)
     ]
@@ -187,7 +202,7 @@ def _drop_schema(target: Target, route: Route, source: str, definitions: Definit
     if schema not in catalog.get_schema_names():
         return Alteration(tuple(statements))
     there = {*catalog.get_table_names(schema), *catalog.get_view_names(schema)}
-    others = there - {name for at, name in places.values() if at == schema}
+    others = there - {name for at, name in places if at == schema}
     if others:
         raise Stop(
             f"{target.quote(None, schema)} holds what did not come through the stream as "

@@ -14,6 +14,11 @@ def moment(ts: int) -> datetime:
     )
 
 
+def seconds(ts: int) -> float:
+    """Since 1970, in UTC."""
+    return (ts >> 18) / 1000
+
+
 def shown(ts: int) -> str:
     """`429918007904436226 (2021-12-20 13:30:49.196 UTC)`."""
     return f"{ts} ({moment(ts):%Y-%m-%d %H:%M:%S}.{moment(ts).microsecond // 1000:03} UTC)"
@@ -21,12 +26,12 @@ def shown(ts: int) -> str:
 
 def lag(ts: int) -> float:
     """Seconds that this machine's clock is past the timestamp; 0 where it is behind."""
-    return max(0.0, time.time() - (ts >> 18) / 1000)
+    return max(0.0, time.time() - seconds(ts))
 
 
-def duration(seconds: float) -> str:
+def duration(time_: float) -> str:
     """`0.8 s`, `5 min`, `3 h`, `12 d`."""
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.1f} s"
+        if time_ >= 2 * length:
+            return f"{time_ / length:.0f} {unit}"
+    return f"{time_:.1f} s"

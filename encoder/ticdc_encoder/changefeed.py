@@ -17,6 +17,7 @@ from ticdc_encoder.definition import (
     DropSchema,
     DropTable,
     Other,
+    RecoverTable,
     RenameTable,
     Statement,
     TruncateTable,
@@ -362,6 +363,8 @@ def _kind(statement: Statement) -> int:
             return 11
         case RenameTable() | Other(what="rename table"):
             return 14
+        case RecoverTable():
+            return 25
     return 0
 
 

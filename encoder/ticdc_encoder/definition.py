@@ -23,6 +23,7 @@ from ticdc_encoder.statements import (
     DropSchema,
     DropTable,
     Other,
+    RecoverTable,
     RenameTable,
     Statement,
     TruncateTable,
@@ -38,6 +39,7 @@ __all__ = [
     "DropSchema",
     "DropTable",
     "Other",
+    "RecoverTable",
     "RenameTable",
     "Statement",
     "TruncateTable",
@@ -137,6 +139,19 @@ def _statement(words: Words, schema: str) -> Statement | None:
         words.expect("TO")
         renamed = RenameTable(old, words.qualified(schema))
         return None if words.at(",") else renamed
+    if words.take("RECOVER", "TABLE"):
+        if words.take("BY", "JOB"):
+            words.next("number")
+            return RecoverTable(None, None)
+        table = words.qualified(schema)
+        if words.kind() == "number":
+            words.next()  # of how many jobs TiDB is to look at
+        return RecoverTable(table, table)
+    if words.take("FLASHBACK", "TABLE"):
+        lost = words.qualified(schema)
+        if words.at(","):
+            return None
+        return RecoverTable(lost, words.qualified(lost[0]) if words.take("TO") else lost)
     if any(words.at("CREATE", *kind, "INDEX") for kind in _INDEXES):
         words.expect("CREATE")
         return create_index(words, schema)

@@ -239,6 +239,15 @@ class RenameTable:
 
 
 @dataclass(frozen=True, slots=True)
+class RecoverTable:
+    """RECOVER TABLE and FLASHBACK TABLE ... TO: `dropped`, or emptied, comes back as `table`. Both
+    are None where a job's number is all that is said."""
+
+    dropped: tuple[str, str] | None
+    table: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """A statement that is none of the above; `what` is its first two words, lower case."""
 
@@ -256,5 +265,6 @@ Statement = (
     | TruncateTable
     | AlterTable
     | RenameTable
+    | RecoverTable
     | Other
 )

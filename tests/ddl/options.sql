@@ -90,7 +90,7 @@ CREATE ALGORITHM = UNDEFINED DEFINER = CURRENT_USER SQL SECURITY DEFINER VIEW `v
 
 -- case: a dropped table comes back
 RECOVER TABLE `t`
--- stops: RECOVER TABLE is not translated
+-- stops: s.t was not kept
 
 -- case: two statements
 ALTER TABLE t CACHE; DROP TABLE t

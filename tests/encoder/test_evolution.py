@@ -13,8 +13,8 @@ from ticdc_encoder.statements import (
     CreateTableLike,
     DropSchema,
     DropTable,
-    Other,
     OtherAction,
+    RecoverTable,
     RenameTable,
 )
 
@@ -84,8 +84,8 @@ def follow(
         case AlterTable(schema, name, actions):
             assert not any(isinstance(action, OtherAction) for action in actions)
             tables[schema, name] = apply(statement, tables[schema, name])
-        case Other(_, what) if what in ("recover table", "flashback table"):
-            place = (event["schema"], event["table"])
+        case RecoverTable(_, place):
+            assert place == (event["schema"], event["table"])
             source = dropped.get(place) or tables["shop", "fb"]
             tables[place] = replace(source, schema=place[0], name=place[1])
         case _:

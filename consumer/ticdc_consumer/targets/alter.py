@@ -19,11 +19,13 @@ from ticdc_consumer.targets.initial import Initial, initial
 @dataclass(frozen=True, slots=True)
 class Alteration:
     """`refusals` are (a query, the reason): a row found by it forbids the rest. `rows_only`: the
-    statements change rows alone, and so can be rolled back on every target."""
+    statements change rows alone, and so can be rolled back on every target. `set_aside` is where
+    the table lies that was dropped or emptied."""
 
     statements: tuple[str, ...] = ()
     refusals: tuple[tuple[str, str], ...] = ()
     rows_only: bool = False
+    set_aside: tuple[str | None, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

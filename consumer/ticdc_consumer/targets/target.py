@@ -202,5 +202,9 @@ class Target(ABC):
     @abstractmethod
     def drop_table(self, schema: str | None, name: str) -> list[str]: ...
 
+    def drop_references(self, schema: str | None, name: str) -> list[str]:
+        """Drops the table's own foreign keys, where this session would heed them."""
+        return []
+
     @abstractmethod
     def truncate_table(self, schema: str | None, name: str) -> list[str]: ...

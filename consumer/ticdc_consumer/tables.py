@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.filter import TableMatcher
+from ticdc_encoder.formats.avro_schema import sanitize
 
 from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.errors import Stop
@@ -77,6 +79,8 @@ class Tables:
         name = (source.schema, source.name)
         label = f"{source.schema}.{source.name}"
         schema, table = self._target.locate(*self._routes(*name))
+        if self._options.protocol == "avro":
+            self._require_one_name(source, schema, table)
         described = self._target.describe(schema, table)
         if described is None:
             raise Stop(
@@ -110,6 +114,22 @@ class Tables:
         self.layouts[number : number + 1] = [layout]
         self.shapes[name] = (number, None if deletes_only else shape(source))
         self._check_overlap(layout, number)
+
+    def _require_one_name(self, source: Table, schema: str | None, table: str) -> None:
+        """Avro says `_` for what is no letter or digit: nothing else may be called so there."""
+        with self._target.errors():
+            there = sa.inspect(self._target.connection).get_table_names(schema)
+        others = {name for name in there if name != table and sanitize(name) == table}
+        others |= {
+            other
+            for of, other in self.definitions
+            if sanitize(of) == source.schema and sanitize(other) == source.name
+        } - {source.name}
+        if others:
+            raise Stop(
+                f"{source.schema}.{source.name}: avro's messages say {source.name} for "
+                f"{min(others)}, too: rename it, or leave {source.name} out by [tables] filter"
+            )
 
     def _other_changefeeds(self) -> str:
         """Perhaps the rows are of one whose name was changed."""

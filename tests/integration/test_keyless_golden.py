@@ -2,6 +2,8 @@
 compared with TiDB's at every resolved ts. Each change is there once, so that the counts are exact.
 """
 
+from typing import Any
+
 import brokers
 import pytest
 from golden import scenario
@@ -40,7 +42,7 @@ def test_tables_without_a_key_are_what_tidbs_were(
     variant = given.variants[f"{protocol}.force-replicate"]
     place = Place(request.getfixturevalue(f"{target}_url"), target)
     topics = send(mock_kafka, variant, again=False)
-    settings = {"at_least_once": WITHOUT_KEY, "memory_budget": budget}
+    settings: dict[str, Any] = {"at_least_once": WITHOUT_KEY, "memory_budget": budget}
     with consumer_of(variant, topics, mock_kafka, place, spark, way, **settings) as consumer:
         for state in given.states:
             run_to(consumer, state.ts, place, given, {})

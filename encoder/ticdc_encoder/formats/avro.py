@@ -77,7 +77,7 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     """
     registry = registry_of(options.registry)
     if not key:
-        if not value:
+        if not value or (value[:1] == DELETE and len(value) == 9):
             raise WireError("a DELETE that names no row: its table has no primary key")
         if value[:1] == DDL:
             return [_read_ddl(value)]

@@ -89,6 +89,8 @@ def completed(
 
 
 def _debezium_column(column: Column, declared: Column | None) -> Column:
+    # Its DEFAULT is told in JSON.
+    column = replace(column, default=None)
     type_ = column.type
     known = declared.type if declared is not None and declared.type.name == type_.name else None
     if type_.name == "decimal":

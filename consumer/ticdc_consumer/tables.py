@@ -49,7 +49,10 @@ class Tables:
         }
 
     def sightings(self) -> list[Table]:
-        """The tables whose CREATE TABLE did not come, as rows show them, where that is news."""
+        """The tables whose CREATE TABLE did not come, as rows show them, where that is news. Avro's
+        do not: their types are families of types."""
+        if self._options.protocol == "avro":
+            return []
         found = [
             Table(layout.schema, layout.table, layout.source, handle_key=layout.key)
             for layout in self.layouts

@@ -31,6 +31,8 @@ EXAMPLES = {
   ticdc-consumer run orders.toml --ddl-run 429918007904436300:2 instead.sql
 """,
     "check": "example:\n  ticdc-consumer check orders.toml",
+    "plan": "examples:\n  ticdc-consumer plan orders.toml\n"
+    "  ticdc-consumer plan orders.toml --until 429918007904436226 --sql",
     "status": "examples:\n  ticdc-consumer status orders.toml\n"
     "  ticdc-consumer status orders.toml --json | jq .lag_seconds",
     "demo": """examples:
@@ -105,6 +107,15 @@ def _status(arguments: argparse.Namespace) -> int:
     with closing(open_target(options.target_url)) as target:
         found = status.read(target, options)
     print(_redacted(status.to_json(found) if arguments.json else status.to_text(found)))
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.consumer import Consumer
+    from ticdc_consumer.progress import planned
+
+    for cut in Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql):
+        print(_redacted("\n".join(planned(cut))), flush=True)
     return 0
 
 
@@ -211,6 +222,19 @@ def _parser() -> argparse.ArgumentParser:
     check = _command(commands, "check", _check, "tell each precondition; nothing is written")
     _takes_config(check)
     check.add_argument("--from-ts", type=_timestamp, metavar="TS", help="as for run")
+    plan = _command(commands, "plan", _plan, "tell what the next cuts would do; nothing is done")
+    _takes_config(plan)
+    plan.add_argument(
+        "--until",
+        type=_until,
+        default="caught-up",
+        metavar="caught-up|TS",
+        help="as for run; caught-up where it is not given",
+    )
+    plan.add_argument("--from-ts", type=_timestamp, metavar="TS", help="as for run")
+    plan.add_argument(
+        "--sql", action="store_true", help="of small cuts also the statements, with their values"
+    )
     status = _command(commands, "status", _status, "tell where the target stands")
     _takes_config(status)
     status.add_argument("--json", action="store_true", help="for programs")

@@ -4,6 +4,7 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self
 
@@ -16,6 +17,7 @@ from ticdc_consumer import faults
 from ticdc_consumer.checkpoint import Checkpoint, Position, Store
 from ticdc_consumer.cuts import PATIENCE, Reader
 from ticdc_consumer.ddl_by_person import done_by_person, run_by_person
+from ticdc_consumer.dry_run import Draft, DraftStore, DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs
 from ticdc_consumer.errors import Stop, Unavailable, Usage
 from ticdc_consumer.ledger import LedgerEntry
@@ -130,6 +132,49 @@ class Consumer:
         if not self._stopping:
             self._epochs.settle()
 
+    def plan(
+        self, until: Literal["caught-up"] | int = CAUGHT_UP, *, sql: bool = False
+    ) -> Iterator[PlannedCut]:
+        """What the next cuts would do; of a consumer that is *not* entered, also beside one that
+        runs. Raises what would end the run, after what would come before it. With `sql`, small
+        cuts tell the statements for their rows."""
+        with ExitStack() as stack:
+            target = open_target(self.options.target_url)
+            stack.callback(target.close)
+            store = Store(target, self.options.changefeed)
+            self._cluster = _open(self.options)
+            stack.callback(self._cluster.close)
+            stored = store.read()
+            if stored is None:
+                state = self._first()
+            else:
+                state = stored
+                state.check_scope(self.options)
+                if isinstance(self._cluster, StorageSource):
+                    self._cluster.forget(state.resolved_ts)
+                self._check_log(state)
+            self.spark = self._given or session(self.options.spark, "ticdc plan")
+            if self._given is None:
+                stack.callback(stop, self.spark)
+            options = replace(self.options, apply="net")
+            tables = Tables(self.options, target)
+            reader = Reader(
+                options,
+                self.spark,
+                self._cluster,
+                lambda: tables.definitions,
+                state.schemas.values(),
+            )
+            stack.callback(reader.close)
+            ledger = Draft(store.ledger if stored else None, self.options.keep_dropped)
+            draft = DraftStore(target, self.options.changefeed, ledger)
+            self._reader = reader
+            self._epochs = dry = DryRun(options, reader, target, draft, tables, state)
+            dry.sql = sql
+            stack.callback(dry.close)
+            held = self._held()
+            yield from _planned(dry, held if until == CAUGHT_UP else min(until, held))
+
     def ddl_done(self, place: str) -> LedgerEntry:
         """Marks a pending DDL as done by a person; `place` is TS or TS:SEQ."""
         return self._noted(done_by_person(self.target, self.store.ledger, place))
@@ -166,6 +211,11 @@ class Consumer:
         return max([state.resolved_ts, *marks])
 
     def _begin(self) -> Checkpoint:
+        first = self._first()
+        self.store.begin_first(first)
+        return first
+
+    def _first(self) -> Checkpoint:
         """The first checkpoint of a changefeed. Raises `Stop` where the log cannot be complete."""
         listing = self._cluster.list_patiently((), PATIENCE)
         begins = self._cluster.begins(listing.ends)
@@ -183,9 +233,7 @@ class Consumer:
             place: Position(place[0], listing.topic_ids[place[0]], place[1], begin)
             for place, begin in begins.items()
         }
-        first = Checkpoint.first(self.options, 0 if from_ts is None else from_ts + 1, positions)
-        self.store.begin_first(first)
-        return first
+        return Checkpoint.first(self.options, 0 if from_ts is None else from_ts + 1, positions)
 
     def _check_reaches_back(
         self, begins: Mapping[Place, int], listing: Listing, from_ts: int
@@ -268,6 +316,20 @@ class Consumer:
         except KafkaException as error:
             if error.args[0].code() == KafkaError._FATAL:
                 raise Unavailable(f"Kafka: {error.args[0]}") from error
+
+
+def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
+    begin = dry.state.resolved_ts
+    ddls, stopped = dry.pending()
+    if ddls:
+        yield PlannedCut(begin, begin, {}, ddls)
+    while stopped is None and dry.state.resolved_ts < goal:
+        cut, stopped = dry.plan(goal)
+        if cut is None:
+            return
+        yield cut
+    if stopped is not None:
+        raise stopped
 
 
 def _open(options: Options) -> Cluster | StorageSource:

@@ -62,6 +62,8 @@ class Reader:
         # A storage is listed and followed by one.
         self.scout = cluster if isinstance(cluster, StorageSource) else Scout(options, self.schemas)
         self._rows_per_message = self.scout.rows_per_offset
+        self.leave_out: tuple[str, ...] = ()
+        """Patterns of tables whose rows are not read; their DDL are."""
         self._unread: dict[SchemaKey, tuple[str, int, int]] = {}
         self._unread_since = 0.0
 
@@ -122,7 +124,7 @@ class Reader:
         groups = [[numbers[place] for place in group] for group in spread(busy, tasks)] or [[]]
         known = [seen for seen in self.scout.ddls() if wants(self._filter, seen.ddl)]
         job = ReadJob(
-            options=self._options,
+            options=self._read_options(),
             begin=cut.begin,
             end=cut.end,
             latest=latest_sane(self._options),
@@ -157,6 +159,14 @@ class Reader:
             self._rows_per_message = max(0.1, rows / report.messages)
             self._bytes_per_message = report.bytes / report.messages
         return gathered
+
+    def _read_options(self) -> Options:
+        if not self.leave_out:
+            return self._options
+        rules = self._options.filter or ("*.*",)
+        return replace(
+            self._options, filter=(*rules, *(f"!{pattern}" for pattern in self.leave_out))
+        )
 
     def read_again(
         self,

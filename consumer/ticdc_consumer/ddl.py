@@ -114,7 +114,7 @@ def run_in_cut(
         for entry in entries:
             try:
                 with _savepoint(target):
-                    work = _work(target, ledger, entry, route, rules)
+                    work = work_of(target, ledger, entry, route, rules)
                     _execute(target, work)
                     keep_definition(ledger, entry, set_aside=work.set_aside)
             except Unsupported as refusal:
@@ -173,17 +173,17 @@ def _attempt(
     try:
         work = Alteration()
         if not target.transactional_ddl:
-            with _refusals(target):
+            with refusals(target):
                 _keep_before(target, ledger, entry, route)
-                work = _work(target, ledger, entry, route, rules)
+                work = work_of(target, ledger, entry, route, rules)
                 if not work.rows_only:
                     _execute(target, work)
             faults.hit("D3")
         with target.transaction():
             ledger.mark(replace(entry, state="done"))
             if target.transactional_ddl or work.rows_only:
-                with _refusals(target):
-                    work = _work(target, ledger, entry, route, rules)
+                with refusals(target):
+                    work = work_of(target, ledger, entry, route, rules)
                     _execute(target, work)
             keep_definition(ledger, entry, set_aside=work.set_aside)
             faults.hit("D4")
@@ -218,7 +218,7 @@ def _is_done(store: Store, entry: LedgerEntry) -> bool:
 # --- one statement ---------------------------------------------------------------------------
 
 
-def _work(
+def work_of(
     target: Target, ledger: Ledger, entry: LedgerEntry, route: Route, rules: frozenset[str]
 ) -> Alteration:
     """What is left of an entry's work. Raises `Stop` where it cannot be done."""
@@ -244,7 +244,7 @@ _PLAIN = {"no_parameters": True}
 
 
 @contextmanager
-def _refusals(target: Target) -> Iterator[None]:
+def refusals(target: Target) -> Iterator[None]:
     """Whatever the consumer or the target cannot do, as `Stop`; passing troubles stay `Retry`."""
     try:
         with target.errors():
@@ -264,7 +264,7 @@ def _savepoint(target: Target) -> Iterator[None]:
     """A refusal leaves nothing of the block behind, and the transaction good."""
     target.execute("SAVEPOINT ticdc_ddl")
     try:
-        with _refusals(target):
+        with refusals(target):
             yield
     except Stop:
         target.execute("ROLLBACK TO SAVEPOINT ticdc_ddl")

@@ -1,8 +1,10 @@
 """What a run tells while it goes on: one line a second at most, and a sum that adds up."""
 
 import time
+from collections.abc import Iterator
 from typing import TextIO
 
+from ticdc_consumer.dry_run import PlannedCut
 from ticdc_consumer.epoch import Epoch
 from ticdc_consumer.tso import duration, lag, shown
 
@@ -83,3 +85,23 @@ class Progress:
 
     def _line(self, text: str) -> None:
         print(text, file=self._out, flush=True)
+
+
+def planned(cut: PlannedCut) -> Iterator[str]:
+    """What a cut would do, for people."""
+    if cut.resolved_ts > cut.begin:
+        yield f"cut to R {shown(cut.resolved_ts)}: {cut.rows:,} rows"
+    for name, rows in sorted(cut.tables.items()):
+        what = f"{rows.inserted:,} inserted, {rows.updated:,} updated"
+        if not rows.compared:
+            what = f"{rows.inserted:,} written"
+        yield f"  {name}: {what}, {rows.deleted:,} deleted"
+    for pattern in cut.left_out:
+        yield f"  {pattern}: not counted, since its rows wait for a DDL before them"
+    yield from (f"  {statement};" for statement in cut.statements)
+    for ddl in cut.ddls:
+        entry = ddl.entry
+        yield f"  DDL {entry.place} in {entry.schema or '-'}: {' '.join(entry.query.split())}"
+        yield from (f"    {statement};" for statement in ddl.statements)
+        if not ddl.statements:
+            yield f"    {ddl.note or 'nothing to do in this target'}"

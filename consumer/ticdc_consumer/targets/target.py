@@ -167,6 +167,20 @@ class Target(ABC):
         """Deletes the rows of these keys (payloads of `encode_keys`); says how many there were."""
 
     @abstractmethod
+    def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        """How many rows of these keys there are; outside `transaction`, too."""
+
+    @abstractmethod
+    def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
+        """What `delete` sends, for people: values stand where it sends parameters."""
+
+    @abstractmethod
+    def shown_inserts(
+        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
+    ) -> list[str]:
+        """What `insert` sends, for people; PostgreSQL's COPY as INSERT."""
+
+    @abstractmethod
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
         """Deletes, for each of these rows (payloads of `encode_rows`, of a layout without a key),
         one row that is equal to it, NULLs included; says how many there were."""

@@ -36,6 +36,23 @@ class Bulk:
         self._sql_mode = sql_mode
 
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        return sum(self._write(layout, text)[0] for text in self.deletes(layout, keys))
+
+    def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        found = 0
+        cursor: Any = self._connection.connection.cursor()
+        try:
+            for text in self.deletes(layout, keys, "SELECT COUNT(*)"):
+                cursor.execute(text)
+                found += int(cursor.fetchone()[0])
+        finally:
+            cursor.close()
+        return found
+
+    def deletes(
+        self, layout: Layout, keys: pa.BinaryArray, verb: str = "DELETE"
+    ) -> Iterator[bytes]:
+        """The statements for all rows of these keys."""
         names = [layout.columns[position] for position in layout.key_positions()]
         single = len(names) == 1
         if single and layout.codecs[layout.key_positions()[0]] == "integer":
@@ -47,12 +64,10 @@ class Bulk:
             before, between, after = f"{where} IN (".encode(), b",", b")"
         else:
             before, between, after = b"", b" OR ", b""
-        before = f"DELETE FROM {layout.relation} WHERE ".encode() + before  # noqa: S608
+        before = f"{verb} FROM {layout.relation} WHERE ".encode() + before
         most = ROWS if single else self._dialect.composite_keys
-        return sum(
-            self._write(layout, before + chunk + after)[0]
-            for chunk, _ in self._chunks(layout, keys, len(before + after), most, between)
-        )
+        for chunk, _ in self._chunks(layout, keys, len(before + after), most, between):
+            yield before + chunk + after
 
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
         """One statement for all rows that are equal: they are found by all of their columns."""
@@ -75,6 +90,17 @@ class Bulk:
         self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
     ) -> int:
         """Says how many rows that were in the way are gone."""
+        replaces = on_drift == "overwrite" and not layout.upsert
+        replaced = 0
+        for text, count in self.inserts(layout, rows, on_drift):
+            written = self._write(layout, text)[0]
+            replaced += written - count if replaces else 0
+        return replaced
+
+    def inserts(
+        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
+    ) -> Iterator[tuple[bytes, int]]:
+        """The statements, and how many rows each has."""
         taken = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
         columns = ", ".join(layout.columns[i] for i in taken)
         # REPLACE deletes what holds a unique value of the new row, by any key: also one over a
@@ -83,11 +109,8 @@ class Bulk:
         verb = "REPLACE" if replaces else "INSERT"
         before = f"{verb} INTO {layout.relation} ({columns}) VALUES ".encode()
         after = _on_duplicate(layout, taken).encode() if layout.upsert else b""
-        replaced = 0
         for chunk, count in self._chunks(layout, rows, len(before) + len(after), ROWS):
-            written = self._write(layout, before + chunk + after)[0]
-            replaced += written - count if replaces else 0
-        return replaced
+            yield before + chunk + after, count
 
     def _chunks(
         self,

@@ -204,6 +204,18 @@ class MySql(Target):
         with self.errors(layout):
             return self._bulk.delete(layout, keys)
 
+    def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        with self.errors(layout):
+            return self._bulk.existing(layout, keys)
+
+    def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
+        return [_shown(text) for text in self._bulk.deletes(layout, keys)]
+
+    def shown_inserts(
+        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
+    ) -> list[str]:
+        return [_shown(text) for text, _ in self._bulk.inserts(layout, rows, on_drift)]
+
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
         with self.errors(layout):
             return self._bulk.delete_rows(layout, rows)
@@ -246,6 +258,10 @@ class MySql(Target):
 
 
 _NO_SUCH_SESSION = 1094
+
+
+def _shown(statement: bytes) -> str:
+    return statement.decode("utf-8", "backslashreplace")
 
 
 class MariaDb(MySql):

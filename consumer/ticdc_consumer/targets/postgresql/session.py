@@ -201,6 +201,44 @@ class PostgreSQL(Target):
         self._clear(stage)
         return deleted
 
+    def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        columns = [layout.columns[position] for position in layout.key_positions()]
+        found = 0
+        with self.errors(layout):
+            for start in range(0, len(keys), FEW_ROWS):
+                part = keys.slice(start, FEW_ROWS)
+                each = " AND ".join(f"{_doubled(name)} = %s" for name in columns)
+                condition = " OR ".join([f"({each})"] * len(part))
+                statement = f"SELECT count(*) FROM {_doubled(layout.relation)} WHERE {condition}"  # noqa: S608
+                cursor = self._driver().cursor().execute(statement.encode(), _fields(part))
+                found += int((cursor.fetchone() or (0,))[0])
+        return found
+
+    def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
+        columns = [layout.columns[position] for position in layout.key_positions()]
+        return [
+            _delete(
+                layout.relation,
+                " AND ".join(
+                    f"{name} = {_literal(value)}" for name, value in zip(columns, key, strict=True)
+                ),
+            )
+            for key in _lines(keys)
+        ]
+
+    def shown_inserts(
+        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
+    ) -> list[str]:
+        written = zip(layout.columns, layout.codecs, strict=True)
+        columns = [name for name, codec in written if codec != SKIP]
+        into, conflict = _upsert_words(layout, columns)
+        if not layout.upsert:
+            into, conflict = f"INSERT INTO {layout.relation} ({', '.join(columns)})", ""
+        return [
+            f"{into} VALUES ({', '.join(map(_literal, row))}) {conflict}".rstrip()
+            for row in _lines(rows)
+        ]
+
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
         written = zip(layout.columns, layout.codecs, strict=True)
         columns = [name for name, codec in written if codec != SKIP]
@@ -230,11 +268,7 @@ class PostgreSQL(Target):
         return cleared
 
     def _upsert(self, layout: Layout, columns: Sequence[str], rows: pa.BinaryArray) -> None:
-        keys = [layout.columns[position] for position in layout.key_positions()]
-        sets = ", ".join(f"{name} = EXCLUDED.{name}" for name in columns if name not in keys)
-        action = f"DO UPDATE SET {sets}" if sets else "DO NOTHING"
-        into = f"INSERT INTO {layout.relation} ({', '.join(columns)}) OVERRIDING SYSTEM VALUE"
-        conflict = f"ON CONFLICT ({', '.join(keys)}) {action}"
+        into, conflict = _upsert_words(layout, columns)
         if len(rows) <= FEW_ROWS:
             each = f"({', '.join(['%s'] * len(columns))})"
             values = ", ".join([each] * len(rows))
@@ -381,6 +415,24 @@ def _bare(quoted: str) -> str:
 def _doubled(sql: str) -> str:
     """In a statement with parameters, % begins a placeholder."""
     return sql.replace("%", "%%")
+
+
+def _upsert_words(layout: Layout, columns: Sequence[str]) -> tuple[str, str]:
+    """What stands before and after the rows."""
+    keys = [layout.columns[position] for position in layout.key_positions()]
+    sets = ", ".join(f"{name} = EXCLUDED.{name}" for name in columns if name not in keys)
+    action = f"DO UPDATE SET {sets}" if sets else "DO NOTHING"
+    into = f"INSERT INTO {layout.relation} ({', '.join(columns)}) OVERRIDING SYSTEM VALUE"
+    return into, f"ON CONFLICT ({', '.join(keys)}) {action}"
+
+
+def _lines(payloads: pa.BinaryArray) -> Iterator[list[str | None]]:
+    for number in range(len(payloads)):
+        yield _fields(payloads.slice(number, 1))
+
+
+def _literal(value: str | None) -> str:
+    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
 
 
 def _delete(from_: str, where: str) -> str:

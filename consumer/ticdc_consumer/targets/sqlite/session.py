@@ -1,5 +1,6 @@
 """One connection to a SQLite file."""
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from operator import length_hint
@@ -236,6 +237,29 @@ class SQLite(Target):
                 deleted += self._driver().executemany(statement, batch).rowcount
         return deleted
 
+    def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        positions = layout.key_positions()
+        condition = " AND ".join(_equals(layout, position) for position in positions)
+        statement = f"SELECT count(*) FROM {layout.relation} WHERE {condition}"  # noqa: S608
+        found = 0
+        with self.errors(layout):
+            for batch in _batches(keys, [layout.codecs[position] for position in positions]):
+                found += sum(self._driver().execute(statement, row).fetchone()[0] for row in batch)
+        return found
+
+    def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
+        positions = layout.key_positions()
+        condition = " AND ".join(_equals(layout, position) for position in positions)
+        statement = f"DELETE FROM {layout.relation} WHERE {condition}"  # noqa: S608
+        return _shown(statement, _batches(keys, [layout.codecs[p] for p in positions]))
+
+    def shown_inserts(
+        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
+    ) -> list[str]:
+        taken = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
+        batches = _batches(rows, [layout.codecs[position] for position in taken])
+        return _shown(_insert(layout, taken), batches)
+
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
         taken = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
         codecs = [layout.codecs[position] for position in taken]
@@ -383,6 +407,35 @@ def _insert(layout: Layout, taken: Sequence[int]) -> str:
     sets = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in keys)
     action = f"DO UPDATE SET {sets}" if sets else "DO NOTHING"
     return f"{statement} ON CONFLICT ({', '.join(keys)}) {action}"
+
+
+def _shown(statement: str, batches: Iterator[list[list[Any]]]) -> list[str]:
+    """The statement for each row, with its values in it."""
+    pieces = _PARAMETER.split(statement)
+    return [
+        "".join(
+            piece + (_shown_value(row[number]) if number < len(row) else "")
+            for number, piece in enumerate(pieces)
+        )
+        for batch in batches
+        for row in batch
+    ]
+
+
+_PARAMETER = re.compile(r"""\?(?=(?:[^"]*"[^"]*")*[^"]*$)""")
+"""Outside of quoted names."""
+
+
+def _shown_value(value: Any) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return f"X'{value.hex()}'"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case _:
+            return str(value)
 
 
 def _batches(payloads: pa.BinaryArray, codecs: Sequence[str]) -> Iterator[list[list[Any]]]:

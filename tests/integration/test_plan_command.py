@@ -188,3 +188,15 @@ def test_a_consumer_that_runs_is_not_disturbed(begin: Begin, plan: Plan, tmp_pat
         assert plan(run)[0] == 0
         feed.mark(130)
         assert [epoch.resolved_ts for epoch in consumer.epochs("caught-up")][-1] == ts(130)
+
+
+def test_a_table_that_would_be_set_aside_stays_where_it_is(begin: Begin, plan: Plan) -> None:
+    feed, run = begin(ddl__keep_dropped="1h")
+    before = run.contents()
+    feed.ddl(110, "DROP TABLE `items`", "items")
+    feed.ddl(111, "RECOVER TABLE `items`", "items")
+    feed.mark(120)
+    code, lines, said = plan(run)
+    assert code == 0, said
+    assert 'ALTER TABLE "items" RENAME TO' in "\n".join(lines)
+    assert run.contents() == before

@@ -11,7 +11,9 @@ from ticdc_encoder.statements import (
     AlterTable,
     CreateTable,
     CreateTableLike,
+    CreateView,
     DropTable,
+    DropView,
     ExchangePartition,
     RecoverTable,
     RenameTable,
@@ -59,6 +61,12 @@ def statement_of(entry: LedgerEntry, definitions: Definitions) -> Statement:
                 return AlterTable(*spelled((schema, table), definitions), actions)
             _check_name(entry, schema, table)
             return AlterTable(entry.schema, entry.table, actions)
+        case CreateView(schema, view) as created:
+            _check_name(entry, schema, view)
+            return replace(created, schema=entry.schema, view=entry.table)
+        case DropView(schema, view):
+            _check_name(entry, schema, view)
+            return DropView(entry.schema, entry.table)
         case RecoverTable(dropped, _):
             final = entry.schema, entry.table
             return RecoverTable(dropped or final, final)

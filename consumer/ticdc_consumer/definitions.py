@@ -13,8 +13,10 @@ from ticdc_encoder.statements import (
     CreateSchema,
     CreateTable,
     CreateTableLike,
+    CreateView,
     DropSchema,
     DropTable,
+    DropView,
     Other,
     RecoverTable,
     RenameTable,
@@ -88,10 +90,35 @@ def _keep(
                 evolved = evolve(statement, known[0])
                 ledger.define(evolved.after, _less(basis, known[1]))
                 _follow(ledger, partial(columns_renamed, evolved), {(schema, name)})
-        case TruncateTable() | CreateSchema() | AlterSchema():
+        case TruncateTable() | CreateSchema() | AlterSchema() | CreateView() | DropView():
             pass
         case RecoverTable() | Other():
             ledger.forget(entry.schema, entry.table)
+
+
+def definitions_after(
+    statement: Statement, definitions: Definitions, ledger: Ledger
+) -> dict[Name, Table]:
+    """What will be known after a statement."""
+    after = dict(definitions)
+    match statement:
+        case CreateTable(table):
+            after[table.schema, table.name] = table
+        case CreateTableLike(schema, name, like) if like in definitions:
+            after[schema, name] = like_definition(definitions[like], schema, name)
+        case DropTable(schema, name):
+            after.pop((schema, name), None)
+        case DropSchema(schema):
+            after = {name: table for name, table in after.items() if name[0] != schema}
+        case RecoverTable((_, _) as dropped, (schema, name)):
+            kept = newest(ledger.kept(), dropped)
+            if kept is not None and kept.definition is not None:
+                after[schema, name] = replace(kept.definition, schema=schema, name=name)
+        case RenameTable(old, new) if old in definitions:
+            after[new] = apply(statement, after.pop(old))
+        case AlterTable(schema, name) if (schema, name) in definitions:
+            after[schema, name] = evolve(statement, definitions[schema, name]).after
+    return after
 
 
 def _set_aside(ledger: Ledger, entry: LedgerEntry, statement: Statement, at: Place) -> None:

@@ -1,6 +1,7 @@
 """One DDL in the target's words."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import sqlalchemy as sa
 from ticdc_encoder.definition import parse_ddl
@@ -12,8 +13,10 @@ from ticdc_encoder.statements import (
     CreateSchema,
     CreateTable,
     CreateTableLike,
+    CreateView,
     DropSchema,
     DropTable,
+    DropView,
     EmptyPartitions,
     ExchangePartition,
     NoEffect,
@@ -24,10 +27,11 @@ from ticdc_encoder.statements import (
     Repartition,
     ReplacePartitions,
     ResizePartitions,
+    Statement,
     TruncateTable,
 )
 
-from ticdc_consumer import kept_tables, partition_ddl, reflected
+from ticdc_consumer import kept_tables, partition_ddl, reflected, views
 from ticdc_consumer.ddl_names import (
     Definitions,
     Name,
@@ -38,7 +42,7 @@ from ticdc_consumer.ddl_names import (
     spelled,
     statement_of,
 )
-from ticdc_consumer.definitions import like_definition
+from ticdc_consumer.definitions import definitions_after, like_definition
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.foreign_keys import Locate, changes, references, waiting
 from ticdc_consumer.ledger import Basis, KeptTable, Ledger, LedgerEntry
@@ -57,11 +61,52 @@ def work(
 ) -> Alteration:
     """What is still to be done for an entry. Raises `Stop` for what cannot be done exactly."""
     definitions = ledger.definitions()
+    statement = statement_of(entry, definitions)
 
     def locate(name: Name) -> Place:
         return place_of(target, route, *name)
 
-    match statement_of(entry, definitions):
+    done = _work(target, entry, statement, route, rules, ledger, locate)
+    changed = _tables_changed(statement, definitions, done)
+    if not changed:
+        return done
+    after = definitions_after(statement, definitions, ledger)
+    before, again = views.around(target, ledger, changed, after, locate)
+    return replace(done, statements=(*before, *done.statements, *again))
+
+
+def _tables_changed(statement: Statement, definitions: Definitions, done: Alteration) -> set[Name]:
+    """The tables whose views would be in the way of what is done."""
+    if not done.statements or done.rows_only:
+        return set()
+    match statement:
+        case RenameTable(old, new):
+            return {old, new}
+        case RecoverTable(_, (_, _) as name):
+            return {name}
+        case CreateTable(table):
+            return {(table.schema, table.name)}
+        case AlterTable(schema, name) | DropTable(schema, name) | CreateTableLike(schema, name):
+            return {(schema, name)}
+        case TruncateTable(schema, name) if done.set_aside is not None:
+            return {(schema, name)}
+        case DropSchema(source):
+            return {name for name in definitions if name[0] == source}
+        case _:
+            return set()
+
+
+def _work(
+    target: Target,
+    entry: LedgerEntry,
+    statement: Statement,
+    route: Route,
+    rules: frozenset[str],
+    ledger: Ledger,
+    locate: Locate,
+) -> Alteration:
+    definitions = ledger.definitions()
+    match statement:
         case CreateSchema(source):
             return Alteration(tuple(target.create_schema(route(source, "")[0])))
         case AlterSchema():
@@ -69,7 +114,8 @@ def work(
         case DropSchema(source):
             _check_created(ledger, source)
             kept = [each for each in ledger.kept() if each.schema == source]
-            return _drop_schema(target, route, source, definitions, kept)
+            seen = [locate(name) for name in views.known(ledger) if name[0] == source]
+            return _drop_schema(target, route, source, definitions, kept, seen)
         case CreateTable(table):
             return _create(target, route, table, rules, definitions)
         case CreateTableLike(schema, name, like):
@@ -89,6 +135,10 @@ def work(
             return _rename(target, route, old, new, definitions)
         case AlterTable() as altered:
             return _alter(target, route, altered, entry.commit_ts, ledger)
+        case CreateView():
+            return views.create(target, statement, definitions, locate)
+        case DropView():
+            return views.drop(target, statement, locate)
         case RecoverTable():
             raise Unsupported("it does not say which table comes back")
         case Other(_, what):
@@ -184,12 +234,14 @@ def _drop_schema(
     source: str,
     definitions: Definitions,
     kept: Sequence[KeptTable],
+    seen: Sequence[Place],
 ) -> Alteration:
-    """The tables of the schema that came through the stream, and the schema itself where it is not
-    the consumer's own. Raises `Stop` where it holds anything else."""
+    """The views and tables of the schema that came through the stream, and the schema itself where
+    it is not the consumer's own. Raises `Stop` where it holds anything else."""
     places = [place_of(target, route, *name) for name in definitions if name[0] == source]
     places += [(each.target_schema, each.target_table) for each in kept]
-    statements = [
+    statements = [f"DROP VIEW IF EXISTS {target.quote(*view)}" for view in seen]
+    statements += [
         text
         for place in places
         if target.describe(*place) is not None
@@ -202,7 +254,7 @@ def _drop_schema(
     if schema not in catalog.get_schema_names():
         return Alteration(tuple(statements))
     there = {*catalog.get_table_names(schema), *catalog.get_view_names(schema)}
-    others = there - {name for at, name in places if at == schema}
+    others = there - {name for at, name in (*places, *seen) if at == schema}
     if others:
         raise Stop(
             f"{target.quote(None, schema)} holds what did not come through the stream as "

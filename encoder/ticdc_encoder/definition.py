@@ -29,6 +29,7 @@ from ticdc_encoder.statements import (
     TruncateTable,
 )
 from ticdc_encoder.table_clauses import Clauses
+from ticdc_encoder.view import create_view, drop_view
 
 __all__ = [
     "AlterSchema",
@@ -139,6 +140,11 @@ def _statement(words: Words, schema: str) -> Statement | None:
         words.expect("TO")
         renamed = RenameTable(old, words.qualified(schema))
         return None if words.at(",") else renamed
+    if any(words.at("CREATE", *first) for first in _VIEWS):
+        words.expect("CREATE")
+        return create_view(words, schema)
+    if words.take("DROP", "VIEW"):
+        return drop_view(words, schema)
     if words.take("RECOVER", "TABLE"):
         if words.take("BY", "JOB"):
             words.next("number")
@@ -173,6 +179,13 @@ def _statement(words: Words, schema: str) -> Statement | None:
     return None
 
 
+_VIEWS: tuple[tuple[str, ...], ...] = (
+    ("VIEW",),
+    ("OR", "REPLACE"),
+    ("ALGORITHM",),
+    ("DEFINER",),
+    ("SQL", "SECURITY"),
+)
 _INDEXES: tuple[tuple[str, ...], ...] = ((), ("UNIQUE",), ("FULLTEXT",), ("SPATIAL",), ("VECTOR",))
 
 

@@ -84,6 +84,14 @@ class Words:
         while not self.done() and not self.at(";"):
             self._at += 1
 
+    def rest(self) -> str:
+        """The source text of all that comes, without a semicolon at its end."""
+        if self.done():
+            return ""
+        start = self._words[self._at].start
+        self._at = len(self._words)
+        return self._sql[start:].strip().removesuffix(";").strip()
+
     def at(self, *texts: str) -> bool:
         """Whether these words or symbols come next."""
         following = self._words[self._at : self._at + len(texts)]

@@ -248,6 +248,26 @@ class RecoverTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateView:
+    """`columns` are the names that it gives its own, if any; `select` is its query as written,
+    whose tables are in `session_schema` where it does not say, "" where that is not known."""
+
+    schema: str
+    view: str
+    columns: tuple[str, ...]
+    select: str
+    session_schema: str
+    or_replace: bool = False
+    other_definer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    schema: str
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """A statement that is none of the above; `what` is its first two words, lower case."""
 
@@ -266,5 +286,7 @@ Statement = (
     | AlterTable
     | RenameTable
     | RecoverTable
+    | CreateView
+    | DropView
     | Other
 )

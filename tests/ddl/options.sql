@@ -84,10 +84,6 @@ GRANT ALL ON *.* TO u
 CREATE FUNCTION f RETURNS INT SONAME 'f.so'
 -- stops: CREATE FUNCTION is not translated
 
--- case: a view
-CREATE ALGORITHM = UNDEFINED DEFINER = CURRENT_USER SQL SECURITY DEFINER VIEW `vw` AS SELECT `id` FROM `t`
--- stops: CREATE ALGORITHM is not translated
-
 -- case: a dropped table comes back
 RECOVER TABLE `t`
 -- stops: s.t was not kept

@@ -22,7 +22,7 @@ from ticdc_consumer.targets.target import Target
 from ticdc_encoder.definition import parse_create_table, parse_ddl
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.statements import CreateTable, RenameTable
+from ticdc_encoder.statements import CreateTable, CreateView, DropView, RenameTable
 
 ALL = [case for file in sorted(CASES.glob("*.sql")) for case in cases(file)]
 COMMIT_TS = 1714885505555 << 18
@@ -77,6 +77,7 @@ class Here:
         with target.transaction():
             for own in (DEFINITION, LEDGER):
                 target.connection.execute(sa.delete(own))
+        self.run([f"DROP VIEW IF EXISTS {self.relation('v')}"])
         for name in ("t", *OTHERS):
             self.run(target.drop_table(self.schema, name))
         self.others = [parse_create_table(text, "s").name for text, _ in case.others]
@@ -88,6 +89,11 @@ class Here:
                 keep_definition(self.ledger, entry)
             for row in rows:
                 self.run([f"INSERT INTO {self.relation(name)} VALUES ({row})"])  # noqa: S608
+        if case.view:
+            entry = LedgerEntry(COMMIT_TS - 1, 1, "s", "v", case.view, state="done")
+            self.run(list(self.work(entry).statements))
+            with target.transaction():
+                self.ledger.add([entry])
 
     def work(self, entry: LedgerEntry) -> Alteration:
         return translate.work(self.target, entry, self.route, frozenset(), self.ledger)
@@ -112,6 +118,8 @@ class Here:
                     table = name
                 case CreateTable(created):
                     table = created.name
+                case CreateView(_, name) | DropView(_, name):
+                    table = name
                 case statement:
                     table = str(getattr(statement, "table", "t"))
         except DefinitionError:

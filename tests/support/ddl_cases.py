@@ -22,6 +22,7 @@ class Case:
     then: dict[str, str] = field(default_factory=dict)
     stops: dict[str, str] = field(default_factory=dict)
     then_other: str | None = None
+    view: str = ""
 
     def __str__(self) -> str:
         return self.name.replace(" ", "-")
@@ -36,7 +37,7 @@ class Case:
 def cases(file: Path) -> list[Case]:
     """The cases of a file, in order."""
     found: list[Case] = []
-    table = ""
+    table = view = ""
     rows: tuple[str, ...] = ()
     others: tuple[tuple[str, tuple[str, ...]], ...] = ()
     for line in file.read_text().splitlines():
@@ -49,15 +50,17 @@ def cases(file: Path) -> list[Case]:
         word, _, dialect = word.partition(".")
         match word:
             case "table":
-                table, others = rest, ()
+                table, others, view = rest, (), ""
             case "rows":
                 rows = tuple(row for row in rest.split(" | ") if row)
             case "other":
                 others = (*others, (rest, ()))
             case "other-rows":
                 others = (*others[:-1], (others[-1][0], tuple(rest.split(" | "))))
+            case "view":
+                view = rest
             case "case":
-                found.append(Case(rest, table, rows, others, ""))
+                found.append(Case(rest, table, rows, others, "", view=view))
             case "then-other":
                 found[-1] = replace(found[-1], then_other=rest)
             case "then":

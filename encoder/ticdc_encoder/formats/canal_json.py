@@ -7,7 +7,6 @@ import binascii
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from ticdc_encoder.column import Column, ColumnType
@@ -205,15 +204,39 @@ def _base64(value: Any) -> bytes:
         raise WireError("rowkey is not base64") from error
 
 
+_shapes: dict[tuple[Any, ...], tuple[Table, RowReader]] = {}
+_MOST_SHAPES = 4096
+
+
 def _shape(members: dict[str, Any], image: dict[str, Any]) -> tuple[Table, RowReader]:
-    types = members.get("mysqlType") or {}
-    key = members.get("pkNames") or ()
-    if not isinstance(types, dict) or not isinstance(key, list | tuple):
-        raise WireError("mysqlType is not an object, or pkNames not a list")
+    types, key = members.get("mysqlType") or {}, members.get("pkNames") or ()
     try:
-        column_types = tuple([types[name] for name in image])
+        shape = (
+            members.get("database"),
+            members.get("table"),
+            tuple(key),
+            tuple(image),
+            tuple([types[name] for name in image]),
+        )
+        found = _shapes.get(shape)
     except KeyError as error:
         raise WireError(f"column `{error.args[0]}` has no mysqlType") from error
+    except TypeError:
+        found = None  # something that is no text
+    if found is None:
+        found = _new_shape(members, types, key, image)
+        if len(_shapes) >= _MOST_SHAPES:
+            _shapes.clear()
+        _shapes[shape] = found
+    return found
+
+
+def _new_shape(
+    members: dict[str, Any], types: Any, key: Any, image: dict[str, Any]
+) -> tuple[Table, RowReader]:
+    if not isinstance(types, dict) or not isinstance(key, list | tuple):
+        raise WireError("mysqlType is not an object, or pkNames not a list")
+    column_types = tuple([types[name] for name in image])
     if not {*map(type, column_types), *map(type, key)} <= {str}:
         raise WireError("mysqlType or pkNames holds something that is not a string")
     return _table(
@@ -225,7 +248,6 @@ def _shape(members: dict[str, Any], image: dict[str, Any]) -> tuple[Table, RowRe
     )
 
 
-@lru_cache(maxsize=4096)
 def _table(
     schema: str, name: str, key: tuple[str, ...], names: tuple[str, ...], types: tuple[str, ...]
 ) -> tuple[Table, RowReader]:

@@ -8,8 +8,8 @@ from io import StringIO
 
 from ticdc_encoder.errors import WireError
 
-PIECE = 1 << 20
-"""Characters that are read at once, about."""
+PIECE = 1 << 15
+"""Characters that are read at once, about: more would not stay in the processor's cache."""
 
 Fields = list[str | None]
 """A record's fields, without quotes or escapes, None for NULL."""

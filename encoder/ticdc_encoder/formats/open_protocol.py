@@ -31,6 +31,7 @@ from ticdc_encoder.formats.open_types import (
     writers,
 )
 from ticdc_encoder.formats.recognise import likeness
+from ticdc_encoder.formats.row_reader import ColumnError, RowReader
 from ticdc_encoder.values import server_time
 
 VERSION = (1).to_bytes(8, "big")
@@ -153,18 +154,18 @@ def _read_row(about: dict[str, Any], content: dict[str, Any], ts: int) -> RowCha
         raise WireError("neither u nor d has columns")
     try:
         shape = tuple([(n, c["t"], c.get("f", 0), c.get("h", False)) for n, c in full.items()])
-        table, readers = _table(
+        table, reader = _table(
             _string(about, "scm"), _string(about, "tbl"), partition_id is not None, shape
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise WireError("a column without t, or with a t, f or h of another type") from error
-    new = None if after is None else _read_image(table, readers, after)
+    new = None if after is None else _read_image(table, reader, after)
     if before is not None and after is not None:
-        before = _known(table, readers, before)
+        before = _known(table, reader.readers, before)
     return RowChange(
         table,
         ts,
-        None if before is None else _read_image(table, readers, before),
+        None if before is None else _read_image(table, reader, before),
         new,
         partition_id=partition_id,
         incomplete=about.get("ohk") is True or location is not None,
@@ -175,17 +176,19 @@ def _read_row(about: dict[str, Any], content: dict[str, Any], ts: int) -> RowCha
 def _known(table: Table, readers: Mapping[str, Any], partial: dict[str, Any]) -> dict[str, Any]:
     """The columns of `p`. The new architecture writes a column that became NULL without its name
     around it, as bare members t, h, f and v: its old value is not known."""
-    if any(not isinstance(column, dict) for column in partial.values()):
+    if {*map(type, partial.values())} != {dict}:
         if not partial.keys().isdisjoint({"t", "h", "f", "v"} & set(table.handle_key)):
             raise WireError("p has bare members named as a key column")
         partial = {n: column for n, column in partial.items() if isinstance(column, dict)}
+    if partial.keys() <= readers.keys():
+        return partial
     return {name: column for name, column in partial.items() if name in readers}
 
 
 @lru_cache(maxsize=4096)
 def _table(
     schema: str, name: str, partitioned: bool, shape: tuple[tuple[str, int, int, bool], ...]
-) -> tuple[Table, dict[str, Callable[[Any], Value]]]:
+) -> tuple[Table, RowReader]:
     """The table that rows of this shape show, and what reads each column's value."""
     if not name:
         raise WireError("a row without a table")
@@ -202,36 +205,22 @@ def _table(
     readers = {column.name: READERS[column.type.name] for column in columns}
     return Table(
         schema, name, tuple(columns), handle_key=tuple(key), partitioned=partitioned
-    ), readers
+    ), RowReader(readers)
 
 
-def _read_image(
-    table: Table, readers: dict[str, Callable[[Any], Value]], image: dict[str, Any]
-) -> Row:
+def _read_image(table: Table, reader: RowReader, image: dict[str, Any]) -> Row:
+    where = table.schema, table.name
     try:
-        row = {
-            name: None if (value := column["v"]) is None else readers[name](value)
-            for name, column in image.items()
-        }
-    except (KeyError, TypeError, ValueError) as error:
-        reason = "no v" if isinstance(error, KeyError) else str(error)
-        name = _unreadable(readers, image)
-        raise WireError(f"column `{name}` of {table.schema}.{table.name}: {reason}") from error
+        row = reader.read({name: column["v"] for name, column in image.items()})
+    except KeyError as error:
+        name = next(name for name, column in image.items() if "v" not in column)
+        raise WireError(f"column `{name}` of {'.'.join(where)}: no v") from error
+    except ColumnError as error:
+        raise WireError(f"column `{error.name}` of {'.'.join(where)}: {error}") from error
     for name in table.handle_key:
         if name in row and row[name] is None:
-            raise WireError(f"key column `{name}` of {table.schema}.{table.name} is null")
+            raise WireError(f"key column `{name}` of {'.'.join(where)} is null")
     return row
-
-
-def _unreadable(readers: dict[str, Callable[[Any], Value]], image: dict[str, Any]) -> str:
-    """The column whose value its reader refuses."""
-    for name, column in image.items():
-        try:
-            if column["v"] is not None:
-                readers[name](column["v"])
-        except (KeyError, TypeError, ValueError):
-            return name
-    raise AssertionError("every column can be read")
 
 
 # Writing.

@@ -26,7 +26,7 @@ def ran(*command: object) -> str:
         [str(word) for word in command],
         capture_output=True,
         text=True,
-        env={**environment, "PYSPARK_DRIVER_PYTHON": sys.executable},
+        env={**environment, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYTHON": sys.executable},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -34,13 +34,19 @@ def ran(*command: object) -> str:
 
 @pytest.fixture
 def shop(kafka: Kafka, tmp_path: Path) -> Path:
+    return shop_in(kafka, tmp_path, transactions=100)
+
+
+def shop_in(kafka: Kafka, tmp_path: Path, transactions: int) -> Path:
     """The sample shop's messages in Kafka, and its configuration for them."""
     topic = kafka.create_topic("shop", 4)
     said = ran(
         *(sys.executable, SAMPLES / "shop" / "shop.py", kafka.bootstrap, topic),
-        *("--transactions", 100, "--pause", 0),
+        *("--transactions", transactions, "--pause", 0),
     )
-    assert "100 transactions; the accounts' total is 10,000,000 in all of them" in said
+    assert (
+        f"{transactions:,} transactions; the accounts' total is 10,000,000 in all of them" in said
+    )
     path = tmp_path / "shop.toml"
     text = (SAMPLES / "shop" / "shop.toml").read_text()
     for written, mine in (
@@ -88,13 +94,24 @@ def streamed_totals(url: str, commits: int) -> list[int]:
     return list(totals.values())
 
 
-def test_the_job_runs_under_spark_submit(shop: Path) -> None:
-    said = ran(
-        *(SPARK_SUBMIT, "--master", "local[1]", "--conf", "spark.driver.host=127.0.0.1"),
-        *(SAMPLES / "spark_submit" / "job.py", shop, "caught-up"),
-    )
-    assert said.splitlines()[-1].startswith("R ")
-    assert total(shop.parent) == 10_000_000
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "cluster" in metafunc.fixturenames:
+        long = metafunc.config.getoption("--long")
+        metafunc.parametrize("cluster", [False, True] if long else [False])
+
+
+def test_the_job_runs_under_spark_submit(kafka: Kafka, tmp_path: Path, cluster: bool) -> None:
+    """In one process, and on a cluster of two workers: six JVMs, and a cut worth two tasks."""
+    path = shop_in(kafka, tmp_path, 2000 if cluster else 100)
+    folder = SAMPLES / "spark_submit"
+    local = "--master", "local[1]", "--conf", "spark.driver.host=127.0.0.1"
+    job = [folder / "standalone.sh"] if cluster else [SPARK_SUBMIT, *local, folder / "job.py"]
+    said = ran(*job, path, "caught-up")
+    assert re.search(r"^R \d+: ", said, re.MULTILINE)
+    assert total(tmp_path) == 10_000_000
+    tasks = re.findall(r"^worker[12]: (\d+) tasks$", said, re.MULTILINE)
+    assert len(tasks) == 2 * cluster
+    assert all(int(number) > 1 for number in tasks)
 
 
 def test_postgresql_is_kept_equal_to_mariadb(

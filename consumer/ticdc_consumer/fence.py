@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
+from ticdc_consumer import under_way
 from ticdc_consumer.errors import Retry, Unavailable
 from ticdc_consumer.targets.target import Target
 
@@ -96,12 +97,16 @@ def take_session_lock(
     name = _lock_name(target, changefeed)
     for _ in range(ROUNDS):
         deadline = time.monotonic() + patience
+        wait = under_way.Wait()
         while True:
             if _scalar(target, "SELECT GET_LOCK(%s, 0)", name) == 1:
                 return
             owner()
-            if time.monotonic() > deadline and not _ddl_under_way(target, name):
-                break
+            if time.monotonic() > deadline:
+                ddl = _ddl_under_way(target, name)
+                if ddl is None:
+                    break
+                wait.on(*ddl)
             time.sleep(PAUSE)
         holder = _scalar(target, "SELECT IS_USED_LOCK(%s)", name)
         if holder is not None:
@@ -109,17 +114,15 @@ def take_session_lock(
     raise Unavailable(f"the lock {name} of changefeed {changefeed} is taken again and again")
 
 
-def _ddl_under_way(target: Target, name: str) -> bool:
-    """Whether the lock's holder runs a statement that commits by itself."""
-    text = _scalar(
-        target,
-        "SELECT info FROM information_schema.processlist WHERE id = IS_USED_LOCK(%s)",
-        name,
-    )
-    return text is not None and str(text).split(maxsplit=1)[0].upper() in _DDL
-
-
-_DDL = frozenset({"ALTER", "CREATE", "DROP", "RENAME", "TRUNCATE"})
+def _ddl_under_way(target: Target, name: str) -> tuple[object, str] | None:
+    """The lock's holder, where it is at a statement that commits by itself."""
+    query = "SELECT id, info FROM information_schema.processlist WHERE id = IS_USED_LOCK(%s)"
+    with target.errors():
+        rows = target.execute(query, (name,)).all()
+    for session, text in map(tuple, rows):
+        if under_way.is_ddl(text):
+            return session, str(text)
+    return None
 
 
 def _lock_name(target: Target, changefeed: str) -> str:

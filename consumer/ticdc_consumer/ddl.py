@@ -174,8 +174,8 @@ def _attempt(
     try:
         work = Alteration()
         if not target.transactional_ddl:
+            _wait_for_others(target, ledger, entry, route)
             with refusals(target):
-                _wait_for_others(target, ledger, entry, route)
                 _keep_before(target, ledger, entry, route)
                 work = work_of(target, ledger, entry, route, rules)
                 if not work.rows_only:
@@ -198,7 +198,8 @@ def _attempt(
 
 
 def _wait_for_others(target: Target, ledger: Ledger, entry: LedgerEntry, route: Route) -> None:
-    statement = statement_of(entry, ledger.definitions())
+    with refusals(target):
+        statement = statement_of(entry, ledger.definitions())
     wait_for_others(target, statement, lambda name: place_of(target, route, *name))
 
 

@@ -193,6 +193,22 @@ def kill_when_waiting(admin: Target, session: str, then: Callable[[], None]) -> 
     then()
 
 
+def test_what_is_waited_for_too_long_ends_the_run_for_now_and_leaves_the_ddl_pending(
+    family_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(under_way, "LONGEST", -1.0)
+    with opened(family_url) as target:
+        here = pending_bank(target)
+        statement = f"ALTER TABLE {target.quote(*place(target))} ADD KEY `k` (`owner`)"
+        with held(family_url, target) as release, altering(family_url, statement):
+            with pytest.raises(Unavailable, match="is still at: ALTER TABLE"):
+                run_pending(here)
+            release()
+        assert [entry.state for entry in here.store.ledger.entries()] == ["pending"]
+        run_pending(here)
+        assert [entry.state for entry in here.store.ledger.entries()] == ["done"]
+
+
 def test_waiting_ends_with_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(under_way, "LONGEST", -1.0)
     with pytest.raises(Unavailable, match="session 7 of the target is still at: ALTER TABLE t"):

@@ -1,5 +1,6 @@
 """What the next cuts would do, without doing it: nothing is taken over, nothing is written."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +22,8 @@ from ticdc_consumer.ledger import Basis, KeptTable, Ledger, LedgerEntry
 from ticdc_consumer.load import Applied, NoChange
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
+
+logger = logging.getLogger(__name__)
 
 SHOWN = 100
 """Rows of a cut whose statements are shown."""
@@ -142,6 +145,7 @@ class DryRun(Epochs):
         self._notes = Notes()
         begin, left_out = self.state.resolved_ts, self._reader.leave_out
         if self._known_keys() > MOST_KEYS:
+            logger.warning("the plan ends at R %d: it has compared %d rows", begin, MOST_KEYS)
             return None, None
         epoch = self.next(until, 0.0)
         if epoch is None:

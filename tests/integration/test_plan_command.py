@@ -1,14 +1,14 @@
 """`ticdc-consumer plan`: what the next cuts would do is told, and nothing is done."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from brokers import Mock
-from ticdc_consumer import cli
+from confluent_kafka import Consumer, TopicPartition
+from ticdc_consumer import cli, dry_run
 from ticdc_encoder.event import Row
-from torture_cli import Begin, Command, Make
+from torture_cli import CHANGEFEED, Begin, Command, Make
 from torture_topics import ITEMS, Feed, deleted, inserted, table, ts, updated
 
 OTHER = "CREATE TABLE `other` (`id` INT NOT NULL, PRIMARY KEY (`id`))"
@@ -43,14 +43,39 @@ def test_it_tells_the_rows_of_each_table_and_does_nothing(begin: Begin, plan: Pl
     feed, run = begin()
     changes(feed)
     feed.mark(120)
-    before = run.contents()
+    before, positions = run.contents(), committed(feed)
+    owner = run.rows("SELECT generation, owner FROM ticdc_checkpoint")
     code, lines, said = plan(run)
     assert (code, said) == (0, "")
+    assert committed(feed) == positions != []
+    assert run.rows("SELECT generation, owner FROM ticdc_checkpoint") == owner
     assert lines[0].startswith(f"cut to R {ts(120)}")
     assert lines[1:] == ["  shop.items: 1 inserted, 1 updated, 1 deleted"]
     assert run.contents() == before
     assert run().code == 0
     assert plan(run) == (0, [], "")
+
+
+def committed(feed: Feed) -> list[int]:
+    """The group's offsets in Kafka."""
+    consumer = Consumer({**feed.kafka.config, "group.id": CHANGEFEED})
+    places = [TopicPartition(feed.topic, number) for number in range(feed.partitions)]
+    offsets = [place.offset for place in consumer.committed(places, timeout=30)]
+    consumer.close()
+    return offsets
+
+
+def test_a_plan_that_grows_too_large_says_where_it_ends(
+    begin: Begin, plan: Plan, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    feed, run = begin(limits__rows_per_epoch=1)
+    for number in (110, 120, 130):
+        feed.send(0, inserted(number, {"id": number, "name": "x"}))
+        feed.mark(number + 5)
+    monkeypatch.setattr(dry_run, "MOST_KEYS", 1)
+    _, lines, _ = plan(run)
+    assert len([line for line in lines if line.startswith("cut")]) == 2
+    assert f"the plan ends at R {ts(125)}" in caplog.text
 
 
 def test_a_later_cut_is_compared_with_the_one_before_it(begin: Begin, plan: Plan) -> None:
@@ -149,13 +174,7 @@ SQL["mysql"] = SQL["mariadb"]
 def test_the_statements_of_a_small_cut_are_shown_and_are_ones_that_the_target_takes(
     target_url: str, mock_kafka: Mock, command: Make, plan: Plan
 ) -> None:
-    feed = Feed(mock_kafka)
-    feed.create(10)
-    feed.send(0, inserted(20, {"id": 1, "name": "a"}), inserted(20, {"id": 2, "name": "b"}))
-    feed.mark(100)
-    url = sa.make_url(target_url)
-    database = str(url.database) if url.get_backend_name() in ("mysql", "mariadb") else "public"
-    run = command([feed], target_url, tables__route=f'{{"shop.*" = "{database}.{{table}}"}}')
+    feed, run, database = first_cut(mock_kafka, target_url, command)
     code, lines, _ = plan(run, "--sql")  # a first start: nothing is there
     assert code == 0 and any("CREATE TABLE" in line for line in lines)
     outcome = run()
@@ -173,6 +192,18 @@ def test_the_statements_of_a_small_cut_are_shown_and_are_ones_that_the_target_ta
     assert plan(run)[1][1] == "  shop.items: 0 inserted, 1 updated, 0 deleted"
 
 
+def first_cut(kafka: Mock, target_url: str, command: Make) -> tuple[Feed, Command, str]:
+    """Rows 1 and 2 in a topic, and the schema or database where they land."""
+    feed = Feed(kafka)
+    feed.create(10)
+    feed.send(0, inserted(20, {"id": 1, "name": "a"}), inserted(20, {"id": 2, "name": "b"}))
+    feed.mark(100)
+    url = sa.make_url(target_url)
+    database = str(url.database) if url.get_backend_name() in ("mysql", "mariadb") else "public"
+    run = command([feed], target_url, tables__route=f'{{"shop.*" = "{database}.{{table}}"}}')
+    return feed, run, database
+
+
 def execute(run: Command, statements: Sequence[str]) -> None:
     engine = sa.create_engine(run.target_url, poolclass=sa.NullPool)
     with engine.begin() as connection:
@@ -180,14 +211,18 @@ def execute(run: Command, statements: Sequence[str]) -> None:
             connection.exec_driver_sql(text, None, {"no_parameters": True})
 
 
-def test_a_consumer_that_runs_is_not_disturbed(begin: Begin, plan: Plan, tmp_path: Path) -> None:
-    feed, run = begin()
-    changes(feed)
-    feed.mark(120)
+def test_a_consumer_that_runs_is_not_disturbed(
+    target_url: str, mock_kafka: Mock, command: Make, plan: Plan
+) -> None:
+    feed, run, _ = first_cut(mock_kafka, target_url, command)
     with run.consumer() as consumer:
-        assert plan(run)[0] == 0
-        feed.mark(130)
-        assert [epoch.resolved_ts for epoch in consumer.epochs("caught-up")][-1] == ts(130)
+        assert [epoch.resolved_ts for epoch in consumer.epochs("caught-up")][-1] == ts(100)
+        changes(feed)
+        feed.mark(120)
+        code, lines, said = plan(run)
+        assert (code, said) == (0, "")
+        assert lines[1:] == ["  shop.items: 1 inserted, 1 updated, 1 deleted"]
+        assert [epoch.resolved_ts for epoch in consumer.epochs("caught-up")] == [ts(120)]
 
 
 def test_a_table_that_would_be_set_aside_stays_where_it_is(begin: Begin, plan: Plan) -> None:

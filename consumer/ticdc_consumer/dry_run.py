@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.statements import RenameTable
+from ticdc_encoder.statements import AlterTable, RenameTable
 
 from ticdc_consumer import ddl
 from ticdc_consumer.checkpoint import Checkpoint, Store
@@ -292,6 +292,8 @@ def _touched(entry: LedgerEntry, ledger: Ledger) -> set[str]:
     match statement_of(entry, ledger.definitions()):
         case RenameTable(old, new):
             names |= {old, new}
+        case AlterTable(schema, table):
+            names.add((schema, table))  # that of EXCHANGE PARTITION is not beside it
         case _:
             pass
     return {

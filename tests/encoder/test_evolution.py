@@ -49,6 +49,7 @@ def test_the_golden_script_gives_tidbs_own_tables() -> None:
             assert set(made.indexes) <= set(shown.indexes)
             assert {i for i in shown.indexes if i.unique} <= set(made.indexes)
             assert made.foreign_keys == shown.foreign_keys
+            assert made.partitioning == shown.partitioning
             compared += 1
     assert compared > 80
     assert not versions

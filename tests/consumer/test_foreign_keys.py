@@ -3,7 +3,6 @@
 import pytest
 from loading import ACCOUNTS, AFTER, accounts, bank, open_bank, opened, place, route
 from ticdc_consumer import ddl
-from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
@@ -20,14 +19,10 @@ def refer(target: Target, *referred: int) -> None:
     with target.transaction():
         ledger.define(ACCOUNTS)
         ledger.add([LedgerEntry(99, 1, "bank", "log", CHILD)])
-    ddl.run_pending(target, here_store(target), route(target), frozenset(), retries=1)
+    ddl.run_pending(target, open_bank(target).store, route(target), frozenset(), retries=1)
     relation = target.quote(*place(target, "log"))
     for account in referred:
         target.execute(f"INSERT INTO {relation} VALUES ({account}, {account})").close()  # noqa: S608
-
-
-def here_store(target: Target) -> Store:
-    return open_bank(target).store
 
 
 def test_a_row_and_the_row_that_it_refers_to_need_no_order(target_url: str) -> None:

@@ -12,7 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from ticdc_consumer.listing import REQUEST_TIMEOUT, admin_settings
 from ticdc_consumer.premises import SAMPLE, Finding, Premises, fail, ok, warn
 from ticdc_consumer.tso import duration, shown
-from ticdc_consumer.wire import PHYSICAL_SHIFT
+from ticdc_consumer.wire import PHYSICAL_SHIFT, WITHOUT_MARKS
 
 SHORT_RETENTION = 86_400.0
 
@@ -86,12 +86,22 @@ def messages(premises: Premises) -> Iterator[Finding]:
             f"{sample.unread:,} rows wait for their schema, which none of these messages tells: "
             "a run waits limits.schema_wait for it",
         )
+    if sample.without_before:
+        yield warn(
+            "messages",
+            "UPDATEs come without their old row, so that one of a key must come as DELETE and "
+            "INSERT: nothing tells whether output-raw-change-event=true, which it must not be",
+        )
+    setting = WITHOUT_MARKS.get(protocol)
+    hint = f": does the changefeed have {setting}?" if setting else ""
     for topic in premises.listing.topics:
         mark = sample.first_mark.get(topic)
         if mark is not None:
             yield ok(f"topic {topic}", f"the first resolved ts met is {shown(mark)}")
         elif sample.messages.get((topic, 0)):
-            yield warn(f"topic {topic}", f"no resolved ts among the first {SAMPLE} of partition 0")
+            yield warn(
+                f"topic {topic}", f"no resolved ts among the first {SAMPLE} of partition 0{hint}"
+            )
 
 
 def log(premises: Premises) -> Iterator[Finding]:

@@ -205,7 +205,8 @@ def _check_avro(options: Options) -> None:
         raise Usage("registry.url is not set: avro's messages name schemas that it has")
     for rule in options.filter:
         name = rule.removeprefix("!").replace("`", "").replace('"', "")
-        if not re.search(r"[*?/\[\\]", name) and re.search(r"[^A-Za-z0-9_.]", name):
+        expression = re.search(r"[/\[\\]", name)
+        if not expression and re.search(r"[^A-Za-z0-9_.*?]", name):
             raise Usage(
                 f"tables.filter: avro's messages say _ for every other character than letters, "
                 f"digits and _, and the rule {rule} matches none of them"

@@ -67,6 +67,8 @@ class Sample:
     """The first row that lies in a claim check."""
     handle_key_only: RowChange | None = None
     """The first row of which no more than its key was sent."""
+    without_before: bool = False
+    """Whether there is an UPDATE without its old row."""
     unread: int = 0
     """Rows whose schema (Simple's) is not among these messages."""
     schemas: tuple[Table, ...] = ()
@@ -82,6 +84,7 @@ class Sample:
                 if isinstance(statement, CreateTable):
                     self.created[event.schema, event.table] = statement.table
             case RowChange():
+                self.without_before |= event.before is not None and not event.before
                 name = (event.table.schema, event.table.name)
                 if event.claim_check is not None:
                     self.claim_check = self.claim_check or event

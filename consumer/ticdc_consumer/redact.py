@@ -37,11 +37,12 @@ def secrets_of(options: Options) -> frozenset[str]:
     Values of one or two characters are left to the patterns of `redact`: to mask each of their
     occurrences would make every text unreadable.
     """
-    prefixes = filter(None, (options.claim_check_url, options.storage_url))
+    registry = options.registry.get("url")
+    prefixes = filter(None, (options.claim_check_url, options.storage_url, registry))
     found = {urlsplit(prefix).password or "" for prefix in prefixes}
     for url in map(sa.make_url, filter(None, (options.target_url, options.upstream_url))):
         found |= {str(url.password or ""), *secret_values(_flat(url.query))}
-    for settings in (options.kafka, options.spark):
+    for settings in (options.kafka, options.registry, options.spark):
         found |= secret_values(settings)
     return frozenset(secret for secret in found if len(secret) > 2)
 

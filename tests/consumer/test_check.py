@@ -16,7 +16,7 @@ from ticdc_consumer.targets import open_target
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.message import Message
 
-PROTOCOLS = ["canal-json", "open-protocol"]
+PROTOCOLS = ["canal-json", "open-protocol", "simple"]
 
 
 def options(kafka: Kafka, topic: str, url: str, **settings: object) -> Options:

@@ -326,6 +326,9 @@ REFUSED = [
         "target.rules has 'zero-dates', which is none of "
         "calendar-dates, same-collations, vector-as-text, zero-date-as-null",
     ),
+    ("protocol=debezium-avro", "protocol debezium-avro does not tell NULL from a column's DEFAULT"),
+    ("protocol=maxwell", "take canal-json, enable-tidb-extension=true"),
+    ("protocol=avro", "registry.url is not set: avro's messages name schemas that it has"),
     ("tables.filter=shop", "tables.filter no '.' between schema and table"),
     ("tables.at_least_once=log", "tables.at_least_once no '.' between schema and table"),
     ("tables.route.shop.*=x", "tables.route: 'shop.*': 'x' is not schema.table"),
@@ -502,3 +505,30 @@ def test_a_refusal_does_not_repeat_the_value(written: Path, text: str) -> None:
     with pytest.raises(Usage) as caught:
         load(written, text, "kafka.security.protocol=SASL_SSL")
     assert "canary" not in f"{caught.value}{caught.value!r}"
+
+
+AVRO = {
+    "changefeed": "orders",
+    "protocol": "avro",
+    "kafka.topics": "orders",
+    "kafka.bootstrap.servers": "a:9092",
+    "target.url": "sqlite://",
+    "registry.url": "http://registry:8081",
+    "registry.basic.auth.user.info": "reader:s3cret",
+}
+
+
+def test_registry_settings_are_the_clients_and_their_secrets_are_masked() -> None:
+    options = config.parse(AVRO)
+    assert options.registry == {
+        "url": "http://registry:8081",
+        "basic.auth.user.info": "reader:s3cret",
+    }
+    assert "reader:s3cret" in secrets_of(options)
+    assert "s3cret" not in repr(options)
+
+
+@pytest.mark.parametrize("rule", ["shop.`order-items`", "!shop.größe", "`my shop`.*"])
+def test_a_rule_that_no_name_of_avro_matches_is_refused(rule: str) -> None:
+    with pytest.raises(Usage, match=r"tables\.filter: avro's messages say _ for every other"):
+        config.parse({**AVRO, "tables.filter": ["*.*", rule]})

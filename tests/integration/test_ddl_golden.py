@@ -2,6 +2,7 @@
 tables hold what TiDB held, in columns that a new table of their definition would have."""
 
 import os
+from collections.abc import Collection
 from dataclasses import replace
 
 import brokers
@@ -10,6 +11,7 @@ import sqlalchemy as sa
 from golden import TableVersion, scenario
 from golden_run import Place, consumer_of, differences, run_to, send
 from pyspark.sql import SparkSession
+from registry_server import served
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import TargetTable
 from ticdc_encoder.definition import parse_create_table
@@ -18,6 +20,28 @@ pytestmark = pytest.mark.golden
 
 NOT_TOLD = "pkch"
 """TiCDC's new architecture does not send the DROP of a table's last valid key: it stays."""
+
+LOST: dict[str, dict[str, str]] = {
+    "debezium.ext": {
+        "shop.item": "shop.item",
+        "shop.goods": "shop.goods",
+        "shop2.goods2": "shop2.goods2",
+        "shop.liket": "shop.liket",
+        "shop.tdef": "shop.tdef",
+        "shop.wtable with space": "shop.w*",
+        **{name: name for name in ("shop.rb2", "shop.fb2", "shop2.like2", "shop.vw")},
+        **{f"shop.evolve{n}": "shop.evolve*" for n in ("", "1", "3", "14", "29")},
+    },
+    "avro.watermark": {
+        "shop.pkch": "shop.pkch",
+        "shop.wtable with space": "shop.w*",
+        "shop.uni表-Ü.x": "shop.uni*",
+        "dbname-数据 库.t": "dbname*.*",
+    },
+}
+"""Tables that a protocol cannot carry exactly, by variant, each with the filter's pattern: a NULL
+against a DEFAULT, and renames of such tables, and RECOVER and FLASHBACK TABLE, of which there is no
+message (Debezium); no primary key, and names that are not Avro's (Avro)."""
 
 
 @pytest.fixture
@@ -28,13 +52,13 @@ def broker(request: pytest.FixtureRequest) -> brokers.Kafka:
     return kafka
 
 
-def tables_differ(place: Place, ts: int) -> list[str]:
+def tables_differ(place: Place, ts: int, left_out: Collection[str]) -> list[str]:
     """The tables whose columns are not those that a new table would have. The server's own way of
     telling types is used for both."""
     told = scenario("ddl")
     newest: dict[tuple[str, str], TableVersion] = {}
     for version in told.tables:
-        if version.since_ts <= ts:
+        if version.since_ts <= ts and f"{version.schema}.{version.table}" not in left_out:
             newest[version.schema, version.table] = version
     differing = []
     target = open_target(place.url)
@@ -83,6 +107,10 @@ def columns(told: TargetTable) -> object:
 CHOICE: dict[tuple[str, str], set[tuple[str, bool]]] = {
     ("sqlite", "canal-json.ext"): {("net", False), ("transactions", True)},
     ("sqlite", "open.batch16"): {("net", True)},
+    ("sqlite", "simple.json"): {("net", True)},
+    ("sqlite", "simple.avro"): {("transactions", False)},
+    ("sqlite", "debezium.ext"): {("net", True)},
+    ("sqlite", "avro.watermark"): {("transactions", False)},
     ("postgresql", "canal-json.ext"): {("net", True)},
     ("postgresql", "open.batch16"): {("transactions", False)},
     ("mariadb", "canal-json.ext"): {("transactions", False)},
@@ -125,16 +153,22 @@ def test_every_ddl_runs_at_its_place(
     variant = given.variants[name]
     place = Place(request.getfixturevalue(f"{target}_url"), target)
     topics = send(broker, variant, again)
-    with consumer_of(
-        variant,
-        topics,
-        broker,
-        place,
-        spark,
-        way,
-        ddl_keep_dropped=86_400.0,
-    ) as consumer:
+    lost = LOST.get(name, {})
+    with (
+        served({line["id"]: line["schema"] for line in variant.schemas}) as registry,
+        consumer_of(
+            variant,
+            topics,
+            broker,
+            place,
+            spark,
+            way,
+            filter=("*.*", *(f"!{rule}" for rule in lost.values())),
+            ddl_keep_dropped=86_400.0,
+            registry={"url": registry},
+        ) as consumer,
+    ):
         for state in given.states:
             run_to(consumer, state.ts, place, given, {})
-            assert differences(place, given, state, {}, ()) == ""
-            assert tables_differ(place, state.ts) == []
+            assert differences(place, given, state, {}, lost) == ""
+            assert tables_differ(place, state.ts, lost) == []

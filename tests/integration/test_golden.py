@@ -342,4 +342,3 @@ def test_a_changefeed_without_what_exactness_needs_is_told_its_setting(
         pytest.raises(TicdcError, match=setting),
     ):
         list(consumer.epochs(until="caught-up"))
-    assert consumer.resolved_ts == 0

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ticdc_consumer import losses
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets import create
 from ticdc_consumer.targets.mysql import types as mysql
@@ -129,4 +130,5 @@ def test_the_rules_are_those_of_the_code() -> None:
         postgresql.ZERO_DATE_AS_NULL,
         mysql.VECTOR_AS_TEXT,
         mysql.SAME_COLLATIONS,
+        losses.CALENDAR_DATES,
     }

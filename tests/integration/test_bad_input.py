@@ -320,10 +320,12 @@ IMITATIONS = [
     f'"t":3,"ts":{ts(500)}',
     '"t":2,"q":"DROP TABLE items"',
     "TRUNCATE TABLE items; DROP TABLE items; --",
+    f'{{"version":1,"type":"WATERMARK","commitTs":{ts(500)},"buildTs":1}}',
+    f'","op":"m","source":{{"commit_ts":{ts(500)}}}',
 ]
 
 
-@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
+@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple", "debezium"])
 def test_a_row_that_imitates_a_mark_or_a_ddl_stays_a_row(begin: Begin, protocol: str) -> None:
     feed, run = begin(protocol)
     for number, imitation in enumerate(IMITATIONS):

@@ -82,7 +82,7 @@ class Feed:
     def create(self, number: int, sql: str = ITEMS, schema: str = "shop") -> None:
         """CREATE TABLE, as the protocol sends it: canal-json once, others to every partition."""
         defined = parse_create_table(sql, schema)
-        self.ddl(number, sql, defined.name, schema, kind=3)
+        self.ddl(number, sql, defined.name, schema, kind=3, definition=defined)
 
     def bootstrap(self, number: int, known: Table) -> None:
         """Simple's schema of a table, to one partition."""
@@ -90,9 +90,15 @@ class Feed:
         self.send_raw(number, key, value)
 
     def ddl(
-        self, number: int, query: str, table: str = "", schema: str = "shop", kind: int = 0
+        self,
+        number: int,
+        query: str,
+        table: str = "",
+        schema: str = "shop",
+        kind: int = 0,
+        definition: Table | None = None,
     ) -> None:
-        ddl = Ddl(schema, table, query, ts(number), kind)
+        ddl = Ddl(schema, table, query, ts(number), kind, definition)
         everywhere = self.protocol != "canal-json"
         for partition in range(self.partitions if everywhere else 1):
             self.send(partition, ddl)

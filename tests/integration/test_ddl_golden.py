@@ -110,7 +110,7 @@ CHOICE: dict[tuple[str, str], set[tuple[str, bool]]] = {
     ("sqlite", "simple.json"): {("net", True)},
     ("sqlite", "simple.avro"): {("transactions", False)},
     ("sqlite", "debezium.ext"): {("net", True)},
-    ("sqlite", "avro.watermark"): {("transactions", False)},
+    ("sqlite", "avro.watermark"): set(),
     ("postgresql", "canal-json.ext"): {("net", True)},
     ("postgresql", "open.batch16"): {("transactions", False)},
     ("mariadb", "canal-json.ext"): {("transactions", False)},

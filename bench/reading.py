@@ -18,8 +18,9 @@ from ticdc_consumer import read
 from ticdc_consumer.facts import shape
 from ticdc_consumer.fast import NoFastReader, fast_reader
 from ticdc_consumer.options import Options
-from ticdc_consumer.read import Reading, ReadJob
+from ticdc_consumer.read import Reading
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.task import ReadJob
 from ticdc_consumer.wire import decoder
 from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Row, RowChange, Table

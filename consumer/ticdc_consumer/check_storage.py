@@ -46,7 +46,7 @@ def files(premises: Premises) -> Iterator[Finding]:
     for seen in premises.storage.ddls():
         sample.meet((seen.topic, 0), seen.ddl)
     known = premises.checkpoint.positions if premises.checkpoint else {}
-    decode = FileDecoder(premises.options, sample.created)
+    decoder = FileDecoder(premises.options, sample.created)
     unread = (
         (place, known[place].restart_offset if place in known else 0, end)
         for place, end in sorted(premises.listing.ends.items())
@@ -55,8 +55,8 @@ def files(premises: Premises) -> Iterator[Finding]:
         for record in records(premises.options, place, start, start + 1):
             sample.messages[place] = 1
             try:
-                for event in decode(record.key(), record.value()):
-                    sample.meet(place, event)
+                for change in decoder.changes(record):
+                    sample.meet(place, change)
             except TicdcError as error:
                 sample.errors.append(located(error, *place, start))
     for wrong in sample.errors[:3]:

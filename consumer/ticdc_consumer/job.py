@@ -24,7 +24,7 @@ from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
 from ticdc_consumer.facts import REPORT
-from ticdc_consumer.read import ReadJob, read
+from ticdc_consumer.read import read
 from ticdc_consumer.reconcile import (
     CLASH,
     DELETES,
@@ -41,6 +41,7 @@ from ticdc_consumer.reconcile import unpack as unpack_payloads
 from ticdc_consumer.report import Report, unpack
 from ticdc_consumer.spark import failures
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.task import ReadJob
 
 FACTS = StructType(
     [

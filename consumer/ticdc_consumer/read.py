@@ -7,34 +7,27 @@ facts, and one report at its end.
 
 import gc
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import orjson
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, TopicPartition
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
 from ticdc_encoder.filter import TableFilter
 from ticdc_encoder.formats.simple import Waiting
 
 from ticdc_consumer import faults
-from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.errors import Stop
 from ticdc_consumer.facts import REPORT, Conflict, Fold, Shape, shape
 from ticdc_consumer.fast import FastReader, fast_reader
 from ticdc_consumer.large_rows import LargeRows
-from ticdc_consumer.listing import consumer_settings
 from ticdc_consumer.losses import LOSSY, require_exact, restored, restorers
-from ticdc_consumer.options import Options
-from ticdc_consumer.plan import Place, restart_offset
+from ticdc_consumer.poll import messages
 from ticdc_consumer.report import Report, pack
-from ticdc_consumer.scout import Identity, consume_error
-from ticdc_consumer.storage.reading import FileDecoder, not_yet, records
+from ticdc_consumer.storage.reading import FileDecoder, FileRecord, not_yet, records
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.task import Progress, ReadJob
 from ticdc_consumer.wire import (
-    Decoder,
-    PlainDecoder,
     check_ts,
     decoder,
     located,
@@ -52,57 +45,6 @@ LOOK_AHEAD = 1_000
 """Messages that a task reads, at least, where a layout or schema is missing: there may be more."""
 MOST_CORRUPTED = 10
 """Rows that a task tells one by one."""
-SILENCE = 60.0
-"""Seconds without a record after which a task says that the brokers do not answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadJob:
-    """What all tasks of one cut need; pickled to them. `latest` bounds what is believed."""
-
-    options: Options
-    begin: int
-    end: int
-    latest: int
-    places: tuple[Place, ...]
-    starts: Mapping[Place, int]
-    ends: Mapping[Place, int]
-    joined: frozenset[Place]
-    proof_time: int
-    known_ddls: frozenset[Identity]
-    layouts: tuple[Layout, ...]
-    shapes: Mapping[tuple[str, str], tuple[int, Shape | None]]
-    """Upstream (schema, table) -> the number of its layout, and the shape that it was made for:
-    None where only DELETEs were seen, which need not carry all columns."""
-    most_bytes: int
-    """Encoded facts that one task may give before it calls the cut too large; 0: any number."""
-    definitions: Mapping[tuple[str, str], Table] = field(default_factory=dict)
-    """Tables whose CREATE TABLE came through the stream."""
-    schemas: tuple[Table, ...] = ()
-    """Simple's, by which rows are read."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far one partition was read."""
-
-    place: Place
-    number: int
-    end: int
-    position: int
-    done: bool = False
-    stopped_at: int | None = None
-    stopped_above: bool = False
-    least_kept: int | None = None
-    mark: tuple[int, int] | None = None
-
-    def keep(self, offset: int) -> None:
-        if self.least_kept is None:
-            self.least_kept = offset
-
-    @property
-    def restart(self) -> int:
-        return restart_offset(self.end, self.stopped_at, self.stopped_above, self.least_kept)
 
 
 class Reading:
@@ -111,11 +53,7 @@ class Reading:
     def __init__(self, job: ReadJob, numbers: Sequence[int]) -> None:
         options = job.options
         self._job = job
-        self._decode: Decoder = (
-            decoder(options, job.schemas)
-            if options.storage_url is None
-            else PlainDecoder(FileDecoder(options, job.definitions))
-        )
+        self._decode = decoder(options, job.schemas)
         self._zone = Zone(zone_of_rows(options))
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._wanted: dict[tuple[str, str], bool] = {}
@@ -168,6 +106,22 @@ class Reading:
                         )
         except TicdcError as error:
             raise self._located(error, progress, offset) from None
+
+    def feed_file(
+        self, progress: Progress, record: FileRecord, changes: Iterable[RowChange]
+    ) -> Iterator[None]:
+        """One file of a storage, some of its changes at a time. Raises what `feed` does."""
+        self.report.messages += 1
+        self.report.bytes += len(record.content)
+        share = len(record.content) // (record.content.count(b"\n") + 1)
+        try:
+            for number, change in enumerate(changes, 1):
+                self._meet(progress, change, record.offset, 0, share)
+                if number % BATCH == 0:
+                    yield
+        except TicdcError as error:
+            raise self._located(error, progress, record.offset) from None
+        progress.position = record.offset + 1
 
     def complete(self) -> Iterator[None]:
         """Reads the rows of which the handle key alone was sent, a statement at a time."""
@@ -294,10 +248,13 @@ class Reading:
         # What Canal-JSON leaves out of an UPDATE did not change; Open Protocol leaves out more.
         partial = change.after is not None and self._job.options.protocol == "canal-json"
         if missing and not partial:
+            settings = "only-output-updated-columns and delete-only-output-handle-key-columns"
+            cure = f"set {settings} of the changefeed to false"
+            if self._job.options.protocol == "csv":
+                cure = "set output-old-value = true in [sink.csv] of the changefeed"
             raise Stop(
                 f"{layout.name}: nothing identifies its rows, and column {missing[0]} of a row "
-                "before its change was not sent: set only-output-updated-columns and "
-                "delete-only-output-handle-key-columns of the changefeed to false"
+                f"before its change was not sent: {cure}"
             )
 
     def _in_cut(
@@ -398,9 +355,12 @@ def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:
 
 def _steps(job: ReadJob, reading: Reading) -> Iterator[None]:
     """After each step, some facts more are there."""
-    source = _messages if job.options.storage_url is None else _files
-    for messages in source(job, reading):
-        for progress, message in messages:
+    if job.options.storage_url is not None:
+        yield from _file_steps(job, reading)
+        return
+    size = BATCH if job.layouts else FIRST_BATCH
+    for batch in messages(job.options.kafka, reading.progress, size):
+        for progress, message in batch:
             if not progress.done and message.offset() < progress.end:
                 reading.feed(
                     progress,
@@ -415,74 +375,18 @@ def _steps(job: ReadJob, reading: Reading) -> Iterator[None]:
         yield from reading.complete()
 
 
-def _files(job: ReadJob, reading: Reading) -> Iterator[Iterator[tuple[Progress, Any]]]:
-    """What the storage gives, a file at a time."""
+def _file_steps(job: ReadJob, reading: Reading) -> Iterator[None]:
+    files = FileDecoder(job.options, job.definitions)
     ddls = {identity[0] for identity in job.known_ddls}
     for place, progress in reading.progress.items():
-        if not progress.done and not_yet(job.options, place, job.end, ddls):
+        if progress.done:
+            continue
+        if not_yet(job.options, place, job.end, ddls):
             progress.keep(progress.position)
-            progress.done = True
-        if not progress.done:
-            for record in records(job.options, place, progress.position, progress.end):
-                yield iter([(progress, record)])
-
-
-def _messages(job: ReadJob, reading: Reading) -> Iterator[Iterator[tuple[Progress, Any]]]:
-    """What the brokers give, until every partition of the task is done."""
-    if reading.done:
-        return
-    consumer = _consumer(job.options.kafka)
-    try:
-        consumer.assign(
-            [
-                TopicPartition(*place, progress.position)
-                for place, progress in reading.progress.items()
-                if not progress.done
-            ]
-        )
-        silence = 0.0
-        size = BATCH if job.layouts else FIRST_BATCH
-        while not reading.done:
-            batch = consumer.consume(size, 0) or consumer.consume(1, 0.2)
-            silence = 0.0 if batch else silence + 0.2
-            if silence > SILENCE:
-                raise Unavailable(f"the brokers gave nothing for {SILENCE:.0f} s")
-            yield _records(batch, reading)
-    finally:
-        consumer.unassign()
-
-
-def _records(batch: Iterable[Any], reading: Reading) -> Iterator[tuple[Progress, Any]]:
-    """One by one: the end of a partition must not be seen before its last records are fed."""
-    for message in batch:
-        progress = reading.progress.get((message.topic(), message.partition()))
-        error = message.error()
-        if error is None:
-            if progress is not None:
-                yield progress, message
-        elif error.code() == KafkaError._PARTITION_EOF:
-            # The last offsets may belong to no record (transaction markers, compaction).
-            if progress is not None and message.offset() >= progress.end:
-                progress.done = True
-        else:
-            position = progress.position if progress else 0
-            if problem := consume_error(error, message.topic(), message.partition(), position):
-                raise problem
-
-
-_consumers: dict[bytes, Consumer] = {}
-
-
-def _consumer(kafka: Mapping[str, str]) -> Consumer:
-    """One consumer per worker process and cluster: connecting costs more than a small cut."""
-    settings = consumer_settings(kafka)
-    name = orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)
-    if name not in _consumers:
-        while _consumers:
-            # A worker outlives the run that used it: another cluster's may be gone.
-            _consumers.popitem()[1].close()
-        _consumers[name] = Consumer(settings)
-    return _consumers[name]
+            continue
+        for record in records(job.options, place, progress.position, progress.end):
+            yield from reading.feed_file(progress, record, files.changes(record))
+            yield
 
 
 def _differences(expected: Iterable[Any], found: Iterable[Any]) -> str:

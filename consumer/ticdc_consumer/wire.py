@@ -53,6 +53,8 @@ class PlainDecoder:
 def decoder(options: Options, schemas: Iterable[Table] = ()) -> Decoder:
     """The protocol's decoder, with what the bytes do not tell taken from the options. `schemas` are
     Simple's, as far as they are known."""
+    if options.storage_url is not None:
+        return PlainDecoder(lambda key, value: [])  # files are no messages
     known = settings(options)
     if isinstance(known, simple.Options):
         return SimpleReader(known, schemas)
@@ -81,7 +83,7 @@ def settings(options: Options) -> Any:
                 time_zone=options.time_zone,
                 compression=options.compression,
                 message_limit=options.message_limit,
-                on_corruption=options.on_corruption,
+                on_corruption="warn",  # what to do is said where the key is known
             )
         case "debezium":
             return debezium.Options(
@@ -94,7 +96,7 @@ def settings(options: Options) -> Any:
             return avro.Options(
                 registry=ConfluentRegistry(options.registry),
                 time_zone=options.time_zone,
-                on_corruption=options.on_corruption,
+                on_corruption="warn",  # what to do is said where the key is known
             )
         case _:
             raise ConfigError(f"{options.protocol} is not read")

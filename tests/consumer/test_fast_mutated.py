@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ticdc_consumer.facts import Columns, shape
 from ticdc_consumer.fast import FastReader
-from ticdc_consumer.read import ReadJob
+from ticdc_consumer.task import ReadJob
 from ticdc_consumer.wire import decoder
 from ticdc_consumer.zone import Zone
 from ticdc_encoder.errors import WireError

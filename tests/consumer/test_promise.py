@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ticdc_consumer import load, read
+from ticdc_consumer import load, poll, read
 from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.cuts import Reader
 from ticdc_consumer.errors import Stop
@@ -95,15 +95,15 @@ def closed_cut(patch: pytest.MonkeyPatch) -> None:
 
 def no_listed_end(patch: pytest.MonkeyPatch) -> None:
     """A partition without a mark >= R is taken for read where its first batch ends."""
-    original = read._records
+    original = poll._records
 
-    def impatient(batch: Any, reading: Any) -> Iterator[Any]:
-        yield from original(batch, reading)
-        for progress in reading.progress.values():
+    def impatient(batch: Any, partitions: Any) -> Iterator[Any]:
+        yield from original(batch, partitions)
+        for progress in partitions.values():
             progress.end = min(progress.end, progress.position)
             progress.done = True
 
-    patch.setattr(read, "_records", impatient)
+    patch.setattr(poll, "_records", impatient)
 
 
 def early_listing(patch: pytest.MonkeyPatch) -> None:

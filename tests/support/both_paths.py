@@ -10,8 +10,9 @@ from ticdc_consumer import fast_json, read
 from ticdc_consumer.facts import Shape, shape
 from ticdc_consumer.fast import FastReader, NoFastReader, fast_reader
 from ticdc_consumer.options import Options
-from ticdc_consumer.read import Reading, ReadJob
+from ticdc_consumer.read import Reading
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.task import ReadJob
 from ticdc_consumer.wire import decoder
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Event, RowChange, Table

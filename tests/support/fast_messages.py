@@ -5,7 +5,7 @@ from typing import Any
 
 from both_paths import decoded, fast_for, job_of, learning_at_once, options_for, tables_in
 from ticdc_consumer.fast import FastReader
-from ticdc_consumer.read import ReadJob
+from ticdc_consumer.task import ReadJob
 from ticdc_consumer.wire import decoder
 from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Row, RowChange, Table

@@ -9,7 +9,7 @@ import pytest
 from loading import Crash, crash_at
 from local_spark import LocalSpark
 from pyspark.sql import SparkSession
-from ticdc_consumer import read, scout
+from ticdc_consumer import poll, scout
 from ticdc_consumer.checkpoint import Checkpoint, Position, Store
 from ticdc_consumer.cuts import Reader
 from ticdc_consumer.epoch import Epochs
@@ -25,8 +25,8 @@ def logs_of(broker: Broker) -> Iterator[None]:
     """All consumers read the world's log."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scout, "Consumer", lambda _: FakeConsumer(broker))
-        patch.setattr(read, "Consumer", lambda _: FakeConsumer(broker))
-        patch.setattr(read, "_consumers", {})
+        patch.setattr(poll, "Consumer", lambda _: FakeConsumer(broker))
+        patch.setattr(poll, "_consumers", {})
         yield
 
 

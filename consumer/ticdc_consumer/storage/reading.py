@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import WireError
-from ticdc_encoder.event import Event, Table
+from ticdc_encoder.event import RowChange, Table
 from ticdc_encoder.storage import FILE_FORMATS, Directory, Layout
 from ticdc_encoder.storage_schema import parse_schema_file
 
@@ -20,23 +20,11 @@ from ticdc_consumer.storage.settings import format_options
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """A file, with the face of Kafka's messages."""
+    """A file at its offset."""
 
     path: str
     content: bytes
-    number: int
-
-    def key(self) -> bytes:
-        return self.path.encode()
-
-    def value(self) -> bytes:
-        return self.content
-
-    def offset(self) -> int:
-        return self.number - 1
-
-    def timestamp(self) -> tuple[int, int]:
-        return 0, 0
+    offset: int
 
 
 def not_yet(options: Options, place: Place, end: int, ddls: Iterable[int]) -> bool:
@@ -56,7 +44,7 @@ def records(options: Options, place: Place, start: int, end: int) -> Iterator[Fi
         content = files.read(paths[number]) if number in paths else None
         if not content:
             raise Stop(f"{place[0]}: file {number} was there when the cut was planned, and is gone")
-        yield FileRecord(paths[number], content, number)
+        yield FileRecord(paths[number], content, number - 1)
 
 
 class FileDecoder:
@@ -66,26 +54,26 @@ class FileDecoder:
     def __init__(self, options: Options, known: Mapping[tuple[str, str], Table]) -> None:
         self._options = options
         self._layout = layout_of(options)
-        self._decode = FILE_FORMATS[options.protocol].decode
+        self._changes = FILE_FORMATS[options.protocol].changes
         self._format_options = format_options(options)
         self._known = known
         self._terminator = options.storage_terminator.encode()
 
-    def __call__(self, key: bytes | None, value: bytes | None) -> list[Event]:
-        path = (key or b"").decode()
-        file = self._layout.data_file(path)
+    def changes(self, record: FileRecord) -> Iterator[RowChange]:
+        """Raises `Stop` and WireError, which name the file."""
+        file = self._layout.data_file(record.path)
         if file is None:
-            raise ValueError(f"{path!r} is no data file of this layout")
+            raise ValueError(f"{record.path!r} is no data file of this layout")
         table = self._table(file.directory)
-        if not (value or b"").endswith(self._terminator):
+        if not record.content.endswith(self._terminator):
             raise Stop(
-                f"{path} does not end with the terminator: it was cut short, or storage.terminator "
-                "is not the changefeed's"
+                f"{record.path} does not end with the terminator: it was cut short, or "
+                "storage.terminator is not the changefeed's"
             )
         try:
-            return [*self._decode(value or b"", table, self._format_options)]
+            yield from self._changes(record.content, table, self._format_options)
         except WireError as error:
-            error.add_note(f"in {path}")
+            error.add_note(f"in {record.path}")
             if (table.schema, table.name) not in self._known and table.columns:
                 error.add_note(
                     "(virtual columns are in its schema file, not here; with output-field-header "

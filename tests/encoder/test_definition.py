@@ -24,6 +24,7 @@ from ticdc_encoder.definition import (
 )
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
+from ticdc_encoder.statements import DropView
 
 VERSIONS = [version for name in SCENARIOS for version in scenario(name).tables if version.create]
 CREATED = [
@@ -285,7 +286,7 @@ STATEMENTS: list[tuple[str, Statement]] = [
     ("CREATE TABLE a LIKE b", CreateTableLike("s", "a", ("s", "b"))),
     ("CREATE TABLE IF NOT EXISTS x.a (LIKE y.b)", CreateTableLike("x", "a", ("y", "b"), True)),
     ("DROP TABLE a, b", Other("DROP TABLE a, b", "drop table")),
-    ("DROP VIEW `shop`.`vw`", Other("DROP VIEW `shop`.`vw`", "drop view")),
+    ("DROP VIEW `shop`.`vw`", DropView("shop", "vw")),
     ("RENAME TABLE a TO b;", RenameTable(("s", "a"), ("s", "b"))),
     ("RENAME TABLE a TO b, c TO d", Other("RENAME TABLE a TO b, c TO d", "rename table")),
     ("ALTER TABLE `ttl`", AlterTable("s", "ttl", ())),

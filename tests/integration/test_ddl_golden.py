@@ -105,21 +105,21 @@ def columns(told: TargetTable) -> object:
 
 
 CHOICE: dict[tuple[str, str], set[tuple[str, bool]]] = {
-    ("sqlite", "canal-json.ext"): {("net", False), ("transactions", True)},
-    ("sqlite", "open.batch16"): {("net", True)},
+    ("sqlite", "canal-json.ext"): {("net", False)},
+    ("sqlite", "open.batch16"): set(),
     ("sqlite", "simple.json"): {("net", True)},
-    ("sqlite", "simple.avro"): {("transactions", False)},
-    ("sqlite", "debezium.ext"): {("net", True)},
+    ("sqlite", "simple.avro"): set(),
+    ("sqlite", "debezium.ext"): set(),
     ("sqlite", "avro.watermark"): set(),
-    ("postgresql", "canal-json.ext"): {("net", True)},
+    ("postgresql", "canal-json.ext"): set(),
     ("postgresql", "open.batch16"): {("transactions", False)},
-    ("mariadb", "canal-json.ext"): {("transactions", False)},
+    ("mariadb", "canal-json.ext"): set(),
     ("mariadb", "open.batch16"): {("net", True)},
-    ("mysql", "canal-json.ext"): {("net", False)},
-    ("mysql", "open.batch16"): {("transactions", True)},
+    ("mysql", "canal-json.ext"): {("transactions", True)},
+    ("mysql", "open.batch16"): set(),
     # A topic for each table: few of them get every resolved ts.
     ("sqlite", "canal-json.topic-expr"): {("net", True)},
-    ("postgresql", "open.topic-expr"): {("transactions", False)},
+    ("postgresql", "open.topic-expr"): set(),
     ("mariadb", "open.topic-expr"): set(),
     ("mysql", "canal-json.topic-expr"): set(),
 }

@@ -365,7 +365,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        found = re.search(r"MARIADB_URL=(\S+)", (self._folder / "env").read_text())
+        found = re.search(r"MARIADB_URL='(\S+)'", (self._folder / "env").read_text())
         assert found
         return found[1]
 

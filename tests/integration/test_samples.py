@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -77,7 +76,7 @@ def test_a_page_of_the_embedded_consumer_shows_balances_that_add_up() -> None:
                 assert b"EventSource" in page.read()
             totals = streamed_totals(f"{url}/balances", commits=5)
         finally:
-            app.send_signal(signal.SIGINT)
+            app.terminate()
     assert app.returncode == 0
     assert set(totals) <= {0, 10_000_000}
     assert totals[-1] == 10_000_000

@@ -13,6 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     NewPartitions,
     NewTopic,
 )
+from ticdc_consumer import poll
 from ticdc_consumer.mock_kafka import MockKafka
 from ticdc_encoder.message import Message
 
@@ -91,6 +92,8 @@ class Mock(Kafka):
 
     def __init__(self, cluster: MockKafka) -> None:
         super().__init__(cluster.bootstrap)
+        # The cluster may go before its last client, which would remark on it.
+        self.config["log_level"] = "2"
         self._cluster = cluster
 
     def _create(self, topic: str, partitions: int, config: dict[str, str]) -> None:
@@ -149,7 +152,12 @@ class Real(Kafka):
 @contextmanager
 def mock() -> Iterator[Mock]:
     with MockKafka() as cluster:
-        yield Mock(cluster)
+        try:
+            yield Mock(cluster)
+        finally:
+            # What read in this process would go on asking for the cluster, loudly.
+            while poll._consumers:
+                poll._consumers.popitem()[1].close()
 
 
 @contextmanager

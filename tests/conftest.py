@@ -26,24 +26,16 @@ import sqlalchemy as sa
 from databases import fresh_database
 from hypothesis import settings
 from pyspark.sql import SparkSession
+from server_address import REQUIRED, server_address
 from ticdc_consumer.spark import session
 
 # No test is about time, and machines are shared.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
+
 KAFKAS = ["mock", "real"] if REQUIRED or "KAFKA_BOOTSTRAP" in os.environ else ["mock"]
 TARGETS = ["sqlite", "postgresql", "mariadb", "mysql"]
-
-
-def _server(variable: str) -> str:
-    url = os.environ.get(variable)
-    if not url:
-        if REQUIRED:
-            pytest.fail(f"{variable} is not set, and REQUIRE_SERVICES is")
-        pytest.skip(f"{variable} is not set")
-    return url
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,7 +55,7 @@ def mock_kafka() -> Iterator[brokers.Mock]:
 
 @pytest.fixture
 def real_kafka() -> Iterator[brokers.Real]:
-    with brokers.real(_server("KAFKA_BOOTSTRAP")) as kafka:
+    with brokers.real(server_address("KAFKA_BOOTSTRAP")) as kafka:
         yield kafka
 
 
@@ -112,7 +104,7 @@ def postgresql_url(postgresql_server: str) -> Iterator[str]:
 
 @pytest.fixture
 def mariadb_url() -> Iterator[str]:
-    with fresh_database(_server("MARIADB_URL")) as url:
+    with fresh_database(server_address("MARIADB_URL")) as url:
         yield url
 
 
@@ -129,7 +121,7 @@ def binlog_url(mariadb_url: str) -> str:
 
 @pytest.fixture
 def mysql_url() -> Iterator[str]:
-    with fresh_database(_server("MYSQL_URL")) as url:
+    with fresh_database(server_address("MYSQL_URL")) as url:
         yield url
 
 

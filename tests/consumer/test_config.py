@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from ticdc_consumer import config
 from ticdc_consumer.errors import Usage
+from ticdc_consumer.known_settings import SETTINGS
 from ticdc_consumer.options import Options
 from ticdc_consumer.redact import redact, secrets_of
 
@@ -216,7 +217,7 @@ def test_csv_is_of_a_storage(written: Path) -> None:
 
 
 def test_every_option_can_be_set() -> None:
-    filled = {known.option for known in config.SETTINGS.values()}
+    filled = {known.option for known in SETTINGS.values()}
     assert filled | {"kafka", "registry", "spark", "target_url", "upstream_url"} == set(
         Options.__dataclass_fields__
     )

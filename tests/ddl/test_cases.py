@@ -1,6 +1,5 @@
 """Every statement in `tests/ddl/*.sql`: what it becomes, and what it does to a real table."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ import sqlalchemy as sa
 from databases import fresh_database
 from ddl_cases import CASES, Case, cases
 from loading import CHANGEFEED
+from server_address import server_address
 from ticdc_consumer import translate
 from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.checkpoint_tables import DEFINITION, LEDGER
@@ -48,13 +48,7 @@ def _server(request: pytest.FixtureRequest) -> str:
     if request.param == "postgresql":
         server: str = request.getfixturevalue("postgresql_server")
         return server
-    variable = f"{request.param.upper()}_URL"
-    url = os.environ.get(variable)
-    if not url:
-        if os.environ.get("REQUIRE_SERVICES") == "1":
-            pytest.fail(f"{variable} is not set, and REQUIRE_SERVICES is")
-        pytest.skip(f"{variable} is not set")
-    return url
+    return server_address(f"{request.param.upper()}_URL")
 
 
 def _opened(url: str) -> Iterator[Target]:

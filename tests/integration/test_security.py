@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from brokers import Real
 from pyspark.sql import SparkSession
+from server_address import server_address
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.options import Options
@@ -18,26 +19,17 @@ TABLE = parse_create_table("CREATE TABLE t (id int NOT NULL PRIMARY KEY, v varch
 COMMIT_TS = 470_000_000_000_000_000
 
 
-def listener(name: str) -> str:
-    address = os.environ.get(name)
-    if not address:
-        if os.environ.get("REQUIRE_SERVICES") == "1":
-            pytest.fail(f"{name} is not set, and REQUIRE_SERVICES is")
-        pytest.skip(f"{name} is not set")
-    return address
-
-
 def settings(way: str) -> dict[str, str]:
     match way:
         case "tls":
             return {
-                "bootstrap.servers": listener("KAFKA_TLS"),
+                "bootstrap.servers": server_address("KAFKA_TLS"),
                 "security.protocol": "SSL",
                 "ssl.ca.location": os.environ["KAFKA_CA"],
             }
         case mechanism:
             return {
-                "bootstrap.servers": listener("KAFKA_SASL"),
+                "bootstrap.servers": server_address("KAFKA_SASL"),
                 "security.protocol": "SASL_PLAINTEXT",
                 "sasl.mechanism": mechanism,
                 "sasl.username": "app",

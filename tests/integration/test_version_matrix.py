@@ -42,7 +42,11 @@ def options(protocol: str, topic: str, kafka: brokers.Kafka, url: str, **more: A
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", range(3 if metafunc.config.getoption("--long") else 1))
+
+
 @pytest.mark.parametrize("protocol", SETTINGS)
 def test_the_tables_are_right_however_their_changes_are_sent(
     protocol: str,
@@ -52,8 +56,6 @@ def test_the_tables_are_right_however_their_changes_are_sent(
     spark: SparkSession,
     long: bool,
 ) -> None:
-    if seed and not long:
-        pytest.skip("--long")
     rng = Random(seed)
     chosen = feeds(protocol, long)
     topic = mock_kafka.create_topic("versions", 3)

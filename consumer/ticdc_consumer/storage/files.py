@@ -9,8 +9,9 @@ from ticdc_consumer.errors import Unavailable
 
 
 class Files:
-    """The files below a prefix, by their path relative to it. Calls raise `Unavailable` where the
-    storage does not answer; it shows no part of the URL, which may hold secrets."""
+    """The files below a prefix, by their path relative to it. Calls raise `Unavailable` whatever
+    the storage's driver raised (each has errors of its own); it shows no part of the URL, which
+    may hold secrets."""
 
     def __init__(self, url: str) -> None:
         try:

@@ -166,7 +166,11 @@ class Consumer:
                 state.schemas.values(),
             )
             stack.callback(reader.close)
-            ledger = Draft(store.ledger if stored else None, self.options.ddl_keep_dropped)
+            ledger = Draft(
+                store.ledger if stored else None,
+                self.options.changefeed,
+                self.options.ddl_keep_dropped,
+            )
             draft = DraftStore(target, self.options.changefeed, ledger)
             self._reader = reader
             self._epochs = dry = DryRun(options, reader, target, draft, tables, state)

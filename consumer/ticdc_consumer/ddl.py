@@ -16,7 +16,7 @@ from ticdc_encoder.definition import parse_ddl
 from ticdc_encoder.errors import DefinitionError, TicdcError
 from ticdc_encoder.statements import RenameTable
 
-from ticdc_consumer import faults, translate
+from ticdc_consumer import faults, renames, translate
 from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.ddl_by_person import refuse_begun
 from ticdc_consumer.ddl_names import Name, Route, place_of, statement_of
@@ -59,7 +59,7 @@ def _renames_in_order(seen: list[SeenDdl]) -> list[SeenDdl]:
     rename, which is that after all of them. As they came, where no order does or none is sure."""
     if not 1 < len(seen) <= MOST_RENAMES:
         return seen
-    renames: list[tuple[SeenDdl, Name, Name]] = []
+    found: list[tuple[SeenDdl, Name, Name]] = []
     for one in seen:
         try:
             statement = parse_ddl(one.ddl.query, one.ddl.schema)
@@ -67,8 +67,8 @@ def _renames_in_order(seen: list[SeenDdl]) -> list[SeenDdl]:
             return seen
         if not isinstance(statement, RenameTable):
             return seen
-        renames.append((one, statement.old, statement.new))
-    for order in permutations(renames):
+        found.append((one, statement.old, statement.new))
+    for order in permutations(found):
         if _ends_as_said(order):
             return [one for one, _, _ in order]
     return seen
@@ -139,8 +139,13 @@ def run_pending(
 ) -> None:
     """Runs what the ledger holds, in order, until nothing is pending: before any later cut, and at
     every start. Raises `Stop`, with the command that goes on, where a person must do it."""
-    for entry in store.ledger.pending():
+    tidy = partial(renames.tidy, target, store.ledger)
+    until_known(store, retries, tidy, happened=lambda: False)
+    for group in renames.together(target, store.ledger):
+        entry = group[0]
         attempt = partial(_attempt, target, store.ledger, entry, route, rules, policy)
+        if len(group) > 1:
+            attempt = partial(_rename_together, target, store.ledger, group, route)
         try:
             until_known(store, retries, attempt, happened=partial(_is_done, store, entry))
         except Stop as refusal:
@@ -151,6 +156,8 @@ def run_pending(
                 f"place by --ddl-run {entry.place} FILE; or once its work is done in the target, "
                 f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.place}"
             ) from refusal
+        if len(group) > 1:
+            until_known(store, retries, tidy, happened=lambda: False)
 
 
 def _perhaps(
@@ -195,6 +202,21 @@ def _attempt(
             raise
         with target.transaction():
             ledger.mark(_skipped(ledger, entry, refusal))
+
+
+def _rename_together(
+    target: Target, ledger: Ledger, group: Sequence[LedgerEntry], route: Route
+) -> None:
+    """Marks the entries done, after their one statement."""
+    with refusals(target):
+        renames.run(target, ledger, group, route)
+    faults.hit("D3")
+    with target.transaction():
+        for entry in group:
+            ledger.mark(replace(entry, state="done"))
+            keep_definition(ledger, entry)
+        faults.hit("D4")
+    faults.hit("D5")
 
 
 def _wait_for_others(target: Target, ledger: Ledger, entry: LedgerEntry, route: Route) -> None:

@@ -28,6 +28,8 @@ from ticdc_consumer.targets.target import Target
 
 KEPT_NAME = re.compile(r"ticdc_dropped_[0-9]+_[0-9]+", re.IGNORECASE)
 """Of a table that is kept: the commit_ts and number of the DDL that dropped it."""
+MARKER_NAME = re.compile(r"ticdc_renam(ing|ed)_[0-9a-f]{8}_[0-9]+", re.IGNORECASE)
+"""Of a table that says how far a RENAME TABLE came: the changefeed's checksum, the commit_ts."""
 
 Name = tuple[str, str]
 Place = tuple[str | None, str]
@@ -108,7 +110,7 @@ def _lower(name: Name) -> Name:
 def place_of(target: Target, route: Route, schema: str, table: str) -> Place:
     """Where the table lies in the target. Raises `Stop` for the consumer's own tables."""
     there, name = target.locate(*route(schema, table))
-    if KEPT_NAME.fullmatch(name):
+    if KEPT_NAME.fullmatch(name) or MARKER_NAME.fullmatch(name):
         raise Stop(f"{schema}.{table}: the name {name} is the consumer's own")
     if name.lower() in OWN_TABLES and there in (None, own_schema(target)):
         raise Stop(f"{schema}.{table} would land in the consumer's own table {name}")

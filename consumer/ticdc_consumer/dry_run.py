@@ -10,7 +10,7 @@ from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
 from ticdc_encoder.statements import AlterTable, RenameTable
 
-from ticdc_consumer import ddl
+from ticdc_consumer import ddl, renames
 from ticdc_consumer.checkpoint import Checkpoint, Store
 from ticdc_consumer.ddl_names import Name, Place, statement_of
 from ticdc_consumer.ddl_policy import Policy
@@ -20,6 +20,7 @@ from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.job import Change, Gathered
 from ticdc_consumer.ledger import Basis, KeptTable, Ledger, LedgerEntry
 from ticdc_consumer.load import Applied, NoChange
+from ticdc_consumer.targets.alter import Alteration
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 
@@ -77,8 +78,9 @@ class PlannedCut:
 class Draft(Ledger):
     """The ledger as it would be; it is written nowhere."""
 
-    def __init__(self, ledger: Ledger | None, keep_dropped: float) -> None:
+    def __init__(self, ledger: Ledger | None, changefeed: str, keep_dropped: float) -> None:
         # Without a session: what is not here cannot write.
+        self.changefeed = changefeed
         self.keep_dropped = keep_dropped
         self._lying = list(ledger.kept()) if ledger else []
         self._known = dict(ledger.known()) if ledger else {}
@@ -171,9 +173,9 @@ class DryRun(Epochs):
         if self._settled:
             return
         ledger = self._store.ledger
-        for entry in ledger.pending():
+        for group in renames.together(self._target, ledger):
             if self._notes.stop is None:
-                self._plan_ddl(ledger, entry)
+                self._plan_ddl(ledger, group)
         self._tables.learn(ledger)
         self._settled = True
 
@@ -250,9 +252,10 @@ class DryRun(Epochs):
 
     # --- DDL ----------------------------------------------------------------------------------
 
-    def _plan_ddl(self, ledger: Ledger, entry: LedgerEntry) -> None:
+    def _plan_ddl(self, ledger: Ledger, group: Sequence[LedgerEntry]) -> None:
+        entry = group[0]
         try:
-            planned, aside = self._translated(ledger, entry)
+            planned, aside = self._translated(ledger, group)
         except (Unsupported, DefinitionError) as refusal:
             if not Policy.of(self._options).skips(entry):
                 self._stop(entry, str(refusal))
@@ -263,24 +266,32 @@ class DryRun(Epochs):
         except Stop as refusal:
             self._stop(entry, str(refusal))
         else:
-            self._notes.ddls.append(planned)
-            keep_definition(ledger, entry, set_aside=aside)
-            ledger.mark(replace(entry, state="done"))
+            note = f"by the statement of {entry.place}"
+            self._notes.ddls += [planned, *(PlannedDdl(each, note=note) for each in group[1:])]
+            for each in group:
+                keep_definition(ledger, each, set_aside=aside)
+                ledger.mark(replace(each, state="done"))
 
     def _stop(self, entry: LedgerEntry, reason: str) -> None:
         self._notes.ddls.append(PlannedDdl(entry, note=f"would stop: {reason}"))
         name = f"{entry.schema}.{entry.table}"
         self._notes.stop = Stop(f"DDL {entry.place} of {name} stops: {reason}")
 
-    def _translated(self, ledger: Ledger, entry: LedgerEntry) -> tuple[PlannedDdl, Place | None]:
+    def _translated(
+        self, ledger: Ledger, group: Sequence[LedgerEntry]
+    ) -> tuple[PlannedDdl, Place | None]:
         """The DDL in the target's words, and where it sets its table aside."""
-        patterns = _touched(entry, ledger)
+        entry = group[0]
+        patterns = {pattern for each in group for pattern in _touched(each, ledger)}
         if patterns & set(self._reader.leave_out):
             note = "its SQL depends on the DDL before it, and is known when that is done"
             return PlannedDdl(entry, note=note), None
         target, route, rules = self._target, self._tables.route, self._options.rules
         with ddl.refusals(target):
-            work = ddl.work_of(target, ledger, entry, route, rules)
+            if len(group) > 1:
+                work = Alteration(renames.statements(target, ledger, group, route) or ())
+            else:
+                work = ddl.work_of(target, ledger, entry, route, rules)
         if work.statements:
             self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
         return PlannedDdl(entry, work.statements), work.set_aside

@@ -72,12 +72,12 @@ class Ledger:
     ) -> None:
         self.keep_dropped = keep_dropped
         self._target = target
-        self._changefeed = changefeed
+        self.changefeed = changefeed
         self.check = check
 
     def entries(self) -> list[LedgerEntry]:
         """Every DDL there was, in the order of execution."""
-        rows = self._read(sa.select(LEDGER).where(LEDGER.c.changefeed == self._changefeed))
+        rows = self._read(sa.select(LEDGER).where(LEDGER.c.changefeed == self.changefeed))
         entries = [
             LedgerEntry(**{name: getattr(row, name) for name in LedgerEntry.__slots__})
             for row in rows
@@ -90,7 +90,7 @@ class Ledger:
 
     def add(self, entries: Iterable[LedgerEntry]) -> None:
         """New entries; inside the transaction of their cut."""
-        rows = [{"changefeed": self._changefeed, **asdict(entry)} for entry in entries]
+        rows = [{"changefeed": self.changefeed, **asdict(entry)} for entry in entries]
         if rows:
             self._target.connection.execute(sa.insert(LEDGER), rows)
 
@@ -100,7 +100,7 @@ class Ledger:
         self._target.connection.execute(
             sa.update(LEDGER)
             .where(
-                LEDGER.c.changefeed == self._changefeed,
+                LEDGER.c.changefeed == self.changefeed,
                 LEDGER.c.commit_ts == entry.commit_ts,
                 LEDGER.c.seq == entry.seq,
             )
@@ -125,7 +125,7 @@ class Ledger:
         self.forget(table.schema, table.name)
         self._target.connection.execute(
             sa.insert(DEFINITION).values(
-                changefeed=self._changefeed,
+                changefeed=self.changefeed,
                 schema=table.schema,
                 table=table.name,
                 definition=json.dumps(to_json(table)),
@@ -135,7 +135,7 @@ class Ledger:
 
     def kept(self) -> list[KeptTable]:
         """What lies aside, the oldest first."""
-        rows = self._read(sa.select(KEPT).where(KEPT.c.changefeed == self._changefeed))
+        rows = self._read(sa.select(KEPT).where(KEPT.c.changefeed == self.changefeed))
         found = []
         for row in rows:
             values = {name: getattr(row, name) for name in KeptTable.__slots__}
@@ -149,7 +149,7 @@ class Ledger:
         values: dict[str, Any] = {name: getattr(kept, name) for name in KeptTable.__slots__}
         values["definition"] = json.dumps(to_json(kept.definition)) if kept.definition else None
         self._target.connection.execute(
-            sa.insert(KEPT).values(changefeed=self._changefeed, **values)
+            sa.insert(KEPT).values(changefeed=self.changefeed, **values)
         )
 
     def release(self, kept: KeptTable) -> None:
@@ -157,7 +157,7 @@ class Ledger:
         self.check()
         self._target.connection.execute(
             sa.delete(KEPT).where(
-                KEPT.c.changefeed == self._changefeed,
+                KEPT.c.changefeed == self.changefeed,
                 KEPT.c.commit_ts == kept.commit_ts,
                 KEPT.c.seq == kept.seq,
             )
@@ -170,7 +170,7 @@ class Ledger:
     def _defined(
         self, schema: str | None = None, table: str | None = None
     ) -> list[sa.ColumnElement[bool]]:
-        values = (self._changefeed, schema, table)
+        values = (self.changefeed, schema, table)
         columns = (DEFINITION.c.changefeed, DEFINITION.c.schema, DEFINITION.c.table)
         return [c == v for c, v in zip(columns, values, strict=True) if v is not None]
 

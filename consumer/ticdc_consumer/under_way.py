@@ -8,7 +8,7 @@ the catalog tells.
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ticdc_encoder.statements import (
     AlterTable,
@@ -58,7 +58,11 @@ def is_ddl(text: object) -> bool:
 
 def wait_for_others(target: Target, statement: Statement, place: Callable[[Name], Place]) -> None:
     """Returns when no other session is at a DDL of the statement's tables."""
-    places = [place(name) for name in _tables(statement)]
+    wait_for_places(target, [place(name) for name in _tables(statement)])
+
+
+def wait_for_places(target: Target, places: Sequence[Place]) -> None:
+    """Returns when no other session is at a DDL of these tables."""
     wait = Wait()
     while found := _session(target, places):
         wait.on(*found)
@@ -74,7 +78,7 @@ def _tables(statement: Statement) -> list[Name]:
             return []
 
 
-def _session(target: Target, places: list[Place]) -> tuple[object, str] | None:
+def _session(target: Target, places: Sequence[Place]) -> tuple[object, str] | None:
     if not places:
         return None
     with target.errors():

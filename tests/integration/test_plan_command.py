@@ -235,3 +235,58 @@ def test_a_table_that_would_be_set_aside_stays_where_it_is(begin: Begin, plan: P
     assert code == 0, said
     assert 'ALTER TABLE "items" RENAME TO' in "\n".join(lines)
     assert run.contents() == before
+
+
+@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+def test_renames_that_run_as_one_statement_are_told_so(
+    request: pytest.FixtureRequest, server: str, mock_kafka: Mock, command: Make, plan: Plan
+) -> None:
+    url: str = request.getfixturevalue(f"{server}_url")
+    feed, run, database = first_cut(mock_kafka, url, command)
+    feed.create(105, OTHER)
+    feed.mark(106)
+    assert run().code == 0
+    for old, new, final in (
+        ("items", "x", "other"),
+        ("other", "items", "items"),
+        ("x", "other", "other"),
+    ):
+        feed.ddl(110, f"RENAME TABLE `shop`.`{old}` TO `shop`.`{new}`", final)
+    feed.mark(120)
+    code, lines, said = plan(run)
+    assert (code, said) == (0, "")
+    (renamed,) = (line for line in lines if "RENAME TABLE" in line and "ticdc_renaming" in line)
+    at = f"`{database}`"
+    assert (
+        f"{at}.`items` TO {at}.`x`, {at}.`other` TO {at}.`items`, {at}.`x` TO {at}.`other`"
+        in renamed
+    )
+    assert sum(f"by the statement of {ts(110)}:1" in line for line in lines) == 2
+    assert run().code == 0
+
+
+def test_an_exchanged_partition_is_told_with_the_rows_that_move(begin: Begin, plan: Plan) -> None:
+    parted = (
+        "CREATE TABLE `parted` (`id` INT NOT NULL PRIMARY KEY) "
+        "PARTITION BY RANGE (`id`) (PARTITION `p0` VALUES LESS THAN (10), "
+        "PARTITION `p1` VALUES LESS THAN (20))"
+    )
+    feed, run = begin()
+    feed.create(105, parted)
+    feed.create(106, OTHER)
+    feed.send(0, inserted(107, {"id": 1}, table(parted)), inserted(107, {"id": 11}, table(parted)))
+    feed.send(1, inserted(107, {"id": 2}, table(OTHER)))
+    feed.mark(108)
+    assert run().code == 0
+    feed.ddl(110, "ALTER TABLE `parted` EXCHANGE PARTITION `p0` WITH TABLE `other`", "other")
+    feed.mark(120)
+    before = run.contents()
+    code, lines, said = plan(run)
+    assert (code, said) == (0, "")
+    text = "\n".join(lines)
+    assert 'DELETE FROM "parted" WHERE (("id" < 10));' in text
+    assert 'INSERT INTO "parted" ("id") SELECT "id" FROM "other";' in text
+    for name in ("parted", "other"):
+        assert f'"shop"."{name}": not counted' in text
+    assert run.contents() == before
+    assert run().code == 0

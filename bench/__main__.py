@@ -6,6 +6,7 @@ Arguments go to `throughput.py`; each program can be run alone, and says its own
 """
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -16,12 +17,12 @@ SERVICES = HERE.parent / "tests" / "services" / "services"
 NEEDED = ("KAFKA_BOOTSTRAP", "POSTGRES_URL", "MARIADB_URL", "MYSQL_URL")
 PROGRAMS = (
     ("reading.py",),
-    ("transaction.py",),
     ("formats.py",),
     ("throughput.py", "--protocol", "canal-json"),
     ("throughput.py", "--protocol", "open-protocol"),
     ("trickle.py",),
     ("large.py", "--plot", str(HERE / "large.png")),
+    ("transaction.py",),
 )
 
 
@@ -39,7 +40,7 @@ def main() -> None:
             )
             for line in up.stdout.splitlines():
                 if line.startswith("export "):
-                    own |= dict(pair.split("=", 1) for pair in line.split()[1:])
+                    own |= dict(pair.split("=", 1) for pair in shlex.split(line)[1:])
             run_all(own)
         finally:
             subprocess.run([SERVICES, "wipe"], env=own, check=False)

@@ -1,11 +1,14 @@
 """Histories in which rows change their keys, as changefeeds of many versions and settings tell it.
 
-Each changefeed has a schema of its own, and all of them share a topic: a consumer takes no notice.
+Each changefeed has a schema of its own, and all of them share a topic, or a storage: a consumer
+takes no notice. Each is started again in the middle, as another version with other settings.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -16,6 +19,8 @@ from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.formats.registry import Registry
 from ticdc_encoder.message import Message
 from ticdc_encoder.split import mysql_split_mode
+from ticdc_encoder.storage import METADATA, metadata_json
+from ticdc_encoder.storage_changefeed import File, StorageChangefeed
 
 BASE = 429918007904436226
 PARTITIONS = 3
@@ -139,11 +144,33 @@ class Feed:
             split_mode=mode and (lambda ts: mode(commit_ts=ts)),
         )
 
+    def storage(
+        self, start_ts: int, today: Callable[[], date], settings: str = "", **csv: bool
+    ) -> StorageChangefeed:
+        number, _, how = self.version.partition(" ")
+        storage = {"output-raw-change-event": how == "raw"}
+        return StorageChangefeed(
+            f"s3://b/f?protocol={self.protocol}{settings}",
+            {"sink": {"csv": csv, "cloud-storage-config": storage}},
+            number,
+            start_ts=start_ts,
+            today=today,
+        )
+
     def tables(self) -> list[Table]:
         return [
             parse_create_table(SQL.format(name, clustered), self.schema)
             for name, clustered in TABLES.items()
         ]
+
+
+WHOLE = {
+    *("6.5.2", "6.5.3", "6.5.4", "6.5.10 raw", "7.1.0", "7.1.1", "7.1.6 raw", "7.3.0"),
+    *("7.5.3 raw", "8.1.1 raw", "8.5.3 raw", "8.5.7 raw"),
+    # As the MySQL sink of the old architecture does with what is newer than its start.
+    *("6.5.9 mysql", "8.5.3 mysql"),
+}
+"""Those that send UPDATEs of keys whole, be it in transactions of one row or of several alone."""
 
 
 def versions(protocol: str) -> list[str]:
@@ -155,7 +182,7 @@ def versions(protocol: str) -> list[str]:
         case "debezium":
             return [version for version in VERSIONS if version.startswith("8.5.7")]
         case "avro":
-            return [v for v in VERSIONS if v.startswith("8.5.7") and not v.endswith("raw")]
+            return [v for v in VERSIONS if v.startswith("8.5.7") and v not in WHOLE]
     return [*VERSIONS]
 
 
@@ -169,6 +196,13 @@ def feeds(protocol: str, every: bool) -> list[Feed]:
         if every or len(known) < len(names) or place == number % len(names)
     ]
     return [Feed(f"s{number}", protocol, *of) for number, of in enumerate(chosen)]
+
+
+def storage_feeds(protocol: str, old_values: bool = True) -> list[Feed]:
+    """Of those versions whose files carry enough, and lie where a consumer finds them."""
+    known = [v for v in VERSIONS if not v.endswith(("mysql", "safe-mode")) and v != "6.5.2"]
+    chosen = [version for version in known if old_values or version not in WHOLE]
+    return [Feed(f"s{number}", protocol, version, "") for number, version in enumerate(chosen)]
 
 
 def transactions(table: Table, rng: Random) -> Iterator[tuple[int, Transaction]]:
@@ -201,29 +235,71 @@ def contents(steps: int) -> list[Values]:
     return sorted(held)
 
 
+def runs(
+    feed: Feed, table: Table, others: Sequence[Feed], rng: Random
+) -> Iterator[tuple[Feed, list[tuple[int, Transaction]]]]:
+    """What is sent of a table: up to anywhere, and from somewhere before that on once more, as
+    another changefeed of the same protocol would."""
+    sent = sorted(transactions(table, rng), key=lambda of: of[1].commit_ts)
+    end = rng.randint(1, len(sent))
+    yield feed, sent[:end]
+    yield replace(rng.choice(others), schema=feed.schema), sent[rng.randrange(end) :]
+
+
+def _tables(chosen: Sequence[Feed]) -> Iterator[tuple[Feed, Table]]:
+    return ((feed, table) for feed in chosen for table in feed.tables())
+
+
 def topic_of(
-    feeds: Sequence[Feed],
+    chosen: Sequence[Feed],
     topic: str,
     settings: str,
     rng: Random,
     registry: Registry | None = None,
 ) -> list[Message]:
     """All messages, with the resolved ts of each step. Partitions are interleaved at random; a
-    partition has each changefeed's messages in their order, and maybe the next step's before the
+    partition has each table's messages in their order, and maybe the next step's before the
     resolved ts of this."""
     born: list[tuple[float, int, Message]] = []
-    for feed in feeds:
-        changefeed = feed.changefeed(topic, settings, registry)
+    others = feeds(chosen[0].protocol, True)
+    for feed, table in _tables(chosen):
         latest: dict[int, float] = {}
-        for table in feed.tables():
-            for step, transaction in transactions(table, rng):
+        for run, sent in runs(feed, table, others, rng):
+            changefeed = run.changefeed(topic, settings, registry)
+            for step, transaction in sent:
                 for message in [*changefeed.encode(transaction), *changefeed.flush()]:
                     before = latest.get(message.partition, 0.0)
                     at = max(before, step + 1.5 * rng.random())
                     latest[message.partition] = at
                     born.append((at, len(born), message))
-            latest = {}
     for step in range(STEPS):
+        changefeed = rng.choice(chosen).changefeed(topic, settings, registry)
         for message in changefeed.resolve(BASE + 10 * step + 10):
             born.append((step + 1.5 + 0.3 * rng.random(), len(born), message))
     return [message for *_, message in sorted(born, key=lambda of: of[:2])]
+
+
+def storage_of(chosen: Sequence[Feed], settings: str, rng: Random, **csv: bool) -> list[list[File]]:
+    """The files, by the step whose checkpoint is the last of them. A file has any number of
+    transactions, some maybe of the next step, and may be there before the checkpoint of the
+    previous. A day, of which there is a directory, is some changes long."""
+    steps: list[list[File]] = [[] for _ in range(STEPS)]
+    for feed, table in _tables(chosen):
+        ticks, at = count(), 0
+        for run, sent in runs(feed, table, chosen, rng):
+            start_ts = sent[0][1].commit_ts - 1 - (run is feed)
+            storage = run.storage(start_ts, partial(_day, ticks), settings, **csv)
+            while sent:
+                size = rng.randint(1, 3)
+                at = max(at, sent[0][0] - rng.randrange(2))
+                for _, transaction in sent[:size]:
+                    steps[at] += storage.encode(transaction)
+                steps[at] += storage.flush()
+                sent = sent[size:]
+    for step, files in enumerate(steps):
+        files.append(File(METADATA, metadata_json(BASE + 10 * step + 9)))
+    return steps
+
+
+def _day(ticks: Iterator[int]) -> date:
+    return date(2024, 5, 25 + next(ticks) // 15)

@@ -2,14 +2,9 @@
 
 from collections.abc import Iterator
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient
 
-from ticdc_consumer.listing import REQUEST_TIMEOUT, admin_settings
+from ticdc_consumer.listing import admin_settings, topic_settings
 from ticdc_consumer.premises import SAMPLE, Finding, Premises, fail, ok, warn
 from ticdc_consumer.tso import duration, shown
 from ticdc_consumer.wire import PHYSICAL_SHIFT, WITHOUT_MARKS
@@ -31,16 +26,12 @@ def retention(premises: Premises) -> Iterator[Finding]:
     if premises.listing is None:
         return
     admin = AdminClient(admin_settings(premises.options.kafka))
-    wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in premises.listing.topics]
-    for resource, answer in admin.describe_configs(wanted, request_timeout=REQUEST_TIMEOUT).items():
-        subject = f"topic {resource.name}"
-        try:
-            entries = answer.result()
-        except KafkaException:
+    for topic, settings in topic_settings(admin, premises.listing.topics).items():
+        subject = f"topic {topic}"
+        if settings:
+            yield from _retention(subject, settings)
+        else:
             yield warn(subject, "retention and compaction not known: the brokers do not tell")
-            continue
-        settings = {name: str(entry.value) for name, entry in entries.items()}
-        yield from _retention(subject, settings)
 
 
 def _retention(subject: str, settings: dict[str, str]) -> Iterator[Finding]:

@@ -72,8 +72,10 @@ class Checkpoint:
         )
 
     def check_scope(self, options: Options) -> None:
-        """Raises `Stop`, saying what changed, if `options` have another scope."""
-        check_scope(self.changefeed, self.resolved_ts, self.scope, self.scope_text, options)
+        """Raises `Stop`, saying what changed, if `options` have another scope, and something was
+        applied already."""
+        if self.resolved_ts:
+            check_scope(self.changefeed, self.resolved_ts, self.scope, self.scope_text, options)
 
 
 class Store:
@@ -178,6 +180,24 @@ class Store:
                 f"sure; start again ({error})"
             ) from error
         self.generation = checkpoint.generation
+
+    def begin_again(self, old: Checkpoint, checkpoint: Checkpoint) -> Checkpoint:
+        """Replaces a first checkpoint that nothing was applied to; gives the one that is there."""
+
+        def update() -> None:
+            self.lock(old)
+            scope = {"scope": checkpoint.scope, "scope_text": checkpoint.scope_text}
+            self._set(**scope, **_moving(checkpoint))
+            self._write_positions(old.positions, checkpoint.positions)
+
+        try:
+            self._overtake(update)
+        except (Retry, UnknownCommit) as error:
+            raise Unavailable(
+                f"the first checkpoint of changefeed {self.changefeed} could not be corrected for "
+                f"sure; start again ({error})"
+            ) from error
+        return replace(checkpoint, generation=self.generation)
 
     # --- one cut -------------------------------------------------------------------------------
 

@@ -25,9 +25,9 @@ DECIDE = 3
 EXAMPLES = {
     "run": """examples:
   ticdc-consumer run orders.toml
-  ticdc-consumer run orders.toml --until caught-up --set kafka.topics=orders,^shop_.*
-  ticdc-consumer run orders.toml --from-ts 429918007904436226     the target holds a snapshot
-  ticdc-consumer run orders.toml --ddl-done 429918007904436300    a person has run that DDL
+  ticdc-consumer run orders.toml --until caught-up --set 'kafka.topics=orders,^shop_.*'
+  ticdc-consumer run orders.toml --from-ts 429918007904436226     # the target holds a snapshot
+  ticdc-consumer run orders.toml --ddl-done 429918007904436300    # a person has run that DDL
   ticdc-consumer run orders.toml --ddl-run 429918007904436300:2 instead.sql
 """,
     "check": "example:\n  ticdc-consumer check orders.toml",
@@ -137,7 +137,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 def _text_of(file: str) -> str:
     try:
-        return Path(file).read_text(encoding="utf-8")
+        return Path(file).read_text(encoding=config.UTF_8)
     except OSError as error:
         raise Usage(f"cannot read {file}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -268,10 +268,13 @@ def _takes_config(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a setting in place of the file's, as kafka.topics=a,b; may be repeated",
     )
-    settings = "\n".join(f"  {name:<24}{what}" for name, what in config.described().items())
+    described = config.described()
+    width = max(map(len, described)) + 2
+    settings = "\n".join(f"  {name:<{width}}{what}" for name, what in described.items())
     parser.epilog = (
-        f"{parser.epilog}\nsettings, of CONFIG, --set, or as TICDC_KAFKA_TOPICS in the environment:"
-        f"\n{settings}\n"
+        f"{str(parser.epilog).rstrip()}\n\n"
+        "settings, of CONFIG, --set, or as TICDC_KAFKA_TOPICS in the environment:\n"
+        f"{settings}\n"
     )
 
 

@@ -47,6 +47,9 @@ PASSED_THROUGH = ("kafka", "registry", "spark")
 REQUIRED = ("changefeed", "protocol")
 REQUIRED_OF_KAFKA = ("kafka.topics", "kafka.bootstrap.servers")
 
+UTF_8 = "utf-8-sig"
+"""Windows' editors may put a mark before the first character."""
+
 FORCED = {"enable.auto.commit": "false", "auto.offset.reset": "error"}
 """The position is the database's: Kafka may neither keep it nor choose another one."""
 
@@ -124,7 +127,7 @@ def _read(name: str, read: Callable[[Any], Any], value: Any) -> Any:
 
 def _from_file(path: Path) -> Settings:
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding=UTF_8))
     except OSError as error:
         raise Usage(f"cannot read the configuration {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -264,11 +267,15 @@ def _url(settings: Settings, name: str, password_name: str, example: str) -> sa.
     written = _from_secret_file(settings, name)
     if written is None:
         return None
+    text = _read(name, setting.text, written)
     # SQLAlchemy's own message may quote a part of the URL.
     try:
-        url = sa.make_url(_read(name, setting.text, written))
+        url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
         raise Usage(f"{name} is not a URL as {example}") from None
+    if url.host and text.count("@") > 1:
+        # The rest of a password would be taken for the host, and be told as such.
+        raise Usage(f"{name} has more than one @: write %40 in a name, or set {password_name}")
     password = _from_secret_file(settings, password_name)
     if password is not None:
         url = url.set(password=_read(password_name, setting.text, password))
@@ -323,7 +330,7 @@ def _from_secret_file(settings: Settings, name: str) -> Any:
         return settings.get(name)
     path = Path(_read(f"{name}_file", setting.text, settings[f"{name}_file"]))
     try:
-        return path.read_text(encoding="utf-8").rstrip("\r\n")
+        return path.read_text(encoding=UTF_8).rstrip("\r\n")
     except OSError as error:
         raise Usage(f"{name}_file: cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:

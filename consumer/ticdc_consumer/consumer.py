@@ -24,6 +24,7 @@ from ticdc_consumer.ledger import LedgerEntry
 from ticdc_consumer.listing import Cluster, Listing, consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place
+from ticdc_consumer.scope import scope_hash
 from ticdc_consumer.spark import session, stop, warm_up
 from ticdc_consumer.storage.source import StorageSource
 from ticdc_consumer.tables import Tables
@@ -68,8 +69,10 @@ class Consumer:
             faults.hit("S1")
             if state is None:
                 state = self._begin()
+            elif self._begins_otherwise(state):
+                state = self.store.begin_again(state, self._first())
             else:
-                state.check_scope(self.options)
+                self._check_settings(state)
                 if isinstance(self._cluster, StorageSource):
                     self._cluster.forget(state.resolved_ts)
                 self._check_log(state)
@@ -145,11 +148,11 @@ class Consumer:
             self._cluster = _open(self.options)
             stack.callback(self._cluster.close)
             stored = store.read()
-            if stored is None:
+            if stored is None or self._begins_otherwise(stored):
                 state = self._first()
             else:
                 state = stored
-                state.check_scope(self.options)
+                self._check_settings(state)
                 if isinstance(self._cluster, StorageSource):
                     self._cluster.forget(state.resolved_ts)
                 self._check_log(state)
@@ -218,6 +221,22 @@ class Consumer:
         first = self._first()
         self.store.begin_first(first)
         return first
+
+    def _begins_otherwise(self, state: Checkpoint) -> bool:
+        """Whether nothing was applied yet, and the first start was told something else."""
+        told = state.scope != scope_hash(self.options) or self.options.from_ts is not None
+        return state.resolved_ts == 0 and told
+
+    def _check_settings(self, state: Checkpoint) -> None:
+        """Raises `Stop` for settings that the checkpoint was not reached with."""
+        state.check_scope(self.options)
+        from_ts = self.options.from_ts
+        if from_ts is not None and from_ts >= state.resolved_ts:
+            raise Stop(
+                f"changefeed {self.options.changefeed} stands at R = {state.resolved_ts}, before "
+                f"the snapshot {from_ts}: leave from_ts out to go on from R; or, if the tables "
+                "were loaded anew, start under another `changefeed` name"
+            )
 
     def _first(self) -> Checkpoint:
         """The first checkpoint of a changefeed. Raises `Stop` where the log cannot be complete."""
@@ -319,7 +338,7 @@ class Consumer:
             )
         except KafkaException as error:
             if error.args[0].code() == KafkaError._FATAL:
-                raise Unavailable(f"Kafka: {error.args[0]}") from error
+                raise Unavailable(f"Kafka: {error.args[0].str()}") from error
 
 
 def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:

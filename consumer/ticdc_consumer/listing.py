@@ -4,11 +4,18 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+)
 
 from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.failures import QUIET, Failures
 
 REQUEST_TIMEOUT = 20.0
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -32,7 +39,11 @@ class Cluster:
     """The brokers' own word on topics; it lists, and reads no record."""
 
     def __init__(self, kafka: Mapping[str, str], topics: Sequence[str]) -> None:
-        self._admin = AdminClient(admin_settings(kafka))
+        self._where = kafka.get("bootstrap.servers", "")
+        self._failures = Failures()
+        settings: dict[str, Any] = {**admin_settings(kafka), "error_cb": self._failures}
+        self._admin = AdminClient(settings)
+        self._plain: set[str] = set()
         self._names = {topic for topic in topics if not topic.startswith("^")}
         self._patterns = [re.compile(topic) for topic in topics if topic.startswith("^")]
         self._has_controller = False
@@ -47,17 +58,19 @@ class Cluster:
         Raises `Stop` for a named topic that is missing, `Unavailable` where the brokers do not
         answer, or a partition has no leader: such a listing would not be one.
         """
+        self._admin.poll(0)
+        self._failures.forget()
         try:
             metadata = self._admin.list_topics(timeout=REQUEST_TIMEOUT)
         except KafkaException as error:
-            raise Unavailable(f"the brokers do not list their topics: {error.args[0]}") from error
+            raise self._unavailable("list their topics", error) from error
         self._has_controller = metadata.controller_id in metadata.brokers
         found = {}
         for name, topic in metadata.topics.items():
             if name not in self._names and not any(p.search(name) for p in self._patterns):
                 continue
             if topic.error is not None:
-                raise Unavailable(f"topic {name}: {topic.error}")
+                raise Unavailable(f"topic {name}: {topic.error.str()}")
             for number, partition in topic.partitions.items():
                 if partition.leader < 0:
                     raise Unavailable(f"{name}[{number}] has no leader")
@@ -93,7 +106,7 @@ class Cluster:
                 ids[name] = "" if found == NO_ID else found
         except KafkaException as error:
             if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
-                raise Unavailable(f"the brokers do not describe topics: {error.args[0]}") from error
+                raise self._unavailable("describe topics", error) from error
         return ids
 
     def list(self) -> Listing:
@@ -112,6 +125,7 @@ class Cluster:
         while True:
             try:
                 listing = self.list()
+                self._refuse_compacted(listing.topics)
                 missing = sorted(known - set(listing.ends))
                 if not missing:
                     return listing
@@ -126,6 +140,18 @@ class Cluster:
                 raise problem
             time.sleep(0.2)
 
+    def _refuse_compacted(self, topics: Iterable[str]) -> None:
+        """Raises `Stop` for a topic that is compacted: messages of one key are deleted, and what
+        is left does not tell. Asked once of each topic; brokers that do not tell are believed."""
+        unknown = [topic for topic in topics if topic not in self._plain]
+        for topic, settings in topic_settings(self._admin, unknown).items():
+            if "compact" in settings.get("cleanup.policy", ""):
+                raise Stop(
+                    f"topic {topic} is compacted, which deletes changes: set cleanup.policy=delete,"
+                    " load a new snapshot and start from it"
+                )
+        self._plain.update(unknown)
+
     def _offsets(
         self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec
     ) -> dict[tuple[str, int], int]:
@@ -134,24 +160,45 @@ class Cluster:
             futures = self._admin.list_offsets(wanted, request_timeout=REQUEST_TIMEOUT)
             return {(tp.topic, tp.partition): f.result().offset for tp, f in futures.items()}
         except KafkaException as error:
-            raise Unavailable(f"the brokers do not list offsets: {error.args[0]}") from error
+            raise self._unavailable("list offsets", error) from error
+
+    def _unavailable(self, what: str, error: KafkaException) -> Unavailable:
+        self._admin.poll(0)
+        reason = self._failures.first or error.args[0].str()
+        return Unavailable(f"the brokers at {self._where} do not {what}: {reason}")
 
 
 _CONSUMER_ONLY = ("group.", "enable.auto", "auto.offset", "fetch.", "max.poll", "session.timeout")
 
 
+def topic_settings(admin: AdminClient, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The topics' own settings, none where the brokers do not tell them."""
+    wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+    if not wanted:
+        return {}
+    found: dict[str, dict[str, str]] = {}
+    for resource, answer in admin.describe_configs(wanted, request_timeout=REQUEST_TIMEOUT).items():
+        try:
+            entries = answer.result()
+        except KafkaException:
+            entries = {}
+        found[resource.name] = {name: str(entry.value) for name, entry in entries.items()}
+    return found
+
+
 def admin_settings(kafka: Mapping[str, str]) -> dict[str, str | int | float | bool]:
     """The settings that are no consumer's own (librdkafka warns of those)."""
-    return {k: v for k, v in kafka.items() if not k.startswith(_CONSUMER_ONLY)}
+    return {**QUIET, **{k: v for k, v in kafka.items() if not k.startswith(_CONSUMER_ONLY)}}
 
 
-def consumer_settings(kafka: Mapping[str, str]) -> dict[str, str | int | bool]:
+def consumer_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
     """A consumer that follows nobody's group, and never jumps over a gap in the log."""
     return {
         "group.id": "ticdc-consumer",
         "fetch.queue.backoff.ms": 2,  # 1000 by default: a drained queue would sleep
         "fetch.wait.max.ms": 20,  # a seek waits for the fetch that is under way
         "queued.max.messages.kbytes": 65536,
+        **QUIET,
         **kafka,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,

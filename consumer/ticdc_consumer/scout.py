@@ -11,6 +11,7 @@ from ticdc_encoder.event import Ddl, Resolved
 from ticdc_encoder.formats.registry import RegistryError
 
 from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.failures import Failures
 from ticdc_consumer.listing import consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Mark, SeenDdl
@@ -42,7 +43,14 @@ class Scout:
         self._decode = decoder(options, schemas.tables)
         self._may_be_control = may_be_control(options)
         group = options.kafka.get("group.id", f"ticdc-{options.changefeed}")
-        self._consumer = Consumer({**consumer_settings(options.kafka), "group.id": group})
+        self._failures = Failures(tells=True)
+        self._consumer = Consumer(
+            {
+                **consumer_settings(options.kafka),
+                "group.id": group,
+                "error_cb": self._failures,
+            }
+        )
         self._next: dict[str, int] = {}
         self.marks: list[Mark] = []
         self.top: dict[str, Mark] = {}

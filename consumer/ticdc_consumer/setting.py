@@ -252,5 +252,5 @@ def filter_rules(value: Any) -> tuple[str, ...]:
     try:
         TableFilter(rules)
     except TicdcError as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(f"has a wrong rule: {error}") from None
     return rules

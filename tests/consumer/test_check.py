@@ -240,17 +240,21 @@ def test_a_missing_topic_is_a_persons_to_decide(kafka: Kafka, sqlite_url: str) -
 
 
 def test_what_cannot_be_reached_is_told_and_the_rest_still_is(
-    mock_kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mock_kafka: Kafka,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(listing, "REQUEST_TIMEOUT", 0.3)
     nowhere = f"sqlite:///{tmp_path}/no/such/folder/x.db"
-    settings: dict[str, object] = {
-        "kafka__bootstrap__servers": "127.0.0.1:1",
-        "kafka__log_level": 0,
-    }
-    findings = told(options(mock_kafka, "shop", nowhere, **settings))
+    findings = told(options(mock_kafka, "shop", nowhere, kafka__bootstrap__servers="127.0.0.1:1"))
     assert [f.subject for f in findings if f.level == "fail"] == ["brokers", "target"]
+    words = lines(findings, "fail")[0]
+    assert words.startswith("brokers: the brokers at 127.0.0.1:1 do not list their topics: ")
+    assert "Connection refused" in words
     assert exit_code(findings) == 1
+    # librdkafka's own remarks would bury it.
+    assert capfd.readouterr() == ("", "")
     good = told(options(mock_kafka, mock_kafka.create_topic("shop"), nowhere))
     assert [f.subject for f in good if f.level == "fail"] == ["target"]
     assert exit_code(good) == 1

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -65,6 +66,25 @@ def test_help_tells_what_there_is(
     assert [word for word in words if word not in said] == []
 
 
+@pytest.mark.parametrize("command", cli.EXAMPLES)
+def test_the_examples_of_the_help_can_be_pasted(command: str) -> None:
+    lines = [line for line in cli.EXAMPLES[command].splitlines() if line.startswith("  ")]
+    for line in lines:
+        name, *arguments = shlex.split(line.partition(" | ")[0], comments=True)
+        assert name == "ticdc-consumer"
+        assert arguments[0] == command
+        cli._parser().parse_args(arguments)
+    assert lines
+
+
+def test_a_setting_and_what_it_is_for_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["run", "--help"])
+    said = capsys.readouterr().out.splitlines()
+    for name, what in config.described().items():
+        assert [line for line in said if line.split() == [name, *what.split()]]
+
+
 WRONG = [
     [],
     ["jump"],
@@ -91,6 +111,7 @@ ERRORS = [
     (2, ["check", "{}", "--from-ts", "17"], "from_ts must be a TiDB timestamp"),
     (2, ["status", "{}", "--set", "target.url=oracle://h/d"], "names oracle"),
     (2, ["demo", "--protocol", "morse"], "protocol must be "),
+    (2, ["status", "{}", "--set", "target.url=mysql://h"], "[target] url names no database, as "),
     (1, ["status", "{}", "--set", "target.url=sqlite:////no/such/folder/x.db"], "/no/such/folder"),
     (3, ["status", "{}"], "changefeed orders has no checkpoint in the target"),
 ]

@@ -300,6 +300,10 @@ REFUSED = [
     ("target.apply=once", "target.apply must be net or transactions"),
     ("target.on_drift=ignore", "target.on_drift must be stop or overwrite"),
     ("target.url=nonsense", "target.url is not a URL as postgresql+psycopg://user@host/database"),
+    (
+        "target.url=mysql+pymysql://app:p@rt/of#it@h/d",
+        "target.url has more than one @: write %40 in a name, or set target.password",
+    ),
     ("kafka.topics=", "kafka.topics names no topic"),
     ("kafka.topics=a b", "kafka.topics has 'a b', which no topic can be called"),
     ("kafka.topics=^(", "kafka.topics has the pattern '^('"),
@@ -314,7 +318,7 @@ REFUSED = [
     ("ddl.kinds.CREATE VIEWS=skip", "ddl.kinds has 'CREATE VIEWS', which is none of CREATE DATA"),
     ("ddl.kinds.CREATE VIEWS=skip", "CREATE VIEW is meant perhaps"),
     ("ddl.kinds.CREATE VIEW=maybe", "ddl.kinds of 'CREATE VIEW' must be stop or skip"),
-    ("ddl.tables.app=skip", "ddl.tables no '.' between schema and table"),
+    ("ddl.tables.app=skip", "ddl.tables has a wrong rule: no '.' between schema and table"),
     ("ddl.tables.!app.a=skip", "ddl.tables has '!app.a', which is no pattern"),
     ("source.time_zone=Moon/Base", "source.time_zone must be a zone's name"),
     ("source.time_zone=../../etc/passwd", "source.time_zone must be a zone's name"),
@@ -330,8 +334,11 @@ REFUSED = [
     ("protocol=debezium-avro", "protocol debezium-avro does not tell NULL from a column's DEFAULT"),
     ("protocol=maxwell", "take canal-json, enable-tidb-extension=true"),
     ("protocol=avro", "registry.url is not set: avro's messages name schemas that it has"),
-    ("tables.filter=shop", "tables.filter no '.' between schema and table"),
-    ("tables.at_least_once=log", "tables.at_least_once no '.' between schema and table"),
+    ("tables.filter=shop", "tables.filter has a wrong rule: no '.' between schema and table"),
+    (
+        "tables.at_least_once=log",
+        "tables.at_least_once has a wrong rule: no '.' between schema and table",
+    ),
     ("tables.route.shop.*=x", "tables.route: 'shop.*': 'x' is not schema.table"),
     ("tables.route=[1", "tables.route is not a TOML value"),
     ("tables.case_sensitive=maybe", "tables.case_sensitive must be true or false"),
@@ -384,6 +391,13 @@ def test_a_file_that_cannot_be_read_is_told(
         path.write_bytes(content)
     with pytest.raises(Usage, match=words):
         load(path)
+
+
+def test_a_file_of_windows_is_read(written: Path) -> None:
+    plain = load(written)
+    text = written.read_text()
+    written.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    assert load(written) == plain
 
 
 # Secrets.

@@ -87,6 +87,43 @@ def test_a_first_start_needs_the_whole_log(
     assert run.rows("SELECT * FROM ticdc_checkpoint") == []
 
 
+# --- brokers that go ------------------------------------------------------------------------------
+
+
+def test_brokers_that_are_gone_are_told_once_and_waited_for(
+    begin: Begin, caplog: pytest.LogCaptureFixture
+) -> None:
+    feed, run = begin()
+    with run.consumer() as consumer:
+        assert isinstance(feed.kafka, brokers.Mock)
+        feed.kafka.close()
+        while not caplog.records:
+            assert consumer._epochs.next(None, 0.2) is None
+        assert consumer._epochs.next(None, 1.0) is None
+    (told,) = caplog.records
+    assert told.getMessage().startswith("Kafka: ")
+
+
+# --- compaction -----------------------------------------------------------------------------------
+
+
+def test_a_compacted_topic_is_refused_before_anything_is_read(
+    real_kafka: brokers.Real, sqlite_url: str, command: Make
+) -> None:
+    """Rows of one table and commit_ts have the same key in Open Protocol: all but one may go."""
+    feed = Feed(real_kafka, "open-protocol", partitions=0)
+    feed.topic = real_kafka.create_topic(feed.name, 2, **{"cleanup.policy": "compact"})
+    feed.partitions = 2
+    feed.create(10)
+    feed.send(0, inserted(20, {"id": 1, "name": "one"}), inserted(20, {"id": 2, "name": "two"}))
+    feed.mark(100)
+    run = command([feed], sqlite_url)
+    outcome = run()
+    assert outcome.code == 3
+    assert f"topic {feed.topic} is compacted, which deletes changes" in outcome.said
+    assert run.rows("SELECT * FROM ticdc_checkpoint") == []
+
+
 # --- other topics under the same name -------------------------------------------------------------
 
 
@@ -177,3 +214,22 @@ def test_another_scope_is_refused(begin: Begin, name: str, value: str | None, wo
     )
     assert run().code == 0
     assert run.resolved_ts == ts(200)
+
+
+@pytest.mark.parametrize("way", ["run", "plan first"])
+def test_what_the_first_start_was_told_may_be_corrected_until_something_is_applied(
+    kafka: brokers.Kafka, sqlite_url: str, command: Make, way: str
+) -> None:
+    feed = Feed(kafka)
+    feed.create(10)
+    feed.send(1, inserted(20, THREE))
+    feed.mark(100)
+    run = command([feed], sqlite_url)
+    wrong = run(protocol="open-protocol", tables__filter='["shop.itmes"]')
+    assert (wrong.code, run.resolved_ts) == (3, 0)
+    if way == "plan first":
+        assert [cut.resolved_ts for cut in run.consumer().plan()] == [ts(11), ts(100)]
+    outcome = run()
+    assert (outcome.code, run.resolved_ts) == (0, ts(100)), outcome.said
+    assert run.rows("SELECT * FROM items") == [(3, "three")]
+    refuses(run, 'protocol was "canal-json" and is "open-protocol"', protocol="open-protocol")

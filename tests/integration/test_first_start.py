@@ -7,7 +7,7 @@ import brokers
 import pytest
 import sqlalchemy as sa
 from ticdc_encoder.event import RowChange
-from torture_cli import Command, Make
+from torture_cli import Command, Make, refuses
 from torture_topics import BASE, Feed, inserted, ts
 
 HOUR = 3_600_000 << 18
@@ -93,3 +93,34 @@ def test_a_partition_that_retains_nothing_cannot_follow_a_snapshot(
     assert outcome.code == 3
     assert f"{feed.topic}[1] retains nothing: what was cut off may be later than" in outcome.said
     assert len(ids(run)) == 2
+
+
+def test_a_first_start_without_the_snapshots_ts_is_corrected_by_giving_it(
+    loaded: tuple[Feed, Command], mock_kafka: brokers.Mock, command: Make
+) -> None:
+    feed = Feed(mock_kafka, name="later")
+    feed.send(1, item(snapshot(0), 8), item(snapshot(1), 3))
+    feed.mark(snapshot(100))
+    run = command([feed], loaded[1].target_url)
+    outcome = run()
+    assert outcome.code == 3
+    assert "start with --from-ts TS if they are a snapshot of TS, or empty" in outcome.said
+    assert run.resolved_ts == 0
+    assert run("--from-ts", str(ts(snapshot(0)))).code == 0
+    rows = [(1, "loaded"), (2, "loaded"), (3, "x")]
+    assert run.rows("SELECT * FROM items ORDER BY id") == rows
+
+
+def test_a_snapshot_later_than_the_checkpoint_is_not_gone_on_from_under_its_name(
+    loaded: tuple[Feed, Command],
+) -> None:
+    _, run = loaded
+    assert run("--from-ts", str(ts(snapshot(0)))).code == 0
+    reached = ts(snapshot(100))
+    refuses(
+        run,
+        f"changefeed proof stands at R = {reached}, before the snapshot {reached}: leave from_ts "
+        "out to go on from R; or, if the tables were loaded anew, start under another `changefeed`",
+        from_ts=reached,
+    )
+    assert run("--from-ts", str(reached - 1)).code == 0

@@ -80,4 +80,5 @@ def test_a_wrong_password_is_said_without_the_password(
     consumer = Consumer(options(wrong, topic, tmp_path / "target.db"), spark)
     with pytest.raises(Unavailable) as refused, consumer:
         pass
+    assert "Invalid username or password" in str(refused.value)
     assert "canary-7731" not in str(refused.value)

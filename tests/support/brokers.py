@@ -96,6 +96,10 @@ class Mock(Kafka):
         self.config["log_level"] = "2"
         self._cluster = cluster
 
+    def close(self) -> None:
+        """The brokers are gone."""
+        self._cluster.close()
+
     def _create(self, topic: str, partitions: int, config: dict[str, str]) -> None:
         assert not config, "the mock broker knows no topic configuration: use real_kafka"
         self._cluster.create_topic(topic, partitions)

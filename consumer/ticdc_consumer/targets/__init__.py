@@ -14,6 +14,8 @@ def open_target(url: str) -> Target:
         backend = parsed.get_backend_name()
     except sa.exc.ArgumentError:
         raise Usage("[target] url is not a SQLAlchemy URL, as postgresql://user@host/db") from None
+    if backend in ("mysql", "mariadb", "tidb") and not parsed.database:
+        raise Usage(f"[target] url names no database, as {backend}+pymysql://user@host/db")
     try:
         match backend:
             case "postgresql":

@@ -71,7 +71,8 @@ class PostgreSQL(Target):
         except sa.exc.DBAPIError as error:
             reason = str(error.orig).splitlines()[0]
             raise Unavailable(
-                f"cannot connect to PostgreSQL at {url.host}:{url.port or 5432}/{url.database}: "
+                "cannot connect to PostgreSQL at "
+                f"{url.host}:{url.port or 5432}/{url.database or ''}: "
                 f"{reason}"
             ) from error
         self._replica_allowed = _may_be_replica(connection)

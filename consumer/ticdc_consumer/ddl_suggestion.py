@@ -39,6 +39,8 @@ def _transpiled(target: Target, entry: LedgerEntry, route: Route) -> list[str]:
             return []
         for table in trees[0].find_all(exp.Table):
             _move(target, table, entry.schema, route)
+        for name in trees[0].find_all(exp.Identifier):
+            target.quote(None, name.this)  # what cannot be one is no suggestion
         dialect = _DIALECTS.get(target.dialect, "mysql")
         return [trees[0].sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)]
     except (SqlglotError, TicdcError, RecursionError):

@@ -54,7 +54,11 @@ def _integer_text(value: Value) -> str:
 def _integer_value(digits: str) -> int:
     if digits.__class__ is not str:
         raise TypeError("not text")
-    number = int(digits)
+    try:
+        number = int(digits)
+    except ValueError:
+        # Python's words would tell the value.
+        raise ValueError("not the digits of an integer") from None
     if str(number) != digits:
         raise ValueError("not the digits of an integer")
     if _LEAST <= number <= _GREATEST:

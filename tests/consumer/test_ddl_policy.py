@@ -153,6 +153,7 @@ def test_what_stopped_is_skipped_once_the_policy_says_so(target_url: str) -> Non
             "CREATE VIEW v AS SELECT id FROM accounts WHERE owner = 'a'",
             "CREATE VIEW {v} AS SELECT id FROM {accounts} WHERE owner = 'a'",
         ),
+        ("CREATE VIEW sqlite_v AS SELECT id FROM accounts", None),
         ("CREATE VIEW v AS SELECT 1; DROP TABLE accounts", None),
         ("RECOVER TABLE accounts", None),
         ("ALTER TABLE accounts ADD `", None),

@@ -397,6 +397,27 @@ def test_as_many_equal_rows_are_deleted_as_asked_and_no_others(
         assert contents(target, layout) == before
 
 
+ROW_NUMBERS = ["_rowid_", "ROWID", "oid"]
+
+
+@pytest.mark.parametrize("names", [ROW_NUMBERS[:1], ROW_NUMBERS[:2], ROW_NUMBERS])
+def test_columns_called_like_sqlites_row_numbers_are_columns(
+    sqlite_url: str, names: list[str]
+) -> None:
+    columns = tuple(Column(name, ColumnType("int")) for name in (*names, "v"))
+    rows = [(*["7"] * len(names), v) for v in ("1", "2")]
+    with created(sqlite_url, Table("shop", "notes", columns)) as (target, layout):
+        insert(target, layout, rows)
+        with target.transaction():
+            if len(names) == 3:
+                with pytest.raises(Stop, match="columns of its hide the row numbers"):
+                    target.delete_rows(layout, payloads(layout, rows[:1]))
+            else:
+                assert target.delete_rows(layout, payloads(layout, rows[:1])) == 1
+        left = contents(target, layout)
+        assert left == Counter([tuple(map(int, row)) for row in rows[len(names) < 3 :]])
+
+
 TYPES: list[tuple[ColumnType, str | bytes]] = [
     (ColumnType("tinyint"), "-5"),
     (ColumnType("bigint", unsigned=True), "18446744073709551615"),

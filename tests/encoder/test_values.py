@@ -216,3 +216,9 @@ def test_a_timestamp_is_written_in_the_servers_zone(zone: str, utc: str, local: 
 def test_an_unknown_zone_is_refused() -> None:
     with pytest.raises(ConfigError, match="unknown time zone 'Mars/Olympus'"):
         server_time("Mars/Olympus")
+
+
+@pytest.mark.parametrize("name", ["int", "decimal", "double"])
+def test_what_is_no_number_is_refused_without_telling_it(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^not (the digits of an integer|a \w*\s?number)$"):
+        FAMILIES[name].from_text("canary")

@@ -264,9 +264,10 @@ class SQLite(Target):
         taken = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
         codecs = [layout.codecs[position] for position in taken]
         same = " AND ".join(f"{layout.columns[i]} IS ?{_collate(layout.codecs[i])}" for i in taken)
+        rowid = _rowid(layout)
         statement = (
-            f"DELETE FROM {layout.relation} WHERE _rowid_ IN "  # noqa: S608
-            f"(SELECT _rowid_ FROM {layout.relation} WHERE {same} LIMIT ?)"
+            f"DELETE FROM {layout.relation} WHERE {rowid} IN "  # noqa: S608
+            f"(SELECT {rowid} FROM {layout.relation} WHERE {same} LIMIT ?)"
         )
         values, counts = pc.value_counts(rows).flatten()
         deleted = 0
@@ -367,6 +368,15 @@ def reference_text(of: Reference) -> str:
         f"FOREIGN KEY ({', '.join(map(quote_name, of.columns))}) REFERENCES "
         f"{quote_name(of.table)}{parent} DEFERRABLE INITIALLY DEFERRED"
     )
+
+
+def _rowid(layout: Layout) -> str:
+    """What SQLite's own number of a row is called here: a column of that name would hide it."""
+    columns = {column.lower() for column in layout.columns}
+    for name in ("_rowid_", "rowid", "oid"):
+        if quote_name(name) not in columns:
+            return name
+    raise Stop(f"{layout.name}: columns of its hide the row numbers that SQLite tells rows by")
 
 
 def quote_name(name: str) -> str:

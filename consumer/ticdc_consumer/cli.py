@@ -15,7 +15,7 @@ from typing import Literal
 from ticdc_encoder.errors import ConfigError, TicdcError
 
 from ticdc_consumer import config
-from ticdc_consumer.errors import Usage
+from ticdc_consumer.errors import Unavailable, Usage
 from ticdc_consumer.options import Options
 from ticdc_consumer.redact import redact, secrets_of
 
@@ -55,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             _last_words(type(error), error, error.__traceback__)
         print(f"ticdc-consumer: {_redacted(str(error))}", file=sys.stderr)
         return _exit_code(error)
+    except _Closed:
+        return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         print("ticdc-consumer: interrupted; what was not committed is undone", file=sys.stderr)
         return 128 + signal.SIGINT
@@ -95,7 +97,7 @@ def _check(arguments: argparse.Namespace) -> int:
     findings = []
     for finding in check(_options(arguments)):
         findings.append(finding)
-        print(_redacted(str(finding)), flush=True)
+        _tell(str(finding))
     return exit_code(findings)
 
 
@@ -106,7 +108,7 @@ def _status(arguments: argparse.Namespace) -> int:
     options = _options(arguments)
     with closing(open_target(options.target_url)) as target:
         found = status.read(target, options)
-    print(_redacted(status.to_json(found) if arguments.json else status.to_text(found)))
+    _tell(status.to_json(found) if arguments.json else status.to_text(found))
     return 0
 
 
@@ -115,14 +117,15 @@ def _plan(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.progress import planned
 
     for cut in Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql):
-        print(_redacted("\n".join(planned(cut))), flush=True)
+        _tell("\n".join(planned(cut)))
     return 0
 
 
 def _demo(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.demo import demo
 
-    demo(arguments.rows, arguments.protocol, arguments.target, arguments.seed)
+    with _told():
+        demo(arguments.rows, arguments.protocol, arguments.target, arguments.seed)
     return 0
 
 
@@ -142,6 +145,28 @@ def _text_of(file: str) -> str:
         raise Usage(f"cannot read {file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise Usage(f"{file} is not UTF-8 text") from None
+
+
+class _Closed(Exception):
+    """Nobody reads on, as behind `| head -1`."""
+
+
+def _tell(text: str) -> None:
+    with _told():
+        print(_redacted(text), flush=True)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Raises `_Closed`, or `Unavailable` where the standard output takes nothing more."""
+    try:
+        yield
+    except OSError as error:
+        # What is left in the buffer has nowhere to go, and Python would say so at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise _Closed from None
+        raise Unavailable(f"cannot be written: {error.strerror}") from None
 
 
 @contextmanager

@@ -51,10 +51,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         print(f"ticdc-encoder: {error}", file=sys.stderr)
         return _exit_code(error)
-    except BrokenPipeError:
+    except OSError as error:
         # What is left in the buffer has nowhere to go, and Python would say so at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        if isinstance(error, BrokenPipeError):
+            return 128 + signal.SIGPIPE
+        print(f"ticdc-encoder: cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     return 0

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from brokers import Kafka
+from closed_output import output
 from ticdc_consumer import cli, config
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.definition import parse_create_table
@@ -140,6 +141,28 @@ def test_a_traceback_is_shown_on_demand(
     said = capsys.readouterr().err
     assert said.startswith("Traceback")
     assert said.splitlines()[-1].startswith("ticdc-consumer: changefeed orders has no checkpoint")
+
+
+@pytest.mark.parametrize(
+    ("left", "code", "words"),
+    [
+        ("closed", 141, ""),
+        ("full", 1, "ticdc-consumer: cannot be written: No space left on device\n"),
+    ],
+)
+def test_an_output_that_takes_nothing_ends_the_command(
+    written: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    left: str,
+    code: int,
+    words: str,
+) -> None:
+    monkeypatch.setattr("ticdc_consumer.listing.REQUEST_TIMEOUT", 0.2)
+    with output(left) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert cli.main(["check", str(written)]) == code
+    assert capsys.readouterr().err == words
 
 
 SECRETIVE = [

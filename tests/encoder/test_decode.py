@@ -10,6 +10,7 @@ from typing import Any
 
 import brokers
 import pytest
+from closed_output import output
 from golden import Variant, scenario
 from ticdc_encoder.cli import main
 from ticdc_encoder.formats.open_protocol import VERSION
@@ -309,3 +310,26 @@ def test_a_reader_that_has_enough_ends_it_without_a_word(tmp_path: Path) -> None
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+@pytest.mark.parametrize(
+    ("left", "code", "words"),
+    [
+        ("closed", 141, ""),
+        ("full", 1, "ticdc-encoder: cannot be written: No space left on device\n"),
+    ],
+)
+def test_an_output_that_takes_nothing_ends_the_command(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    left: str,
+    code: int,
+    words: str,
+) -> None:
+    path = tmp_path / "messages"
+    path.write_bytes(WATERMARK)
+    with output(left) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert main(["decode", "canal-json", str(path)]) == code
+    assert capsys.readouterr().err == words

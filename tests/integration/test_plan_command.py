@@ -154,7 +154,7 @@ def test_rows_that_would_stop_stop_the_plan(begin: Begin, plan: Plan) -> None:
 SQL = {
     "sqlite": [
         """DELETE FROM "items" WHERE "id" = 2;""",
-        """INSERT INTO "items" ("id", "name") VALUES (1, 'it''s') ON CONFLICT ("id") """
+        """INSERT OR ABORT INTO "items" ("id", "name") VALUES (1, 'it''s') ON CONFLICT ("id") """
         """DO UPDATE SET "name" = excluded."name";""",
     ],
     "postgresql": [

@@ -308,6 +308,26 @@ def test_what_a_constraint_refuses_stops_with_its_name(target: SQLite) -> None:
         load(target, layout, [["2", "7"]])
 
 
+@pytest.mark.parametrize("clause", ["IGNORE", "REPLACE"])
+def test_a_table_that_would_ignore_or_replace_what_clashes_stops_all_the_same(
+    target: SQLite, clause: str
+) -> None:
+    target.execute(
+        f"CREATE TABLE users (id INTEGER PRIMARY KEY ON CONFLICT {clause}, mail TEXT UNIQUE ON "
+        f"CONFLICT {clause}, name TEXT NOT NULL ON CONFLICT {clause} DEFAULT 'nobody')"
+    )
+    layout = laid_out(target, defined(USERS))
+    load(target, layout, [["1", "a@x", "n"]])
+    refused: list[tuple[list[str | None], str]] = [
+        (["9", "a@x", "n"], r"UNIQUE constraint failed: users\.mail .*id=9"),
+        (["9", "b@x", None], r"NOT NULL constraint failed: users\.name .*id=9"),
+    ]
+    for row, words in refused:
+        with pytest.raises(Stop, match=words):
+            load(target, layout, [row])
+    assert contents(target, layout) == [(1, "a@x", "n")]
+
+
 def test_foreign_keys_are_off_and_readers_see_only_commits(target: SQLite, sqlite_url: str) -> None:
     created(target, defined("create table parent (id int primary key)"))
     target.execute(

@@ -408,7 +408,7 @@ def _collate(codec: str) -> str:
 def _insert(layout: Layout, taken: Sequence[int]) -> str:
     columns = [layout.columns[position] for position in taken]
     statement = (
-        f"INSERT INTO {layout.relation} ({', '.join(columns)}) "  # noqa: S608
+        f"INSERT OR ABORT INTO {layout.relation} ({', '.join(columns)}) "  # noqa: S608
         f"VALUES ({', '.join('?' * len(columns))})"
     )
     if not layout.upsert:

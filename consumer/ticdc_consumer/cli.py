@@ -78,7 +78,8 @@ def _run(arguments: argparse.Namespace) -> int:
     options = _options(arguments)
     sql = _text_of(arguments.ddl_run[1]) if arguments.ddl_run else None
     progress = Progress(sys.stderr)
-    with Consumer(options) as consumer, _stopping(consumer.stop) as stopped:
+    consumer = Consumer(options)
+    with _stopping(consumer.stop) as stopped, consumer:
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
             print(f"DDL {entry.place} is marked done", file=sys.stderr)

@@ -76,7 +76,8 @@ class Progress:
     def sum_up(self, why: str) -> None:
         seconds = max(1e-9, time.monotonic() - self._began)
         if self._resolved_ts is None:
-            self._line(f"{why}: nothing was there to apply")
+            was = "there to apply" if why == "done" else "applied"
+            self._line(f"{why}: nothing was {was}")
             return
         self._line(
             f"{why}: R {shown(self._resolved_ts)} after {self._all.epochs:,} cuts in "

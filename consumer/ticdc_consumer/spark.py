@@ -1,6 +1,7 @@
 """A Spark session with the settings that this job was measured with."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -66,18 +67,30 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
         "spark.pyspark.python", os.environ.get("PYSPARK_PYTHON", sys.executable)
     )
     try:
-        conf = _conf(given).setAppName(app_name)
-        if SparkContext._gateway is None:
-            SparkContext(conf=conf, gateway=_gateway(conf))
-        else:
-            SparkContext(conf=conf)
-        return SparkSession.builder.getOrCreate()
+        with _own_interrupt():
+            conf = _conf(given).setAppName(app_name)
+            if SparkContext._gateway is None:
+                SparkContext(conf=conf, gateway=_gateway(conf))
+            else:
+                SparkContext(conf=conf)
+            return SparkSession.builder.getOrCreate()
     except Py4JJavaError as error:
         raise Unavailable(
             f"Spark did not start: {_first_line(error.java_exception.toString())}"
         ) from error
     except (PySparkException, Py4JError, ConnectionError) as error:
         raise Unavailable(f"Spark did not start: {_first_line(str(error))}") from error
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """A new SparkContext puts a handler of its own in the place of whatever SIGINT had."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is not before:
+            signal.signal(signal.SIGINT, before)
 
 
 def stop(spark: SparkSession) -> None:

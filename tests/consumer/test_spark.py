@@ -27,9 +27,12 @@ def test_a_running_session_is_taken_as_it_is(spark: SparkSession) -> None:
 
 
 QUIET = """
+import signal
 from ticdc_consumer.spark import session, warm_up
+signal.signal(signal.SIGINT, before := lambda *_: None)
 spark = session({"master": "local[1]", "spark.sql.shuffle.partitions": "7"}, "quiet")
 assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
+assert signal.getsignal(signal.SIGINT) is before
 warm_up(spark, 1)
 spark.stop()
 """

@@ -1,8 +1,12 @@
 """Topics that lost something, or are not what they were: refused, never skipped."""
 
+import signal
+
 import brokers
 import pytest
 from ticdc_consumer.listing import Cluster
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.target import Target
 from ticdc_encoder.event import Row
 from torture_cli import Begin, Command, Make, ended_by, refuses
 from torture_topics import Feed, inserted, ts
@@ -102,6 +106,25 @@ def test_brokers_that_are_gone_are_told_once_and_waited_for(
         assert consumer._epochs.next(None, 1.0) is None
     (told,) = caplog.records
     assert told.getMessage().startswith("Kafka: ")
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_while_it_starts_ends_the_run_before_its_first_cut(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    feed, run = begin()
+    feed.send(0, inserted(150, THREE))
+    feed.mark(200)
+
+    def opened(url: str) -> Target:
+        signal.raise_signal(signal.Signals[name])
+        return open_target(url)
+
+    monkeypatch.setattr("ticdc_consumer.consumer.open_target", opened)
+    outcome = run()
+    assert outcome.code == 0
+    assert outcome.said == f"stopped by {name}: nothing was applied\n"
+    assert run.resolved_ts == ts(100)
 
 
 # --- compaction -----------------------------------------------------------------------------------

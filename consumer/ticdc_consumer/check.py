@@ -11,6 +11,7 @@ from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.check_brokers import brokers, log, messages, retention, scope
 from ticdc_consumer.check_large_rows import large_rows
+from ticdc_consumer.check_old_rows import old_rows
 from ticdc_consumer.check_storage import files, storage
 from ticdc_consumer.check_target import privileges, tables, target
 from ticdc_consumer.errors import Stop, Unavailable
@@ -41,6 +42,7 @@ CHECKS: tuple[Check, ...] = (
     target,
     privileges,
     messages,
+    old_rows,
     large_rows,
     log,
     scope,
@@ -53,6 +55,7 @@ CHECKS_OF_STORAGE: tuple[Check, ...] = (
     privileges,
     storage,
     files,
+    old_rows,
     scope,
     tables,
 )

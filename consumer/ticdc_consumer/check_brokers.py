@@ -77,12 +77,6 @@ def messages(premises: Premises) -> Iterator[Finding]:
             f"{sample.unread:,} rows wait for their schema, which none of these messages tells: "
             "a run waits limits.schema_wait for it",
         )
-    if sample.without_before:
-        yield warn(
-            "messages",
-            "UPDATEs come without their old row, so that one of a key must come as DELETE and "
-            "INSERT: nothing tells whether output-raw-change-event=true, which it must not be",
-        )
     setting = WITHOUT_MARKS.get(protocol)
     hint = f": does the changefeed have {setting}?" if setting else ""
     for topic in premises.listing.topics:

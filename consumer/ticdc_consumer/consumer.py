@@ -213,7 +213,7 @@ class Consumer:
         heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
         scout.read_to(1 << 64, heads, PATIENCE)
         if not state.mark_time:
-            scout.require_marks(0.0)
+            scout.require_marks(0.0, lambda: listing)
         marks = [mark.resolved_ts for mark in scout.marks]
         return max([state.resolved_ts, *marks])
 

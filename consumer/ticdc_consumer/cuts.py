@@ -80,7 +80,9 @@ class Reader:
             return None
         if not any(mark.resolved_ts > applied for mark in self.scout.marks):
             if not base.mark_time:
-                self.scout.require_marks(MARKLESS)
+                self.scout.require_marks(
+                    MARKLESS, lambda: self._cluster.list_patiently((), PATIENCE)
+                )
             return None
         # Listed after the marks were seen: nothing below any of them lies outside.
         listing = self._cluster.list_patiently(base.positions, PATIENCE)

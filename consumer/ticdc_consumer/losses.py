@@ -36,6 +36,13 @@ _TIMES = frozenset({"datetime", "timestamp", "time"})
 LOSSY = frozenset({"avro", "debezium"})
 """The protocols that this is about."""
 
+OLD_ROWS: Mapping[str, str] = {
+    "csv": "output-old-value = true in [sink.csv]",
+    "debezium": "output-old-value = true in [sink.debezium]",
+    "open-protocol": "output-old-value = true in [sink.open]",
+}
+"""The settings of a changefeed with which UPDATEs tell their old row."""
+
 
 def require_exact(options: Options, table: Table) -> None:
     """Raises `Stop` for the first column that rows of this table do not carry exactly."""
@@ -113,6 +120,23 @@ def _debezium_column(column: Column, declared: Column | None) -> Column:
             )
         return replace(column, type=replace(type_, decimals=known.decimals or 0))
     return _with_members(column, known)
+
+
+def require_told(source: Table, definition: Table | None, described: TargetTable) -> None:
+    """Raises `Stop` where rows lack a column that their CREATE TABLE and the target have, and
+    which would stay empty there."""
+    if definition is None:
+        return
+    told = {column.name.lower() for column in source.columns}
+    kept = {column.name.lower() for column in described.columns if not column.generated}
+    for column in definition.columns:
+        name = column.name.lower()
+        if column.generated != "virtual" and name in kept and name not in told:
+            raise Stop(
+                f"{source.schema}.{source.name}.{column.name}: its rows come without this column, "
+                "which their CREATE TABLE has: take it into the changefeed's column-selectors, or "
+                "drop it in the target"
+            )
 
 
 _FAMILIES: Mapping[str, frozenset[str]] = {

@@ -67,8 +67,11 @@ class Sample:
     """The first row that lies in a claim check."""
     handle_key_only: RowChange | None = None
     """The first row of which no more than its key was sent."""
+    rows: int = 0
+    with_before: bool = False
+    """Whether there is an UPDATE with its old row."""
     without_before: bool = False
-    """Whether there is an UPDATE without its old row."""
+    """Whether there is one without."""
     unread: int = 0
     """Rows whose schema (Simple's) is not among these messages."""
     schemas: tuple[Table, ...] = ()
@@ -84,7 +87,10 @@ class Sample:
                 if isinstance(statement, CreateTable):
                     self.created[event.schema, event.table] = statement.table
             case RowChange():
-                self.without_before |= event.before is not None and not event.before
+                self.rows += 1
+                if event.before is not None and event.after is not None:
+                    self.with_before |= bool(event.before)
+                    self.without_before |= not event.before
                 name = (event.table.schema, event.table.name)
                 if event.claim_check is not None:
                     self.claim_check = self.claim_check or event

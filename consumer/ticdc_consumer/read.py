@@ -21,7 +21,7 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.facts import REPORT, Conflict, Fold, Shape, shape
 from ticdc_consumer.fast import FastReader, fast_reader
 from ticdc_consumer.large_rows import LargeRows
-from ticdc_consumer.losses import LOSSY, require_exact, restored, restorers
+from ticdc_consumer.losses import LOSSY, OLD_ROWS, require_exact, restored, restorers
 from ticdc_consumer.poll import messages
 from ticdc_consumer.report import Report, pack
 from ticdc_consumer.storage.reading import FileDecoder, FileRecord, not_yet, records
@@ -250,8 +250,8 @@ class Reading:
         if missing and not partial:
             settings = "only-output-updated-columns and delete-only-output-handle-key-columns"
             cure = f"set {settings} of the changefeed to false"
-            if self._job.options.protocol == "csv":
-                cure = "set output-old-value = true in [sink.csv] of the changefeed"
+            if not change.before and self._job.options.protocol in OLD_ROWS:
+                cure = f"set {OLD_ROWS[self._job.options.protocol]} of the changefeed"
             raise Stop(
                 f"{layout.name}: nothing identifies its rows, and column {missing[0]} of a row "
                 f"before its change was not sent: {cure}"

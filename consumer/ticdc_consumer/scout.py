@@ -2,7 +2,7 @@
 
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka import Message as KafkaMessage
@@ -12,7 +12,7 @@ from ticdc_encoder.formats.registry import RegistryError
 
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.failures import Failures
-from ticdc_consumer.listing import consumer_settings
+from ticdc_consumer.listing import Listing, consumer_settings
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Mark, SeenDdl
 from ticdc_consumer.schemas import Schemas
@@ -99,10 +99,14 @@ class Scout:
             self._last_record = time.monotonic()
         return len(messages)
 
-    def require_marks(self, patience: float) -> None:
-        """Raises `Stop` where there are rows and no resolved ts at all, and for `patience` seconds
-        nothing more came: TiCDC sends one every second."""
-        if self.top or not self._rows or time.monotonic() - self._last_record < patience:
+    def require_marks(self, patience: float, list_topics: Callable[[], Listing]) -> None:
+        """Raises `Stop` where there are rows, in any partition, and no resolved ts at all, and for
+        `patience` seconds nothing more came: TiCDC sends one every second."""
+        if self.top or time.monotonic() - self._last_record < patience:
+            return
+        if not self._rows and not any(
+            end > 0 for (_, number), end in list_topics().ends.items() if number > 0
+        ):
             return
         setting = WITHOUT_MARKS.get(self._options.protocol)
         raise Stop(

@@ -13,7 +13,7 @@ from ticdc_consumer.checkpoint import Store
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.facts import Shape, shape
 from ticdc_consumer.ledger import Ledger
-from ticdc_consumer.losses import completed, require_exact
+from ticdc_consumer.losses import completed, require_exact, require_told
 from ticdc_consumer.options import Options
 from ticdc_consumer.routing import Routes
 from ticdc_consumer.targets.layout import Layout, TargetTable
@@ -112,6 +112,8 @@ class Tables:
             self._options.rules,
             keys_only=deletes_only,
         )
+        if not deletes_only:
+            require_told(source, definition, described)
         known = self.shapes.get(name)
         number = len(self.layouts) if known is None else known[0]
         self.layouts[number : number + 1] = [layout]

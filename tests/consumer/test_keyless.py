@@ -331,6 +331,13 @@ def test_a_row_of_which_something_is_missing_is_refused(
     assert option.replace("_", "-") in words
 
 
+def test_an_update_without_its_old_row_is_refused() -> None:
+    rows = [change(1, None, (1, "x")), change(2, (1, "x"), (1, "z"))]
+    kind, words, *_ = read("debezium", rows, output_old_value=False).error
+    assert kind == "Stop"
+    assert "set output-old-value = true in [sink.debezium] of the changefeed" in words
+
+
 def test_rows_of_another_shape_are_refused() -> None:
     wide = Table("shop", "log", (*LOG.columns, Column("w", ColumnType("int"))))
     row = RowChange(wide, 2, before={"a": 1, "v": "x", "w": 2})

@@ -125,12 +125,13 @@ def test_debezium_without_types_is_refused_with_the_setting(
     stops(run, words)
 
 
+@pytest.mark.parametrize("partition", [0, 1])
 def test_rows_without_any_resolved_ts_are_refused(
-    mock_kafka: Mock, sqlite_url: str, command: Make
+    mock_kafka: Mock, sqlite_url: str, command: Make, partition: int
 ) -> None:
     feed = Feed(mock_kafka, "canal-json")
     run = command([feed], sqlite_url)
-    feed.send(0, inserted(50, {"id": 1, "name": "x"}))
+    feed.send(partition, inserted(50, {"id": 1, "name": "x"}))
     stops(run, "rows, and no resolved ts: set enable-tidb-extension=true in the changefeed's")
     feed.mark(100)
     assert "the target has no table" in run().said

@@ -23,11 +23,12 @@ class Sink:
         start: int = 1,
         today: date = date(2024, 5, 25),
         parameters: str = "",
+        force_replicate: bool = False,
     ) -> None:
         self.folder = folder
         self._changefeed = StorageChangefeed(
             f"file:///sink?protocol={protocol}&enable-tidb-extension=true{parameters}",
-            CONFIG,
+            f"force-replicate = {str(force_replicate).lower()}\n{CONFIG}",
             start_ts=ts(start),
             today=lambda: today,
             clock=lambda: 0,

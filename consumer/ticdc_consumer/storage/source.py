@@ -1,7 +1,7 @@
 """A storage as the planner sees Kafka: places with their ends, marks, DDL."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ticdc_encoder.errors import TicdcError, WireError
 from ticdc_encoder.event import Resolved
@@ -131,7 +131,7 @@ class StorageSource:
         if all(mark.resolved_ts < reach for mark in self.marks):
             self._look_at_metadata()
 
-    def require_marks(self, patience: float) -> None:
+    def require_marks(self, patience: float, list_topics: Callable[[], Listing]) -> None:
         """The `metadata` file, which is the mark, is waited for."""
 
     def _look_at_metadata(self) -> int:

@@ -62,7 +62,7 @@ class Options:
 
 def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Event]:
     """The event of one record. `handle_key` are the columns of the record's key. TIMESTAMP values
-    are in UTC. An UPDATE without its old row (`output-old-value=false`) comes as its new row alone.
+    are in UTC. `before` of an UPDATE is empty where the message has none.
     """
     if not value:
         raise WireError(f"an empty value is no debezium{likeness(key, value)}")

@@ -52,12 +52,9 @@ def read_row(
     else:
         types = tuple([tuple([type(image.get(name)) for name in names]) for image in images])
         table, reader = _shown(*place, keys, names, types)
-    return RowChange(
-        table,
-        ts,
-        None if before is None else _read_image(table, reader, before),
-        None if after is None else _read_image(table, reader, after),
-    )
+    old = None if before is None else _read_image(table, reader, before)
+    new = None if after is None else _read_image(table, reader, after)
+    return RowChange(table, ts, {} if old is None and operation == "u" else old, new)
 
 
 _EXTENSION = "enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 9.0)"

@@ -246,6 +246,52 @@ def test_kill_9_at_every_step_of_ddl_loses_nothing_and_runs_it_once(
     assert ledger(run) == [("done", NUMBER_OF_DDL)]
 
 
+# Of partitions' DDL, which is work on rows: the step of the next consumer's death, and the ids in
+# `parted` and `loose` after it. EXCHANGE takes 7 statements, the others take one.
+KILLS = [
+    ("D2:3", [1, 11, 21], [12, 13]),
+    ("D1:6", [1, 11, 21], [12, 13]),
+    ("D1:8", [1, 12, 13, 14, 21], [11]),
+    ("D2", [1, 12, 13, 14, 21], [11]),
+    ("D1:2", [2, 12, 13, 14, 21], [11]),
+    ("D2", [2, 12, 13, 14, 21], [11]),
+]
+
+
+@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+def test_kill_9_within_ddl_of_partitions_leaves_nothing_half_done(
+    request: pytest.FixtureRequest, mock_kafka: brokers.Mock, server: str, command: Make
+) -> None:
+    place = Place(request.getfixturevalue(f"{server}_url"))
+    feed, run = changefeed(mock_kafka, place, command)
+    feed.ddl(10, "CREATE DATABASE `shop`", kind=1)
+    feed.create(20, PARTED)
+    feed.create(22, LOOSE)
+    feed.send(0, *(inserted(30, {"id": n, "v": "p"}, table(PARTED)) for n in (1, 11, 21)))
+    feed.send(1, *(inserted(30, {"id": n, "v": "l"}, table(LOOSE)) for n in (12, 13)))
+    feed.mark(40)
+    assert run().code == 0
+    feed.ddl(50, "ALTER TABLE `parted` EXCHANGE PARTITION `p1` WITH TABLE `loose`", "loose")
+    feed.send(0, inserted(51, {"id": 14, "v": "p"}, table(PARTED)))
+    feed.ddl(60, "ALTER TABLE `parted` TRUNCATE PARTITION `p0`", "parted")
+    feed.send(0, inserted(61, {"id": 2, "v": "p"}, table(PARTED)))
+    feed.ddl(70, "ALTER TABLE `parted` DROP PARTITION `p2`", "parted")
+    feed.mark(80)
+    for fault, parted, loose in KILLS:
+        step, _, hit = fault.partition(":")
+        code, said = run.driver(fault=f"{step}:kill:{hit or 1}", until="caught-up").wait()
+        assert code == -SIGKILL, said
+        assert ids(place) == (parted, loose), fault
+    finish(run, 80)
+    assert ids(place) == ([2, 12, 13, 14], [11])
+
+
+def ids(place: Place) -> tuple[list[int], list[int]]:
+    """Of `parted` and `loose`."""
+    parted, loose = ([row["id"] for row in place.rows(name)] for name in ("parted", "loose"))
+    return parted, loose
+
+
 # --- while the server works ---------------------------------------------------------------------
 
 MANY = 1 << 18
@@ -306,11 +352,12 @@ def altered(place: Place, numbers: Sequence[int]) -> bool:
 
 
 def send_alter(feed: Feed, at: int, number: int) -> None:
-    sql = f"CREATE TABLE items (id BIGINT NOT NULL PRIMARY KEY, name VARCHAR(40), c{number} INT)"
+    added = range(1, number + 1)
+    columns = ", ".join(f"c{n} INT" for n in added)
+    sql = f"CREATE TABLE items (id BIGINT NOT NULL PRIMARY KEY, name VARCHAR(40), {columns})"
     feed.ddl(at, ALTER.format(n=number), "items")
-    feed.send(
-        0, inserted(at + 1, {"id": -number, "name": "after", f"c{number}": number}, table(sql))
-    )
+    values: Row = {"id": -number, "name": "after", **{f"c{n}": n for n in added}}
+    feed.send(0, inserted(at + 1, values, table(sql)))
     feed.mark(at + 2)
 
 

@@ -3,6 +3,7 @@
 So the next cut can be read while this one is loaded.
 """
 
+import operator
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from ticdc_consumer.checkpoint import Checkpoint
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.facts import Shape
 from ticdc_consumer.job import Gathered, gather
+from ticdc_consumer.lasting import Lasting
 from ticdc_consumer.listing import Cluster, Listing
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Cut, Mark, Place, choose, end_of_cut, spread
@@ -59,6 +61,7 @@ class Reader:
         self._definitions = definitions
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._bytes_per_message = 0.0
+        self._layouts: Lasting[Layout] = Lasting()
         self.schemas = Schemas(options, schemas)
         # A storage is listed and followed by one.
         self.scout = cluster if isinstance(cluster, StorageSource) else Scout(options, self.schemas)
@@ -139,10 +142,10 @@ class Reader:
             known_ddls=frozenset(
                 (s.ddl.commit_ts, s.ddl.schema, s.ddl.table, s.ddl.query) for s in known
             ),
-            layouts=tuple(layouts),
+            layouts=self._lasting(layouts),
             shapes=dict(shapes),
             most_bytes=self._options.memory_budget // len(groups),
-            definitions=dict(self._definitions()),
+            definitions={} if self._options.storage_url is None else dict(self._definitions()),
             schemas=self.schemas.tables,
         )
         faults.hit("S3")
@@ -162,6 +165,13 @@ class Reader:
             self._rows_per_message = max(0.1, rows / report.messages)
             self._bytes_per_message = report.bytes / report.messages
         return gathered
+
+    def _lasting(self, layouts: Sequence[Layout]) -> Lasting[Layout]:
+        """The same as for the job before, if they are."""
+        same = len(layouts) == len(self._layouts)
+        if not same or any(map(operator.is_not, layouts, self._layouts)):
+            self._layouts = Lasting(layouts)
+        return self._layouts
 
     def _read_options(self) -> Options:
         if not self.leave_out:

@@ -31,6 +31,7 @@ from ticdc_encoder.formats import simple
 from ticdc_encoder.formats.simple import Waiting
 
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.lasting import Lasting
 from ticdc_consumer.options import Options
 
 SchemaKey = tuple[str, str, int]
@@ -78,11 +79,15 @@ class Schemas:
     def __init__(self, options: Options, stored: Iterable[Table] = ()) -> None:
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._known: dict[SchemaKey, Table] = {}
+        self._tables: Lasting[Table] | None = None
         self.learn(stored)
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return tuple(self._known.values())
+        """The same tuple as long as nothing is new."""
+        if self._tables is None:
+            self._tables = Lasting(self._known.values())
+        return self._tables
 
     def learn(self, told: Iterable[Table]) -> None:
         """Raises `Stop` where a version is told in two ways."""
@@ -96,7 +101,8 @@ class Schemas:
                     f"{table.schema}.{table.name}: two schemas of one version, {table.version}: "
                     "does more than one changefeed write to the topic?"
                 )
-            self._known[key] = table
+            if known != table:
+                self._known[key], self._tables = table, None
 
     def missing(self, keys: Iterable[SchemaKey]) -> list[SchemaKey]:
         return [key for key in keys if key not in self._known]
@@ -116,7 +122,7 @@ class Schemas:
 
     def keep(self, schemas: Mapping[SchemaKey, Table]) -> None:
         """Forgets all others."""
-        self._known = dict(schemas)
+        self._known, self._tables = dict(schemas), None
 
 
 def _substance(table: Table) -> object:

@@ -33,7 +33,7 @@ class ReadJob:
     most_bytes: int
     """Encoded facts that one task may give before it calls the cut too large; 0: any number."""
     definitions: Mapping[tuple[str, str], Table] = field(default_factory=dict)
-    """Tables whose CREATE TABLE came through the stream."""
+    """Tables whose CREATE TABLE came through the stream; for a storage's files alone."""
     schemas: tuple[Table, ...] = ()
     """Simple's, by which rows are read."""
 

@@ -101,14 +101,14 @@ class Decoder:
         self._tables: dict[SchemaKey, Readers] = {}
         self._waiting: dict[SchemaKey, list[tuple[Waiting, Members]]] = {}
         self._told: list[Table] = []
-        for table in tables:
-            self._learn(table)
-        self._told.clear()
+        # Of many tables few have rows: how those are read is made out then.
+        self._given = {(table.schema, table.name, table.version or 0): table for table in tables}
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """Every version of every table that has been told."""
-        return tuple(known.table for known in self._tables.values())
+        read = {of: known.table for of, known in self._tables.items()}
+        return tuple({**self._given, **read}.values())
 
     @property
     def waiting(self) -> tuple[Waiting, ...]:
@@ -136,7 +136,7 @@ class Decoder:
         if type_ == "WATERMARK":
             return [(at, Resolved(timestamp(members.get("commitTs"), "commitTs")))]
         if type_ in _ROWS:
-            known = self._tables.get(of := schema_key(members))
+            known = self._known(of := schema_key(members))
             if known is not None:
                 return [(at, read_row(members, known, self._options.on_corruption))]
             waiting = Waiting(at, timestamp(members.get("commitTs"), "commitTs"), *of)
@@ -151,10 +151,17 @@ class Decoder:
             told.append((at, _read_ddl(members, table, previous)))
         return told
 
+    def _known(self, of: SchemaKey) -> Readers | None:
+        known = self._tables.get(of)
+        if known is None and of in self._given:
+            known = readers(self._given[of], self._encoding, self._timestamp)
+            self._tables[of] = known
+        return known
+
     def _learn(self, table: Table) -> list[tuple[int, Event]]:
         """The rows that waited for this schema."""
         of = table.schema, table.name, table.version or 0
-        known = self._tables.get(of)
+        known = self._known(of)
         # A table keeps its version when it is truncated, but not its id.
         if known is None or known.table != table:
             known = self._tables[of] = readers(table, self._encoding, self._timestamp)

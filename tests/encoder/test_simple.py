@@ -504,7 +504,7 @@ MALFORMED: list[tuple[str, bytes | None, str]] = [
     (
         "no digits",
         _edited(data={"a": "x"}),
-        "column `a` of d.t: invalid literal for int() with base",
+        "column `a` of d.t: not the digits of an integer",
     ),
     ("a number", _edited(data={"a": 1}), "column `a` of d.t: not text"),
     ("a null key", _edited(data={"a": None}), "key column `a` of d.t is null"),

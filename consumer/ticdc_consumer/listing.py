@@ -118,17 +118,17 @@ class Cluster:
     def list_patiently(self, known: Iterable[tuple[str, int]], patience: float) -> Listing:
         """A listing that has every partition of `known`, tried again for `patience` seconds.
 
-        Raises `Stop` where one stays missing: its topic was deleted, or never had so many.
+        Raises `Stop` where one stays missing: its topic was deleted, or never had so many; and
+        for a topic that is compacted.
         """
         known = set(known)
         deadline = time.monotonic() + patience
         while True:
             try:
                 listing = self.list()
-                self._refuse_compacted(listing.topics)
                 missing = sorted(known - set(listing.ends))
                 if not missing:
-                    return listing
+                    break
                 topic, partition = missing[0]
                 problem: Stop | Unavailable = Stop(
                     f"{topic}[{partition}] is in the checkpoint, but the brokers do not list it: "
@@ -139,6 +139,8 @@ class Cluster:
             if time.monotonic() > deadline:
                 raise problem
             time.sleep(0.2)
+        self._refuse_compacted(listing.topics)
+        return listing
 
     def _refuse_compacted(self, topics: Iterable[str]) -> None:
         """Raises `Stop` for a topic that is compacted: messages of one key are deleted, and what

@@ -79,7 +79,8 @@ class Consumer:
             if self._given is None:
                 self.spark = session(self.options.spark, f"ticdc {self.options.changefeed}")
                 stack.callback(stop, self.spark)
-                warm_up(self.spark)
+                if not self._stopping:
+                    warm_up(self.spark)
             else:
                 self.spark = self._given
             tables = Tables(self.options, self.target)

@@ -134,7 +134,8 @@ def of_csv(events: list[RowChange], **options: Any) -> tuple[Work, Work, Work]:
 
     def read() -> None:
         for table, data in files:
-            csv_format.decode(data, table, settings)
+            for _ in csv_format.changes(data, table, settings):
+                pass
 
     def parse() -> None:
         for _, data in files:

@@ -3,13 +3,13 @@
 The text form is TiDB's, as the text protocols carry it: see `Value` for what Python holds.
 """
 
-import math
 import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from math import isfinite
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, ColumnType
@@ -19,8 +19,8 @@ from ticdc_encoder.event import Value
 Canonical = str | bytes | None
 
 _LEAST, _GREATEST = -(1 << 63), (1 << 64) - 1
-_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
+_is_decimal = re.compile(r"-?[0-9]++(?:\.[0-9]++)?").fullmatch
+_is_float = re.compile(r"-?[0-9]++(?:\.[0-9]++)?(?:e[+-]?[0-9]++)?").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,9 @@ def _integer_text(value: Value) -> str:
     return str(integer(value))
 
 
-def _integer_value(digits: str) -> int:
-    if digits.__class__ is not str:
-        raise TypeError("not text")
+def integer_value(digits: str) -> int:
     try:
-        number = int(digits)
+        number = int(text(digits))
     except ValueError:
         # Python's words would tell the value.
         raise ValueError("not the digits of an integer") from None
@@ -74,14 +72,20 @@ def decimal_text(value: Value) -> str:
 
 
 def decimal_value(digits: str) -> Decimal:
-    if _DECIMAL.fullmatch(text(digits)) is None:
+    try:
+        number = Decimal(text(digits))
+    except ArithmeticError:
+        raise ValueError("not a decimal number") from None
+    if str(number) == digits and number.is_finite() and "E" not in digits:
+        return number  # most of them, and quicker than to look at each digit
+    if _is_decimal(digits) is None:
         raise ValueError("not a decimal number")
-    return Decimal(digits)
+    return number
 
 
 def double(value: Value) -> float:
     """The value, if it is a finite float."""
-    if value.__class__ is float and math.isfinite(value):
+    if value.__class__ is float and isfinite(value):
         return value
     raise TypeError("not a finite float")
 
@@ -109,9 +113,12 @@ def fixed(value: float) -> str:
 
 
 def float_value(digits: str) -> float:
-    if _FLOAT.fullmatch(text(digits)) is None:
+    if digits.__class__ is not str:
+        raise TypeError("not text")
+    if _is_float(digits) is None:
         raise ValueError("not a number")
-    return double(float(digits))
+    number = float(digits)
+    return number if isfinite(number) else double(number)
 
 
 def _latin_1(value: Value) -> str:
@@ -143,7 +150,7 @@ def _unchanged(value: Value) -> Canonical:
     return value  # type: ignore[return-value]
 
 
-_INTEGER = Family(_integer_text, _integer_value, _str)
+_INTEGER = Family(_integer_text, integer_value, _str)
 _EXACT = Family(decimal_text, decimal_value, _format)
 _SINGLE = Family(lambda value: fixed(single(value)), float_value, _repr)
 _DOUBLE = Family(lambda value: fixed(double(value)), float_value, _repr)

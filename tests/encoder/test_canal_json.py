@@ -455,6 +455,56 @@ def test_several_rows_of_one_message_are_several_changes() -> None:
     ]
 
 
+AFTER_ANOTHER = [
+    ("another order", [('{"a":"1","b":"x"}', '{"b":"x","a":"1"}')], "b varchar, a int / a"),
+    ("another type", [('"b":"varchar"', '"b":"blob"')], "a int, b blob / a"),
+    ("another key", [('"pkNames":["a"]', '"pkNames":["b"]')], "a int, b varchar / b"),
+    ("no key", [('"pkNames":["a"]', '"pkNames":null')], "a int, b varchar / "),
+    (
+        "a column more",
+        [('"b":"x"', '"b":"x","c":"1"'), ('"varchar"', '"varchar","c":"int"')],
+        "a int, b varchar, c int / a",
+    ),
+    ("the key alone", [('{"a":"1","b":"x"}', '{"a":"1"}')], "a int / a"),
+    (
+        "types in another order",
+        [('{"a":"int","b":"varchar"}', '{"b":"varchar","a":"int"}')],
+        "a int, b varchar / a",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("changed", "shown"), [c[1:] for c in AFTER_ANOTHER], ids=[c[0] for c in AFTER_ANOTHER]
+)
+def test_a_message_shows_its_own_table_whatever_the_last_one_showed(
+    changed: list[tuple[str, str]], shown: str
+) -> None:
+    values = [_changed(), _changed(*changed), _changed()]
+    tables = [
+        change.table
+        for v in values
+        for change in decode(None, v, PLAIN)
+        if isinstance(change, RowChange)
+    ]
+    assert [_columns(table) for table in tables] == [
+        "a int, b varchar / a",
+        shown,
+        "a int, b varchar / a",
+    ]
+
+
+def _columns(table: Table) -> str:
+    columns = ", ".join(f"{column.name} {column.type.name}" for column in table.columns)
+    return f"{columns} / {','.join(table.handle_key)}"
+
+
+def test_tables_of_one_name_in_two_schemas_stay_apart() -> None:
+    values = [_changed(), _changed(('"database":"d"', '"database":"e"')), _changed()]
+    changes = [change for value in values for change in decode(None, value, PLAIN)]
+    assert [c.table.schema for c in changes if isinstance(c, RowChange)] == ["d", "e", "d"]
+
+
 @pytest.mark.parametrize("empty", ["null", "{}"])
 def test_a_row_of_no_columns_has_no_types(empty: str) -> None:
     value = _changed(

@@ -17,7 +17,7 @@ from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
-from ticdc_encoder.formats import MissingCommitTs, csv, csv_fields
+from ticdc_encoder.formats import MissingCommitTs, csv, csv_fields, csv_rows
 from ticdc_encoder.formats.csv import Encoder, Options, decode, shortest
 from ticdc_encoder.storage import Layout
 from wire_values import COLUMNS, rows
@@ -572,7 +572,7 @@ def test_a_file_says_the_same_read_quickly_or_not(
         text = text[:at] + character + text[at + 1 :]
     with mock.patch.object(csv_fields, "PIECE", piece):
         quickly = outcome(text.encode(), options)
-    with mock.patch.object(csv, "columns_of", lambda *_: None):
+    with mock.patch.object(csv_rows, "columns_of", lambda *_: None):
         assert quickly == outcome(text.encode(), options)
 
 

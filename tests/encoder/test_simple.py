@@ -478,7 +478,7 @@ def _schema(**members: Any) -> bytes:
 MALFORMED: list[tuple[str, bytes | None, str]] = [
     ("nothing", None, "an empty value is no simple"),
     ("no JSON", b"{", "not JSON at character 1"),
-    ("a list", b"[]", "a message that is not a JSON object"),
+    ("a list", b"[]", "a message that is not an object"),
     (
         "canal-json",
         b'{"isDdl":false,"mysqlType":null}',

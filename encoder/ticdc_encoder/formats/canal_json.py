@@ -3,21 +3,20 @@
 Source: TiCDC `pkg/sink/codec/canal`. The two architectures differ only for a row of no columns.
 """
 
-import binascii
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ticdc_encoder.column import Column, ColumnType
+from ticdc_encoder.column import ColumnType
 from ticdc_encoder.compression import Compression, deflate, inflate
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
-from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
+from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table, Value
+from ticdc_encoder.formats.canal_rows import read_rows, string
 from ticdc_encoder.formats.canal_types import (
     DDL_TYPES,
     java_code,
     mysql_type,
-    parse_mysql_type,
 )
 from ticdc_encoder.formats.format import (
     RECORD_OVERHEAD,
@@ -31,7 +30,6 @@ from ticdc_encoder.formats.format import (
 )
 from ticdc_encoder.formats.json_text import easyjson, encoding_json, load, utf_8
 from ticdc_encoder.formats.recognise import likeness
-from ticdc_encoder.formats.row_reader import ColumnError, RowReader
 from ticdc_encoder.values import FAMILIES, server_time
 
 _WATERMARK = "TIDB_WATERMARK"
@@ -68,28 +66,29 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     """
     if not value:
         raise WireError(f"an empty value is no canal-json{likeness(key, value)}")
-    plain = inflate(value, options.compression, options.message_limit)
+    plain = value
+    if options.compression != "none":
+        plain = inflate(value, options.compression, options.message_limit)
     try:
         members = load(plain)
     except WireError as error:
         raise WireError(f"{error}{likeness(key, value)}") from error
-    if not isinstance(members, dict) or "isDdl" not in members:
+    if members.__class__ is not dict or "isDdl" not in members:
         raise WireError(f"no canal-json object{likeness(key, plain)}")
-    match members["isDdl"]:
-        case True:
-            return [_read_ddl(members, options)]
-        case False if members.get("type") == _WATERMARK:
-            return [_read_watermark(members, options)]
-        case False:
-            return list(_read_rows(members, options))
-    raise WireError("isDdl is not a boolean")
-
-
-def _string(members: dict[str, Any], name: str) -> str:
-    value = members.get(name)
-    if value.__class__ is not str:
-        raise WireError(f"{name} is missing or not a string")
-    return value
+    is_ddl = members["isDdl"]
+    if is_ddl is True:
+        return [_read_ddl(members, options)]
+    if is_ddl is not False:
+        raise WireError("isDdl is not a boolean")
+    if members.get("type") == _WATERMARK:
+        return [_read_watermark(members, options)]
+    extension = members.get("_tidb")
+    if extension.__class__ is not dict:
+        extension = _extension(members, options)
+    commit_ts = 0
+    if extension is not _NO_EXTENSION:
+        commit_ts = timestamp(extension.get("commitTs"), "commitTs")
+    return read_rows(members, extension, commit_ts)
 
 
 _NO_EXTENSION: dict[str, Any] = {}
@@ -101,11 +100,11 @@ def _extension(members: dict[str, Any], options: Options) -> dict[str, Any]:
         if not options.require_commit_ts:
             return _NO_EXTENSION
         raise MissingCommitTs(
-            f"canal-json without `_tidb` has no commit_ts ({_string(members, 'database')}."
-            f"{_string(members, 'table')}): set enable-tidb-extension=true in the changefeed's "
+            f"canal-json without `_tidb` has no commit_ts ({string(members, 'database')}."
+            f"{string(members, 'table')}): set enable-tidb-extension=true in the changefeed's "
             "sink URI"
         )
-    if not isinstance(extension, dict):
+    if extension.__class__ is not dict:
         raise WireError("_tidb is not an object")
     return extension
 
@@ -123,12 +122,12 @@ def _without_rows(members: dict[str, Any], what: str) -> None:
 
 def _read_ddl(members: dict[str, Any], options: Options) -> Ddl:
     _without_rows(members, "DDL")
-    query = _string(members, "sql")
+    query = string(members, "sql")
     if not query:
         raise WireError("a DDL without sql")
     return Ddl(
-        schema=_string(members, "database"),
-        table=_string(members, "table"),
+        schema=string(members, "database"),
+        table=string(members, "table"),
         query=query,
         commit_ts=_commit_ts(_extension(members, options)),
     )
@@ -137,140 +136,6 @@ def _read_ddl(members: dict[str, Any], options: Options) -> Ddl:
 def _read_watermark(members: dict[str, Any], options: Options) -> Resolved:
     _without_rows(members, "watermark")
     return Resolved(timestamp(_extension(members, options).get("watermarkTs"), "watermarkTs"))
-
-
-def _images(members: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    images = members.get(name)
-    if not isinstance(images, list) or not images or not all(isinstance(i, dict) for i in images):
-        raise WireError(f"{name} is not a list of objects")
-    return images
-
-
-def _read_rows(members: dict[str, Any], options: Options) -> list[RowChange]:
-    extension = _extension(members, options)
-    commit_ts = _commit_ts(extension)
-    location = extension.get("claimCheckLocation")
-    reduced = extension.get("onlyHandleKey", False)
-    if reduced.__class__ is not bool:
-        raise WireError("onlyHandleKey is not a boolean")
-    if location is not None and (location.__class__ is not str or not location):
-        raise WireError("claimCheckLocation is not a string")
-    row_key = extension.get("rowkey")
-    if row_key is not None:
-        row_key = _base64(row_key)
-
-    images = _images(members, "data")
-    pairs: list[tuple[Any, Any]]
-    match kind := members.get("type"):
-        case "INSERT":
-            if members.get("old") is not None:
-                raise WireError("an INSERT with old")
-            pairs = [(None, image) for image in images]
-        case "DELETE":  # before v5.4 `old` repeats `data`
-            pairs = [(image, None) for image in images]
-        case "UPDATE":
-            before = _images(members, "old")
-            if len(before) != len(images):
-                raise WireError("data and old differ in length")
-            pairs = list(zip(before, images, strict=True))
-        case _:
-            raise WireError(f"an unknown type: {str(kind)[:40]!r}")
-
-    changes = []
-    for old, new in pairs:
-        table, reader = _shape(members, old if new is None else new)
-        after = None if new is None else _read_row(table, reader, new)
-        if old is not None and new is not None and old.keys() != new.keys():
-            # v8.5.4 sends columns here that a column selector took out everywhere else.
-            old = {name: text for name, text in old.items() if name in reader.readers}
-        changes.append(
-            RowChange(
-                table,
-                commit_ts,
-                None if old is None else _read_row(table, reader, old),
-                after,
-                incomplete=reduced or location is not None,
-                claim_check=location,
-                row_key=row_key,
-            )
-        )
-    return changes
-
-
-def _base64(value: Any) -> bytes:
-    try:
-        return binascii.a2b_base64(value, strict_mode=True)
-    except (TypeError, ValueError) as error:
-        raise WireError("rowkey is not base64") from error
-
-
-_shapes: dict[tuple[Any, ...], tuple[Table, RowReader]] = {}
-_MOST_SHAPES = 4096
-
-
-def _shape(members: dict[str, Any], image: dict[str, Any]) -> tuple[Table, RowReader]:
-    types, key = members.get("mysqlType") or {}, members.get("pkNames") or ()
-    try:
-        shape = (
-            members.get("database"),
-            members.get("table"),
-            tuple(key),
-            tuple(image),
-            tuple([types[name] for name in image]),
-        )
-        found = _shapes.get(shape)
-    except KeyError as error:
-        raise WireError(f"column `{error.args[0]}` has no mysqlType") from error
-    except TypeError:
-        found = None  # something that is no text
-    if found is None:
-        found = _new_shape(members, types, key, image)
-        if len(_shapes) >= _MOST_SHAPES:
-            _shapes.clear()
-        _shapes[shape] = found
-    return found
-
-
-def _new_shape(
-    members: dict[str, Any], types: Any, key: Any, image: dict[str, Any]
-) -> tuple[Table, RowReader]:
-    if not isinstance(types, dict) or not isinstance(key, list | tuple):
-        raise WireError("mysqlType is not an object, or pkNames not a list")
-    column_types = tuple([types[name] for name in image])
-    if not {*map(type, column_types), *map(type, key)} <= {str}:
-        raise WireError("mysqlType or pkNames holds something that is not a string")
-    return _table(
-        _string(members, "database"),
-        _string(members, "table"),
-        tuple(key),
-        tuple(image),
-        column_types,
-    )
-
-
-def _table(
-    schema: str, name: str, key: tuple[str, ...], names: tuple[str, ...], types: tuple[str, ...]
-) -> tuple[Table, RowReader]:
-    """The table that rows of this shape show, and what reads each column's text."""
-    if not name:
-        raise WireError("a row without a table")
-    columns = tuple(
-        Column(column, parse_mysql_type(type_), nullable=column not in key)
-        for column, type_ in zip(names, types, strict=True)
-    )
-    readers = {column.name: FAMILIES[column.type.name].from_text for column in columns}
-    return Table(schema, name, columns, handle_key=key), RowReader(readers)
-
-
-def _read_row(table: Table, reader: RowReader, image: dict[str, Any]) -> Row:
-    try:
-        row = reader.read(image)
-    except ColumnError as error:
-        raise WireError(f"column `{error.name}` of {table.schema}.{table.name}: {error}") from error
-    for name in table.handle_key:
-        if name in row and row[name] is None:
-            raise WireError(f"key column `{name}` of {table.schema}.{table.name} is null")
-    return row
 
 
 # Writing.

@@ -4,60 +4,21 @@ Source: TiCDC `pkg/sink/codec/csv`. Nothing in a file tells its layout: options 
 changefeed's, and the columns come from the table's schema file or definition.
 """
 
-import binascii
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Literal
 
-from ticdc_encoder.column import INTEGERS, Column, ColumnType
-from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
+from ticdc_encoder.column import Column, ColumnType
+from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
-from ticdc_encoder.formats.avro_schema import enum_reader, set_reader
 from ticdc_encoder.formats.avro_values import member, members
-from ticdc_encoder.formats.csv_fields import Fields, columns_of, fields, pieces
-from ticdc_encoder.formats.format import MissingCommitTs, Record, timestamp
+from ticdc_encoder.formats.csv_fields import fields, pieces
+from ticdc_encoder.formats.csv_options import Options as Options
+from ticdc_encoder.formats.csv_options import meta_names
+from ticdc_encoder.formats.csv_rows import BARE, Reader
+from ticdc_encoder.formats.format import MissingCommitTs, Record
 from ticdc_encoder.formats.json_text import utf_8
 from ticdc_encoder.values import FAMILIES, double, fixed, server_time, single, text
-
-_META = "ticdc-meta$"
-_BARE = INTEGERS | {"year", "bit", "float", "double"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """`[sink.csv]` of the changefeed, and `sink.terminator`. `time_zone` is that of the TiCDC
-    server: TIMESTAMP is written in it, and left in it by `decode`. Without `require_commit_ts`, a
-    change that has none gets commit_ts 0."""
-
-    delimiter: str = ","
-    quote: str = '"'
-    terminator: str = "\r\n"
-    null: str = "\\N"
-    include_commit_ts: bool = False
-    output_old_value: bool = False
-    output_handle_key: bool = False
-    output_field_header: bool = False
-    binary_encoding_method: Literal["base64", "hex"] = "base64"
-    require_commit_ts: bool = True
-    time_zone: str = "UTC"
-
-    def __post_init__(self) -> None:
-        """Raises ConfigError where TiCDC refuses the changefeed."""
-        if len(self.quote) > 1:
-            raise ConfigError("csv quote must be one character, or none")
-        if not 1 <= len(self.delimiter) <= 3:
-            raise ConfigError("csv delimiter must be one to three characters")
-        if {"\r", "\n"} & {*self.delimiter, *self.quote}:
-            raise ConfigError("csv delimiter and quote cannot have line breaks")
-        if {*self.delimiter} & {*self.quote}:
-            raise ConfigError("csv delimiter and quote cannot share a character")
-        if not self.terminator:
-            raise ConfigError("csv terminator is empty")
-        if self.binary_encoding_method not in ("base64", "hex"):
-            raise ConfigError("csv binary-encoding-method must be base64 or hex")
-
 
 # Reading.
 
@@ -84,7 +45,7 @@ def changes(data: bytes, table: Table, options: Options) -> Iterator[RowChange]:
     if options.output_field_header:
         header, _, characters = characters.partition(options.terminator)
         columns = _named(header, table, columns, options)
-    reader = _Reader(table, columns, options)
+    reader = Reader(table, columns, options)
     dialect = options.delimiter, options.terminator, options.quote
     number = at = 0
     try:
@@ -105,17 +66,9 @@ def changes(data: bytes, table: Table, options: Options) -> Iterator[RowChange]:
         raise
 
 
-def _meta(options: Options) -> list[str]:
-    """The header's names before those of the columns. There is none for the handle key."""
-    names = ["operation", "table", "schema"]
-    names += ["commit-ts"] * options.include_commit_ts
-    names += ["is-update"] * options.output_old_value
-    return [_META + name for name in names]
-
-
 def _named(header: str, table: Table, columns: list[Column], options: Options) -> list[Column]:
     """The columns that a header names, which is written without quotes or escapes."""
-    meta = _meta(options)
+    meta = meta_names(options)
     if header == options.delimiter.join([*meta, *(column.name for column in columns)]):
         return columns
     names = header.split(options.delimiter)
@@ -125,156 +78,6 @@ def _named(header: str, table: Table, columns: list[Column], options: Options) -
         return [table.column(name) for name in names[len(meta) :]]
     except KeyError as error:
         raise WireError(f"{table.schema}.{table.name} has no column `{error.args[0]}`") from error
-
-
-def _bare_meta(options: Options, first: int) -> list[bool]:
-    """Which of the fields before the columns have no quotes: commit-ts and is-update."""
-    meta = [name.endswith(("commit-ts", "is-update")) for name in _meta(options)]
-    return meta + [False] * (first - len(meta))
-
-
-class _Reader:
-    """Makes changes of records."""
-
-    def __init__(self, table: Table, columns: Sequence[Column], options: Options) -> None:
-        self._table = table
-        self._options = options
-        self._types = [column.type.name for column in columns]
-        self._columns = [(c.name, _from_text(c.type, options)) for c in columns]
-        self._has_ts, self._has_old = options.include_commit_ts, options.output_old_value
-        self._first = len(_meta(options)) + options.output_handle_key
-        self._replaced: tuple[int, Row] | None = None  # commit_ts, the old row of an UPDATE
-
-    def finish(self) -> None:
-        if self._replaced is not None:
-            raise WireError("the old row of an UPDATE without the new one")
-
-    def take(self, record: Fields) -> RowChange | None:
-        """The change that the record completes."""
-        first = self._first
-        if len(record) != first + len(self._columns):
-            raise WireError(
-                f"{len(record)} fields, but {self._table.schema}.{self._table.name} has "
-                f"{len(self._columns)} columns and these settings {first} before them"
-            )
-        operation, is_update = record[0], False
-        self._same_table(record)
-        commit_ts = _commit_ts(record[3]) if self._has_ts else 0
-        if self._has_old:
-            flag = record[3 + self._has_ts]
-            if flag not in ("true", "false"):
-                raise WireError("is-update is neither true nor false")
-            is_update = flag == "true"
-        return self._tell(operation, is_update, commit_ts, self._row(record[first:]))
-
-    def take_piece(self, characters: str) -> tuple[int, list[RowChange]] | None:
-        """The number of the records, and the changes that they complete, of a regular piece of the
-        file; None leaves it to `take`."""
-        options, first = self._options, self._first
-        dialect = options.delimiter, options.terminator, options.quote
-        bare = [name in _BARE for name in self._types]
-        found = columns_of(characters, *dialect, options.null, _bare_meta(options, first) + bare)
-        if found is None or set(found[1]) != {self._table.name}:
-            return None
-        try:
-            values = [
-                column if read is text else [None if t is None else read(t) for t in column]
-                for (_, read), column in zip(self._columns, found[first:], strict=True)
-            ]
-            times = {digits: _commit_ts(digits) for digits in set(found[3])} if self._has_ts else {}
-        except (TypeError, ValueError, WireError):
-            return None
-        names = [name for name, _ in self._columns]
-        keys = [values[n] for n, name in enumerate(names) if name in self._table.handle_key]
-        if set(found[2]) != {self._table.schema} or any(None in key for key in keys):
-            return None
-        rows = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
-        stamps = [times[digits] for digits in found[3]] if times else [0] * len(rows)
-        flags: Sequence[str | None] = ["false"] * len(rows)
-        if self._has_old:
-            flags = found[3 + self._has_ts]
-            if not set(flags) <= {"true", "false"}:
-                return None
-        replaced, told = self._replaced, []
-        try:
-            for operation, flag, commit_ts, row in zip(found[0], flags, stamps, rows, strict=True):
-                change = self._tell(operation, flag == "true", commit_ts, row)
-                if change is not None:
-                    told.append(change)
-        except WireError:
-            self._replaced = replaced
-            return None
-        return len(rows), told
-
-    def _tell(
-        self, operation: str | None, is_update: bool, commit_ts: int, row: Row
-    ) -> RowChange | None:
-        replaced, self._replaced = self._replaced, None
-        if replaced is not None and (not is_update or operation != "I"):
-            raise WireError("the old row of an UPDATE without the new one")
-        if operation == "I" and is_update:
-            if replaced is None or replaced[0] != commit_ts:
-                raise WireError("the new row of an UPDATE without the old one")
-            return RowChange(self._table, commit_ts, replaced[1], row)
-        if operation == "D" and is_update:
-            self._replaced = commit_ts, row
-            return None
-        if operation == "I":
-            return RowChange(self._table, commit_ts, None, row)
-        if operation == "D":
-            return RowChange(self._table, commit_ts, row, None)
-        if operation == "U" and not is_update:
-            return RowChange(self._table, commit_ts, {}, row)
-        raise WireError("the operation is none of I, U and D")
-
-    def _same_table(self, record: Fields) -> None:
-        table = self._table
-        if record[1] != table.name or record[2] != table.schema:
-            raise WireError(f"a row of another table than {table.schema}.{table.name}")
-
-    def _row(self, values: Fields) -> Row:
-        row: dict[str, Value] = {}
-        for (name, read), value in zip(self._columns, values, strict=True):
-            try:
-                row[name] = None if value is None else read(value)
-            except (TypeError, ValueError) as error:
-                table = self._table
-                raise WireError(
-                    f"column `{name}` of {table.schema}.{table.name}: {error}"
-                ) from error
-        for name in self._table.handle_key:
-            if name in row and row[name] is None:
-                table = self._table
-                raise WireError(f"key column `{name}` of {table.schema}.{table.name} is null")
-        return row
-
-
-def _commit_ts(digits: str | None) -> int:
-    return timestamp(int(digits) if digits and digits.isdecimal() else None, "commit-ts")
-
-
-def _from_text(type_: ColumnType, options: Options) -> Callable[[str], Value]:
-    if type_.binary:
-        return _base64_bytes if options.binary_encoding_method == "base64" else _hex_bytes
-    if type_.name == "enum":
-        return enum_reader(type_.elements) if type_.elements else text
-    if type_.name == "set":
-        return set_reader(type_.elements) if type_.elements else text
-    return FAMILIES[type_.name].from_text
-
-
-def _base64_bytes(characters: str) -> bytes:
-    try:
-        return binascii.a2b_base64(characters, strict_mode=True)
-    except ValueError as error:
-        raise ValueError("not base64") from error
-
-
-def _hex_bytes(characters: str) -> bytes:
-    try:
-        return binascii.unhexlify(characters)
-    except ValueError as error:
-        raise ValueError("not hex") from error
 
 
 # Writing.
@@ -294,7 +97,8 @@ class Encoder:
             return b""
         names = [column.name for column, _ in self._plan(table)]
         return utf_8(
-            self._options.delimiter.join(_meta(self._options) + names) + self._options.terminator
+            self._options.delimiter.join(meta_names(self._options) + names)
+            + self._options.terminator
         )
 
     def row(self, change: RowChange) -> list[Record]:
@@ -361,7 +165,7 @@ class Encoder:
             case "timestamp":
                 return lambda value: string(local(text(value)))
         write = FAMILIES[type_.name].to_text
-        return write if type_.name in _BARE else lambda value: string(write(value))
+        return write if type_.name in BARE else lambda value: string(write(value))
 
     def _string(self, characters: str) -> str:
         quote, delimiter = self._options.quote, self._options.delimiter

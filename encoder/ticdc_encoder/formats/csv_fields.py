@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from io import StringIO
+from typing import NamedTuple
 
 from ticdc_encoder.errors import WireError
 
@@ -13,6 +14,13 @@ PIECE = 1 << 15
 
 Fields = list[str | None]
 """A record's fields, without quotes or escapes, None for NULL."""
+
+
+class Texts(NamedTuple):
+    """A column's fields, and whether there is NULL among them."""
+
+    texts: Sequence[str | None]
+    nulls: bool
 
 
 def fields(
@@ -87,11 +95,12 @@ def columns_of(
     quote: str,
     null: str,
     bare: Sequence[bool],
-) -> list[Sequence[str | None]] | None:
+) -> list[Texts] | None:
     """The file's columns by Python's own reader, where it reads what `fields` does; else None.
 
     `bare` says which fields TiCDC writes without quotes. The reader does not tell a quoted field
-    from a bare one, as a NULL is, nor one end of a line from another: their numbers do.
+    from a bare one, as a NULL is, nor one end of a line from another: their numbers do. Those
+    inside of bare fields are not counted: no such value has a quote or the end of a line.
     """
     if len(quote) != 1 or len(delimiter) != 1 or terminator not in ("\r\n", "\n"):
         return None
@@ -100,32 +109,33 @@ def columns_of(
     complete = characters.endswith(terminator)
     if not complete and characters[-1] in "\r\n":
         return None
+    lines = StringIO(characters, newline="")
     try:
-        records = list(
-            csv.reader(
-                StringIO(characters, newline=""), delimiter=delimiter, quotechar=quote, strict=True
-            )
-        )
-    except csv.Error:
+        records = csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True)
+        raw = list(zip(*records, strict=True))
+    except (csv.Error, ValueError):
         return None
-    if set(map(len, records)) != {len(bare)}:
+    if len(raw) != len(bare):
         return None
-    quotes = breaks = returns = 0
-    columns: list[Sequence[str | None]] = []
-    for is_bare, column in zip(bare, zip(*records, strict=True), strict=True):
-        nulls = column.count(null)
-        joined = "".join(column)
-        quotes += joined.count(quote) * 2
-        breaks += joined.count(terminator)
-        returns += joined.count("\r")
-        if not is_bare:
-            quotes += (len(records) - nulls) * 2
-        columns.append([None if text == null else text for text in column] if nulls else column)
-    ends = len(records) - (not complete)
-    if (
-        quotes != characters.count(quote)
-        or breaks + ends != characters.count(terminator)
-        or (returns != characters.count("\r") and terminator == "\n")
-    ):
+    number = len(raw[0])
+    may_be_null = null[:1] in characters
+    nulls = [column.count(null) if may_be_null else 0 for column in raw]
+    strings = [(c, n) for c, n, is_bare in zip(raw, nulls, bare, strict=True) if not is_bare]
+    ends = number - (not complete)
+    quotes = characters.count(quote) - sum([number - n for _, n in strings]) * 2
+    returns = characters.count("\r") - (ends if terminator == "\r\n" else 0)
+    feeds = characters.count("\n") - ends
+    torn = returns or feeds or records.line_num != number
+    inside = ["".join(column) for column, _ in strings] if quotes or torn else []
+    if quotes != sum([joined.count(quote) for joined in inside]) * 2:
         return None
-    return columns
+    if torn:
+        breaks = sum([joined.count(terminator) for joined in inside])
+        if breaks + ends != characters.count(terminator):
+            return None
+        if returns != sum([joined.count("\r") for joined in inside]) and terminator == "\n":
+            return None
+    return [
+        Texts([None if text == null else text for text in column] if n else column, n > 0)
+        for column, n in zip(raw, nulls, strict=True)
+    ]

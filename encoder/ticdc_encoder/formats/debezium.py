@@ -93,13 +93,14 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
 
 
 _SCHEMA = b',"schema":{"type":"struct","optional":false,"name":'
+_SCHEMA_END = b"]}}"
 
 
 def _message(key: bytes | None, plain: bytes) -> tuple[dict[str, Any], bytes | None]:
     """The payload, and the schema's text. The two are read apart: a table's schema, which is the
     larger by far, is the same in every message. In a string, its quotes would be escaped."""
-    at = plain.find(_SCHEMA)
-    if at > 0 and plain.endswith(b"}"):
+    at = plain.find(_SCHEMA) if plain.endswith(_SCHEMA_END) else -1
+    if at > 0:
         try:
             members = orjson.loads(plain[:at] + b"}")
         except orjson.JSONDecodeError:

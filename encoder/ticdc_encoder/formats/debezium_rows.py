@@ -5,11 +5,11 @@ from typing import Any
 
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import WireError
-from ticdc_encoder.event import Row, RowChange, Table
+from ticdc_encoder.event import RowChange, Table
 from ticdc_encoder.formats.debezium_fields import parse_field, shown_type
 from ticdc_encoder.formats.debezium_values import reader
 from ticdc_encoder.formats.json_text import load
-from ticdc_encoder.formats.row_reader import ColumnError, RowReader
+from ticdc_encoder.formats.row_reader import RowReader
 
 
 def string(members: dict[str, Any], name: str) -> str:
@@ -36,25 +36,36 @@ def read_row(
         raise WireError(f"op {operation} {'with' if operation == 'd' else 'without'} after")
     if operation != "u" and (before is None) != (operation == "c"):
         raise WireError(f"op {operation} {'with' if operation == 'c' else 'without'} before")
-    images = [image for image in (before, after) if image is not None]
-    if not all(isinstance(image, dict) and image for image in images):
-        raise WireError("before or after is not an object with columns")
-    names = tuple(images[-1])
-    place = string(source, "db"), string(source, "table")
+    for side in (before, after):
+        if side is not None and (side.__class__ is not dict or not side):
+            raise WireError("before or after is not an object with columns")
+    image: dict[str, Any] = after or before or {}
+    db, table, names = string(source, "db"), string(source, "table"), tuple(image)
     if require_types and (schema is None or b'"tidb_type":' not in schema):
         setting = "debezium-disable-schema=false" if schema is None else _EXTENSION
         raise WireError(
-            f"debezium without the types of the columns of {place[0]}.{place[1]}: set {setting} in "
+            f"debezium without the types of the columns of {db}.{table}: set {setting} in "
             "the changefeed's sink URI"
         )
+    other = None if after is None or before is None else before
+    if other is not None and tuple(other) != names:
+        _require_keys(db, table, keys, tuple(other))
+        other = {name: other.get(name) for name in names}
     if schema is not None:
-        table, reader = _table(*place, schema, keys, names)
+        reader = _table(db, table, schema, keys, names)
     else:
-        types = tuple([tuple([type(image.get(name)) for name in names]) for image in images])
-        table, reader = _shown(*place, keys, names, types)
-    old = None if before is None else _read_image(table, reader, before)
-    new = None if after is None else _read_image(table, reader, after)
-    return RowChange(table, ts, {} if old is None and operation == "u" else old, new)
+        types = tuple(map(type, image.values()))
+        old_types = types if other is None else tuple(map(type, other.values()))
+        reader = _shown(db, table, keys, names, types, old_types)
+    reader.read(before, after)
+    old = {} if before is None and operation == "u" else before
+    return RowChange(reader.table, ts, old, after)
+
+
+def _require_keys(db: str, table: str, keys: tuple[str, ...], names: tuple[str, ...]) -> None:
+    for name in keys:
+        if name not in names:
+            raise WireError(f"key column `{name}` of {db}.{table} is null")
 
 
 _EXTENSION = "enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 9.0)"
@@ -63,16 +74,19 @@ _EXTENSION = "enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 
 @lru_cache(maxsize=256)
 def _table(
     db: str, name: str, schema: bytes, keys: tuple[str, ...], names: tuple[str, ...]
-) -> tuple[Table, RowReader]:
+) -> RowReader:
     """The table that rows of these columns show, and what reads each column's value. Columns that
     the schema has and the rows have not are virtual."""
+    _require_keys(db, name, keys, names)
     fields = _fields(load(schema))
     if strange := [column for column in (*keys, *names) if column not in fields]:
         raise WireError(f"column `{strange[0]}` of {db}.{name} has no field")
     known = [parse_field(fields[column]) for column in names]
     columns = tuple(column for column, _ in known)
     readers = {column.name: read for column, read in known}
-    return Table(db, name, columns, handle_key=keys), RowReader(readers)
+    return RowReader(
+        Table(db, name, columns, handle_key=keys), readers, f"of {db}.{name} is on one side only"
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -81,15 +95,19 @@ def _shown(
     name: str,
     keys: tuple[str, ...],
     names: tuple[str, ...],
-    types: tuple[tuple[type, ...], ...],
-) -> tuple[Table, RowReader]:
+    types: tuple[type, ...],
+    old_types: tuple[type, ...],
+) -> RowReader:
     """The table that rows without a schema show, by the types of their values."""
+    _require_keys(db, name, keys, names)
     columns = tuple(
         Column(column, shown_type(of_column), nullable=column not in keys)
-        for column, *of_column in zip(names, *types, strict=True)
+        for column, *of_column in zip(names, types, old_types, strict=True)
     )
     readers = {column.name: reader(column.type, micro=False) for column in columns}
-    return Table(db, name, columns, handle_key=keys), RowReader(readers)
+    return RowReader(
+        Table(db, name, columns, handle_key=keys), readers, f"of {db}.{name} is on one side only"
+    )
 
 
 def _fields(schema: Any) -> dict[str, dict[str, Any]]:
@@ -102,17 +120,3 @@ def _fields(schema: Any) -> dict[str, dict[str, Any]]:
                 break
             return {str(field.get("field")): field for field in found}
     raise WireError("a schema without the fields of a row")
-
-
-def _read_image(table: Table, reader: RowReader, image: dict[str, Any]) -> Row:
-    try:
-        row = reader.read(image)
-    except ColumnError as error:
-        where = f"column `{error.name}` of {table.schema}.{table.name}"
-        if not error.known:
-            raise WireError(f"{where} is on one side only") from error
-        raise WireError(f"{where}: {error}") from error
-    for name in table.handle_key:
-        if row.get(name) is None:
-            raise WireError(f"key column `{name}` of {table.schema}.{table.name} is null")
-    return row

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from ticdc_encoder.column import INTEGERS, ColumnType
@@ -173,6 +174,8 @@ def reader(type_: ColumnType, *, micro: bool) -> Reader:
 
 
 def _number(value: Any) -> float:
+    if value.__class__ is float and isfinite(value):
+        return value
     return double(float(value) if value.__class__ is int else value)
 
 

@@ -48,6 +48,11 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
+def _integer(digits: str) -> int | float:
+    number = int(digits)
+    return number if -(1 << 63) <= number < 1 << 64 else float(digits)
+
+
 def load(data: bytes, *, tolerant: bool = False) -> Any:
     """The JSON text's value; of duplicate members the last, as Go reads them. Integers beyond 64
     bits come as float. `tolerant` takes bytes that are not UTF-8, by surrogateescape."""
@@ -69,7 +74,7 @@ def _load_invalid(data: bytes) -> Any:
     if re.search(r"\\u[dD][89a-fA-F]", text):
         raise WireError("an escaped surrogate beside bytes that are not UTF-8")
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_int=_integer)
     except RecursionError as error:
         raise WireError("JSON nested too deeply") from error
     except json.JSONDecodeError as error:

@@ -31,7 +31,7 @@ from ticdc_encoder.formats.open_types import (
     writers,
 )
 from ticdc_encoder.formats.recognise import likeness
-from ticdc_encoder.formats.row_reader import ColumnError, RowReader
+from ticdc_encoder.formats.row_reader import RowReader
 from ticdc_encoder.values import server_time
 
 VERSION = (1).to_bytes(8, "big")
@@ -154,22 +154,25 @@ def _read_row(about: dict[str, Any], content: dict[str, Any], ts: int) -> RowCha
         raise WireError("neither u nor d has columns")
     try:
         shape = tuple([(n, c["t"], c.get("f", 0), c.get("h", False)) for n, c in full.items()])
-        table, reader = _table(
+        reader = _table(
             _string(about, "scm"), _string(about, "tbl"), partition_id is not None, shape
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise WireError("a column without t, or with a t, f or h of another type") from error
-    new = None if after is None else _read_image(table, reader, after)
+    table = reader.table
     if before is not None and after is not None:
         before = _known(table, reader.readers, before)
+    old, new = (None if image is None else _values(table, image) for image in (before, after))
+    reader.read(old, new)
     return RowChange(
         table,
         ts,
-        None if before is None else _read_image(table, reader, before),
+        old,
         new,
-        partition_id=partition_id,
-        incomplete=about.get("ohk") is True or location is not None,
-        claim_check=location,
+        0,
+        partition_id,
+        about.get("ohk") is True or location is not None,
+        location,
     )
 
 
@@ -188,8 +191,8 @@ def _known(table: Table, readers: Mapping[str, Any], partial: dict[str, Any]) ->
 @lru_cache(maxsize=4096)
 def _table(
     schema: str, name: str, partitioned: bool, shape: tuple[tuple[str, int, int, bool], ...]
-) -> tuple[Table, RowReader]:
-    """The table that rows of this shape show, and what reads each column's value."""
+) -> RowReader:
+    """What reads each column's value, of the table that rows of this shape show."""
     if not name:
         raise WireError("a row without a table")
     columns, key = [], []
@@ -203,24 +206,18 @@ def _table(
         if handle:
             key.append(column)
     readers = {column.name: READERS[column.type.name] for column in columns}
-    return Table(
-        schema, name, tuple(columns), handle_key=tuple(key), partitioned=partitioned
-    ), RowReader(readers)
+    return RowReader(
+        Table(schema, name, tuple(columns), handle_key=tuple(key), partitioned=partitioned),
+        readers,
+    )
 
 
-def _read_image(table: Table, reader: RowReader, image: dict[str, Any]) -> Row:
-    where = table.schema, table.name
+def _values(table: Table, image: dict[str, Any]) -> dict[str, Any]:
     try:
-        row = reader.read({name: column["v"] for name, column in image.items()})
+        return {name: column["v"] for name, column in image.items()}
     except KeyError as error:
         name = next(name for name, column in image.items() if "v" not in column)
-        raise WireError(f"column `{name}` of {'.'.join(where)}: no v") from error
-    except ColumnError as error:
-        raise WireError(f"column `{error.name}` of {'.'.join(where)}: {error}") from error
-    for name in table.handle_key:
-        if name in row and row[name] is None:
-            raise WireError(f"key column `{name}` of {'.'.join(where)} is null")
-    return row
+        raise WireError(f"column `{name}` of {table.schema}.{table.name}: no v") from error
 
 
 # Writing.

@@ -1,52 +1,142 @@
-"""A row's values, read where they are: most columns of a JSON message are text already."""
+"""A table's rows, read where they are: most columns of a JSON message are text already."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
-from ticdc_encoder.event import Row, Value
-from ticdc_encoder.values import text
+from ticdc_encoder.errors import WireError
+from ticdc_encoder.event import Table, Value
+from ticdc_encoder.values import integer, integer_value, text
 
-
-class ColumnError(ValueError):
-    """A column that cannot be read. `known` says whether there is anything that could read it."""
-
-    def __init__(self, name: str, reason: str, *, known: bool = True) -> None:
-        super().__init__(reason)
-        self.name = name
-        self.known = known
+_SHORT = 18
+"""So many characters hold no integer of more than 64 bits."""
 
 
 class RowReader:
-    """The readers of a table's columns. NULL needs none."""
+    """Reads rows of a table in place: of an image each value becomes what it says.
 
-    def __init__(self, readers: Mapping[str, Callable[[Any], Value]]) -> None:
+    `readers` are those of its columns; NULL needs none. `unknown` is what is said of any other.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        readers: Mapping[str, Callable[[Any], Value]],
+        unknown: str | None = None,
+    ) -> None:
+        self.table = table
         self.readers = dict(readers)
+        self._unknown = unknown or f"of {table.schema}.{table.name} is unknown"
         self._width = len(self.readers)
-        self._texts = tuple(name for name, read in readers.items() if read is text)
-        self._others = tuple((n, read) for n, read in readers.items() if read is not text)
+        self._key = frozenset(table.handle_key)
+        self._texts = tuple(n for n, read in readers.items() if read is text)
+        self._integers = tuple(n for n, read in readers.items() if read is integer)
+        self._digits = tuple(n for n, read in readers.items() if read is integer_value)
+        known = text, integer, integer_value
+        self._others = tuple((n, read) for n, read in readers.items() if read not in known)
 
-    def read(self, image: dict[str, Any]) -> Row:
-        """The row of all columns or some: the image itself, each value replaced by what it says.
-        Raises ColumnError."""
+    def read(self, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+        """What is there of a change's two images, of all columns or some. Raises WireError."""
+        if before is None:
+            if after is not None:
+                self._read_image(after)
+        elif after is None:
+            self._read_image(before)
+        elif len(before) == len(after) == self._width:
+            self._read_update(before, after)
+        else:
+            self._read_image(before)
+            self._read_image(after)
+
+    def _read_image(self, image: dict[str, Any]) -> None:
         name = ""
         try:
-            if len(image) == self._width:
-                for name in self._texts:
-                    value = image[name]
-                    if value.__class__ is not str and value is not None:
-                        text(value)
-                for name, read in self._others:
-                    value = image[name]
-                    if value is not None:
-                        image[name] = read(value)
-            else:
-                for name, value in image.items():
-                    if value is not None:
-                        image[name] = self.readers[name](value)
+            if len(image) != self._width:
+                for name in image:
+                    self._read_one(image, name)
+                return
+            for name in self._texts:
+                if image[name].__class__ is not str:
+                    self._read_one(image, name)
+            for name in self._integers:
+                if image[name].__class__ is not int:
+                    self._read_one(image, name)
+            for name in self._digits:
+                digits = image[name]
+                if digits is not None:
+                    number = int(digits)
+                    if str(number) == digits and len(digits) <= _SHORT:
+                        image[name] = number
+                        continue
+                self._read_one(image, name)
+            for name, read in self._others:
+                value = image[name]
+                if value is None:
+                    self._read_one(image, name)
+                else:
+                    image[name] = read(value)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
+            self._refuse(error, name, image)
+
+    def _read_update(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """A text that both rows have is read once."""
+        name = ""
+        try:
+            for name in self._texts:
+                if before[name].__class__ is not str:
+                    self._read_one(before, name)
+                if after[name].__class__ is not str:
+                    self._read_one(after, name)
+            for name in self._integers:
+                if before[name].__class__ is not int:
+                    self._read_one(before, name)
+                if after[name].__class__ is not int:
+                    self._read_one(after, name)
+            for name in self._digits:
+                old, new = before[name], after[name]
+                if new.__class__ is str and old == new and len(new) <= _SHORT:
+                    number = int(new)
+                    if str(number) == new:
+                        before[name] = after[name] = number
+                        continue
+                if old is not None and new is not None:
+                    before[name], after[name] = integer_value(old), integer_value(new)
+                else:
+                    self._read_one(before, name)
+                    self._read_one(after, name)
+            for name, read in self._others:
+                old, new = before[name], after[name]
+                if old is not None and new is not None:
+                    after[name] = value = read(new)
+                    before[name] = value if old == new and new.__class__ is str else read(old)
+                else:
+                    self._read_one(before, name)
+                    self._read_one(after, name)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            self._refuse(error, name, before, after)
+
+    def _read_one(self, image: dict[str, Any], name: str) -> None:
+        value = image[name]
+        try:
+            if value is not None:
+                image[name] = self.readers[name](value)
+                return
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            self._refuse(error, name, image)
+        if name in self._key:
+            where = f"{self.table.schema}.{self.table.name}"
+            raise WireError(f"key column `{name}` of {where} is null")
+
+    def _refuse(self, error: Exception, name: str, *images: dict[str, Any]) -> NoReturn:
+        where = f"{self.table.schema}.{self.table.name}"
+        for image in images:
             for column in image:
                 if column not in self.readers:
-                    raise ColumnError(column, "unknown", known=False) from error
-            reason = "a member is missing" if isinstance(error, KeyError) else str(error)
-            raise ColumnError(name, reason) from error
-        return image
+                    raise WireError(f"column `{column}` {self._unknown}") from error
+        if isinstance(error, KeyError):
+            raise WireError(f"column `{name}` of {where}: a member is missing") from error
+        if name in self._digits and isinstance(error, TypeError):
+            raise WireError(f"column `{name}` of {where}: not text") from error
+        reason = str(error)
+        if reason.startswith("invalid literal"):  # which would show the value
+            reason = "not the digits of an integer"
+        raise WireError(f"column `{name}` of {where}: {reason}") from error

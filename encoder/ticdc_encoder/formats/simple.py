@@ -24,6 +24,7 @@ from ticdc_encoder.formats.format import (
     wall_clock,
 )
 from ticdc_encoder.formats.recognise import likeness
+from ticdc_encoder.formats.row_reader import RowReader
 from ticdc_encoder.formats.simple_json import ENCODING as JSON
 from ticdc_encoder.formats.simple_json import JsonWriter
 from ticdc_encoder.formats.simple_message import (
@@ -35,10 +36,9 @@ from ticdc_encoder.formats.simple_message import (
     Writer,
 )
 from ticdc_encoder.formats.simple_rows import (
-    Readers,
     SchemaKey,
     read_row,
-    readers,
+    row_reader,
     schema_key,
     shown_table,
     timestamp_reader,
@@ -50,6 +50,7 @@ EncodingFormat = Literal["json", "avro"]
 
 _ROWS = frozenset({"INSERT", "UPDATE", "DELETE"})
 _DDL = frozenset(DDL_TYPES.values()) | {"QUERY"}
+_TYPES = _ROWS | _DDL | {"WATERMARK", "BOOTSTRAP"}
 _EXCHANGE_PARTITION = 42
 
 
@@ -98,7 +99,7 @@ class Decoder:
         self._options = options
         self._encoding = _encoding(options)
         self._timestamp = timestamp_reader(options.time_zone)
-        self._tables: dict[SchemaKey, Readers] = {}
+        self._tables: dict[SchemaKey, RowReader] = {}
         self._waiting: dict[SchemaKey, list[tuple[Waiting, Members]]] = {}
         self._told: list[Table] = []
         # Of many tables few have rows: how those are read is made out then.
@@ -133,8 +134,6 @@ class Decoder:
         rows that waited for this schema come first. TIMESTAMP values are in UTC."""
         members = _message(key, value, self._options, self._encoding)
         type_ = members["type"]
-        if type_ == "WATERMARK":
-            return [(at, Resolved(timestamp(members.get("commitTs"), "commitTs")))]
         if type_ in _ROWS:
             known = self._known(of := schema_key(members))
             if known is not None:
@@ -142,6 +141,8 @@ class Decoder:
             waiting = Waiting(at, timestamp(members.get("commitTs"), "commitTs"), *of)
             self._waiting.setdefault(of, []).append((waiting, members))
             return []
+        if type_ == "WATERMARK":
+            return [(at, Resolved(timestamp(members.get("commitTs"), "commitTs")))]
         table, previous = _schemas(members)
         told: list[tuple[int, Event]] = []
         for known_now in (previous, table):
@@ -164,7 +165,7 @@ class Decoder:
         known = self._known(of)
         # A table keeps its version when it is truncated, but not its id.
         if known is None or known.table != table:
-            known = self._tables[of] = readers(table, self._encoding, self._timestamp)
+            known = self._tables[of] = row_reader(table, self._encoding, self._timestamp)
             self._told.append(table)
         return [
             (row.at, read_row(members, known, self._options.on_corruption))
@@ -179,7 +180,7 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     members = _message(key, value, options, encoding)
     if members["type"] in _ROWS:
         shown = shown_table(members, encoding)
-        known = readers(shown, encoding, timestamp_reader(options.time_zone))
+        known = row_reader(shown, encoding, timestamp_reader(options.time_zone))
         return [read_row(members, known, None)]
     return [event for _, event in Decoder(options).decode(key, value)]
 
@@ -196,15 +197,19 @@ def _message(
 ) -> Members:
     if not value:
         raise WireError(f"an empty value is no simple{_likeness(key, value, options)}")
-    plain = inflate(value, options.compression, options.message_limit)
+    plain = value
+    if options.compression != "none":
+        plain = inflate(value, options.compression, options.message_limit)
     try:
         members = encoding.parse(plain)
     except WireError as error:
         raise WireError(f"{error}{_likeness(key, value, options)}") from error
+    if members.__class__ is not dict:
+        raise WireError(f"a message that is not an object{_likeness(key, value, options)}")
     if members.get("version") != VERSION:
         raise WireError(f"no simple message of version {VERSION}{_likeness(key, plain, options)}")
     type_ = members.get("type")
-    if type_ not in _ROWS and type_ not in _DDL and type_ not in ("WATERMARK", "BOOTSTRAP"):
+    if type_.__class__ is not str or type_ not in _TYPES:
         raise WireError(f"an unknown type: {str(type_)[:40]!r}{_likeness(key, plain, options)}")
     return members
 

@@ -7,14 +7,13 @@ from functools import lru_cache
 from typing import Any
 
 from ticdc_encoder.column import BINARIES
-from ticdc_encoder.errors import DefinitionError, WireError
+from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.json_text import encoding_json, load, utf_8
 from ticdc_encoder.formats.simple_message import (
     VERSION,
     Checksums,
     Encoding,
-    Members,
     Plan,
     plan,
     row_type,
@@ -24,13 +23,6 @@ from ticdc_encoder.formats.simple_schema import schema_members
 from ticdc_encoder.values import FAMILIES, server_time, text
 
 # Reading.
-
-
-def _parse(plain: bytes) -> Members:
-    members = load(plain)
-    if not isinstance(members, dict):
-        raise WireError("a message that is not a JSON object")
-    return members
 
 
 def _base64(value: Any) -> bytes:
@@ -45,7 +37,7 @@ def _shown(value: Any) -> str:
 
 
 ENCODING = Encoding(
-    _parse,
+    load,
     {name: family.from_text for name, family in FAMILIES.items()}
     | dict.fromkeys(BINARIES, _base64),
     _shown,

@@ -1,16 +1,16 @@
 """Simple's rows, read by a schema: the message's members as a `RowChange`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from ticdc_encoder.checksum import OnCorruption, verify
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.errors import ConfigError, WireError
-from ticdc_encoder.event import Row, RowChange, Table
+from ticdc_encoder.event import RowChange, Table
 from ticdc_encoder.formats.format import timestamp
-from ticdc_encoder.formats.row_reader import ColumnError, RowReader
+from ticdc_encoder.formats.row_reader import RowReader
 from ticdc_encoder.formats.simple_message import Encoding, Members
 from ticdc_encoder.values import utc_time
 
@@ -29,25 +29,15 @@ def schema_key(members: Members) -> SchemaKey:
     return schema, table, version
 
 
-@dataclass(frozen=True, slots=True)
-class Readers:
-    """How rows of a table are read."""
-
-    table: Table
-    columns: RowReader
-
-
-def readers(table: Table, encoding: Encoding, stamp: Callable[[Any], str]) -> Readers:
-    return Readers(
-        table,
-        RowReader(
-            {
-                column.name: stamp
-                if column.type.name == "timestamp"
-                else encoding.readers[column.type.name]
-                for column in table.columns
-            }
-        ),
+def row_reader(table: Table, encoding: Encoding, stamp: Callable[[Any], str]) -> RowReader:
+    readers = {
+        column.name: stamp
+        if column.type.name == "timestamp"
+        else encoding.readers[column.type.name]
+        for column in table.columns
+    }
+    return RowReader(
+        table, readers, f"is not in version {table.version} of {table.schema}.{table.name}"
     )
 
 
@@ -62,32 +52,38 @@ def shown_table(members: Members, encoding: Encoding) -> Table:
     return Table(schema, name, tuple(columns.values()), version=version or None)
 
 
-def read_row(members: Members, known: Readers, on_corruption: OnCorruption | None) -> RowChange:
+def read_row(members: Members, reader: RowReader, on_corruption: OnCorruption | None) -> RowChange:
     """The change of a message of rows. A checksum is verified unless `on_corruption` is None."""
-    table = known.table
-    old, data, kind = members.get("old"), members.get("data"), members["type"]
-    if (old is not None) != (kind != "INSERT"):
+    get, kind = members.get, members["type"]
+    old, data = get("old"), get("data")
+    if (old is None) != (kind == "INSERT"):
         raise WireError(f"{kind} {'with' if kind == 'INSERT' else 'without'} old")
-    if (data is not None) != (kind != "DELETE"):
+    if (data is None) != (kind == "DELETE"):
         raise WireError(f"{kind} {'with' if kind == 'DELETE' else 'without'} data")
-    location, reduced = members.get("claimCheckLocation"), members.get("handleKeyOnly")
+    location, reduced = get("claimCheckLocation"), get("handleKeyOnly")
     if location is not None and (location.__class__ is not str or not location):
         raise WireError("claimCheckLocation is not a string")
-    if reduced not in (None, False, True):
+    if reduced is not None and reduced.__class__ is not bool:
         raise WireError("handleKeyOnly is not a boolean")
-    table_id = members.get("tableID") or None
+    table_id, table = get("tableID") or None, reader.table
     if table_id is not None and table_id.__class__ is not int:
         raise WireError("tableID is not an integer")
+    if old is not None and (old.__class__ is not dict or not old):
+        raise WireError("data or old is not an object with columns")
+    if data is not None and (data.__class__ is not dict or not data):
+        raise WireError("data or old is not an object with columns")
+    reader.read(old, data)
     change = RowChange(
         table,
-        timestamp(members.get("commitTs"), "commitTs"),
-        None if old is None else _read_image(known, old),
-        None if data is None else _read_image(known, data),
-        partition_id=table_id if table_id != table.table_id else None,
-        incomplete=bool(reduced) or location is not None,
-        claim_check=location,
+        timestamp(get("commitTs"), "commitTs"),
+        old,
+        data,
+        0,
+        table_id if table_id != table.table_id else None,
+        bool(reduced) or location is not None,
+        location,
     )
-    checksum = members.get("checksum")
+    checksum = get("checksum")
     if checksum is not None and on_corruption is not None and not change.incomplete:
         return _verified(change, checksum, on_corruption)
     return change
@@ -103,25 +99,6 @@ def _verified(change: RowChange, checksum: Any, on_corruption: OnCorruption) -> 
         change, previous, current, on_corruption, told=checksum.get("corrupted") is True
     )
     return replace(change, corrupted=True) if corrupted else change
-
-
-def _read_image(known: Readers, image: Any) -> Row:
-    table = known.table
-    if not isinstance(image, dict) or not image:
-        raise WireError("data or old is not an object with columns")
-    try:
-        row = known.columns.read(image)
-    except ColumnError as error:
-        where = f"{table.schema}.{table.name}"
-        if not error.known:
-            raise WireError(
-                f"column `{error.name}` is not in version {table.version} of {where}"
-            ) from error
-        raise WireError(f"column `{error.name}` of {where}: {error}") from error
-    for name in table.handle_key:
-        if name in row and row[name] is None:
-            raise WireError(f"key column `{name}` of {table.schema}.{table.name} is null")
-    return row
 
 
 @lru_cache(maxsize=64)

@@ -152,10 +152,10 @@ class Decoder:
             told.append((at, _read_ddl(members, table, previous)))
         return told
 
-    def _known(self, of: SchemaKey) -> Readers | None:
+    def _known(self, of: SchemaKey) -> RowReader | None:
         known = self._tables.get(of)
         if known is None and of in self._given:
-            known = readers(self._given[of], self._encoding, self._timestamp)
+            known = row_reader(self._given[of], self._encoding, self._timestamp)
             self._tables[of] = known
         return known
 

@@ -286,8 +286,11 @@ def test_ctrl_c_ends_it_without_a_word(mock_kafka: brokers.Mock) -> None:
     topic = mock_kafka.create_topic("orders", 1)
     mock_kafka.produce([Message(topic, 0, None, WATERMARK)])
     words = ["decode", "canal-json", "--follow", "--kafka", topic]
+    # A shell's background job ignores the signal, and its children do.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    python, option, program = COMMAND
     with subprocess.Popen(
-        [*COMMAND, *words, "--bootstrap", mock_kafka.bootstrap],
+        [python, option, f"{heeding}; {program}", *words, "--bootstrap", mock_kafka.bootstrap],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:

@@ -112,6 +112,7 @@ class Scout:
         raise Stop(
             "the topics have rows, and no resolved ts: "
             + (f"set {setting} in the changefeed's sink URI" if setting else "is it the protocol?")
+            + " (a changefeed that has just begun sends its first within seconds)"
         )
 
     def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:

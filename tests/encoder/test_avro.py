@@ -399,7 +399,13 @@ BAD_SCHEMAS: dict[SchemaId, str] = {
 }
 
 MALFORMED: list[tuple[bytes | None, bytes | None, str]] = [
-    (None, None, "a DELETE that names no row: its table has no primary key"),
+    (
+        None,
+        None,
+        "a DELETE that names no row: its table has no primary key; nor its commit_ts: set"
+        " avro-enable-watermark=true and enable-tidb-extension=true (TiCDC 8.5.7 or later)",
+    ),
+    (None, b"\3" + bytes(8), "a DELETE that names no row: its table has no primary key"),
     (None, b"\2\0", "resolved ts is not a timestamp of 1 to 2^64 - 1"),
     (None, b"\2" + bytes(8), "resolved ts is not a timestamp of 1 to 2^64 - 1"),
     (None, b"\1{", "a DDL: not JSON at character 1"),

@@ -78,7 +78,8 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     registry = registry_of(options.registry)
     if not key:
         if not value or (value[:1] == DELETE and len(value) == 9):
-            raise WireError("a DELETE that names no row: its table has no primary key")
+            words = "a DELETE that names no row: its table has no primary key"
+            raise WireError(words if value else f"{words}; nor its commit_ts: set {_OF_DELETES}")
         if value[:1] == DDL:
             return [_read_ddl(value)]
         if value[:1] == RESOLVED:
@@ -110,6 +111,9 @@ def _read_ddl(value: bytes) -> Ddl:
     return Ddl(schema, table, query, timestamp(members.get("commitTs"), "commitTs"), kind)
 
 
+_OF_DELETES = "avro-enable-watermark=true and enable-tidb-extension=true (TiCDC 8.5.7 or later)"
+
+
 def _read_delete(
     registry: Registry, key: bytes, commit_ts: int | None, options: Options
 ) -> RowChange:
@@ -119,7 +123,7 @@ def _read_delete(
         commit_ts = _no_commit_ts(
             shape.table,
             "a DELETE",
-            "avro-enable-watermark=true and enable-tidb-extension=true (TiCDC 8.5.7 or later)",
+            _OF_DELETES,
             options,
         )
     return RowChange(shape.table, commit_ts, shape.row(shape.read(key, start)), None)

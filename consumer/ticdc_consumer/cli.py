@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Literal
@@ -217,6 +218,7 @@ def _parser() -> argparse.ArgumentParser:
         " over; 2 wrong usage or options; 3 found something that a person must decide."
         " TICDC_DEBUG=1 shows tracebacks.",
     )
+    parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     demo = _command(commands, "demo", _demo, "everything embedded: see it work")
     demo.add_argument("--rows", type=_count, default=30_000, metavar="N", help="row changes, about")

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -157,6 +158,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="exit codes: 0 done; 1 brokers or a schema registry cannot be reached; 2 wrong usage"
         " or options; 3 a message that cannot be read.",
     )
+    parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     decode = commands.add_parser(
         "decode",

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,13 @@ def test_help_tells_what_there_is(
     assert caught.value.code == 0
     said = capsys.readouterr().out
     assert [word for word in words if word not in said] == []
+
+
+def test_it_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"{version('ticdc-consumer')}\n"
 
 
 @pytest.mark.parametrize("command", cli.EXAMPLES)

@@ -233,6 +233,11 @@ def test_labels_in_another_order_are_refused() -> None:
         codec(declared("enum('b','a')"), there("enum('a','b')"), MYSQL)
 
 
+def test_labels_that_the_catalog_cannot_show_are_told() -> None:
+    with pytest.raises(Stop, match=r"catalog shows characters beyond U\+FFFF as \?"):
+        codec(declared("ENUM('😀', 'b')"), there("enum('?','b')"), MYSQL)
+
+
 def test_null_is_watched_for_where_mariadb_would_store_the_current_time() -> None:
     column = replace(there("timestamp(6)"), nullable=False)
     assert codec(ColumnType("timestamp"), column, MARIADB) == "instant:6"

@@ -82,9 +82,8 @@ class RowReader:
         name = ""
         try:
             for name in self._texts:
-                if before[name].__class__ is not str:
+                if not before[name].__class__ is after[name].__class__ is str:
                     self._read_one(before, name)
-                if after[name].__class__ is not str:
                     self._read_one(after, name)
             for name in self._integers:
                 if before[name].__class__ is not int:
@@ -93,16 +92,19 @@ class RowReader:
                     self._read_one(after, name)
             for name in self._digits:
                 old, new = before[name], after[name]
-                if new.__class__ is str and old == new and len(new) <= _SHORT:
-                    number = int(new)
-                    if str(number) == new:
-                        before[name] = after[name] = number
-                        continue
-                if old is not None and new is not None:
-                    before[name], after[name] = integer_value(old), integer_value(new)
-                else:
+                if old is None or new is None:
                     self._read_one(before, name)
                     self._read_one(after, name)
+                    continue
+                number = int(new)
+                if str(number) != new or len(new) > _SHORT:
+                    number = integer_value(new)
+                after[name] = number
+                if old != new:
+                    number = int(old)
+                    if str(number) != old or len(old) > _SHORT:
+                        number = integer_value(old)
+                before[name] = number
             for name, read in self._others:
                 old, new = before[name], after[name]
                 if old is not None and new is not None:

@@ -309,5 +309,8 @@ def _labelled_codec(type_: ColumnType, there: TargetColumn, target: CatalogType)
     if target.name != type_.name:
         return None
     if type_.elements != there.elements[: len(type_.elements)]:
-        raise Stop(f"its labels are not the first ones of the target's {target.name}")
+        why = "its labels are not the first ones of the target's"
+        beyond = any(max(label, default="") > "\uffff" for label in type_.elements)
+        hint = "; the server's catalog shows characters beyond U+FFFF as ?" if beyond else ""
+        raise Stop(f"{why} {target.name}{hint}")
     return f"enum:{len(there.elements)}" if type_.name == "enum" else "integer"

@@ -123,7 +123,7 @@ class LargeRows(Generic[T]):
         types = {column.name: column.type.name for column in change.table.columns}
         return {
             name: utc(value) if types[name] == "timestamp" and isinstance(value, str) else value
-            for name, value in (change.after or {}).items()
+            for name, value in _key(change)
         }
 
     def _sent(
@@ -146,7 +146,8 @@ Key = tuple[tuple[str, Value], ...]
 
 
 def _key(change: RowChange) -> Key:
-    return tuple((change.after or {}).items())
+    """By name: Simple's Avro has columns in any order."""
+    return tuple(sorted((change.after or {}).items()))
 
 
 def _key_of(keys: Iterable[Key], row: Row | None) -> Key:

@@ -48,7 +48,7 @@ class SimpleReader:
 
     def __init__(self, options: simple.Options, schemas: Iterable[Table]) -> None:
         self._decoder = simple.Decoder(options, schemas)
-        self._sent: dict[tuple[SchemaKey, int | None, tuple[str, ...]], Table] = {}
+        self._sent: dict[tuple[SchemaKey, int | None, frozenset[str]], Table] = {}
 
     def __call__(self, key: bytes | None, value: bytes | None) -> list[Event]:
         events = [event for _, event in self._decoder.decode(key, value)]
@@ -65,7 +65,7 @@ class SimpleReader:
         row = change.after or change.before or {}
         if len(row) == len(table.columns):
             return change
-        place = key_of(table), table.table_id, tuple(row)
+        place = key_of(table), table.table_id, frozenset(row)
         sent = self._sent.get(place)
         if sent is None:
             columns = tuple(column for column in table.columns if column.name in row)

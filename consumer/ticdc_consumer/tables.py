@@ -183,7 +183,7 @@ class Tables:
         if wanted:
             for columns in candidates:
                 if {c.lower() for c in columns} == {w.lower() for w in wanted}:
-                    return tuple(next(w for w in wanted if w.lower() == c.lower()) for c in columns)
+                    return tuple(sent[column.lower()] for column in columns)
             raise Stop(
                 f"{label}: rows are identified by ({', '.join(wanted)}), but the target's table "
                 "has neither a primary key nor a NOT NULL unique key of just these columns"

@@ -143,8 +143,10 @@ def redeem(
     if len(events) != 1 or not isinstance(whole := events[0], RowChange):
         raise WireError(f"the claim check {name} is not of one row")
     names = [(c.table.schema, c.table.name, c.commit_ts) for c in (change, whole)]
+    # Open Protocol may leave out what is before an UPDATE where no key column changed.
+    inserted = change.before is None and change.after is not None
     if names[0] != names[1] or not (
-        _tells(change.before, whole.before) and _tells(change.after, whole.after)
+        (inserted or _tells(change.before, whole.before)) and _tells(change.after, whole.after)
     ):
         raise WireError(f"the claim check {name} is of another change than its message")
     if whole.incomplete or whole.claim_check is not None:

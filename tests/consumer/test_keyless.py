@@ -532,6 +532,14 @@ def test_a_table_with_a_key_keeps_it_whatever_is_accepted(sqlite_url: str) -> No
         assert laid_out(target, replace(KEYED, handle_key=(), indexes=()), "*.*").key == ("id",)
 
 
+def test_a_key_that_the_settings_name_has_the_case_of_the_messages(sqlite_url: str) -> None:
+    with created(sqlite_url, KEYED) as (target, _):
+        source = replace(KEYED, handle_key=(), indexes=())
+        tables = Tables(options("", keys={f"shop.{KEYED.name}": ("ID",)}), target)
+        tables.add(source, deletes_only=False, fresh=False)
+        assert tables.layouts[0].key_positions() == (0,)
+
+
 def test_a_key_that_the_target_added_is_not_the_upstreams(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         target.execute(

@@ -118,6 +118,23 @@ def test_a_large_row_of_open_protocol_stays_in_its_batch(tmp_path: Path) -> None
     assert open_protocol.decode(*encoder.ddl(ddl), options) == [ddl]
 
 
+@pytest.mark.parametrize("classic", [False, True])
+def test_an_update_whose_key_alone_tells_no_old_row_is_redeemed(
+    tmp_path: Path, classic: bool
+) -> None:
+    storage = ClaimCheckStorage(tmp_path.as_uri())
+    encoder, options = encoder_of(
+        open_protocol, storage, only_output_updated_columns=True, classic=classic
+    )
+    assert encoder.row(LARGE) == []
+    ((key, value),) = encoder.flush()
+    (large,) = open_protocol.decode(key, value, options)
+    assert isinstance(large, RowChange)
+    assert (large.before, large.after) == (None if classic else {}, {"id": 2})
+    whole = redeem(large, storage, lambda k, v: open_protocol.decode(k, v, options))
+    assert (whole.before, whole.after) == ({"body": "y" * 900}, LARGE.after)
+
+
 @pytest.mark.parametrize("name", ["canal-json.claim-check", "open.claim-check"])
 def test_files_have_ticdcs_bytes(name: str, tmp_path: Path) -> None:
     variant = scenario("large").variants[name]

@@ -576,6 +576,12 @@ def test_a_file_says_the_same_read_quickly_or_not(
         assert quickly == outcome(text.encode(), options)
 
 
+def test_the_text_of_null_stays_text_beside_strings_without_quotes() -> None:
+    data = b'"I","t","s",5,1,\\N,\\N,"\\N",\\N\r\n"I","t","s",5,2,\\N,\\N,x,\\N\r\n'
+    rows = [change.after for change in decode(data, SMALL, TIMED)]
+    assert [row and row["s"] for row in rows] == ["\\N", "x"]
+
+
 def test_a_regular_file_is_read_quickly() -> None:
     row = {"id": 1, "n": None, "p": Decimal("1.50"), "s": 'a "b"\r\n', "b": b"\xff"}
     data = encoded([RowChange(SMALL, 5, None, row)], TIMED)

@@ -212,13 +212,21 @@ class MariaDb:
 class Reduced:
     """A changefeed of MariaDB's table whose large rows come as their handle keys."""
 
-    def __init__(self, kafka: brokers.Kafka, upstream: MariaDb, protocol: str, zone: str) -> None:
+    def __init__(
+        self,
+        kafka: brokers.Kafka,
+        upstream: MariaDb,
+        protocol: str,
+        zone: str,
+        **options: Any,
+    ) -> None:
         self.feed = Feed(
             kafka,
             protocol,
             time_zone=zone,
             max_message_bytes=3000,
             large_message_handle_option="handle-key-only",
+            **options,
         )
         self.table = upstream.table
         self.feed.create(10, DOCS, upstream.table.schema)
@@ -295,6 +303,29 @@ def test_a_row_is_completed_as_it_was_at_its_commit_ts(
     # Completed or whole, a row is the same: but for its key and the two long columns.
     rest = ", ".join(f'"{name}"' for name in list(small)[5:])
     assert len({*run.rows(f"SELECT {rest} FROM docs")}) == 1  # noqa: S608
+
+
+def test_keys_whose_columns_come_in_any_order_are_completed(
+    maria: MariaDb, mock_kafka: brokers.Mock, sqlite_url: str, command: Make
+) -> None:
+    first, other = doc(1, "a" * 4000), doc(2, "b" * 4000)
+    maria.insert(20, first)
+    maria.insert(20, other)
+    topic = Reduced(mock_kafka, maria, "simple", "UTC", encoding_format="avro")
+    topic.send(20, None, first)
+    topic.table = replace(topic.table, columns=topic.table.columns[::-1])
+    topic.send(20, None, other)
+    topic.feed.mark(100)
+    run = command(
+        [topic.feed],
+        sqlite_url,
+        source__encoding_format="avro",
+        source__upstream=maria.url.render_as_string(hide_password=False),
+        limits__schema_wait=1,
+    )
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    assert held(run) == told(first, other)
 
 
 @pytest.fixture

@@ -99,13 +99,15 @@ def columns_of(
     """The file's columns by Python's own reader, where it reads what `fields` does; else None.
 
     `bare` says which fields TiCDC writes without quotes. The reader does not tell a quoted field
-    from a bare one, as a NULL is, nor one end of a line from another: their numbers do. Those
+    from a bare one, nor one end of a line from another: their numbers do. Those
     inside of bare fields are not counted: no such value has a quote or the end of a line.
     """
     if len(quote) != 1 or len(delimiter) != 1 or terminator not in ("\r\n", "\n"):
         return None
     if not characters or quote in null or delimiter in null:
         return None
+    if f"{quote}{null}{quote}" in characters:
+        return None  # the text that NULL is written as
     complete = characters.endswith(terminator)
     if not complete and characters[-1] in "\r\n":
         return None

@@ -61,11 +61,13 @@ two are its worth. A plain tuple, since one is made for every change."""
 
 @dataclass(slots=True)
 class Tally:
-    """Counts by table number; `facts` are those inside the cut, before folding."""
+    """Counts by table number; `facts` are those inside the cut, before folding, and `given` how
+    many were handed on, of all tables."""
 
     facts: Counter[int] = field(default_factory=Counter)
     duplicates: Counter[int] = field(default_factory=Counter)
     replays: Counter[int] = field(default_factory=Counter)
+    given: int = 0
 
 
 class Conflict(Stop):
@@ -184,10 +186,12 @@ class Fold:
         """The facts that are left, encoded for the target, a batch per table."""
         for number, facts in enumerate(self._facts):
             if facts:
+                self.tally.given += len(facts)
                 yield self._batch(number, facts)
                 facts.clear()
         for number, rows in self._rows.items():
             if rows:
+                self.tally.given += len(rows)
                 yield self._rows_batch(number, rows)
                 rows.clear()
         self.bytes = 0

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import StorageLevel
+from pyspark import StorageLevel, TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -30,6 +30,7 @@ from ticdc_consumer.reconcile import (
     DELETES,
     DUPLICATES,
     ROWS,
+    TAKEN,
     Clash,
     NetChange,
     clash_of,
@@ -42,6 +43,10 @@ from ticdc_consumer.report import Report, unpack
 from ticdc_consumer.spark import failures
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.task import ReadJob
+
+AGAIN = "ticdc.again"
+"""Of Spark's jobs that stream what was read: what they read themselves, because Spark lost it, ends
+in a report that nobody looks at."""
 
 FACTS = StructType(
     [
@@ -123,9 +128,20 @@ def gather(
 def _run(
     job: ReadJob, groups: Sequence[Sequence[int]], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    context = TaskContext.get()
+    again = context is not None and context.getLocalProperty(AGAIN) is not None
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            yield from read(job, groups[number])
+            for facts in read(job, groups[number]):
+                if again:
+                    _require_whole(facts)
+                yield facts
+
+
+def _require_whole(facts: pa.RecordBatch) -> None:
+    """Raises what a task reported: Spark then ends the job."""
+    if facts["table"][0].as_py() == REPORT:
+        merge([unpack(facts["row"][0].as_py())])
 
 
 def _run_packed(
@@ -203,6 +219,9 @@ def _spilled(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]])
     finally:
         facts.unpersist()
     report = merge(unpack(row["payload"]) for row in told if row["pass"] == REPORT)
+    if report.given != sum(row["count"] for row in told if row["pass"] == TAKEN):
+        chunks.unpersist()
+        raise Retry("Spark lost a part of the cut, and did not read the same again")
     duplicates: Counter[int] = Counter()
     for row in told:
         if row["pass"] == DUPLICATES:
@@ -238,7 +257,13 @@ def _streamed(chunks: DataFrame, condition: str) -> Iterator[Any]:
     partition gave (`DAGScheduler.activeQueryToJobs`, seen in 4.3), the whole cut in the end.
     """
     with failures("stream the cut"):
-        yield from chunks.where(condition).rdd.toLocalIterator()
+        found = chunks.where(condition).rdd
+        found.context.setLocalProperty(AGAIN, "yes")
+        try:
+            rows = found.toLocalIterator()  # its jobs keep what is set now
+        finally:
+            found.context.setLocalProperty(AGAIN, None)  # type: ignore[arg-type]
+        yield from rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,5 +382,6 @@ def merge(reports: Iterable[Report]) -> Report:
             merged.tables[number] = tuple(map(sum, zip(before, counts, strict=True)))  # type: ignore[assignment]
         merged.messages += report.messages
         merged.bytes += report.bytes
+        merged.given += report.given
         merged.too_large |= report.too_large
     return merged

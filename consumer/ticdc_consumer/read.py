@@ -298,6 +298,7 @@ class Reading:
         report.restarts = {place: p.restart for place, p in self.progress.items()}
         report.schemas = list(self._decode.told())
         tally = self.fold.tally
+        report.given = tally.given
         for number in {*tally.facts, *self._replays}:
             report.tables[number] = (
                 tally.facts[number],

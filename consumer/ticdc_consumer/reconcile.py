@@ -213,6 +213,7 @@ def fold_stream(
     `upserts` says of each table whether its present keys need no delete. Facts of `keyless` tables
     need no order but that those of one row (with `steps`, and commit_ts) come together.
     """
+    taken = 0
     held: pa.Table | None = None
     rows = SCHEMA.empty_table()
     for batch in batches:
@@ -221,6 +222,7 @@ def fold_stream(
         for text in reports["row"].to_pylist():
             yield _chunk(0, REPORT, REPORT, 0, text)
         table = table.filter(pc.not_equal(table["table"], REPORT))
+        taken += table.num_rows
         if keyless:
             table, more = _split(table, keyless)
             complete, rows = _complete(pa.concat_tables([rows, more]), steps)
@@ -240,6 +242,7 @@ def fold_stream(
     if held is not None:
         yield from _passes(held, upserts, steps)
     yield from _counted(rows, upserts, steps)
+    yield _chunk(0, TAKEN, 0, taken, b"")
 
 
 def _complete(facts: pa.Table, steps: bool) -> tuple[pa.Table, pa.Table]:
@@ -261,6 +264,8 @@ def _counted(facts: pa.Table, upserts: Sequence[bool], steps: bool) -> Iterator[
 
 
 DUPLICATES = -3
+TAKEN = -4
+"""How many facts came, of all tables."""
 
 
 def _passes(facts: pa.Table, upserts: Sequence[bool], steps: bool) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ class Report:
     plan did not hold; `stale_ddls` those of a joining partition that lie below the cut; `corrupted`
     counts the rows that are not what their checksums say, `corrupted_rows` tells the first.
     `unread` are the schemas that rows of the cut lack, each with the topic, partition and offset of
-    such a row; `schemas` those that the task was told."""
+    such a row; `schemas` those that the task was told. `given` is how many facts came before it."""
 
     restarts: dict[Place, int] = field(default_factory=dict)
     missing: dict[tuple[str, str], tuple[Table, bool]] = field(default_factory=dict)
@@ -30,6 +30,7 @@ class Report:
     tables: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     messages: int = 0
     bytes: int = 0
+    given: int = 0
     too_large: bool = False
     corrupted: int = 0
     corrupted_rows: list[str] = field(default_factory=list)
@@ -49,6 +50,7 @@ def pack(report: Report) -> pa.RecordBatch:
             "tables": [[number, *counts] for number, counts in report.tables.items()],
             "messages": report.messages,
             "bytes": report.bytes,
+            "given": report.given,
             "too_large": report.too_large,
             "corrupted": report.corrupted,
             "corrupted_rows": report.corrupted_rows,
@@ -79,6 +81,7 @@ def unpack(text: bytes) -> Report:
         tables={number: tuple(counts) for number, *counts in told["tables"]},
         messages=told["messages"],
         bytes=told["bytes"],
+        given=told["given"],
         too_large=told["too_large"],
         corrupted=told["corrupted"],
         corrupted_rows=told["corrupted_rows"],

@@ -13,6 +13,7 @@ from ticdc_consumer.reconcile import (
     DELETES,
     DUPLICATES,
     ROWS,
+    TAKEN,
     NetChange,
     clash_of,
     fold,
@@ -20,6 +21,7 @@ from ticdc_consumer.reconcile import (
     steps_of,
     unpack,
 )
+from ticdc_consumer.report import Report, pack
 from ticdc_consumer.targets.layout import Layout
 
 Fact = tuple[int, bytes, int, bool]
@@ -140,6 +142,18 @@ def test_copies_are_counted_by_table() -> None:
             if chunk["pass"] == DUPLICATES:
                 counted[chunk["table"]] += chunk["count"]
     assert counted == {0: 2, 1: 1}
+
+
+def test_sparks_fold_tells_how_many_facts_it_took() -> None:
+    facts = [(0, b"a", 1, True)] * 3 + [(1, b"a", 1, False)] * 2
+    batches = [*table_of(facts).to_batches(2), pack(Report(given=5))]
+    told = [
+        (chunk["count"], chunk["payload"])
+        for batch in fold_stream(batches, UPSERTS, steps=False)
+        for chunk in batch.to_pylist()
+        if chunk["pass"] == TAKEN
+    ]
+    assert told == [(5, b"")]
 
 
 @pytest.mark.parametrize("size", [1, 2, 10])

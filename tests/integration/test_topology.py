@@ -4,6 +4,7 @@ None of them loses a row or holds the others back (the design's section 3).
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import brokers
@@ -13,10 +14,11 @@ from pyspark.sql import SparkSession
 from ticdc_consumer import job
 from ticdc_consumer.audit import ShopTables
 from ticdc_consumer.disturbance import Disturbance
+from ticdc_consumer.report import Report
 from ticdc_consumer.shop import TABLES, Shop
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Row, RowChange
-from torture_cli import Command, Make
+from torture_cli import Begin, Command, Make
 from torture_topics import BASE, ITEMS, Feed, inserted, table, ts, updated
 from torture_upstream import DISPATCHERS, waves
 
@@ -382,6 +384,51 @@ def test_a_cut_above_the_memory_budget_gives_the_same_tables(
     assert spilled[-1]
     assert {name: tables.compare(shop, name) for name in TABLES} == {n: [] for n in TABLES}
     tables.engine.dispose()
+
+
+@pytest.mark.parametrize("way", ["net", "transactions"])
+def test_what_spark_lost_of_a_large_cut_and_cannot_read_again_is_no_smaller_cut(
+    begin: Begin, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """As where the executor is lost that held a part of the cut, and Kafka's log is cut off."""
+    feed, run = begin(spark=spark, target__apply=way, limits__memory_budget="1", limits__retries=1)
+    feed.send(1, item(150, 3), item(150, 4))
+    feed.mark(200)
+    before = run.contents()
+
+    def gather(spark: Any, read: Any, groups: Any, spill: bool) -> Any:
+        gathered = job.gather(spark, read, groups, spill)
+        if gathered.spilled is not None:
+            gathered.spilled.unpersist(blocking=True)
+            feed.kafka.delete_records(feed.topic, 1, 4)
+        return gathered
+
+    monkeypatch.setattr("ticdc_consumer.cuts.gather", gather)
+    outcome = run()
+    assert (outcome.code, run.contents()) == (1, before)
+    assert "Spark could not stream the cut" in outcome.said
+
+
+def test_a_large_cut_of_which_spark_folded_less_than_was_read_is_read_again(
+    begin: Begin, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a task that was run again gives other facts than some had taken already."""
+    feed, run = begin(spark=spark, limits__memory_budget="1", limits__retries=1)
+    feed.send(1, item(150, 3))
+    feed.mark(200)
+    before, tries = run.contents(), list[int]()
+
+    def merge(reports: Any) -> Report:
+        merged = job_merge(reports)
+        tries.append(merged.given)
+        return replace(merged, given=merged.given + 1)
+
+    job_merge = job.merge
+    monkeypatch.setattr(job, "merge", merge)
+    outcome = run()
+    assert (outcome.code, run.contents()) == (1, before)
+    assert "Spark lost a part of the cut, and did not read the same again" in outcome.said
+    assert [given for given in tries if given] == [1, 1]  # by Spark's fold, twice
 
 
 # --- offsets that are no records ------------------------------------------------------------------

@@ -68,7 +68,7 @@ def _unique(key: ForeignKey, parent: Table) -> tuple[str, ...]:
     spelled = {column.name.lower(): column.name for column in parent.columns}
     columns = tuple(spelled.get(name.lower(), "") for name in key.parent_columns)
     for index in parent.indexes:
-        whole = not any(index.lengths) and not index.expression
+        whole = not (any(index.lengths) or index.expression or index.partial)
         if index.unique and whole and sorted(index.columns) == sorted(columns):
             return columns
     return ()

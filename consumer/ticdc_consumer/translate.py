@@ -202,7 +202,11 @@ def _check_equal(
     if wanted - virtual != found - virtual:
         differing = ", ".join(sorted(wanted ^ found))
         raise Stop(f"{name} exists with other columns: they differ in {differing}")
-    unique = {_set(index.columns) for index in table.indexes if index.unique}
+    unique = {
+        _set(index.columns)
+        for index in table.indexes
+        if index.unique and not (index.expression or index.partial)
+    }
     for key in existing.unique_keys:
         if key.plain and _set(key.columns) not in unique:
             raise Stop(f"{name} exists with another unique key, {key.name}")

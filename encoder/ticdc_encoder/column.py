@@ -63,7 +63,8 @@ class Index:
     """`columns` in index order; `lengths` beside them, None where the whole column is indexed.
 
     An expression's hidden column is in neither: an index over one has `expression` true. A
-    `clustered` primary key is the row's place in TiDB.
+    `clustered` primary key is the row's place in TiDB. A `partial` one is over the rows of a WHERE
+    alone: that it is unique says nothing of the others.
     """
 
     name: str
@@ -73,11 +74,12 @@ class Index:
     lengths: tuple[int | None, ...] = ()
     expression: bool = False
     clustered: bool = False
+    partial: bool = False
 
     def begins_with(self, columns: Sequence[str]) -> bool:
         """Whether its first columns are these, as a whole."""
         size = len(columns)
-        whole = not any(self.lengths[:size]) and not self.expression
+        whole = not (any(self.lengths[:size]) or self.expression or self.partial)
         return whole and self.columns[:size] == tuple(columns)
 
 
@@ -93,7 +95,8 @@ class ForeignKey:
 
 def handle_key(columns: Iterable[Column], indexes: Sequence[Index]) -> tuple[str, ...]:
     """The columns that identify a row: the primary key, else of the unique indexes whose columns
-    are all NOT NULL and not virtual the one with the fewest columns, then the first created.
+    are all NOT NULL and not virtual, and which are not partial, the one with the fewest columns,
+    then the first created.
 
     Empty where the table has neither, which TiCDC does not replicate unless `force-replicate`.
     Source: TiCDC `pkg/common/table_info.go`, "valid index".
@@ -106,7 +109,7 @@ def handle_key(columns: Iterable[Column], indexes: Sequence[Index]) -> tuple[str
         index
         for index in indexes
         if index.unique
-        and not index.expression
+        and not (index.expression or index.partial)
         and all(
             not by_name[n].nullable and by_name[n].generated != "virtual" for n in index.columns
         )

@@ -211,7 +211,9 @@ class Clauses:
                 break
         words.expect(")")
         clustered = primary  # where nothing is said (tidb_enable_clustered_index = ON)
+        partial = False
         while not self._ended():
+            partial |= words.at("WHERE") and not primary
             if words.at("("):
                 words.parenthesised()
             else:
@@ -226,6 +228,7 @@ class Clauses:
                 tuple(lengths),
                 expression,
                 clustered,
+                partial,
             )
         )
 

@@ -212,6 +212,11 @@ COLUMNS = "id INT PRIMARY KEY, owner VARCHAR(20)"
         ("id INT PRIMARY KEY", True, "other columns: they differ in owner"),
         ("id INT, owner VARCHAR(20)", True, "another unique key"),
         ("id INT, owner VARCHAR(20) PRIMARY KEY", True, "another unique key"),
+        (
+            "id INT NOT NULL, owner VARCHAR(20), UNIQUE part (id) WHERE owner > 'a'",
+            True,
+            "another unique key",
+        ),
     ],
 )
 def test_create_of_a_table_that_is_there_needs_an_equal_empty_one(

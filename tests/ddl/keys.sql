@@ -46,6 +46,9 @@ ALTER TABLE t ADD UNIQUE `u s`(`s`)
 -- case: an index over an expression is left out
 ALTER TABLE `t` ADD INDEX `exprix`((LOWER(`s`)))
 
+-- case: a unique index over a part of the rows is left out
+CREATE UNIQUE INDEX part ON t (s) WHERE b > 5
+
 -- case: a full text index is left out
 ALTER TABLE t ADD FULLTEXT INDEX ft (x)
 

@@ -24,7 +24,7 @@ from ticdc_encoder.definition import (
 )
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.statements import DropView
+from ticdc_encoder.statements import AddIndex, DropView
 
 VERSIONS = [version for name in SCENARIOS for version in scenario(name).tables if version.create]
 CREATED = [
@@ -230,6 +230,22 @@ def test_keys_of_columns_come_after_those_of_the_table() -> None:
     )
     assert table.handle_key == ("c",)
     assert not table.column("c").nullable
+
+
+def test_a_unique_index_over_a_part_of_the_rows_identifies_none() -> None:
+    table = parse_create_table(
+        """CREATE TABLE t (a INT NOT NULL, b INT NOT NULL, `where` INT NOT NULL,
+           UNIQUE KEY part (a) WHERE `b` > 3 AND `a` IS NOT NULL, UNIQUE whole (a, `where`))""",
+        "s",
+    )
+    assert table.indexes == (
+        Index("part", ("a",), True, False, (None,), partial=True),
+        Index("whole", ("a", "where"), True, False, (None, None)),
+    )
+    assert table.handle_key == ("a", "where")
+    added = "UNIQUE INDEX part (a) COMMENT 'x' WHERE b = 1"
+    for query in (f"ALTER TABLE t ADD {added}", "CREATE UNIQUE INDEX part ON t (a) WHERE b = 1"):
+        assert parse_ddl(query, "s") == AlterTable("s", "t", (AddIndex(table.indexes[0]),))
 
 
 def test_the_primary_key_is_clustered_unless_told_otherwise() -> None:

@@ -55,9 +55,9 @@ class Shape:
     """What a table is here, by upstream's names. A stored generated column is an ordinary one,
     since its values arrive; a virtual one never arrives and is left out, with the indexes over it.
     The key that identifies rows covers whole columns, where upstream may cover their prefixes;
-    other unique prefixes are kept. Left out, too: indexes over expressions (of TiDB's functions),
-    and indexes that only speed up reading and may grow beyond what PostgreSQL
-    accepts."""
+    other unique prefixes are kept. Left out, too: indexes over expressions (of TiDB's functions) or
+    over a part of the rows, and indexes that only speed up reading and may grow beyond what
+    PostgreSQL accepts."""
 
     columns: dict[str, ColumnShape]
     primary: tuple[str, ...]
@@ -66,7 +66,11 @@ class Shape:
 
 def shape(table: Table, words: Words) -> Shape:
     columns = {c.name: c for c in table.columns if c.generated != "virtual"}
-    indexes = [i for i in table.indexes if not i.expression and set(i.columns) <= columns.keys()]
+    indexes = [
+        index
+        for index in table.indexes
+        if not (index.expression or index.partial) and set(index.columns) <= columns.keys()
+    ]
     keyed = {column for index in indexes if index.unique for column in index.columns}
     return Shape(
         {

@@ -134,9 +134,10 @@ def _default(column: Column) -> str | None:
 
 
 def _kept(index: Index, columns: Sequence[Column]) -> bool:
-    """Whether the index is over columns of the new table, and no full text or vector index."""
+    """Whether the index is over columns and all rows of the new table, and no full text or vector
+    index."""
     types = {column.name: column.type.name for column in columns}
-    if index.expression or not all(name in types for name in index.columns):
+    if index.expression or index.partial or not all(name in types for name in index.columns):
         return False
     return all(
         length is not None or (types[name] not in CAPACITIES and types[name] != "vector")

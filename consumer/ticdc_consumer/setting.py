@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.filter import TableFilter
+from ticdc_encoder.filter import TableFilter, imported
 from ticdc_encoder.storage import FILE_FORMATS
 
 from ticdc_consumer.storage.settings import CSV_SETTINGS
@@ -247,9 +247,10 @@ def time_zone(value: Any) -> str:
 
 
 def filter_rules(value: Any) -> tuple[str, ...]:
-    """Patterns of tables, as TiCDC's filter has them."""
-    rules = names(value)
+    """Patterns of tables, as TiCDC's filter has them. What a file of them says is taken once: it
+    is a part of the scope, and tasks on other machines do not have it."""
     try:
+        rules = imported(names(value))
         TableFilter(rules)
     except TicdcError as error:
         raise ValueError(f"has a wrong rule: {error}") from None

@@ -94,6 +94,19 @@ _SET_OPERATOR = re.compile(r"(?<!\\)[\[&~|]")  # that Python reserves, and Go do
 _PLAIN = re.compile(r"[0-9A-Za-z$_\u0080-\U0010ffff]")
 
 
+def imported(patterns: Iterable[str]) -> tuple[str, ...]:
+    """The patterns, with the rules of the files that they name in their place: what these say
+    later does not count. Raises `ConfigError`."""
+    given = tuple(patterns)
+    found = [
+        rule
+        for pattern in given
+        for rule in (_lines(pattern) if pattern.startswith("@") else [pattern])
+    ]
+    # Files without a rule let nothing pass, as before; no patterns would be no filter.
+    return tuple(found) if found or not given else ("!*.*",)
+
+
 def _lines(pattern: str) -> Iterator[str]:
     """The rules of a pattern: itself, or those of the file that it names."""
     pattern = pattern.strip(" \t")

@@ -8,6 +8,7 @@ from ticdc_consumer.errors import Usage
 from ticdc_consumer.known_settings import SETTINGS
 from ticdc_consumer.options import Options
 from ticdc_consumer.redact import redact, secrets_of
+from ticdc_consumer.scope import scope_hash
 
 EXAMPLE = """
 changefeed = "orders"
@@ -252,6 +253,30 @@ SETS = [
 @pytest.mark.parametrize(("text", "option", "value"), SETS)
 def test_the_command_line_sets_it(written: Path, text: str, option: str, value: object) -> None:
     assert getattr(load(written, text), option) == value
+
+
+RULE_FILES = [
+    ("# ours\n\n shop.* \n!shop.tmp\n", ("a.b", "shop.*", "!shop.tmp")),
+    ("# none\n", ("a.b",)),
+]
+
+
+@pytest.mark.parametrize(("lines", "expected"), RULE_FILES)
+def test_a_file_of_filter_rules_is_read_once_and_is_a_part_of_the_scope(
+    written: Path, tmp_path: Path, lines: str, expected: tuple[str, ...]
+) -> None:
+    rules = tmp_path / "rules.txt"
+    rules.write_text(lines)
+    before = load(written, f"tables.filter=a.b,@{rules}")
+    assert before.filter == expected
+    rules.write_text(f"{lines}other.*\n")
+    assert scope_hash(load(written, f"tables.filter=a.b,@{rules}")) != scope_hash(before)
+
+
+def test_a_file_without_filter_rules_lets_no_table_pass(written: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.txt"
+    rules.write_text("# none\n")
+    assert load(written, f"tables.filter=@{rules}").filter == ("!*.*",)
 
 
 VARIABLES = [

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.filter import TableFilter
 from ticdc_encoder.storage import METADATA
 
 from ticdc_consumer.premises import Finding, Premises, Sample, fail, ok, warn
-from ticdc_consumer.storage.reading import FileDecoder, records
+from ticdc_consumer.storage.reading import FileDecoder, records, unwanted
 from ticdc_consumer.storage.source import StorageSource
 from ticdc_consumer.tso import shown
 from ticdc_consumer.wire import located
@@ -47,9 +48,12 @@ def files(premises: Premises) -> Iterator[Finding]:
         sample.meet((seen.topic, 0), seen.ddl)
     known = premises.checkpoint.positions if premises.checkpoint else {}
     decoder = FileDecoder(premises.options, sample.created)
+    options = premises.options
+    tables = TableFilter(options.filter, case_sensitive=options.case_sensitive)
     unread = (
         (place, known[place].restart_offset if place in known else 0, end)
         for place, end in sorted(premises.listing.ends.items())
+        if not unwanted(options, place, lambda name: tables.matches(*name))
     )
     for place, start, _ in islice((one for one in unread if one[1] < one[2]), SAMPLE):
         for record in records(premises.options, place, start, start + 1):

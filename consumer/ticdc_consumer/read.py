@@ -24,7 +24,7 @@ from ticdc_consumer.large_rows import LargeRows
 from ticdc_consumer.losses import LOSSY, OLD_ROWS, require_exact, restored, restorers
 from ticdc_consumer.poll import messages
 from ticdc_consumer.report import Report, pack
-from ticdc_consumer.storage.reading import FileDecoder, FileRecord, not_yet, records
+from ticdc_consumer.storage.reading import FileDecoder, FileRecord, not_yet, records, unwanted
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.task import Progress, ReadJob
 from ticdc_consumer.wire import (
@@ -153,7 +153,8 @@ class Reading:
                     progress.stopped_at = offset
                     progress.stopped_above = resolved_ts > self._job.end
 
-    def _wants(self, name: tuple[str, str]) -> bool:
+    def wants(self, name: tuple[str, str]) -> bool:
+        """Whether the filter lets the table of that name pass."""
         wanted = self._wanted.get(name)
         if wanted is None:
             wanted = self._wanted[name] = self._filter.matches(*name)
@@ -162,14 +163,14 @@ class Reading:
     def _meet_unread(self, progress: Progress, row: Waiting, offset: int, time: int) -> None:
         check_ts(row, self._job.latest)
         lacks = (row.schema, row.table, row.version)
-        if self._wants(lacks[:2]) and self._in_cut(progress, REPORT, row.commit_ts, offset, time):
+        if self.wants(lacks[:2]) and self._in_cut(progress, REPORT, row.commit_ts, offset, time):
             self.report.unread.setdefault(lacks, (*progress.place, offset))
 
     def _meet_row(
         self, progress: Progress, change: RowChange, offset: int, time: int, size: int
     ) -> None:
         name = (change.table.schema, change.table.name)
-        if not self._wants(name):
+        if not self.wants(name):
             return
         known = self._job.shapes.get(name)
         number = REPORT if known is None else known[0]
@@ -380,7 +381,7 @@ def _file_steps(job: ReadJob, reading: Reading) -> Iterator[None]:
     files = FileDecoder(job.options, job.definitions)
     ddls = {identity[0] for identity in job.known_ddls}
     for place, progress in reading.progress.items():
-        if progress.done:
+        if progress.done or unwanted(job.options, place, reading.wants):
             continue
         if not_yet(job.options, place, job.end, ddls):
             progress.keep(progress.position)

@@ -20,7 +20,7 @@ from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.options import Options
 from ticdc_consumer.storage import reading, source
 from ticdc_encoder.definition import parse_create_table
-from ticdc_encoder.event import Row
+from ticdc_encoder.event import Row, RowChange
 from ticdc_encoder.storage import METADATA, metadata_json
 from torture_cli import Command, Make, refuses
 from torture_topics import deleted, inserted, ts, updated
@@ -349,6 +349,24 @@ def test_settings_that_are_not_the_changefeeds_stop_the_run(
     assert "items" not in [name for (name,) in run.rows("SELECT name FROM sqlite_master")] or (
         items(run) == []
     )
+
+
+def test_a_table_that_cannot_be_read_may_be_left_out(
+    sink: Sink, run: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sink.create(10)
+    odd = parse_create_table("CREATE TABLE odd (id INT PRIMARY KEY, v INT AS (id))", "shop")
+    sink.send(inserted(20, ONE), RowChange(odd, ts(30), None, {"id": 1}))
+    sink.mark(100)
+    assert "fail  files: 5 fields, but shop.odd has 2" in said_by("check", run, tmp_path, capsys)[1]
+    outcome = run()
+    assert (outcome.code, "5 fields, but shop.odd has 2" in outcome.said) == (3, True)
+    settings: dict[str, Any] = {"tables__filter": ["*.*", "!shop.odd"]}
+    code, said = said_by("check", run, tmp_path, capsys, **settings)
+    assert (code, "ok    files: 1 were decoded" in said) == (0, True)
+    outcome = run(**settings)
+    assert (outcome.code, items(run)) == (0, [(1, "one")]), outcome.said
+    assert sorted(offsets(run).values()) == [1, 1]
 
 
 def test_canal_json_without_the_extension_names_the_setting(

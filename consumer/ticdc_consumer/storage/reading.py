@@ -1,6 +1,6 @@
 """A storage's files as the tasks read them: each is a record, its path the key."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -32,6 +32,15 @@ def not_yet(options: Options, place: Place, end: int, ddls: Iterable[int]) -> bo
     of that of a DDL (`ddls` are their commit_ts) at the cut's end, or a greater one."""
     version = directory_of(layout_of(options), place).version
     return version >= end or (version == end - 1 and version in ddls)
+
+
+def unwanted(options: Options, place: Place, wants: Callable[[tuple[str, str]], bool]) -> bool:
+    """Whether the place is of a table that is left out, whose files need not be readable. A path
+    with a table's id does not tell, and of Canal-JSON the rows do."""
+    if options.protocol != "csv":
+        return False
+    directory = directory_of(layout_of(options), place)
+    return directory.table_id is None and not wants((directory.schema, directory.table))
 
 
 def records(options: Options, place: Place, start: int, end: int) -> Iterator[FileRecord]:

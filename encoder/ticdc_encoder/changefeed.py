@@ -39,6 +39,7 @@ from ticdc_encoder.split import split_mode as mode_of_version
 
 _NEW_ARCHITECTURE = (8, 5, 4)
 _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
+_AVRO_REFUSES_FORCE = (7, 3, 0)
 _EXCHANGE_PARTITION = 42
 _SINCE = {"simple": (8, 0, 0), "debezium": (8, 0, 0)}
 _Name = tuple[str, str]
@@ -71,6 +72,9 @@ class Changefeed:
         number = version_number(version)
         if number < _SINCE.get(settings.protocol, (0, 0, 0)):
             raise ConfigError(f"TiCDC {version} has no protocol {settings.protocol}")
+        forced = settings.protocol == "avro" and settings.force_replicate
+        if forced and number >= _AVRO_REFUSES_FORCE:
+            raise ConfigError("force-replicate is not for avro, whose keys it would leave out")
         self._classic = number < _NEW_ARCHITECTURE
         if self._classic:
             if settings.force_replicate and settings.delete_only_output_handle_key_columns:

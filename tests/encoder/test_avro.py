@@ -518,6 +518,11 @@ def test_messages_that_the_settings_do_not_have_are_refused() -> None:
             Encoder(options).resolved(Resolved(5))
     with pytest.raises(ConfigError, match="handling modes to be string"):
         Encoder(opened(integrity_check=True))
+    strings: dict[str, Any] = {
+        f"avro_{of}_handling_mode": "string" for of in ("decimal", "bigint_unsigned")
+    }
+    with pytest.raises(ConfigError, match="of avro needs enable-tidb-extension"):
+        Encoder(opened(integrity_check=True, enable_tidb_extension=False, **strings))
     for use in (lambda: Encoder(Options()), lambda: decode(KEY, VALUE, Options())):
         with pytest.raises(ConfigError, match="avro needs a schema registry"):
             use()

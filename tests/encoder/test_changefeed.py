@@ -348,6 +348,14 @@ def test_the_old_architecture_refuses_what_contradicts() -> None:
     Changefeed(URI, config, NEW)
 
 
+def test_avro_refuses_tables_without_a_key_since_7_3() -> None:
+    uri = "kafka://127.0.0.1:9092/orders?protocol=avro"
+    Changefeed(uri, "force-replicate = true", "7.2.0")
+    for version in ("7.3.0", CLASSIC, NEW):
+        with pytest.raises(ConfigError, match="force-replicate is not for avro"):
+            Changefeed(uri, "force-replicate = true", version)
+
+
 def test_a_ddl_that_cannot_be_read_is_an_error() -> None:
     with pytest.raises(DefinitionError):
         Changefeed(URI).ddl(Ddl("shop", "t", "CREATE TABLE t (a wibble)", 5))

@@ -231,6 +231,8 @@ class Encoder:
         )
         if options.integrity_check and self._modes != Modes("string", "string"):
             raise ConfigError("integrity-check-level needs avro's handling modes to be string")
+        if options.integrity_check and not options.enable_tidb_extension:
+            raise ConfigError("integrity-check-level of avro needs enable-tidb-extension")
         self._local = server_time(options.time_zone)
         self._plans: dict[int, _Plan] = {}
         self._frames: dict[tuple[int, str], bytes] = {}

@@ -21,7 +21,6 @@ from ticdc_consumer.lasting import Lasting
 from ticdc_consumer.listing import Cluster, Listing
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Cut, Mark, Place, choose, end_of_cut, spread
-from ticdc_consumer.read import wants
 from ticdc_consumer.reconcile import Clash
 from ticdc_consumer.schemas import SchemaKey, Schemas
 from ticdc_consumer.scout import Scout
@@ -29,6 +28,7 @@ from ticdc_consumer.spark import cores
 from ticdc_consumer.storage.source import StorageSource
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.task import ReadJob
+from ticdc_consumer.wanted import wants
 from ticdc_consumer.wire import latest_sane
 
 PATIENCE = 30.0

@@ -27,6 +27,7 @@ from ticdc_consumer.report import Report, pack
 from ticdc_consumer.storage.reading import FileDecoder, FileRecord, not_yet, records, unwanted
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.task import Progress, ReadJob
+from ticdc_consumer.wanted import wants
 from ticdc_consumer.wire import (
     check_ts,
     decoder,
@@ -312,13 +313,6 @@ class Reading:
 def _size(row: Row | None) -> int:
     """About the bytes of a row."""
     return sum(len(v) if isinstance(v, str | bytes) else 8 for v in (row or {}).values())
-
-
-def wants(tables: TableFilter, ddl: Ddl) -> bool:
-    """Whether a DDL concerns a table, or a schema, that the filter lets pass."""
-    if ddl.table:
-        return tables.matches(ddl.schema, ddl.table)
-    return tables.matches_schema(ddl.schema)
 
 
 def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:

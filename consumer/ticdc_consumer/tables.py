@@ -6,11 +6,11 @@ from dataclasses import replace
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
-from ticdc_encoder.filter import TableMatcher
+from ticdc_encoder.filter import TableFilter, TableMatcher
 from ticdc_encoder.formats.avro_schema import sanitize
 
 from ticdc_consumer.checkpoint import Store
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.facts import Shape, shape
 from ticdc_consumer.ledger import Ledger
 from ticdc_consumer.losses import completed, require_exact, require_told
@@ -28,6 +28,7 @@ class Tables:
     def __init__(self, options: Options, target: Target) -> None:
         self._options = options
         self._target = target
+        self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._routes = Routes(options.route, case_sensitive=options.case_sensitive)
         self._at_least_once = TableMatcher(options.at_least_once, options.case_sensitive)
         self.definitions: Mapping[Name, Table] = {}
@@ -70,7 +71,10 @@ class Tables:
         self._seen |= {(table.schema, table.name): table.columns for table in tables}
 
     def route(self, schema: str, table: str) -> tuple[str, str]:
-        """Where an upstream name is sent; the table is "" for a schema alone."""
+        """Where an upstream name is sent; the table is "" for a schema alone. Raises `Unsupported`
+        for a table whose rows are left out: a DDL of two tables may name one."""
+        if table and not self._filter.matches(schema, table):
+            raise Unsupported(f"the rows of {schema}.{table} are left out by [tables] filter")
         return self._routes(schema, table)
 
     def add(self, source: Table, deletes_only: bool, fresh: bool) -> None:

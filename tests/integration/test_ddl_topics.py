@@ -171,3 +171,47 @@ def test_create_and_drop_database_come_in_the_default_topic(
     caught_up(run, 100)
     there = "SELECT 1 FROM information_schema.schemata WHERE schema_name = 'shop'"
     assert run.rows(there) == []
+
+
+PARTED = (
+    "CREATE TABLE `a` (`id` INT NOT NULL PRIMARY KEY) "
+    "PARTITION BY RANGE (`id`) (PARTITION `p0` VALUES LESS THAN (10))"
+)
+OF_TWO_TABLES = {
+    "renamed away": ("RENAME TABLE `shop`.`a` TO `shop`.`b`", "b"),
+    "renamed back": ("RENAME TABLE `shop`.`b` TO `shop`.`a`", "a"),
+    "with a partition of it": ("ALTER TABLE `a` EXCHANGE PARTITION `p0` WITH TABLE `b`", "b"),
+}
+
+
+@pytest.mark.parametrize(("query", "named"), OF_TWO_TABLES.values(), ids=OF_TWO_TABLES.keys())
+def test_a_ddl_of_a_table_and_of_one_that_is_left_out_waits_for_a_person(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make, query: str, named: str
+) -> None:
+    feed = Feed(mock_kafka)
+    run = command([feed], sqlite_url, tables__filter='["shop.a"]')
+    feed.create(10, PARTED)
+    feed.create(11, "CREATE TABLE `b` (`id` INT NOT NULL PRIMARY KEY)")
+    feed.send(0, inserted(20, {"id": 1}, table(PARTED)))
+    feed.ddl(30, query, named)
+    feed.mark(50)
+    outcome = run()
+    assert (outcome.code, run.resolved_ts, ids(run, "a")) == (3, ts(30) + 1, [1])
+    assert query in outcome.said
+    assert "the rows of shop.b are left out by [tables] filter" in outcome.said
+    outcome = run("--ddl-done", str(ts(30)))
+    assert (outcome.code, run.resolved_ts) == (0, ts(50)), outcome.said
+
+
+def test_a_ddl_of_tables_that_are_left_out_is_nobodys(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(mock_kafka)
+    run = command([feed], sqlite_url, tables__filter='["shop.a"]')
+    feed.create(10, create("a"))
+    feed.ddl(30, "RENAME TABLE `shop`.`b` TO `shop`.`c`", "c")
+    feed.ddl(31, "ALTER TABLE `p` EXCHANGE PARTITION `p0` WITH TABLE `b`", "b")
+    feed.ddl(32, "ALTER TABLE `b` RENAME INDEX `i` TO `a`", "b")
+    feed.mark(50)
+    caught_up(run, 50)
+    assert told(run, 30) == told(run, 31) == told(run, 32) == []

@@ -1,0 +1,44 @@
+"""Which DDL concern the tables that the filter lets pass."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ticdc_encoder.definition import parse_ddl
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Ddl
+from ticdc_encoder.filter import TableFilter
+from ticdc_encoder.statements import AlterTable, ExchangePartition, RenameTable
+
+_OF_TWO_TABLES = re.compile(r"\b(RENAME|EXCHANGE)\b", re.IGNORECASE)
+
+
+def wants(tables: TableFilter, ddl: Ddl) -> bool:
+    """Whether a DDL concerns a table, or a schema, that the filter lets pass. RENAME TABLE is said
+    to be of the new name and EXCHANGE PARTITION of the other table: the SQL names both."""
+    if not ddl.table:
+        return tables.matches_schema(ddl.schema)
+    return tables.matches(ddl.schema, ddl.table) or any(
+        tables.matches(*name) for name in _named(ddl.query, ddl.schema)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _named(query: str, schema: str) -> tuple[tuple[str, str], ...]:
+    return tuple(_names(query, schema))
+
+
+def _names(query: str, schema: str) -> Iterator[tuple[str, str]]:
+    if _OF_TWO_TABLES.search(query) is None:
+        return
+    try:
+        statement = parse_ddl(query, schema)
+    except TicdcError:
+        return
+    match statement:
+        case RenameTable(old, new):
+            yield from (old, new)
+        case AlterTable(of, name, actions):
+            for action in actions:
+                if isinstance(action, ExchangePartition):
+                    yield from ((of, name), action.table)

@@ -118,13 +118,16 @@ class LargeRows(Generic[T]):
         return self._snapshots
 
     def _parameters(self, change: RowChange) -> Row:
-        """The key as the upstream, in UTC, is asked for it."""
+        """The key as the upstream, in UTC, is asked for it. Raises `Stop`."""
         utc = utc_time(zone_of_rows(self._options))
         types = {column.name: column.type.name for column in change.table.columns}
-        return {
-            name: utc(value) if types[name] == "timestamp" and isinstance(value, str) else value
-            for name, value in _key(change)
-        }
+        try:
+            return {
+                name: utc(value) if types[name] == "timestamp" and isinstance(value, str) else value
+                for name, value in _key(change)
+            }
+        except ValueError as error:
+            raise Stop(f"{_name(change)}: a TIMESTAMP of a large row's key: {error}") from None
 
     def _sent(
         self, table: Table, rows: Iterable[Row], like: tuple[RowChange, T]

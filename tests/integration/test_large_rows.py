@@ -305,6 +305,18 @@ def test_a_row_is_completed_as_it_was_at_its_commit_ts(
     assert len({*run.rows(f"SELECT {rest} FROM docs")}) == 1  # noqa: S608
 
 
+def test_a_key_of_a_time_that_the_zone_has_twice_stops(
+    maria: MariaDb, mock_kafka: brokers.Mock, sqlite_url: str, command: Make
+) -> None:
+    topic = Reduced(mock_kafka, maria, "canal-json", "Europe/Berlin")
+    topic.send(20, None, {**doc(1, "a" * 4000), "seen": "2024-10-27 00:30:00.000"})
+    topic.feed.mark(100)
+    run = command([topic.feed], sqlite_url, source__time_zone="Europe/Berlin")
+    outcome = run(source__upstream=maria.url.render_as_string(hide_password=False))
+    words = "docs: a TIMESTAMP of a large row's key: a time that is twice or never in Europe/Berlin"
+    assert (outcome.code, words in outcome.said) == (3, True), outcome.said
+
+
 def test_keys_whose_columns_come_in_any_order_are_completed(
     maria: MariaDb, mock_kafka: brokers.Mock, sqlite_url: str, command: Make
 ) -> None:

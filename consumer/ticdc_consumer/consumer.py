@@ -123,6 +123,7 @@ class Consumer:
     def epochs(self, until: Literal["caught-up"] | int | None = None) -> Iterator[Epoch]:
         """Applies cuts and tells each: for ever; until R is what the topics held at the start
         ("caught-up"); or until R is exactly `until`."""
+        self._epochs.rest()
         goal = self._held() if until == CAUGHT_UP else until
         if isinstance(until, int) and until <= self.resolved_ts and until != self.resolved_ts:
             raise Usage(f"the target stands at {self.resolved_ts} already, after {until}")

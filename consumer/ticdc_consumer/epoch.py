@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field, replace
 
 from ticdc_encoder.event import Ddl
@@ -90,6 +91,11 @@ class Epochs:
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def rest(self) -> None:
+        """Waits until nothing is read ahead any more: what reads has one user at a time."""
+        if self._ahead is not None:
+            wait_for([self._ahead])
 
     def next(self, until: int | None, wait: float) -> Epoch | None:
         """Applies the next cut, None where none came within `wait` seconds.

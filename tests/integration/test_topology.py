@@ -5,6 +5,7 @@ None of them loses a row or holds the others back (the design's section 3).
 
 from collections.abc import Callable
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import brokers
@@ -13,8 +14,10 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from ticdc_consumer import job
 from ticdc_consumer.audit import ShopTables
+from ticdc_consumer.cuts import Reader
 from ticdc_consumer.disturbance import Disturbance
 from ticdc_consumer.report import Report
+from ticdc_consumer.scout import Scout
 from ticdc_consumer.shop import TABLES, Shop
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Row, RowChange
@@ -465,3 +468,34 @@ def test_a_partition_may_end_with_the_marker_of_a_transaction(
     feed.mark(400)
     caught_up(run, 400)
     assert ids(run) == [1, 3]
+
+
+# --- the loop, left and begun again ---------------------------------------------------------------
+
+
+def test_a_loop_that_was_left_is_read_to_its_end_before_the_next_looks_up(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed, run = begin()
+    feed.send(1, item(150, 3))
+    feed.mark(200)
+    planned, read_to, looked_up, told = Reader.plan, Scout.read_to, Event(), list[str]()
+
+    def plan(reader: Any, *arguments: Any) -> Any:
+        if told:
+            looked_up.wait(1)  # never comes, unless both use the scout at once
+        told.append("planned")
+        return planned(reader, *arguments)
+
+    def look_up(scout: Any, reach: int, *arguments: Any) -> None:
+        if reach > ts(1000):
+            looked_up.set()
+            told.append("looked up")
+        read_to(scout, reach, *arguments)
+
+    monkeypatch.setattr(Reader, "plan", plan)
+    monkeypatch.setattr(Scout, "read_to", look_up)
+    with run.consumer() as consumer:
+        next(consumer.epochs())
+        assert list(consumer.epochs("caught-up")) == []
+    assert told == ["planned", "planned", "looked up"]

@@ -48,7 +48,7 @@ class Zone:
         back = moment.astimezone(self._zone).replace(tzinfo=None)
         if moment != again or back != local:
             raise Stop(
-                f"{where}: {text} is twice or never in {self.name} (the clocks were changed): "
+                f"{where}: a time that is twice or never in {self.name} (the clocks were changed): "
                 "run the TiCDC server with --tz=UTC"
             )
         return moment.replace(tzinfo=None).isoformat(sep=" ")

@@ -75,6 +75,8 @@ class Changefeed:
         forced = settings.protocol == "avro" and settings.force_replicate
         if forced and number >= _AVRO_REFUSES_FORCE:
             raise ConfigError("force-replicate is not for avro, whose keys it would leave out")
+        if settings.protocol == "avro":
+            _require_whole_expressions(settings)
         self._classic = number < _NEW_ARCHITECTURE
         if self._classic:
             if settings.force_replicate and settings.delete_only_output_handle_key_columns:
@@ -374,6 +376,14 @@ def _kind(statement: Statement) -> int:
 
 def _messages(topic: str, partition: int, records: list[Record]) -> list[Message]:
     return [Message(topic, partition, key, value) for key, value in records]
+
+
+def _require_whole_expressions(settings: ChangefeedConfig) -> None:
+    """Of Avro a topic expression names both; one without any is a topic. Source: TiCDC
+    `cdc/sink/dispatcher/topic/expression.go`, `ValidateForAvro`."""
+    for topic in (rule.topic for rule in settings.dispatchers):
+        if "{" in topic and not ("{schema}" in topic and "{table}" in topic):
+            raise ConfigError(f"a topic of avro names {{schema}} and {{table}}, unlike {topic!r}")
 
 
 def _format_options(settings: ChangefeedConfig, **more: Any) -> Any:

@@ -348,6 +348,17 @@ def test_the_old_architecture_refuses_what_contradicts() -> None:
     Changefeed(URI, config, NEW)
 
 
+def test_a_topic_expression_of_avro_names_schema_and_table() -> None:
+    uri = "kafka://127.0.0.1:9092/orders?protocol=avro"
+    for topic, taken in [("{schema}_{table}", True), ("all", True), ("{schema}", False)]:
+        config = {"sink": {"dispatchers": [{"matcher": ["*.*"], "topic": topic}]}}
+        if taken:
+            Changefeed(uri, config, NEW)
+        else:
+            with pytest.raises(ConfigError, match=f"unlike '{topic}'"):
+                Changefeed(uri, config, NEW)
+
+
 def test_avro_refuses_tables_without_a_key_since_7_3() -> None:
     uri = "kafka://127.0.0.1:9092/orders?protocol=avro"
     Changefeed(uri, "force-replicate = true", "7.2.0")

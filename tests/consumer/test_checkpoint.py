@@ -74,13 +74,16 @@ def test_only_positions_that_change_are_written(target_url: str) -> None:
 
 
 def test_a_first_checkpoint_is_replaced_by_the_consumer_that_has_it(target_url: str) -> None:
-    with opened(target_url) as target, opened(target_url) as other:
-        store, late = Store(target, CHANGEFEED), Store(other, CHANGEFEED)
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
         old = first(store, 0, a=0, b=0)
         corrected = replace(
             old, resolved_ts=50, scope="5" * 64, scope_text="{}", positions=at(b=3, c=0)
         )
         assert store.begin_again(old, corrected) == corrected
+    # Its session is gone: one that is there is waited for.
+    with opened(target_url) as other:
+        late = Store(other, CHANGEFEED)
         assert late.read() == corrected
         with pytest.raises(Fenced):
             late.begin_again(old, corrected)

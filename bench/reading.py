@@ -71,7 +71,7 @@ def _digits(chance: random.Random, groups: int) -> str:
 
 
 def _row(chance: random.Random, table: Table, number: int) -> dict[str, Any]:
-    if table is SBTEST:
+    if table.name == SBTEST.name:
         return {
             "id": number,
             "k": chance.randint(1, PRELOADED),
@@ -111,7 +111,7 @@ def changes(count: int, tables: tuple[Table, ...]) -> Iterator[RowChange]:
 
 
 def _changed(chance: random.Random, table: Table) -> dict[str, Any]:
-    if table is SBTEST:
+    if table.name == SBTEST.name:
         return {"k": chance.randint(1, PRELOADED)}
     return {"quantity": chance.randint(1, 9)}
 

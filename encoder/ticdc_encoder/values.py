@@ -20,7 +20,7 @@ Canonical = str | bytes | None
 
 _LEAST, _GREATEST = -(1 << 63), (1 << 64) - 1
 _is_decimal = re.compile(r"-?[0-9]++(?:\.[0-9]++)?").fullmatch
-_is_float = re.compile(r"-?[0-9]++(?:\.[0-9]++)?(?:e[+-]?[0-9]++)?").fullmatch
+is_float = re.compile(r"-?[0-9]++(?:\.[0-9]++)?(?:e[+-]?[0-9]++)?").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,10 @@ def decimal_text(value: Value) -> str:
 
 
 def decimal_value(digits: str) -> Decimal:
+    if digits.__class__ is not str:
+        raise TypeError("not text")
     try:
-        number = Decimal(text(digits))
+        number = Decimal(digits)
     except ArithmeticError:
         raise ValueError("not a decimal number") from None
     if str(number) == digits and number.is_finite() and "E" not in digits:
@@ -115,7 +117,7 @@ def fixed(value: float) -> str:
 def float_value(digits: str) -> float:
     if digits.__class__ is not str:
         raise TypeError("not text")
-    if _is_float(digits) is None:
+    if is_float(digits) is None:
         raise ValueError("not a number")
     number = float(digits)
     return number if isfinite(number) else double(number)

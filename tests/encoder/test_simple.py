@@ -463,7 +463,8 @@ SCHEMA = json.loads(_record(T1))
 
 
 def _edited(message: Any = MESSAGE, /, **members: Any) -> bytes:
-    return json.dumps({n: v for n, v in {**message, **members}.items() if v != ...}).encode()
+    edited = {name: value for name, value in {**message, **members}.items() if value != ...}
+    return json.dumps(edited, separators=(",", ":")).encode()
 
 
 def _column(**members: Any) -> bytes:
@@ -580,6 +581,13 @@ def test_malformed_records_are_refused(value: bytes | None, message: str) -> Non
     with pytest.raises(WireError) as raised:
         Decoder(PLAIN, [T1]).decode(None, value)
     assert str(raised.value).startswith(message)
+    # Where there have been many rows, the same is said.
+    decoder = Decoder(PLAIN, [T1])
+    for _ in range(200):
+        decoder.decode(None, _record(ROW))
+    with pytest.raises(WireError) as again:
+        decoder.decode(None, value)
+    assert str(again.value) == str(raised.value)
 
 
 AVRO_ROW = _record(ROW, FORMATS_OF_SIMPLE[1])

@@ -27,10 +27,14 @@ def read_rows(members: Members, extension: Members, commit_ts: int) -> list[Even
     incomplete, location, row_key = False, None, None
     if len(extension) > 1:  # more than commitTs
         incomplete, location, row_key = _details(extension)
-    kind, images = members.get("type"), _images(members, "data")
+    kind, images = members.get("type"), members.get("data")
+    if images.__class__ is not list or len(images) != 1 or images[0].__class__ is not dict:
+        images = _images(members, "data")
     before: list[Members] | None = None
     if kind == "UPDATE":
-        before = _images(members, "old")
+        before = members.get("old")
+        if before.__class__ is not list or len(before) != 1 or before[0].__class__ is not dict:
+            before = _images(members, "old")
         if len(before) != len(images):
             raise WireError("data and old differ in length")
     elif kind == "INSERT":

@@ -4,6 +4,7 @@ Rows are told without types: they are read by the table's schema of their versio
 BOOTSTRAP messages carry. Source: TiCDC `pkg/sink/codec/simple`.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -44,6 +45,7 @@ from ticdc_encoder.formats.simple_rows import (
     timestamp_reader,
 )
 from ticdc_encoder.formats.simple_schema import parse_schema
+from ticdc_encoder.formats.simple_structs import TYPE, RowParser, row_parser
 from ticdc_encoder.sql_words import named_schema
 
 EncodingFormat = Literal["json", "avro"]
@@ -52,6 +54,10 @@ _ROWS = frozenset({"INSERT", "UPDATE", "DELETE"})
 _DDL = frozenset(DDL_TYPES.values()) | {"QUERY"}
 _TYPES = _ROWS | _DDL | {"WATERMARK", "BOOTSTRAP"}
 _EXCHANGE_PARTITION = 42
+_MANY = 100
+"""So many rows of a table in JSON, and a parser of their own pays."""
+_LONGEST_BEGINNING = 2048
+_MOST_BEGINNINGS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +104,12 @@ class Decoder:
     def __init__(self, options: Options, tables: Iterable[Table] = ()) -> None:
         self._options = options
         self._encoding = _encoding(options)
+        self._uncompressed = options.compression == "none"
         self._timestamp = timestamp_reader(options.time_zone)
         self._tables: dict[SchemaKey, RowReader] = {}
+        self._counts: Counter[SchemaKey] = Counter()
+        self._parsers: dict[SchemaKey, RowParser | None] = {}
+        self._parser_of: dict[bytes, RowParser] = {}  # by what the table's messages begin with
         self._waiting: dict[SchemaKey, list[tuple[Waiting, Members]]] = {}
         self._told: list[Table] = []
         # Of many tables few have rows: how those are read is made out then.
@@ -132,12 +142,19 @@ class Decoder:
     ) -> list[tuple[int, Event]]:
         """The events that this record completes, each with the `at` of its own record: those of
         rows that waited for this schema come first. TIMESTAMP values are in UTC."""
-        members = _message(key, value, self._options, self._encoding)
+        plain = value if value and self._uncompressed else _plain(key, value, self._options)
+        parse = self._parser_of.get(plain[: plain.find(TYPE)])
+        if parse is not None and (change := parse(plain)) is not None:
+            return [(at, change)]
+        members = _message(key, plain, self._options, self._encoding)
         type_ = members["type"]
         if type_ in _ROWS:
             known = self._known(of := schema_key(members))
             if known is not None:
-                return [(at, read_row(members, known, self._options.on_corruption))]
+                change = read_row(members, known, self._options.on_corruption)
+                if self._encoding is JSON and not change.incomplete:
+                    self._count(of, known, change, plain)
+                return [(at, change)]
             waiting = Waiting(at, timestamp(members.get("commitTs"), "commitTs"), *of)
             self._waiting.setdefault(of, []).append((waiting, members))
             return []
@@ -159,6 +176,22 @@ class Decoder:
             self._tables[of] = known
         return known
 
+    def _count(self, of: SchemaKey, known: RowReader, row: RowChange, plain: bytes) -> None:
+        """When there have been many, messages that begin like this one are parsed as rows of this
+        version."""
+        self._counts[of] += 1
+        end = plain.find(TYPE)
+        if self._counts[of] < _MANY or not 0 < end < _LONGEST_BEGINNING:
+            return
+        if of not in self._parsers:
+            self._parsers[of] = row_parser(
+                known, row.before or row.after or (), self._options.on_corruption
+            )
+        if (parser := self._parsers[of]) is not None:
+            if len(self._parser_of) == _MOST_BEGINNINGS:
+                self._parser_of.clear()
+            self._parser_of[plain[:end]] = parser
+
     def _learn(self, table: Table) -> list[tuple[int, Event]]:
         """The rows that waited for this schema."""
         of = table.schema, table.name, table.version or 0
@@ -167,6 +200,8 @@ class Decoder:
         if known is None or known.table != table:
             known = self._tables[of] = row_reader(table, self._encoding, self._timestamp)
             self._told.append(table)
+            if self._parsers.pop(of, None) is not None:
+                self._parser_of.clear()
         return [
             (row.at, read_row(members, known, self._options.on_corruption))
             for row, members in self._waiting.pop(of, ())
@@ -177,7 +212,7 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     """The events of one record, without memory: a row's columns have the types that its values
     show (text, most of them), and its table has no key. A BOOTSTRAP message is no event."""
     encoding = _encoding(options)
-    members = _message(key, value, options, encoding)
+    members = _message(key, _plain(key, value, options), options, encoding)
     if members["type"] in _ROWS:
         shown = shown_table(members, encoding)
         known = row_reader(shown, encoding, timestamp_reader(options.time_zone))
@@ -192,20 +227,21 @@ def _encoding(options: Options) -> Encoding:
     return encoding
 
 
-def _message(
-    key: bytes | None, value: bytes | None, options: Options, encoding: Encoding
-) -> Members:
+def _plain(key: bytes | None, value: bytes | None, options: Options) -> bytes:
     if not value:
         raise WireError(f"an empty value is no simple{_likeness(key, value, options)}")
-    plain = value
     if options.compression != "none":
-        plain = inflate(value, options.compression, options.message_limit)
+        return inflate(value, options.compression, options.message_limit)
+    return value
+
+
+def _message(key: bytes | None, plain: bytes, options: Options, encoding: Encoding) -> Members:
     try:
         members = encoding.parse(plain)
     except WireError as error:
-        raise WireError(f"{error}{_likeness(key, value, options)}") from error
+        raise WireError(f"{error}{_likeness(key, plain, options)}") from error
     if members.__class__ is not dict:
-        raise WireError(f"a message that is not an object{_likeness(key, value, options)}")
+        raise WireError(f"a message that is not an object{_likeness(key, plain, options)}")
     if members.get("version") != VERSION:
         raise WireError(f"no simple message of version {VERSION}{_likeness(key, plain, options)}")
     type_ = members.get("type")

@@ -85,11 +85,12 @@ def read_row(members: Members, reader: RowReader, on_corruption: OnCorruption | 
     )
     checksum = get("checksum")
     if checksum is not None and on_corruption is not None and not change.incomplete:
-        return _verified(change, checksum, on_corruption)
+        return verified(change, checksum, on_corruption)
     return change
 
 
-def _verified(change: RowChange, checksum: Any, on_corruption: OnCorruption) -> RowChange:
+def verified(change: RowChange, checksum: Any, on_corruption: OnCorruption) -> RowChange:
+    """The change; `corrupted` where its checksum says so and that does not stop."""
     if not isinstance(checksum, dict):
         raise WireError("checksum is not an object")
     previous, current = checksum.get("previous", 0), checksum.get("current", 0)

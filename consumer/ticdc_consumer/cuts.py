@@ -153,7 +153,6 @@ class Reader:
         report = gathered.report
         self.schemas.learn(report.schemas)
         if report.unread:
-            gathered.release()
             if not self.schemas.missing(report.unread):
                 return self.read(base, cut, layouts, shapes)
             self._unread, self._unread_since = report.unread, time.monotonic()

@@ -222,6 +222,9 @@ def _spilled(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]])
     if report.given != sum(row["count"] for row in told if row["pass"] == TAKEN):
         chunks.unpersist()
         raise Retry("Spark lost a part of the cut, and did not read the same again")
+    if report.missing or report.unknown_ddls or report.unread:
+        chunks.unpersist()
+        return Gathered(report)
     duplicates: Counter[int] = Counter()
     for row in told:
         if row["pass"] == DUPLICATES:

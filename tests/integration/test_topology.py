@@ -390,6 +390,26 @@ def test_a_cut_above_the_memory_budget_gives_the_same_tables(
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])
+def test_a_large_cut_of_a_table_that_is_new_leaves_nothing_on_sparks_disks(
+    begin: Begin, spark: SparkSession, way: str
+) -> None:
+    def held() -> set[int]:
+        return set(spark.sparkContext._jsc.getPersistentRDDs().keySet())
+
+    feed, run = begin(spark=spark, target__apply=way, limits__memory_budget="1")
+    with run.consumer() as consumer:
+        feed.send(1, *(item(150, id) for id in range(3, 1503)))
+        feed.mark(200)
+        list(consumer.epochs("caught-up"))
+        before = held()
+        feed.create(210, OTHERS)
+        feed.send(1, other(250, 1))
+        feed.mark(300)
+        list(consumer.epochs("caught-up"))
+    assert (len(ids(run)), ids(run, "others"), held()) == (1502, [1], before)
+
+
+@pytest.mark.parametrize("way", ["net", "transactions"])
 def test_what_spark_lost_of_a_large_cut_and_cannot_read_again_is_no_smaller_cut(
     begin: Begin, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:

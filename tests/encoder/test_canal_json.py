@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from golden import scenario
@@ -16,7 +17,7 @@ from ticdc_encoder.column import ColumnType, Index
 from ticdc_encoder.compression import inflate
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table, Value
-from ticdc_encoder.formats import FORMATS, MessageTooLarge, MissingCommitTs
+from ticdc_encoder.formats import FORMATS, MessageTooLarge, MissingCommitTs, canal_json
 from ticdc_encoder.formats.canal_json import Encoder, Options, decode
 from ticdc_encoder.formats.canal_types import mysql_type, parse_mysql_type
 from wire_golden import facts, options_of, upstream, variants
@@ -423,6 +424,40 @@ def test_any_bytes_are_an_event_or_a_wire_error(noise: bytes, at: int) -> None:
     for value in (noise, ROW.encode()[:at] + noise, ROW.encode()[:at] + noise + ROW.encode()[at:]):
         with suppress(WireError):
             decode(None, value, PLAIN)
+
+
+_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4)
+    | st.sampled_from(["1", "INSERT", "DELETE", "UPDATE", "TIDB_WATERMARK", "int", "commitTs"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["a", "b", "commitTs", "rowkey"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+_MEMBERS = [*json.loads(ROW), "old", "more"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(_MEMBERS), st.just(...) | _JSON), max_size=3))
+def test_a_message_of_rows_is_read_as_one_that_may_be_anything(
+    edits: list[tuple[str, Any]],
+) -> None:
+    message = json.loads(ROW) | dict(edits)
+    edited = json.dumps({n: v for n, v in message.items() if v != ...}).encode()
+
+    def read() -> list[Event] | str:
+        try:
+            return decode(None, edited, PLAIN)
+        except WireError as error:
+            return str(error)
+
+    quickly = read()
+    with mock.patch.object(canal_json, "parse", lambda _: None):
+        assert quickly == read()
 
 
 def test_a_partial_old_row_holds_the_columns_that_changed() -> None:

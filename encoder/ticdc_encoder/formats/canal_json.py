@@ -12,7 +12,7 @@ from ticdc_encoder.column import ColumnType
 from ticdc_encoder.compression import Compression, deflate, inflate
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table, Value
-from ticdc_encoder.formats.canal_rows import read_rows, string
+from ticdc_encoder.formats.canal_rows import parse, read_rows, rows_message, string
 from ticdc_encoder.formats.canal_types import (
     DDL_TYPES,
     java_code,
@@ -69,6 +69,9 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     plain = value
     if options.compression != "none":
         plain = inflate(value, options.compression, options.message_limit)
+    rows = parse(plain)
+    if rows is not None:
+        return read_rows(rows, timestamp(rows.extension.get("commitTs"), "commitTs"))
     try:
         members = load(plain)
     except WireError as error:
@@ -88,7 +91,7 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     commit_ts = 0
     if extension is not _NO_EXTENSION:
         commit_ts = timestamp(extension.get("commitTs"), "commitTs")
-    return read_rows(members, extension, commit_ts)
+    return read_rows(rows_message(members, extension), commit_ts)
 
 
 _NO_EXTENSION: dict[str, Any] = {}

@@ -17,7 +17,7 @@ from ticdc_encoder.column import ColumnType, Index
 from ticdc_encoder.compression import inflate
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table, Value
-from ticdc_encoder.formats import FORMATS, MessageTooLarge, MissingCommitTs, canal_json
+from ticdc_encoder.formats import FORMATS, MessageTooLarge, MissingCommitTs, canal_json, canal_rows
 from ticdc_encoder.formats.canal_json import Encoder, Options, decode
 from ticdc_encoder.formats.canal_types import mysql_type, parse_mysql_type
 from wire_golden import facts, options_of, upstream, variants
@@ -446,6 +446,7 @@ _MEMBERS = [*json.loads(ROW), "old", "more"]
 def test_a_message_of_rows_is_read_as_one_that_may_be_anything(
     edits: list[tuple[str, Any]],
 ) -> None:
+    assert canal_rows.parse(ROW.encode()) is not None
     message = json.loads(ROW) | dict(edits)
     edited = json.dumps({n: v for n, v in message.items() if v != ...}).encode()
 

@@ -2,6 +2,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import pytest
 from golden import scenario
@@ -12,6 +13,7 @@ from ticdc_encoder.compression import inflate
 from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Event, RowChange, Table, Value
+from ticdc_encoder.formats import simple
 from ticdc_encoder.formats.simple import Decoder, Encoder, Options
 from ticdc_encoder.formats.simple_json import ENCODING
 from ticdc_encoder.formats.simple_rows import row_reader, timestamp_reader
@@ -191,6 +193,15 @@ def test_names_that_must_be_escaped_are_read_the_long_way() -> None:
     change = RowChange(quoted, 5, None, {"a": 1, 'b"c': 2})
     for _ in range(300):
         assert decoder.decode(None, _message(change)) == [(0, change)]
+
+
+def test_the_rows_of_a_table_that_has_many_are_not_read_the_long_way() -> None:
+    decoder = Decoder(Options(), [T])
+    for _ in range(100):
+        assert decoder.decode(None, _message(UPDATE)) == [(0, UPDATE)]
+    with mock.patch.object(simple, "read_row") as long_way:
+        assert decoder.decode(None, _message(UPDATE), 7) == [(7, UPDATE)]
+    long_way.assert_not_called()
 
 
 @pytest.mark.parametrize("compression", ["none", "lz4"])

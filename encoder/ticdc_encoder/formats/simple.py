@@ -184,10 +184,11 @@ class Decoder:
         if self._counts[of] < _MANY or not 0 < end < _LONGEST_BEGINNING:
             return
         if of not in self._parsers:
-            self._parsers[of] = row_parser(
-                known, row.before or row.after or (), self._options.on_corruption
-            )
-        if (parser := self._parsers[of]) is not None:
+            if row.after is None:  # which may be the handle key alone
+                return
+            self._parsers[of] = row_parser(known, row.after, self._options.on_corruption)
+        parser = self._parsers[of]
+        if parser is not None:
             if len(self._parser_of) == _MOST_BEGINNINGS:
                 self._parser_of.clear()
             self._parser_of[plain[:end]] = parser

@@ -88,8 +88,8 @@ def row_parser(
                 gc=False,
             )
         ).decode
-    except (TypeError, ValueError, NotImplementedError):
-        return None  # names that msgspec does not take
+    except (TypeError, ValueError, RuntimeError):
+        return None  # a name or a version that msgspec does not take
     known: dict[str, Any] = {"RowChange": RowChange, "table": table, "table_id": table.table_id}
     known |= {"Decimal": Decimal, "is_float": is_float, "isfinite": isfinite}
     known |= {f"read{n}": reader.readers[c.name] for n, c in enumerate(found)}

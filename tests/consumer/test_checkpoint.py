@@ -109,7 +109,7 @@ def test_several_consumers_create_the_tables_at_once(target_url: str) -> None:
     def create() -> None:
         try:
             with opened(target_url) as target:
-                together.wait()
+                together.wait(60)
                 Store(target, CHANGEFEED).create()
         except BaseException as error:
             failures.append(error)

@@ -158,7 +158,7 @@ def test_a_deadlock_is_tried_again(target: MySql, other: MySql) -> None:
         try:
             with session.transaction():
                 session.insert(layout, row_payloads(layout, [[first, "1"]]), "stop")
-                both_hold_one.wait()
+                both_hold_one.wait(60)
                 session.insert(layout, row_payloads(layout, [[second, "1"]]), "stop")
         except Retry as error:
             outcomes.append(str(error))

@@ -1,5 +1,7 @@
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -396,6 +398,25 @@ def test_a_created_table_has_upstreams_keys_defaults_and_indexes(target: SQLite)
     target.execute("INSERT INTO t (id, h) VALUES (5, 'd')")
     (row,) = target.execute("SELECT n, s, bits, at IS NOT NULL FROM t WHERE id = 5").all()
     assert tuple(row) == ("1.50", "it's", 5, 1)
+
+
+def test_several_open_a_new_file_at_once(tmp_path: Path) -> None:
+    for number in range(60):
+        url = sa.make_url(f"sqlite:///{tmp_path}/{number}.db")
+        with ThreadPoolExecutor(3) as threads:
+            for opened in [*threads.map(lambda _: SQLite.open(url), range(3))]:  # noqa: B023
+                opened.close()
+
+
+def test_a_file_that_nobody_lets_go_of_is_waited_for_and_then_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "held.db"
+    monkeypatch.setattr(session, "BUSY_TIMEOUT", 0.1)
+    with closing(sqlite3.connect(file, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(Unavailable, match="another process holds the write lock of"):
+            SQLite.open(sa.make_url(f"sqlite:///{file}"))
 
 
 def test_ddl_and_rows_are_one_transaction(target: SQLite) -> None:

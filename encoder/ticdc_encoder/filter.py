@@ -50,6 +50,13 @@ class TableMatcher:
                 return rule.positive
         return False
 
+    def matches_name(self, table: str) -> bool:
+        """Whether a table of that name may match, in whatever schema."""
+        for rule in self._rules:
+            if rule.table.search(table) and (rule.positive or rule.schema.pattern == _ANYTHING):
+                return rule.positive
+        return False
+
 
 class ColumnMatcher:
     """Patterns of column names, of which the last that matches decides; `!` before one excludes.

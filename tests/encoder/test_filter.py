@@ -58,6 +58,15 @@ def test_a_schema_matches_where_one_of_its_tables_may() -> None:
     assert not TableFilter(["*.*"]).matches_schema("mysql")
 
 
+def test_a_name_matches_where_it_may_in_some_schema() -> None:
+    rules = TableFilter(["shop.orders", "bank.*", "!bank.audit", "!*.temp"])
+    assert rules.matches_name("orders")
+    assert rules.matches_name("anything")
+    assert rules.matches_name("audit")
+    assert not rules.matches_name("temp")
+    assert not TableFilter(["shop.orders"]).matches_name("items")
+
+
 def test_a_matcher_knows_no_system_schemas_and_needs_a_pattern() -> None:
     assert TableMatcher(["*.*"]).matches("mysql", "user")
     assert not TableMatcher([]).matches("a", "b")

@@ -203,6 +203,23 @@ def test_a_ddl_of_a_table_and_of_one_that_is_left_out_waits_for_a_person(
     assert (outcome.code, run.resolved_ts) == (0, ts(50)), outcome.said
 
 
+def test_a_rename_to_a_database_left_out_waits_though_it_does_not_say_from_which(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(mock_kafka)
+    run = command([feed], sqlite_url, tables__filter='["shop.a"]')
+    feed.create(10, create("a"))
+    put(feed, 20, "a", 1)
+    feed.ddl(25, "ALTER TABLE `c` RENAME AS `archive`.`c`", "c", "archive")
+    feed.ddl(30, "ALTER TABLE `a` RENAME AS `archive`.`b`", "b", "archive")
+    feed.mark(50)
+    outcome = run()
+    assert (outcome.code, run.resolved_ts, ids(run, "a")) == (3, ts(30) + 1, [1])
+    assert "it does not say which database a is in" in outcome.said
+    outcome = run("--ddl-done", str(ts(30)))
+    assert (outcome.code, run.resolved_ts) == (0, ts(50)), outcome.said
+
+
 def test_a_ddl_of_tables_that_are_left_out_is_nobodys(
     mock_kafka: brokers.Mock, sqlite_url: str, command: Make
 ) -> None:
@@ -212,6 +229,7 @@ def test_a_ddl_of_tables_that_are_left_out_is_nobodys(
     feed.ddl(30, "RENAME TABLE `shop`.`b` TO `shop`.`c`", "c")
     feed.ddl(31, "ALTER TABLE `p` EXCHANGE PARTITION `p0` WITH TABLE `b`", "b")
     feed.ddl(32, "ALTER TABLE `b` RENAME INDEX `i` TO `a`", "b")
+    feed.ddl(33, "RENAME TABLE `b` TO `archive`.`a`", "a", "archive")
     feed.mark(50)
     caught_up(run, 50)
     assert told(run, 30) == told(run, 31) == told(run, 32) == []

@@ -34,10 +34,11 @@ from ticdc_encoder.formats.debezium_ddl import CHANGE_TYPES
 from ticdc_encoder.formats.registry import ConfluentRegistry, Registry
 from ticdc_encoder.message import Message
 from ticdc_encoder.route import Router
-from ticdc_encoder.split import SplitMode, split, version_number
+from ticdc_encoder.split import SplitMode, split
 from ticdc_encoder.split import split_mode as mode_of_version
+from ticdc_encoder.statements import CreateView, DropView
+from ticdc_encoder.versions import NEW_ARCHITECTURE, version_number
 
-_NEW_ARCHITECTURE = (8, 5, 4)
 _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
 _AVRO_REFUSES_FORCE = (7, 3, 0)
 _EXCHANGE_PARTITION = 42
@@ -68,19 +69,21 @@ class Changefeed:
         cluster_id: str = "default",
         split_mode: Callable[[int], SplitMode] | None = None,
     ) -> None:
-        settings = ChangefeedConfig.parse(sink_uri, config)
         number = version_number(version)
+        settings = ChangefeedConfig.parse(sink_uri, config, number)
         if number < _SINCE.get(settings.protocol, (0, 0, 0)):
             raise ConfigError(f"TiCDC {version} has no protocol {settings.protocol}")
-        forced = settings.protocol == "avro" and settings.force_replicate
+        forced = settings.protocol.endswith("avro") and settings.force_replicate
         if forced and number >= _AVRO_REFUSES_FORCE:
             raise ConfigError("force-replicate is not for avro, whose keys it would leave out")
         if settings.protocol == "avro":
             _require_whole_expressions(settings)
-        self._classic = number < _NEW_ARCHITECTURE
+        self._classic = number < NEW_ARCHITECTURE
         if self._classic:
             if settings.force_replicate and settings.delete_only_output_handle_key_columns:
                 raise ConfigError("force-replicate excludes delete-only-output-handle-key-columns")
+            if settings.force_replicate and settings.large_message_handle_option != "none":
+                raise ConfigError("force-replicate excludes large-message-handle-option")
         elif number < _NEW_ARCHITECTURE_HEEDS_OLD_VALUE:
             settings = replace(settings, output_old_value=True)
         self.protocol = settings.protocol
@@ -341,10 +344,15 @@ class Changefeed:
             definition = statement.table
         if definition is None and renames and named in self._known:
             definition = replace(self._known[named][0], schema=ddl.schema, name=ddl.table)
+        if isinstance(statement, CreateTableLike) and statement.like in self._known:
+            like, _ = self._known[statement.like]
+            definition = definition or replace(like, schema=ddl.schema, name=ddl.table)
         if definition is not None:
             is_sent = self._note(name, definition)
         else:
             is_sent = was_sent is not False and self._filter.matches(*name)
+            if is_sent and not isinstance(statement, CreateView | DropView):
+                self._tables[name] = self._router.topic(*name)
         if isinstance(statement, DropTable):
             self._forget(name)
         if renames and named != name:

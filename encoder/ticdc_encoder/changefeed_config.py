@@ -7,7 +7,6 @@ Where both say something, the sink URI rules. Source: TiCDC's "changefeed config
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlsplit
 
 from ticdc_encoder.column_selector import ColumnSelector
 from ticdc_encoder.compression import Compression
@@ -20,6 +19,7 @@ from ticdc_encoder.formats.simple import EncodingFormat
 from ticdc_encoder.route import PARTITION_RULES, Dispatcher
 from ticdc_encoder.setting_values import (
     T,
+    checked,
     entries,
     flat,
     list_of,
@@ -27,14 +27,16 @@ from ticdc_encoder.setting_values import (
     of_type,
     one_of,
     toml_table,
+    uri_parts,
 )
+from ticdc_encoder.versions import Version, case_sensitive_by_default
 
 _KAFKA = "sink.kafka-config"
 _LARGE = f"{_KAFKA}.large-message-handle"
 _CODEC = f"{_KAFKA}.codec-config"
 
-# Setting -> where it stands in the file (None: in the sink URI only), and its default.
-_SETTINGS: dict[str, tuple[str | None, bool | int | str]] = {
+# Setting -> where it stands in the file, and its default.
+_SETTINGS: dict[str, tuple[str, bool | int | str]] = {
     "protocol": ("sink.protocol", ""),
     "partition-num": (f"{_KAFKA}.partition-num", 3),
     "max-message-bytes": (f"{_KAFKA}.max-message-bytes", 10_485_760),
@@ -42,22 +44,21 @@ _SETTINGS: dict[str, tuple[str | None, bool | int | str]] = {
     "enable-tidb-extension": (f"{_CODEC}.enable-tidb-extension", False),
     "content-compatible": ("sink.content-compatible", False),
     "only-output-updated-columns": ("sink.only-output-updated-columns", False),
-    "output-row-key": (None, False),
+    "output-row-key": (f"{_CODEC}.output-row-key", False),
     "encoding-format": (f"{_CODEC}.encoding-format", "json"),
     "debezium-disable-schema": ("sink.debezium-disable-schema", False),
     "avro-decimal-handling-mode": (f"{_CODEC}.avro-decimal-handling-mode", "precise"),
     "avro-bigint-unsigned-handling-mode": (f"{_CODEC}.avro-bigint-unsigned-handling-mode", "long"),
     "avro-enable-watermark": (f"{_CODEC}.avro-enable-watermark", False),
     "avro-include-before-value": (f"{_CODEC}.avro-include-before-value", False),
+    "schema-registry": ("sink.schema-registry", ""),
 }
 _FILE_SETTINGS: dict[str, bool | int | str] = {
-    "case-sensitive": False,
     "force-replicate": False,
     "integrity.integrity-check-level": "none",
     "sink.delete-only-output-handle-key-columns": False,
     "sink.debezium.output-old-value": True,
     "sink.open.output-old-value": True,
-    "sink.schema-registry": "",
     "sink.send-bootstrap-in-msg-count": 10_000,
     "sink.send-bootstrap-interval-in-sec": 120,
     "sink.send-bootstrap-to-all-partition": True,
@@ -76,40 +77,61 @@ _LISTS = (
     "sink.dispatchers",
 )
 
+_ALIASES = {"flat-avro": "avro", "default": "open-protocol"}
+_HANDLES_LARGE = ("canal-json", "open-protocol", "simple")
+_WITHOUT_OLD_VALUE = (7, 2, 0)
+"""From here on enable-old-value is without effect."""
+
 # They change which messages there are, in ways that are not written here.
-_UNSUPPORTED = ("bdr-mode",)
-# They say how TiCDC runs or connects, or concern other sinks and protocols.
-_IGNORED = (
+_UNSUPPORTED = (
+    "bdr-mode",
+    "enable-active-active",
+    "sink.debezium-include-start-ts",
+)
+_GLUE = f"{_KAFKA}.glue-schema-registry-config"
+# They say how TiCDC runs.
+IGNORED_OF_ALL = (
+    "active-active-progress-interval",
+    "active-active-sync-stats-interval",
     "changefeed-error-stuck-duration",
     "check-gc-safe-point",
     "consistent",
     "enable-old-value",
     "enable-sync-point",
     "enable-table-monitor",
+    "event-collector-batch-bytes",
+    "event-collector-batch-count",
     "ignore-ineligible-table",
     "integrity.corruption-handle-level",
     "memory-quota",
     "mounter",
+    "performance-mode",
     "scheduler",
     "sink.advance-timeout-in-sec",
-    "sink.cloud-storage-config",
-    "sink.csv",
-    "sink.date-separator",
     "sink.enable-kafka-sink-v2",
-    "sink.enable-partition-separator",
     "sink.encoder-concurrency",
-    "sink.file-index-digit",
-    "sink.file-index-width",
+    "sink.iceberg-config",
     "sink.mysql-config",
     "sink.pulsar-config",
     "sink.safe-mode",
-    "sink.send-all-bootstrap-at-start",
-    "sink.terminator",
     "sink.transaction-atomicity",
     "sql-mode",
     "sync-point-interval",
     "sync-point-retention",
     "synced-status",
+)
+# They say how it connects, or concern other sinks and protocols.
+_IGNORED = (
+    *IGNORED_OF_ALL,
+    "sink.cloud-storage-config",
+    "sink.csv",
+    "sink.date-separator",
+    "sink.enable-partition-separator",
+    "sink.file-index-digit",
+    "sink.file-index-width",
+    "sink.send-all-bootstrap-at-start",
+    "sink.terminator",
+    _GLUE,
     *(
         f"{_KAFKA}.{name}"
         for name in (
@@ -119,7 +141,6 @@ _IGNORED = (
             "compression",
             "dial-timeout",
             "enable-tls",
-            "glue-schema-registry-config",
             "insecure-skip-verify",
             "kafka-client-id",
             "kafka-version",
@@ -149,7 +170,11 @@ _IGNORED = (
         )
     ),
 )
-_IGNORED_IN_URI = frozenset(path.rpartition(".")[2] for path in _IGNORED if path.startswith(_KAFKA))
+_IGNORED_IN_URI = frozenset(
+    path.rpartition(".")[2]
+    for path in _IGNORED
+    if path.startswith(_KAFKA) or path == "sink.transaction-atomicity"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,17 +219,20 @@ class ChangefeedConfig:
     ignored: tuple[str, ...]
 
     @classmethod
-    def parse(cls, sink_uri: str, config: str | Mapping[str, Any] | None) -> Self:
-        """Raises ConfigError, which names settings but never shows the URI: it may hold secrets."""
+    def parse(cls, sink_uri: str, config: str | Mapping[str, Any] | None, version: Version) -> Self:
+        """As TiCDC of that version reads it. Raises ConfigError, which names settings but never
+        shows the URI: it may hold secrets."""
         topic, in_uri = _sink_uri(sink_uri)
         in_file = dict(flat(toml_table(config)))
         ignored = _checked(in_uri, in_file)
+        if in_file.get("enable-old-value") is False and version < _WITHOUT_OLD_VALUE:
+            raise ConfigError("enable-old-value = false is not supported")
 
         def setting(name: str, kind: type[T]) -> T:
             path, default = _SETTINGS[name]
             if name in in_uri:
                 return of_text(name, in_uri[name], kind)
-            return of_type(path or name, in_file.get(path or "", default), kind)
+            return of_type(path, in_file.get(path, default), kind)
 
         def in_toml(path: str, kind: type[T]) -> T:
             return of_type(path, in_file.get(path, _FILE_SETTINGS[path]), kind)
@@ -215,8 +243,11 @@ class ChangefeedConfig:
             for dispatcher in dispatchers
             if dispatcher.partition.lower() not in PARTITION_RULES
         ]
-        protocol = setting("protocol", str)
-        family = "debezium" if protocol == "debezium" else "open"
+        protocol = setting("protocol", str).lower()
+        protocol = _ALIASES.get(protocol, protocol)
+        if protocol.endswith("avro") and any(path.startswith(_GLUE) for path in ignored):
+            raise ConfigError(f"{_GLUE} is not supported")
+        family = "debezium" if protocol.startswith("debezium") else "open"
         parsed = cls(
             topic=topic,
             protocol=protocol,
@@ -235,7 +266,7 @@ class ChangefeedConfig:
             split_update_partition_key=in_toml(f"{_KAFKA}.split-update-partition-key", bool),
             large_message_handle_option=one_of(
                 f"{_LARGE}.large-message-handle-option",
-                in_toml(f"{_LARGE}.large-message-handle-option", str),
+                in_toml(f"{_LARGE}.large-message-handle-option", str).lower() or "none",
                 "none",
                 "handle-key-only",
                 "claim-check",
@@ -244,7 +275,7 @@ class ChangefeedConfig:
             claim_check_raw_value=in_toml(f"{_LARGE}.claim-check-raw-value", bool),
             compression=one_of(
                 f"{_LARGE}.large-message-handle-compression",
-                in_toml(f"{_LARGE}.large-message-handle-compression", str),
+                in_toml(f"{_LARGE}.large-message-handle-compression", str).lower() or "none",
                 "none",
                 "lz4",
                 "snappy",
@@ -256,7 +287,7 @@ class ChangefeedConfig:
             send_bootstrap_interval_in_sec=in_toml("sink.send-bootstrap-interval-in-sec", int),
             send_bootstrap_in_msg_count=in_toml("sink.send-bootstrap-in-msg-count", int),
             send_bootstrap_to_all_partition=in_toml("sink.send-bootstrap-to-all-partition", bool),
-            schema_registry=in_toml("sink.schema-registry", str),
+            schema_registry=setting("schema-registry", str),
             avro_decimal_handling_mode=one_of(
                 "avro-decimal-handling-mode",
                 setting("avro-decimal-handling-mode", str),
@@ -279,7 +310,11 @@ class ChangefeedConfig:
             )
             == "correctness",
             force_replicate=in_toml("force-replicate", bool),
-            case_sensitive=in_toml("case-sensitive", bool),
+            case_sensitive=of_type(
+                "case-sensitive",
+                in_file.get("case-sensitive", case_sensitive_by_default(version)),
+                bool,
+            ),
             rules=tuple(list_of("filter.rules", in_file, str)),
             dispatchers=dispatchers,
             event_filters=tuple(entries("filter.event-filters", in_file, EventFilter.parse)),
@@ -297,14 +332,15 @@ class ChangefeedConfig:
         for name in ("partition_num", "max_message_bytes", "max_batch_size"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name.replace('_', '-')} must be at least 1")
-        if (
-            self.large_message_handle_option != "none"
-            and self.protocol == "canal-json"
-            and not self.enable_tidb_extension
-        ):
-            raise ConfigError(
-                "large-message-handle-option of canal-json needs enable-tidb-extension"
-            )
+        if self.integrity_check and self.column_selectors:
+            raise ConfigError("column-selectors exclude integrity-check-level = 'correctness'")
+        if self.large_message_handle_option != "none":
+            if self.protocol not in _HANDLES_LARGE:
+                raise ConfigError(f"large-message-handle-option is not for {self.protocol}")
+            if self.protocol == "canal-json" and not self.enable_tidb_extension:
+                raise ConfigError(
+                    "large-message-handle-option of canal-json needs enable-tidb-extension"
+                )
         if self.large_message_handle_option == "claim-check":
             if not self.claim_check_storage_uri:
                 raise ConfigError("claim-check needs a claim-check-storage-uri")
@@ -314,30 +350,18 @@ class ChangefeedConfig:
 
 def _sink_uri(sink_uri: str) -> tuple[str, dict[str, str]]:
     """The topic and the parameters."""
-    parts = urlsplit(sink_uri)
-    if parts.scheme not in ("kafka", "kafka+ssl"):
-        raise ConfigError(f"the sink URI is of {parts.scheme or 'no scheme'}, not of kafka")
-    topic = parts.path.strip("/")
+    scheme, path, in_uri = uri_parts(sink_uri)
+    if scheme not in ("kafka", "kafka+ssl"):
+        raise ConfigError(f"the sink URI is of {scheme or 'no scheme'}, not of kafka")
+    topic = path.strip("/")
     if not topic:
         raise ConfigError("the sink URI names no topic")
-    return topic, dict(reversed(parse_qsl(parts.query, keep_blank_values=True)))
+    return topic, in_uri
 
 
 def _checked(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> list[str]:
     """The settings without effect. Raises ConfigError for one that is unknown or unsupported."""
     known = {path for path, _ in _SETTINGS.values()} | set(_FILE_SETTINGS) | set(_LISTS)
-    unknown = sorted(set(in_uri) - set(_SETTINGS) - _IGNORED_IN_URI)
+    unknown = set(in_uri) - set(_SETTINGS) - _IGNORED_IN_URI
     ignored = sorted(set(in_uri) & _IGNORED_IN_URI)
-    for path in in_file:
-        parts = path.split(".")
-        parents = {".".join(parts[: depth + 1]) for depth in range(len(parts))}
-        if parents.intersection(_UNSUPPORTED):
-            if in_file[path]:
-                raise ConfigError(f"{path} is not supported")
-        elif parents.intersection(_IGNORED):
-            ignored.append(path)
-        elif path not in known:
-            unknown.append(path)
-    if unknown:
-        raise ConfigError(f"unknown setting: {', '.join(unknown)}")
-    return ignored
+    return ignored + checked(in_file, known | {"case-sensitive"}, _UNSUPPORTED, _IGNORED, unknown)

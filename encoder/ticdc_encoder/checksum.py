@@ -87,7 +87,12 @@ def fits(table: Table, row: Row | None, checksum: int) -> bool:
     The new architecture sums in the table's order of columns, the old one in that of their ids:
     `table.columns` is in the order in which the protocol tells them.
     """
-    return row is None or checksum == 0 or row_checksum(table.columns, row) == checksum
+    if row is None or checksum == 0:
+        return True
+    try:
+        return row_checksum(table.columns, row) == checksum
+    except (ValueError, OverflowError, struct.error):
+        return False  # a number that its type cannot hold
 
 
 def verify(

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -38,20 +39,16 @@ is the value of one record and KEY's file its key, byte by byte. csv is a data f
 storage sink; --table says its columns, by its schema file or a CREATE TABLE statement.
 """
 
+_LONGEST_NUMBER = 18
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and says its exit code."""
     arguments = _parser().parse_args(argv)
+    if sys.stdout is None:
+        return 1  # it was closed
     try:
-        for line in _decoded(arguments):
-            sys.stdout.buffer.write(line.encode() + b"\n")
-            if arguments.follow:
-                sys.stdout.buffer.flush()
-        sys.stdout.buffer.flush()
-    except TicdcError as error:
-        sys.stdout.flush()
-        print(f"ticdc-encoder: {error}", file=sys.stderr)
-        return _exit_code(error)
+        failure = _print(arguments)
     except OSError as error:
         # What is left in the buffer has nowhere to go, and Python would say so at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -61,7 +58,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    return 0
+    if failure is None:
+        return 0
+    print(f"ticdc-encoder: {failure}", file=sys.stderr)
+    return _exit_code(failure)
+
+
+def _print(arguments: argparse.Namespace) -> TicdcError | None:
+    """Writes what can be decoded, up to what it gives. Raises OSError of the writing."""
+    failure = None
+    try:
+        for line in _decoded(arguments):
+            sys.stdout.buffer.write(line.encode() + b"\n")
+            if arguments.follow:
+                sys.stdout.buffer.flush()
+    except TicdcError as error:
+        failure = error
+    sys.stdout.buffer.flush()
+    return failure
 
 
 def _exit_code(error: TicdcError) -> int:
@@ -73,6 +87,8 @@ def _exit_code(error: TicdcError) -> int:
 def _decoded(arguments: argparse.Namespace) -> Iterator[str]:
     if (arguments.file is None) == (arguments.kafka is None):
         raise ConfigError("either FILE or --kafka TOPIC: what is to be decoded")
+    if (arguments.file, arguments.key, arguments.table).count("-") > 1:
+        raise ConfigError("standard input is one file, not two")
     found = _csv(arguments) if arguments.protocol == "csv" else _messages(arguments)
     return islice(found, arguments.count)
 
@@ -81,8 +97,11 @@ def _csv(arguments: argparse.Namespace) -> Iterator[str]:
     if arguments.kafka or arguments.key or not arguments.table:
         raise ConfigError("csv is decoded from a FILE, with --table")
     options = parse_options(csv.Options, arguments.option, require_commit_ts=False)
+    data, table = _bytes(arguments.file), _table(arguments.table)
     try:
-        changes = csv.decode(_bytes(arguments.file), _table(arguments.table), options)
+        if not table.schema:
+            table = replace(table, schema=csv.schema_of(data, options))
+        changes = csv.decode(data, table, options)
     except TicdcError as error:
         error.add_note(f"in {arguments.file}")
         raise
@@ -127,7 +146,10 @@ def _records(arguments: argparse.Namespace) -> Iterator[Located]:
     else:
         name = "standard input" if arguments.file == "-" else arguments.file
         with _opened(arguments.file) as file:
-            yield from records_of_lines(file, name)
+            try:
+                yield from records_of_lines(file, name)
+            except OSError as error:
+                raise _unreadable(name, error) from error
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -139,16 +161,27 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _bytes(name: str) -> bytes:
     with _opened(name) as file:
-        return file.read()
+        try:
+            return file.read()
+        except OSError as error:
+            raise _unreadable(name, error) from error
 
 
 def _opened(name: str) -> IO[bytes]:
     if name == "-":
+        if sys.stdin is None:
+            raise ConfigError("standard input is closed")
         return sys.stdin.buffer
     try:
         return Path(name).open("rb")
     except OSError as error:
-        raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
+        raise _unreadable(name, error) from error
+    except ValueError as error:  # a NUL
+        raise ConfigError(f"{name!r} is no name of a file") from error
+
+
+def _unreadable(name: str, error: OSError) -> ConfigError:
+    return ConfigError(f"{name} cannot be read: {error.strerror}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -207,6 +240,6 @@ def _options_help() -> Iterator[str]:
 
 
 def _number(text: str) -> int:
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > _LONGEST_NUMBER:
         raise argparse.ArgumentTypeError(f"{text!r} is no number")
     return int(text)

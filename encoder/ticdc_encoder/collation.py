@@ -10,12 +10,17 @@ def is_binary(collation: str | None) -> bool:
     return collation is None or collation == "binary" or collation.endswith("_bin")
 
 
+def folded(text: str) -> str:
+    """Without case and marks."""
+    marks = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in marks if not unicodedata.combining(c)).casefold()
+
+
 def weight(value: Value, collation: str | None) -> Value:
     """Equal for values that a collation takes for equal: near enough to tell which keys are one
     key. Values that are no text, and texts of no collation, are their own."""
     if not isinstance(value, str) or collation is None:
         return value
     if "_ci" in collation:
-        marks = unicodedata.normalize("NFKD", value)
-        value = "".join(c for c in marks if not unicodedata.combining(c)).casefold()
+        value = folded(value)
     return value if "0900" in collation else value.rstrip(" ")

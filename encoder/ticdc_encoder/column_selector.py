@@ -61,18 +61,18 @@ class ColumnSelectors:
             kept = tuple(column for column in table.columns if columns.matches(column.name))
             if len(kept) == len(table.columns):
                 return table
-            names = {column.name for column in kept}
+            names = {column.name.lower() for column in kept}
             for what, needed in (
                 ("its handle key", table.handle_key),
                 ("its dispatcher", dispatched),
             ):
                 for column in needed:
-                    if column not in names:
+                    if column.lower() not in names:
                         raise ConfigError(
                             f"the column selector of {name} excludes {column}, which {what} needs"
                         )
-            indexes = tuple(index for index in table.indexes if names.issuperset(index.columns))
-            return replace(table, columns=kept, indexes=indexes)
+            # With all indexes: Open Protocol's flags tell those of columns that are left out, too.
+            return replace(table, columns=kept)
         return table
 
 

@@ -31,13 +31,16 @@ def lines(protocol: str, options: Any, records: Iterable[Located]) -> Iterator[s
 
 def _lines_with_memory(format_: Any, options: Any, records: Iterable[Located]) -> Iterator[str]:
     decoder = format_.Decoder(options)
-    without: dict[int, Located] = {}
+    waiting: dict[int, Located] = {}
     for number, record in enumerate(records):
-        without[number] = record
-        for at, event in _decoded(record, decoder.decode, record.key, record.value, number):
-            yield json_line(event, without.pop(at))
+        waited = decoder.waits
+        found = _decoded(record, decoder.decode, record.key, record.value, number)
+        for at, event in found:
+            yield json_line(event, record if at == number else waiting.pop(at))
+        if decoder.waits > waited:
+            waiting[number] = record
     for row in sorted(decoder.waiting, key=lambda row: row.at):
-        record = without[row.at]
+        record = waiting[row.at]
         for event in _decoded(record, format_.decode, record.key, record.value, options):
             yield json_line(event, record, schema="missing")
 

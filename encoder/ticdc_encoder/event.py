@@ -102,12 +102,16 @@ class RowChange:
         )
 
     def half(self, *, before: bool) -> "RowChange":
-        """The DELETE or the INSERT that an UPDATE is, too."""
+        """The DELETE or the INSERT that an UPDATE is, too. The DELETE has the whole old row: what
+        `before` lacks did not change."""
+        old, new = self.before, self.after
+        if before and old is not None and new is not None and len(old) < len(new):
+            old = {**new, **old}
         return RowChange(
             self.table,
             self.commit_ts,
-            self.before if before else None,
-            None if before else self.after,
+            old if before else None,
+            None if before else new,
             self.start_ts,
             self.partition_id,
             self.incomplete,

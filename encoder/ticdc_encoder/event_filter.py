@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import RowChange, Table
-from ticdc_encoder.filter import TableMatcher, compiled
+from ticdc_encoder.filter import TableMatcher, compiled, of_go
 from ticdc_encoder.setting_values import list_of, of_type
 from ticdc_encoder.value_expression import Condition, condition, parsed
 
@@ -159,7 +159,7 @@ class _Rule:
         self._events = frozenset(settings.ignore_event)
         self._time_zone = time_zone
         pattern = "|".join(settings.ignore_sql)
-        self._sql = compiled(pattern, re.IGNORECASE) if pattern else None
+        self._sql = compiled(of_go(pattern), re.IGNORECASE) if pattern else None
 
     def ignores_ddl(self, query: str, kind: int) -> bool:
         names = {"all ddl", _DDL.get(kind, "")}

@@ -15,10 +15,13 @@ SYSTEM_SCHEMAS = frozenset(
     {
         "information_schema",
         "inspection_schema",
+        "lightning_task_info",
         "metrics_schema",
         "mysql",
         "performance_schema",
         "sys",
+        "tidb_cdc",
+        "workload_schema",
     }
 )
 
@@ -122,7 +125,7 @@ def _lines(pattern: str) -> Iterator[str]:
         return
     try:
         imported = Path(pattern[1:]).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as exc:
+    except (OSError, ValueError) as exc:
         raise ConfigError(f"cannot read the filter file {pattern[1:]!r}") from exc
     for line in (line.strip(" \t") for line in imported):
         if line.startswith("@"):
@@ -177,7 +180,7 @@ def _pattern(text: str) -> tuple[str, str]:
         raise ConfigError("a pattern is missing")
     if text[0] == "/":
         if found := _REGEXP.match(text):
-            return found[1], text[found.end() :]
+            return of_go(found[1]), text[found.end() :]
         raise ConfigError("an open regular expression")
     if text[0] in '"`':
         if found := _QUOTED.match(text):
@@ -186,6 +189,41 @@ def _pattern(text: str) -> tuple[str, str]:
             return rf"\A{re.escape(name)}\Z", text[found.end() :]
         raise ConfigError("an open quote")
     return _wildcards(text)
+
+
+_PART = re.compile(r"(\\.)|(\[\^?\]?(?:\\.|[^\]\\])*\])|(?:[^\\\[]+|.)", re.DOTALL)
+"""An escape, a class, or anything else."""
+_OF_PYTHON_ALONE = re.compile(r"\(\?(?:[=!>#(]|<[=!]|P=)|[*+?}]\+|\\[1-9]")
+"""Look-arounds and the like, what gives nothing back, references to groups."""
+_ASCII = {"w": "0-9A-Za-z_", "d": "0-9", "s": r"\t\n\f\r "}
+
+
+def of_go(expression: str) -> str:
+    """As Python writes it: Go's classes are of ASCII alone. Raises ConfigError for what Go does not
+    know. Source: the syntax page of Go's `regexp`."""
+    shared = _PART.sub(lambda part: "." if part[2] or part[1] in _QUOTES else part[0], expression)
+    if found := _OF_PYTHON_ALONE.search(shared):
+        raise ConfigError(f"{found[0]!r} is in no regular expression of Go")
+    return _PART.sub(_part_of_go, expression)
+
+
+_QUOTES = {rf"\{character}" for character in r"\()*+?}"}
+
+
+def _part_of_go(part: re.Match[str]) -> str:
+    escape, members = part[1], part[2]
+    if members:
+        if found := re.search(r"(?<!\\)(?:\\\\)*\\[WDS]", members):
+            raise ConfigError(f"{found[0][-2:]} within [] is not read here")
+        return re.sub(r"\\.", lambda found: _ASCII.get(found[0][1], found[0]), members)
+    if escape is None:
+        return part[0]
+    if escape in (r"\b", r"\B"):
+        return f"(?a:{escape})"
+    if escape == r"\z":
+        return r"\Z"
+    known = _ASCII.get(escape[1].lower())
+    return escape if known is None else f"[{'^' * escape[1].isupper()}{known}]"
 
 
 def _wildcards(text: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.formats.registry import ConfluentRegistry
 from ticdc_encoder.setting_values import of_text, one_of
-from ticdc_encoder.split import version_number
+from ticdc_encoder.versions import version_number
 
 _REGISTRY = "schema-registry"
 

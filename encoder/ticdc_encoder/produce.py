@@ -11,6 +11,9 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.message import Message
 
 _PATIENCE = 30.0
+_MAX_MESSAGE_BYTES = (
+    "10485760"  # TiCDC's default of max-message-bytes; librdkafka's is a tenth of it
+)
 
 
 class ProduceError(TicdcError):
@@ -24,7 +27,8 @@ def produce(
 ) -> int:
     """Writes all messages, in their order within each partition; returns how many.
 
-    `config` are librdkafka's settings; idempotence and acks=all rule over them. Messages are taken
+    `config` are librdkafka's settings; idempotence and acks=all rule over them, and
+    `message.max.bytes` is 10 MiB where they do not say. Messages are taken
     as fast as the broker acknowledges them, and `progress` is told the number acknowledged.
     Raises ProduceError for the first that fails; of those after it, some may have been written.
     Where `messages` itself raises, those before are written.
@@ -53,7 +57,13 @@ class _Delivery:
         self._failed: ProduceError | None = None
         try:
             self._producer = Producer(
-                {**config, "enable.idempotence": True, "acks": "all", "error_cb": self._on_error}
+                {
+                    "message.max.bytes": _MAX_MESSAGE_BYTES,
+                    **config,
+                    "enable.idempotence": True,
+                    "acks": "all",
+                    "error_cb": self._on_error,
+                }
             )
         except KafkaException as exc:
             raise ProduceError(f"no producer with these settings: {_reason(exc)}") from exc
@@ -115,7 +125,7 @@ def ensure_topics(
     """Creates the topics that are missing, with so many partitions, and returns once every
     partition has a leader. Raises ProduceError where a topic has fewer."""
     try:
-        admin = AdminClient({**config})
+        admin = AdminClient({"log_level": "5", **config})  # without its remarks
         known = admin.list_topics(timeout=_PATIENCE).topics
         missing = [
             NewTopic(name, num_partitions=partitions, replication_factor=replication_factor)

@@ -7,14 +7,18 @@ from typing import Any, Self
 from zlib import crc32
 
 from ticdc_encoder.column import Column
-from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.errors import ConfigError, DefinitionError
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.filter import TableMatcher
+from ticdc_encoder.setting_values import list_of, of_type
 from ticdc_encoder.values import FAMILIES, server_time
 
 _TOPIC = re.compile(r"[\w.-]*(?:\{schema\})?(?:[\w.-]*\{table\})?[\w.-]*", re.ASCII)
 _NOT_OF_A_TOPIC = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_TOPIC = 249
+
+_UNSUPPORTED = ("target-schema", "target-table")
+_TEXTS = ("topic", "partition", "dispatcher", "index", *_UNSUPPORTED)
 
 PARTITION_RULES = {
     "": "table",
@@ -40,22 +44,27 @@ class Dispatcher:
 
     @classmethod
     def parse(cls, entry: Mapping[str, Any]) -> Self:
-        """Of TOML; `dispatcher` is the old name of `partition`."""
-        unknown = set(entry) - {"matcher", "topic", "partition", "dispatcher", "index", "columns"}
-        if unknown:
+        """Of TOML; `dispatcher` is the old name of `partition`. Raises ConfigError."""
+        texts = {name: of_type(name, entry.get(name, ""), str) for name in _TEXTS}
+        if unknown := set(entry) - {"matcher", "columns", *_TEXTS}:
             raise ConfigError(f"unknown key of a dispatcher: {', '.join(sorted(unknown))}")
-        topic = str(entry.get("topic", ""))
+        for name in _UNSUPPORTED:
+            if texts[name]:
+                raise ConfigError(f"{name} is not supported")
+        topic = texts["topic"]
         if not _TOPIC.fullmatch(topic):
             raise ConfigError(f"not a topic expression: {topic!r}")
-        rule = str(entry.get("partition") or entry.get("dispatcher") or "default")
-        columns = tuple(entry.get("columns", ()))
+        if texts["partition"] and texts["dispatcher"]:
+            raise ConfigError("partition and dispatcher are one setting, which is given twice")
+        rule = texts["partition"] or texts["dispatcher"] or "default"
+        columns = tuple(list_of("columns", entry, str))
         if rule.lower() == "columns" and not columns:
             raise ConfigError("the dispatcher columns needs a list of columns")
         return cls(
-            matcher=tuple(entry.get("matcher", ())),
+            matcher=tuple(list_of("matcher", entry, str)),
             topic=topic,
             partition=rule,
-            index=str(entry.get("index", "")),
+            index=texts["index"],
             columns=columns,
         )
 
@@ -85,6 +94,7 @@ class Router:
             for dispatcher in (*dispatchers, Dispatcher(matcher=("*.*",)))
         ]
         self._null = b"null" if classic else None
+        self._classic = classic
         self._in_server_time = server_time(time_zone)
         self._topics: dict[tuple[str, str], str] = {}
         self._hashes: dict[tuple[str, str], tuple[Table, _Hash]] = {}
@@ -120,7 +130,7 @@ class Router:
 
     def partition(self, change: RowChange) -> int:
         """The partition of the table's topic. Raises ConfigError where the table lacks what the
-        dispatcher names."""
+        dispatcher names, DefinitionError where the row does."""
         table = change.table
         name = table.schema, table.name
         known, value_hash = self._hashes.get(name, (None, None))
@@ -159,7 +169,10 @@ class Router:
             row: Row = change.after if change.after is not None else change.before or {}
             result = start
             for name, name_hash, text in texts:
-                value = row.get(name)
+                try:
+                    value = row[name]
+                except KeyError:
+                    raise _lacks(table, name) from None
                 chunk = null if value is None else text(value)
                 if chunk is not None:
                     result ^= crc32(chunk, name_hash)
@@ -173,12 +186,27 @@ class Router:
         dispatcher = self._dispatcher(table.schema, table.name)
         match PARTITION_RULES.get(dispatcher.partition.lower(), "table"):
             case "columns":
-                return _declared(table, dispatcher.columns)
+                return self._named(table, dispatcher.columns)
             case "index-value" if dispatcher.index:
-                return _declared(table, _unique_index(table, dispatcher.index))
+                return self._named(table, _unique_index(table, dispatcher.index))
             case "index-value":
                 return _declared(table, table.handle_key)
         return None
+
+    def _named(self, table: Table, names: Sequence[str]) -> list[Column]:
+        """The columns of these names. The old architecture looks for them where they are in the
+        table, but in a row that is without virtual columns: it finds others behind one of these."""
+        columns = _declared(table, names)
+        sent = [column for column in table.columns if column.generated != "virtual"]
+        if not self._classic or len(sent) == len(table.columns):
+            return columns
+        places = [table.columns.index(column) for column in columns]
+        if max(places) >= len(sent):
+            raise ConfigError(
+                f"{table.schema}.{table.name} has virtual columns before those of its dispatcher, "
+                "where TiCDC of that version panics"
+            )
+        return [sent[place] for place in places]
 
     def _text(self, column: Column) -> Callable[[Value], bytes]:
         """A value's bytes in the hash."""
@@ -191,6 +219,12 @@ class Router:
 
 
 _Hash = Callable[[RowChange], int]
+
+
+def _lacks(table: Table, name: str) -> DefinitionError:
+    return DefinitionError(
+        f"a row of {table.schema}.{table.name} without `{name}`, which its partition depends on"
+    )
 
 
 def _unique_index(table: Table, name: str) -> tuple[str, ...]:

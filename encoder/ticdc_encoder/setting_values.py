@@ -2,8 +2,9 @@
 for the choices."""
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ticdc_encoder.errors import ConfigError
 
@@ -16,8 +17,46 @@ def toml_table(config: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
         return config or {}
     try:
         return tomllib.loads(config)
-    except tomllib.TOMLDecodeError as exc:
+    except ValueError as exc:  # also a number of too many digits
         raise ConfigError(f"the changefeed's configuration is not TOML: {exc}") from exc
+
+
+def uri_parts(sink_uri: str) -> tuple[str, str, dict[str, str]]:
+    """The scheme, the path, and the parameters, of which the first of a name counts, as in Go."""
+    try:
+        parts = urlsplit(sink_uri)
+    except ValueError:  # whose text may show a password
+        raise ConfigError(
+            "the sink URI is no URI: is its password written with %40 and such?"
+        ) from None
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    return parts.scheme, unquote(parts.path), dict(reversed(pairs))
+
+
+def checked(
+    in_file: Mapping[str, Any],
+    known: Collection[str],
+    unsupported: Iterable[str],
+    ignored: Iterable[str],
+    unknown: Iterable[str] = (),
+) -> list[str]:
+    """The paths of settings that are to be ignored, or that are part of what is. Raises ConfigError
+    for those that are unknown, beside `unknown`, and for unsupported ones that are set."""
+    found, strange = [], sorted(unknown)
+    unsupported, ignored = set(unsupported), set(ignored)
+    for path, value in in_file.items():
+        parts = path.split(".")
+        parents = {".".join(parts[: depth + 1]) for depth in range(len(parts))}
+        if parents & unsupported:
+            if value:
+                raise ConfigError(f"{path} is not supported")
+        elif parents & ignored:
+            found.append(path)
+        elif path not in known:
+            strange.append(path)
+    if strange:
+        raise ConfigError(f"unknown setting: {', '.join(strange)}")
+    return found
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -41,10 +80,13 @@ _BOOLS = {
 }
 
 
+_LONGEST_NUMBER = 19
+
+
 def of_text(name: str, text: str, kind: type[T]) -> T:
     """A parameter of the sink URI, as Go reads it."""
     value: object = text
-    if kind is int and text.isdecimal():
+    if kind is int and text.isdecimal() and len(text) <= _LONGEST_NUMBER:
         value = int(text)
     elif kind is bool:
         value = _BOOLS.get(text)

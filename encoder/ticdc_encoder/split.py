@@ -14,8 +14,7 @@ from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import RowChange
 from ticdc_encoder.spool import ROOM, Spool
 from ticdc_encoder.stored import stored
-
-Version = tuple[int, int, int]
+from ticdc_encoder.versions import Version, version_number
 
 
 class SplitMode(Enum):
@@ -98,15 +97,6 @@ _MYSQL_RELEASES = (
     _MySqlRelease("8.1.0", "8.5.3", SplitMode.EACH_SORTED),
     _MySqlRelease("8.5.4", "x.x.x", SplitMode.EACH_AND_APPENDED, APPENDED),
 )
-
-
-def version_number(version: str) -> Version:
-    """`v8.5.4-pre` -> (8, 5, 4). Raises ConfigError."""
-    parts = version.removeprefix("v").partition("-")[0].split(".")
-    if len(parts) != 3 or not all(part.isdecimal() for part in parts):
-        raise ConfigError(f"not a TiCDC version: {version!r}")
-    major, minor, patch = map(int, parts)
-    return major, minor, patch
 
 
 def split_mode(version: str, protocol: str, output_raw_change_event: bool = False) -> SplitMode:

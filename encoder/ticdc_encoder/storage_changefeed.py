@@ -10,7 +10,7 @@ from ticdc_encoder.event import Ddl, RowChange, Table, Transaction
 from ticdc_encoder.event_filter import EventFilters
 from ticdc_encoder.filter import TableFilter
 from ticdc_encoder.formats import Clock, canal_json, csv, wall_clock
-from ticdc_encoder.split import split, split_mode, version_number
+from ticdc_encoder.split import split, split_mode
 from ticdc_encoder.storage import (
     FILE_FORMATS,
     METADATA,
@@ -20,8 +20,8 @@ from ticdc_encoder.storage import (
 )
 from ticdc_encoder.storage_config import StorageConfig
 from ticdc_encoder.storage_schema import SchemaFile, schema_file
+from ticdc_encoder.versions import NEW_ARCHITECTURE, version_number
 
-_NEW_ARCHITECTURE = (8, 5, 4)
 _EXCHANGE_PARTITION = 42
 _DATES = {"year": "%Y", "month": "%Y-%m", "day": "%Y-%m-%d"}
 _Name = tuple[str, str]
@@ -56,8 +56,9 @@ class StorageChangefeed:
         today: Callable[[], date] = date.today,
         clock: Clock = wall_clock,
     ) -> None:
-        classic = version_number(version) < _NEW_ARCHITECTURE
-        settings = StorageConfig.parse(sink_uri, config, time_zone=time_zone, classic=classic)
+        number = version_number(version)
+        classic = number < NEW_ARCHITECTURE
+        settings = StorageConfig.parse(sink_uri, config, number, time_zone=time_zone)
         self._settings = settings
         self._mode = split_mode(version, settings.protocol, settings.output_raw_change_event)
         self._filter = TableFilter(settings.rules, settings.case_sensitive)

@@ -7,12 +7,13 @@ page and `pkg/sink/cloudstorage/config.go`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlsplit
 
+from ticdc_encoder.changefeed_config import IGNORED_OF_ALL
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event_filter import EventFilter
 from ticdc_encoder.formats import canal_json, csv
 from ticdc_encoder.setting_values import (
+    checked,
     entries,
     flat,
     list_of,
@@ -20,8 +21,10 @@ from ticdc_encoder.setting_values import (
     of_type,
     one_of,
     toml_table,
+    uri_parts,
 )
 from ticdc_encoder.storage import DateSeparator
+from ticdc_encoder.versions import NEW_ARCHITECTURE, Version, case_sensitive_by_default
 
 _SCHEMES = ("file", "local", "nfs", "s3", "gcs", "gs", "azure", "azblob")
 _CSV = "sink.csv"
@@ -29,7 +32,6 @@ _STORAGE = "sink.cloud-storage-config"
 
 # Path in the file -> its default.
 _SETTINGS: dict[str, bool | int | str] = {
-    "case-sensitive": False,
     "force-replicate": False,
     "sink.protocol": "",
     "sink.terminator": "\r\n",
@@ -58,11 +60,64 @@ _IN_URI = {
     "only-output-updated-columns": "sink.only-output-updated-columns",
     "enable-tidb-extension": "",
 }
-# They change files in ways that are not written here.
+_LISTS = ("filter.event-filters", "filter.ignore-txn-start-ts", "filter.rules")
+# They change which rows there are, or files, in ways that are not written here.
 _UNSUPPORTED = (
+    "bdr-mode",
+    "enable-active-active",
     "sink.column-selectors",
     f"{_STORAGE}.output-column-id",
     f"{_STORAGE}.use-table-id-as-path",
+)
+# They say how TiCDC runs or connects, when it ends a file, or concern other sinks and protocols.
+_CUTS = ("worker-count", "flush-interval", "file-size", "flush-concurrency")
+_IGNORED = (
+    *IGNORED_OF_ALL,
+    "integrity",
+    "sink.debezium",
+    "sink.debezium-disable-schema",
+    "sink.dispatchers",
+    "sink.file-index-width",
+    "sink.kafka-config",
+    "sink.open",
+    "sink.schema-registry",
+    "sink.send-all-bootstrap-at-start",
+    "sink.send-bootstrap-in-msg-count",
+    "sink.send-bootstrap-interval-in-sec",
+    "sink.send-bootstrap-to-all-partition",
+    f"{_STORAGE}.file-cleanup-cron-spec",
+    f"{_STORAGE}.file-expiration-days",
+    *(f"{_STORAGE}.{name}" for name in _CUTS),
+)
+# Those of connections: TiDB's "URI Formats of External Storage Services" page.
+_IGNORED_IN_URI = frozenset(
+    {
+        *_CUTS,
+        "access-key",
+        "access-tier",
+        "account-key",
+        "account-name",
+        "acl",
+        "credentials-file",
+        "encryption-key",
+        "encryption-scope",
+        "endpoint",
+        "external-id",
+        "force-path-style",
+        "predefined-acl",
+        "profile",
+        "provider",
+        "region",
+        "role-arn",
+        "sas-token",
+        "secret-access-key",
+        "session-token",
+        "sse",
+        "sse-kms-key-id",
+        "storage-class",
+        "transaction-atomicity",
+        "use-accelerate-endpoint",
+    }
 )
 
 
@@ -88,20 +143,21 @@ class StorageConfig:
         cls,
         sink_uri: str,
         config: str | Mapping[str, Any] | None,
+        version: Version,
         *,
         time_zone: str = "UTC",
-        classic: bool = False,
     ) -> Self:
-        """Raises ConfigError, which names settings but never shows the URI: it may hold secrets.
-        Settings of connections, other sinks and TiCDC itself are not looked at."""
-        parts = urlsplit(sink_uri)
-        if parts.scheme not in _SCHEMES:
-            raise ConfigError(f"the sink URI is of {parts.scheme or 'no scheme'}, not of storage")
-        in_uri = dict(parse_qsl(parts.query, keep_blank_values=True))
+        """As TiCDC of that version reads it. Raises ConfigError, which names settings but never
+        shows the URI: it may hold secrets."""
+        classic = version < NEW_ARCHITECTURE
+        scheme, _, in_uri = uri_parts(sink_uri)
+        if scheme not in _SCHEMES:
+            raise ConfigError(f"the sink URI is of {scheme or 'no scheme'}, not of storage")
         in_file = dict(flat(toml_table(config)))
-        for path in _UNSUPPORTED:
-            if in_file.get(path):
-                raise ConfigError(f"{path} is not supported")
+        known = {*_SETTINGS, *_LISTS, "case-sensitive"}
+        checked(
+            in_file, known, _UNSUPPORTED, _IGNORED, set(in_uri) - set(_IN_URI) - _IGNORED_IN_URI
+        )
         values: dict[str, Any] = {}
         kind: Any  # bool, int or str
         for path, default in _SETTINGS.items():
@@ -115,17 +171,16 @@ class StorageConfig:
         def value(path: str) -> Any:
             return values[path]
 
-        protocol = one_of("protocol", value("sink.protocol"), "csv", "canal-json")
+        protocol = one_of("protocol", value("sink.protocol").lower(), "csv", "canal-json")
         digits = value("sink.file-index-digit")
-        if not 6 <= digits <= 20:
-            raise ConfigError("file-index-digit must be 6 to 20")
+        terminator = value("sink.terminator") or "\r\n"
         return cls(
             protocol=protocol,
             format_options=(
                 csv.Options(
                     delimiter=value(f"{_CSV}.delimiter"),
                     quote=value(f"{_CSV}.quote"),
-                    terminator=value("sink.terminator"),
+                    terminator=terminator,
                     null=value(f"{_CSV}.null"),
                     include_commit_ts=value(f"{_CSV}.include-commit-ts"),
                     output_old_value=value(f"{_CSV}.output-old-value"),
@@ -148,15 +203,21 @@ class StorageConfig:
                     classic=classic,
                 )
             ),
-            terminator=value("sink.terminator"),
+            terminator=terminator,
             date_separator=one_of(
-                "date-separator", value("sink.date-separator"), "none", "year", "month", "day"
+                "date-separator",
+                value("sink.date-separator").lower(),
+                *("none", "year", "month", "day"),
             ),
             partition_directories=value("sink.enable-partition-separator"),
-            index_digits=digits,
+            index_digits=digits if 6 <= digits <= 20 else 20,
             output_raw_change_event=value(f"{_STORAGE}.output-raw-change-event"),
             force_replicate=value("force-replicate"),
-            case_sensitive=value("case-sensitive"),
+            case_sensitive=of_type(
+                "case-sensitive",
+                in_file.get("case-sensitive", case_sensitive_by_default(version)),
+                bool,
+            ),
             rules=tuple(list_of("filter.rules", in_file, str)),
             event_filters=tuple(entries("filter.event-filters", in_file, EventFilter.parse)),
             ignore_txn_start_ts=frozenset(list_of("filter.ignore-txn-start-ts", in_file, int)),

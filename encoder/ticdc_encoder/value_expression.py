@@ -17,7 +17,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from ticdc_encoder.collation import is_binary
+from ticdc_encoder.collation import folded, is_binary
 from ticdc_encoder.column import INTEGERS, TEXTS, Column
 from ticdc_encoder.errors import ConfigError, DefinitionError
 from ticdc_encoder.event import Row, Table
@@ -56,7 +56,7 @@ def parsed(text: str) -> exp.Expression:
     """The expression's tree. Raises ConfigError for what is not SQL."""
     try:
         tree: Any = sqlglot.parse_one(text, read="mysql")
-    except (SqlglotError, ValueError) as error:
+    except (SqlglotError, ValueError, RecursionError) as error:
         raise ConfigError(f"not an SQL expression: {text!r}") from error
     found: exp.Expression = tree
     return found
@@ -194,17 +194,20 @@ class _Compiler:
         subject, pattern = self.term(node.this), self.term(node.expression)
         if subject.kind != "text" or pattern.literal is None:
             raise ConfigError("LIKE is evaluated of a text column and a constant")
-        parts = re.findall(r"\\.|[^\\]|\\$", pattern.literal, re.DOTALL)
+        literal = pattern.literal if is_binary(subject.collation) else _runes(pattern.literal)
+        parts = re.findall(r"\\.|[^\\]|\\$", literal, re.DOTALL)
         expression = "".join(_LIKE.get(part) or re.escape(part[-1]) for part in parts)
-        flags = re.DOTALL if is_binary(subject.collation) else re.DOTALL | re.IGNORECASE
-        matches = re.compile(expression, flags).fullmatch
-        value = through(subject.value, lambda text: int(matches(text) is not None))
+        matches = re.compile(expression, re.DOTALL).fullmatch
+        seen = _runes if not is_binary(subject.collation) else str
+        value = through(subject.value, lambda text: int(matches(seen(text)) is not None))
         return _number(_negated(value) if node.args.get("negate") else value)
 
     def _is(self, node: exp.Expression) -> Term:
         if isinstance(node.expression, exp.Null):
             value = self.term(node.this).value
             return _number(lambda row: int(value(row) is None))
+        if not isinstance(node.expression, exp.Boolean):
+            raise ConfigError("IS is evaluated of NULL, TRUE and FALSE")
         truth, wanted = self._truth(node.this), int(node.expression.this)
         return _number(lambda row: int(truth(row) == wanted))
 
@@ -274,6 +277,11 @@ class _Compiler:
             )
         change = str.lower if isinstance(node, exp.Lower) else str.upper
         return Term("text", through(term.value, change), term.collation)
+
+
+def _runes(text: str) -> str:
+    """Each character without case and marks, as LIKE compares them one by one."""
+    return "".join([folded(character)[:1] or character for character in text])
 
 
 _LIKE = {"%": ".*", "_": "."}

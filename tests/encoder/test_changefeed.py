@@ -12,6 +12,7 @@ from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.errors import ConfigError, DefinitionError
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Table, Transaction, Value
 from ticdc_encoder.formats import FORMATS
+from ticdc_encoder.formats.registry import MemoryRegistry
 from ticdc_encoder.message import Message
 from ticdc_encoder.split import mysql_split_mode
 
@@ -212,6 +213,29 @@ def test_a_resolved_ts_goes_to_every_partition_of_every_topic_in_use() -> None:
     assert changefeed.topics == {"orders": 2}
 
 
+TOPICS_OF_DDL = [
+    ([("b", "CREATE TABLE `b` LIKE `a`")], ["t_a", "t_b"]),
+    ([("a", "DROP TABLE `shop`.`a`"), ("a", "RECOVER TABLE `a`")], ["t_a"]),
+    ([("c", "RENAME TABLE `shop`.`b` TO `shop`.`c`")], ["t_a", "t_c"]),
+    ([("b", "ALTER TABLE `b` ADD COLUMN `x` INT")], ["t_a", "t_b"]),
+    ([("b", "TRUNCATE TABLE `b`")], ["t_a", "t_b"]),
+    ([("b", "DROP TABLE `shop`.`b`")], ["t_a"]),
+    ([("w", "CREATE VIEW `w` AS SELECT 1")], ["t_a"]),
+]
+
+
+@pytest.mark.parametrize(("ddls", "expected"), TOPICS_OF_DDL)
+def test_a_topic_is_in_use_from_the_first_ddl_of_its_table_on(
+    ddls: list[tuple[str, str]], expected: list[str]
+) -> None:
+    config = {"sink": {"dispatchers": [{"matcher": ["*.*"], "topic": "t_{table}"}]}}
+    changefeed = Changefeed(URI, config)
+    changefeed.ddl(Ddl("shop", "a", "CREATE TABLE `a` (`id` INT PRIMARY KEY)", 5))
+    for ts, (table, query) in enumerate(ddls, 6):
+        changefeed.ddl(Ddl("shop", table, query, ts))
+    assert [*changefeed.topics] == [*expected, "orders"]
+
+
 def test_the_kind_of_a_ddl_is_read_from_it_where_none_is_given() -> None:
     for query, kind, type_ in (
         ("CREATE TABLE orders LIKE sales", 0, "CREATE"),
@@ -292,12 +316,94 @@ def test_settings_without_effect_are_listed() -> None:
     )
 
 
+TAKEN = [
+    ("kafka://h/t?protocol=Canal-JSON", None),
+    ("kafka://h/t?protocol=flat-avro", None),
+    ("kafka://h/t?protocol=default", None),
+    (
+        "kafka://h/t?protocol=avro&schema-registry=http://r&transaction-atomicity=none",
+        {
+            "performance-mode": "high",
+            "enable-active-active": False,
+            "sink": {
+                "iceberg-config": {"a": 1},
+                "kafka-config": {
+                    "codec-config": {"output-row-key": False},
+                    "large-message-handle": {
+                        "large-message-handle-option": "",
+                        "large-message-handle-compression": "",
+                    },
+                },
+            },
+        },
+    ),
+    (URI, {"sink": {"kafka-config": {"glue-schema-registry-config": {"region": "x"}}}}),
+]
+
+
+@pytest.mark.parametrize(("uri", "config"), TAKEN)
+def test_what_ticdc_takes_is_taken(uri: str, config: Any) -> None:
+    assert Changefeed(uri, config).topics
+
+
+def test_the_path_of_the_sink_uri_is_decoded() -> None:
+    assert [*Changefeed("kafka://h/a%2Db?protocol=canal-json").topics] == ["a-b"]
+
+
+CASES = {
+    "6.5.5": True,
+    "6.5.6": False,
+    "6.6.0": True,
+    "7.1.2": True,
+    "7.1.3": False,
+    "7.4.0": True,
+    "7.5.0": False,
+    "8.5.4": False,
+}
+
+
+@pytest.mark.parametrize(("version", "sensitive"), CASES.items())
+def test_the_case_of_names_counts_by_default_in_old_versions(version: str, sensitive: bool) -> None:
+    table = parse_create_table("create table T (id int primary key)", "Shop")
+    rules = {"filter": {"rules": ["shop.*"]}}
+    sent = Changefeed(URI, rules, version).encode(inserted(table, id=1))
+    assert len(sent) == (not sensitive)
+    told = rules | {"case-sensitive": not sensitive}
+    assert len(Changefeed(URI, told, version).encode(inserted(table, id=1))) == sensitive
+
+
+def test_each_protocol_has_its_own_output_old_value() -> None:
+    update = Transaction(9, (RowChange(ORDERS, 9, {"id": 1, "v": 1}, {"id": 1, "v": 2}),))
+    for named, old in (("debezium", {}), ("open", {"id": 1, "v": 1})):
+        registry = MemoryRegistry()
+        changefeed = Changefeed(
+            "kafka://b/t?protocol=debezium-avro&partition-num=1&enable-tidb-extension=true",
+            {"sink": {named: {"output-old-value": False}}},
+            NEW,
+            registry=registry,
+        )
+        (message,) = changefeed.encode(update)
+        wire = FORMATS["debezium-avro"]
+        (event,) = wire.decode(message.key, message.value, wire.Options(registry=registry))
+        assert isinstance(event, RowChange)
+        assert event.before == old
+
+
 def test_the_sink_uri_rules_over_the_file() -> None:
     config = "[sink]\nprotocol = 'avro'\n[sink.kafka-config]\npartition-num = 7"
     assert Changefeed(URI, config).topics == {"orders": 7}
     assert Changefeed(URI + "&partition-num=2", config).topics == {"orders": 2}
 
 
+def dispatching(**entry: Any) -> dict[str, Any]:
+    return {"sink": {"dispatchers": [{"matcher": ["*.*"], **entry}]}}
+
+
+LARGE_ROWS = {
+    "sink": {
+        "kafka-config": {"large-message-handle": {"large-message-handle-option": "handle-key-only"}}
+    }
+}
 REFUSED: list[tuple[str, Any, str]] = [
     ("mysql://root:secret@h/db", None, "the sink URI is of mysql, not of kafka"),
     ("kafka://h:9092/?protocol=canal-json", None, "names no topic"),
@@ -313,6 +419,32 @@ REFUSED: list[tuple[str, Any, str]] = [
     (URI, {"filter": {"rules": "*.*"}}, "filter.rules must be a list of str"),
     (URI, {"filter": {"rules": ["x"]}}, "in the filter rule 'x'"),
     (URI, {"bdr-mode": True}, "bdr-mode is not supported"),
+    (f"{'kafka://app:p'}\u2100ss-secret@b:9092/t?protocol=canal-json", None, "is no URI"),
+    ("kafka://[::1/t?protocol=canal-json", None, "is no URI"),
+    (URI + f"&partition-num={'9' * 5000}", None, "partition-num must be of type int"),
+    (URI, f"[sink.kafka-config]\npartition-num = {'9' * 5000}", "is not TOML"),
+    ("kafka://h/t?protocol=debezium", LARGE_ROWS, "handle-option is not for debezium"),
+    ("kafka://h/t?protocol=avro", LARGE_ROWS, "handle-option is not for avro"),
+    (
+        "kafka://h/t?protocol=avro",
+        {"sink": {"kafka-config": {"glue-schema-registry-config": {"region": "x"}}}},
+        "glue-schema-registry-config is not supported",
+    ),
+    (
+        URI,
+        {
+            "integrity": {"integrity-check-level": "correctness"},
+            "sink": {"column-selectors": [{"matcher": ["*.*"], "columns": ["*"]}]},
+        },
+        "column-selectors exclude integrity-check-level",
+    ),
+    (URI, dispatching(columns="id"), "columns must be a list of str; in sink.dispatchers[0]"),
+    (URI, dispatching(columns=[3]), "columns must be a list of str"),
+    (URI, dispatching(matcher=5), "matcher must be a list of str"),
+    (URI, dispatching(partition=3), "partition must be of type str"),
+    (URI, dispatching(topic=3), "topic must be of type str"),
+    (URI, dispatching(partition="ts", dispatcher="ts"), "which is given twice"),
+    (URI, dispatching(**{"target-schema": "x"}), "target-schema is not supported"),
     (URI, {"sink": {"dispatchers": [{"matcher": ["*.*"], "to": 1}]}}, "in sink.dispatchers[0]"),
     (
         URI,
@@ -343,9 +475,17 @@ def test_a_wrong_setting_is_named_and_no_secret_shown(uri: str, config: Any, mes
 
 def test_the_old_architecture_refuses_what_contradicts() -> None:
     config = {"force-replicate": True, "sink": {"delete-only-output-handle-key-columns": True}}
-    with pytest.raises(ConfigError, match="force-replicate excludes"):
+    with pytest.raises(ConfigError, match="force-replicate excludes delete-only"):
         Changefeed(URI, config, CLASSIC)
     Changefeed(URI, config, NEW)
+    with pytest.raises(ConfigError, match="force-replicate excludes large-message-handle-option"):
+        Changefeed(URI, {"force-replicate": True, **LARGE_ROWS}, CLASSIC)
+
+
+def test_old_values_cannot_be_left_out_where_that_moved_rows() -> None:
+    with pytest.raises(ConfigError, match="enable-old-value = false is not supported"):
+        Changefeed(URI, "enable-old-value = false", "7.1.5")
+    assert Changefeed(URI, "enable-old-value = false", "7.2.0").ignored == ("enable-old-value",)
 
 
 def test_a_topic_expression_of_avro_names_schema_and_table() -> None:
@@ -405,6 +545,35 @@ def test_an_update_that_moves_between_partitions_is_split_where_that_is_asked_fo
     # TiCDC has no such setting: what is not split for its key goes to the partition of the new row.
     expected = [(at_new, "UPDATE")] if raw else [(at_old, "DELETE"), (at_new, "INSERT")]
     assert sent(config, update) == expected
+
+
+@pytest.mark.parametrize("dispatcher", [COLUMNS, BY_INDEX])
+def test_the_delete_of_an_update_that_tells_what_changed_goes_by_the_whole_old_row(
+    dispatcher: dict[str, Any],
+) -> None:
+    table = parse_create_table(
+        "create table t (id int primary key nonclustered, n int not null, unique u (n))", "s"
+    )
+    config = {"sink": {"dispatchers": [dispatcher]}}
+    old, new = {"id": 1, "n": 7}, {"id": 2, "n": 7}
+    sent = []
+    for before in (old, {"id": 1}):
+        changefeed = Changefeed("kafka://h/t?protocol=canal-json&partition-num=64", config)
+        messages = changefeed.encode(Transaction(5, (RowChange(table, 5, before, new),)))
+        sent.append([(m.partition, json.loads(m.value or b"")["data"]) for m in messages])
+    assert sent[0] == sent[1]
+    assert [data for _, data in sent[0]] == [[{"id": "1", "n": "7"}], [{"id": "2", "n": "7"}]]
+    changefeed = Changefeed("kafka://h/t?protocol=canal-json&partition-num=64", config)
+    with pytest.raises(DefinitionError, match=r"a row of s\.t without `n`, which its partition"):
+        changefeed.encode(Transaction(5, (RowChange(table, 5, {"id": 1}, None),)))
+
+
+def test_rows_of_one_kind_are_in_the_order_of_their_clustered_key() -> None:
+    changes = [RowChange(ORDERS, 5, None, {"id": n, "v": 0}) for n in (3, -1, 2)]
+    changes += [RowChange(ORDERS, 5, {"id": n, "v": 0}, None) for n in (9, 8)]
+    messages = Changefeed(URI).encode(Transaction(5, tuple(changes)))
+    ids = [json.loads(message.value or b"")["data"][0]["id"] for message in messages]
+    assert ids == ["8", "9", "-1", "2", "3"]
 
 
 def test_an_update_that_stays_in_its_partition_is_whole() -> None:

@@ -90,6 +90,15 @@ def test_a_row_counts_in_the_order_of_its_columns(
     assert fits(table, None, checksum)
 
 
+@pytest.mark.parametrize(("type_", "value"), [("float", 1e39), ("vector", "[a]")])
+def test_what_a_type_cannot_hold_is_corrupted(type_: str, value: Value) -> None:
+    table = Table("s", "t", (Column("c", ColumnType(type_)),))
+    change = RowChange(table, 1, None, {"c": value})
+    assert verify(change, 0, 5, "warn")
+    with pytest.raises(ChecksumMismatch):
+        verify(change, 0, 5, "stop")
+
+
 def test_a_corrupted_change_stops_or_is_marked() -> None:
     (table, row, checksum), _ = ROWS
     change = RowChange(table, 5, row, row)

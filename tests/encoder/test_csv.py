@@ -11,7 +11,7 @@ import pytest
 from golden import Variant, scenario
 from golden_changes import table_at
 from golden_replay import sent_changes
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.definition import parse_create_table
@@ -19,6 +19,7 @@ from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats import MissingCommitTs, csv, csv_fields, csv_rows
 from ticdc_encoder.formats.csv import Encoder, Options, decode, shortest
+from ticdc_encoder.formats.csv_options import require_legible
 from ticdc_encoder.storage import Layout
 from wire_values import COLUMNS, rows
 
@@ -97,7 +98,11 @@ def test_without_quotes_what_would_end_a_field_is_escaped(case: dict[str, str]) 
     options = Options(
         quote="", delimiter=case["delimiter"], terminator="\n", require_commit_ts=False
     )
-    _one_field(case, options)
+    if len(case["delimiter"]) > 1 and case["delimiter"][0] == case["delimiter"][-1]:
+        with pytest.raises(ConfigError, match="a delimiter that ends as it begins"):
+            _one_field(case, options)
+    else:
+        _one_field(case, options)
 
 
 def _one_field(case: dict[str, str], options: Options) -> None:
@@ -320,7 +325,7 @@ LAYOUTS = [
     Options(include_commit_ts=True, delimiter="[*]", quote="'", terminator="\n"),
     Options(include_commit_ts=True, delimiter="|", null="", binary_encoding_method="hex"),
     Options(include_commit_ts=True, quote="", null="\\N"),
-    Options(include_commit_ts=True, quote="", delimiter="|+|", output_old_value=True),
+    Options(include_commit_ts=True, quote="", delimiter="|+*", output_old_value=True),
 ]
 
 
@@ -494,6 +499,77 @@ SETTINGS: list[tuple[Callable[[], Options], str]] = [
     (lambda: Options(terminator=""), "terminator is empty"),
     (lambda: Options(binary_encoding_method="x"), "must be base64 or hex"),  # type: ignore[arg-type]
 ]
+
+
+READ_IN_TWO_WAYS: list[tuple[dict[str, Any], str]] = [
+    ({"quote": "", "delimiter": "||"}, "a delimiter that ends as it begins"),
+    ({"quote": "", "delimiter": "|+|"}, "a delimiter that ends as it begins"),
+    ({"quote": "", "delimiter": "n"}, "a delimiter that has a backslash, r or n"),
+    ({"quote": "", "delimiter": "\\", "null": "N"}, "a delimiter that has a backslash, r or n"),
+    ({"quote": "", "null": ""}, "a null that a text may be"),
+    ({"quote": "", "null": "NULL"}, "a null that a text may be"),
+    ({"quote": "", "null": r"\\N"}, "a null that a text may be"),
+    ({"delimiter": "NN"}, "a null that shares a character with the delimiter"),
+    ({"quote": "", "terminator": "EOL"}, "a terminator without a line break"),
+    ({"null": "0"}, "a null that is a number"),
+    ({"null": "-1.5e3"}, "a null that is a number"),
+    ({"null": "a,b"}, "a null that shares a character with the delimiter"),
+    ({"null": '"'}, "a null that shares a character with the delimiter, terminator or quote"),
+    ({"quote": "", "null": "\\0\\"}, "a null that a text may be"),
+    ({"delimiter": "-"}, "characters that numbers have"),
+    ({"terminator": "00"}, "characters that numbers have"),
+    ({"terminator": ",\n"}, "a terminator that shares a character"),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), READ_IN_TWO_WAYS)
+def test_settings_by_which_files_can_be_read_in_two_ways_are_refused(
+    settings: dict[str, Any], message: str
+) -> None:
+    options = Options(**settings, include_commit_ts=True)
+    assert encoded([], options) == b""
+    with pytest.raises(ConfigError, match=f"read in two ways: .*{message}"):
+        decode(b"", PAIR, options)
+
+
+SIGNS = "|+-,0nrN\\"
+
+
+def legible(settings: dict[str, Any]) -> bool:
+    try:
+        require_legible(Options(**settings))
+    except ConfigError:
+        return False
+    return True
+
+
+@given(
+    settings=st.fixed_dictionaries(
+        {
+            "delimiter": st.text(SIGNS, min_size=1, max_size=3),
+            "quote": st.sampled_from(["", '"', "'"]),
+            "null": st.one_of(st.just("\\N"), st.text(SIGNS, max_size=3)),
+            "terminator": st.sampled_from(["\r\n", "\n", "|\n", "+", "x\r"]),
+        }
+    ).filter(legible),
+    rows_=st.lists(
+        st.tuples(*[st.none() | st.text(SIGNS + "x'\"\r\n", max_size=4)] * 2), max_size=4
+    ),
+)
+@example(
+    settings={"delimiter": "|,", "quote": "", "null": "\\N", "terminator": "\n"}, rows_=[("|", "")]
+)
+def test_what_is_written_with_settings_that_are_taken_is_read(
+    settings: dict[str, Any], rows_: list[tuple[str | None, ...]]
+) -> None:
+    options = Options(**settings, include_commit_ts=True)
+    table = parse_create_table("create table t (id int, a text, b text)", "s")
+    numbers = [None, 0, -1, 11]
+    changes = [
+        RowChange(table, n, None, {"id": numbers[n % 4], "a": a, "b": b})
+        for n, (a, b) in enumerate(rows_, 1)
+    ]
+    assert decode(encoded(changes, options), table, options) == changes
 
 
 @pytest.mark.parametrize(("make", "message"), SETTINGS)

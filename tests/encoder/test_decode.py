@@ -1,10 +1,13 @@
 """`ticdc-encoder decode`: what people see of a file or a topic."""
 
 import base64
+import gc
 import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,12 @@ import pytest
 from closed_output import output
 from golden import Variant, scenario
 from ticdc_encoder.cli import main
+from ticdc_encoder.decode import lines
+from ticdc_encoder.definition import parse_create_table
+from ticdc_encoder.formats import simple
 from ticdc_encoder.formats.open_protocol import VERSION
 from ticdc_encoder.message import Message
+from ticdc_encoder.records import Located
 
 CANAL = (
     b'{"id":0,"database":"shop","table":"orders","pkNames":["id"],"isDdl":false,"type":"UPDATE",'
@@ -131,6 +138,7 @@ def test_a_value_and_its_key_lie_in_files_of_their_own(
     "table",
     [
         "create table shop.orders (id int primary key, name varchar(9))",
+        "CREATE TABLE `orders` (`id` int PRIMARY KEY, `name` varchar(9))",
         '{"Table":"orders","Schema":"shop","Version":1,"TableVersion":5,"Query":"","Type":0,'
         '"TableColumns":[{"ColumnName":"id","ColumnType":"INT","ColumnNullable":"false",'
         '"ColumnIsPk":"true"},{"ColumnName":"name","ColumnType":"VARCHAR","ColumnPrecision":"9"}],'
@@ -216,6 +224,22 @@ def test_simples_rows_without_their_schema_come_last_as_text(
     assert (inserted["after"], inserted["schema"]) == ({"id": "1"}, "missing")
 
 
+def test_of_simples_records_only_rows_that_wait_are_kept() -> None:
+    encoder = simple.Encoder(simple.Options())
+    table = parse_create_table("create table orders (id int primary key)", "shop")
+    key, value = encoder.bootstrap(replace(table, table_id=1, version=9))
+    alive = 0
+
+    def records() -> Iterator[Located]:
+        nonlocal alive
+        for number in range(100):
+            yield Located(key, value, f"record {number}")
+        alive = sum(isinstance(each, Located) for each in gc.get_objects())
+
+    assert [*lines("simple", simple.Options(), records())] == []
+    assert alive <= 2
+
+
 ERRORS: list[tuple[list[str], int, str]] = [
     (["canal-json"], 2, "either FILE or --kafka TOPIC"),
     (["canal-json", "-", "--kafka", "t"], 2, "either FILE or --kafka TOPIC"),
@@ -229,6 +253,10 @@ ERRORS: list[tuple[list[str], int, str]] = [
     (["avro", "bad"], 2, "avro needs a schema registry"),
     (["csv", "bad"], 2, "csv is decoded from a FILE, with --table"),
     (["csv", "bad", "--table", "bad"], 2, "bad has no columns"),
+    (["csv", "-", "--table", "-"], 2, "standard input is one file, not two"),
+    (["canal-json", "/proc/self/mem"], 2, "/proc/self/mem cannot be read: Input/output error"),
+    (["open-protocol", "bad", "--key", "/proc/self/mem"], 2, "cannot be read: Input/output error"),
+    (["canal-json", "a\0b"], 2, "is no name of a file"),
     (["canal-json", "--kafka", "t"], 2, "--kafka needs --bootstrap"),
     (["canal-json", "--kafka", "t", "--bootstrap", "h", "-X", "x"], 2, "-X x: not KEY=VALUE"),
     (["canal-json", "--kafka", "t", "--bootstrap", "h", "-X", "x=y"], 2, 'property: "x"'),
@@ -315,6 +343,20 @@ def test_a_reader_that_has_enough_ends_it_without_a_word(tmp_path: Path) -> None
     assert process.returncode == 141
 
 
+def test_a_number_of_events_that_is_no_number_is_wrong_usage(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["decode", "canal-json", "-", "--count", "9" * 20])
+    assert f"{'9' * 20!r} is no number" in capfd.readouterr().err
+
+
+def test_an_input_that_is_closed_is_told() -> None:
+    words = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "decode", "canal-json", "-"]
+    done = subprocess.run(words, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (2, b"ticdc-encoder: standard input is closed\n")
+
+
 @pytest.mark.parametrize(
     ("left", "code", "words"),
     [
@@ -322,7 +364,9 @@ def test_a_reader_that_has_enough_ends_it_without_a_word(tmp_path: Path) -> None
         ("full", 1, "ticdc-encoder: cannot be written: No space left on device\n"),
     ],
 )
+@pytest.mark.parametrize("rest", [b"", b"\nno message"])
 def test_an_output_that_takes_nothing_ends_the_command(
+    rest: bytes,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -331,7 +375,7 @@ def test_an_output_that_takes_nothing_ends_the_command(
     words: str,
 ) -> None:
     path = tmp_path / "messages"
-    path.write_bytes(WATERMARK)
+    path.write_bytes(WATERMARK + rest)
     with output(left) as out:
         monkeypatch.setattr(sys, "stdout", out)
         assert main(["decode", "canal-json", str(path)]) == code

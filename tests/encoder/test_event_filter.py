@@ -1,5 +1,7 @@
 """Which changes, DDL and columns a changefeed's filters leave out."""
 
+import itertools
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -290,6 +292,28 @@ def test_partitions_and_splits_go_by_whole_rows() -> None:
     cut = Changefeed(uri, config).encode(Transaction(5, (update,)))
     assert shown(cut) == ["delete 1", "insert 1"]
     assert [m.partition for m in cut] == [m.partition for m in whole]
+
+
+def test_a_selector_leaves_the_flags_of_open_protocol_as_they_are() -> None:
+    table = parse_create_table(
+        "create table t (id int primary key, a int, b int, unique ab (a, b))", "shop"
+    )
+    uri = "kafka://b/t?protocol=open-protocol&partition-num=1&max-batch-size=1"
+    for version, config in itertools.product((CLASSIC, NEW), (None, selecting("*", "!b"))):
+        changefeed = Changefeed(uri, config, version)
+        row = RowChange(table, 5, None, {"id": 1, "a": 2, "b": 3})
+        (message,) = [*changefeed.encode(Transaction(5, (row,))), *changefeed.flush()]
+        columns = json.loads((message.value or b"")[8:])["u"]
+        assert {name: column["f"] for name, column in columns.items() if name != "b"} == {
+            "id": 11,
+            "a": 113,
+        }
+
+
+def test_a_selectors_and_a_dispatchers_names_have_no_case() -> None:
+    config = selecting("id", "n")
+    config["sink"]["dispatchers"] = [{"matcher": ["*.*"], "partition": "columns", "columns": ["N"]}]
+    assert len(Changefeed(URI, config).encode(Transaction(5, (change("insert"),)))) == 1
 
 
 def test_a_selector_cannot_take_a_key_or_a_dispatchers_column() -> None:

@@ -56,6 +56,7 @@ def test_a_schema_matches_where_one_of_its_tables_may() -> None:
     assert TableFilter(["*.*", "!bank.audit"]).matches_schema("bank")
     assert not TableFilter(["*.*", "!bank.*"]).matches_schema("bank")
     assert not TableFilter(["*.*"]).matches_schema("mysql")
+    assert not TableFilter(["*.*"]).matches("tidb_cdc", "syncpoint_v1")
 
 
 def test_a_name_matches_where_it_may_in_some_schema() -> None:
@@ -70,6 +71,31 @@ def test_a_name_matches_where_it_may_in_some_schema() -> None:
 def test_a_matcher_knows_no_system_schemas_and_needs_a_pattern() -> None:
     assert TableMatcher(["*.*"]).matches("mysql", "user")
     assert not TableMatcher([]).matches("a", "b")
+
+
+GO = [
+    (r"^\w+$", "ab_1", True),
+    (r"^\w+$", "数据", False),
+    (r"^\W+$", "数据", True),
+    (r"^t\d$", "t1", True),
+    (r"^t\d$", "t٣", False),
+    (r"^[\w-]+$", "a-b", True),
+    (r"^[\w-]+$", "é", False),
+    (r"^[]\d]+$", "1]", True),
+    (r"\bb", "éb", True),
+    (r"a\z", "a", True),
+    (r"a\z", "ab", False),
+    (r"^[*+]+$", "*+", True),
+    (r"^\(\?=\++$", "(?=++", True),
+    (r"^\\d$", r"\d", True),
+]
+
+
+@pytest.mark.parametrize(("expression", "name", "matches"), GO)
+def test_a_regular_expression_means_what_it_means_in_go(
+    expression: str, name: str, matches: bool
+) -> None:
+    assert TableMatcher([f"/{expression}/.*"]).matches(name, "t") is matches
 
 
 def test_rules_come_from_a_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -95,6 +121,13 @@ def test_rules_come_from_a_file(tmp_path) -> None:  # type: ignore[no-untyped-de
         ("db.t\\", "escapes nothing"),
         ("/[[:alpha:]]/.t", "not a regular expression"),
         ("/(/.t", "not a regular expression"),
+        ("/(?!a)/.t", "'(?!' is in no regular expression of Go"),
+        ("/(?<=a)b/.t", "'(?<=' is in no regular expression of Go"),
+        (r"/(a)\1/.t", r"'\\1' is in no regular expression of Go"),
+        ("/a++/.t", "'++' is in no regular expression of Go"),
+        ("/a{2}+/.t", "'}+' is in no regular expression of Go"),
+        (r"/[\W]/.t", r"\W within [] is not read here"),
+        ("@a\0b", "cannot read the filter file"),
         ("@/no/such/file", "cannot read the filter file '/no/such/file'"),
     ],
 )

@@ -46,6 +46,45 @@ def test_the_hash_is_that_of_ticdc(
     assert router(rule, **more).partition(change) == partition
 
 
+VIRTUAL = "create table test.t1 (id int primary key, v int as (id + 1), a int, b int, unique b (b))"
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ({"partition": "columns", "columns": ["a"]}, "b"),
+        ({"partition": "columns", "columns": ["id"]}, "id"),
+        ({"partition": "index-value"}, "id"),
+    ],
+)
+def test_the_old_architecture_takes_another_column_behind_a_virtual_one(
+    entry: dict[str, Any], found: str
+) -> None:
+    change = inserted(VIRTUAL, id=1, a=20, b=30)
+    whole = {"matcher": ["*.*"], "partition": "columns", "columns": [found]}
+    classic = Router([Dispatcher.parse({"matcher": ["*.*"], **entry})], "t", 1 << 32, classic=True)
+    assert classic.partition(change) == router(**without_matcher(whole)).partition(change)
+
+
+def without_matcher(entry: dict[str, Any]) -> dict[str, Any]:
+    return {"rule": entry["partition"], "columns": entry["columns"], "partitions": 1 << 32}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"partition": "columns", "columns": ["b"]},
+        {"partition": "index-value", "index": "b"},
+    ],
+)
+def test_where_the_old_architecture_panics_behind_a_virtual_column_it_is_told(
+    entry: dict[str, Any],
+) -> None:
+    classic = Router([Dispatcher.parse({"matcher": ["*.*"], **entry})], "t", 16, classic=True)
+    with pytest.raises(ConfigError, match="has virtual columns before those of its dispatcher"):
+        classic.partition(inserted(VIRTUAL, id=1, a=20, b=30))
+
+
 def test_an_update_goes_by_its_new_row_and_a_delete_by_its_old() -> None:
     table = parse_create_table(T1, "test")
     old, new = {"a": 11, "b": 1}, {"a": 22, "b": 1}

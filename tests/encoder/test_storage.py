@@ -455,11 +455,15 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("s3://key:secret@b/p?protocol=avro", None, "protocol is 'avro', not one of csv, canal-json"),
     ("s3://b/p", None, "protocol is '', not one of csv, canal-json"),
     ("s3://b/p?protocol=csv&date-separator=week", None, "date-separator is 'week', not one of"),
+    ("s3://b/p?protocol=csv&date-seperator=none", None, "unknown setting: date-seperator"),
+    ("s3://b/p?protocol=csv", "[sinkk]\na = 1", "unknown setting: sinkk.a"),
     (
         "s3://b/p?protocol=csv",
-        {"sink": {"file-index-digit": 5}},
-        "file-index-digit must be 6 to 20",
+        {"sink": {"csv": {"include-commit-tss": True}}},
+        "unknown setting: sink.csv.include-commit-tss",
     ),
+    ("s3://b/p?protocol=csv", {"bdr-mode": True}, "bdr-mode is not supported"),
+    (f"{'s3://app:p'}\u2100ss-secret@b/p?protocol=csv", None, "is no URI"),
     ("s3://b/p?protocol=csv", {"sink": {"csv": {"delimiter": 1}}}, "must be of type str"),
     ("s3://b/p?protocol=csv", {"sink": {"csv": {"quote": "ab"}}}, "quote must be one character"),
     (
@@ -476,6 +480,25 @@ def test_a_wrong_setting_is_named_and_no_secret_shown(uri: str, config: Any, mes
         StorageChangefeed(uri, config)
     assert message in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_what_ticdc_adjusts_is_adjusted() -> None:
+    config = {
+        "memory-quota": 1,
+        "sink": {
+            "file-index-digit": 3,
+            "terminator": "",
+            "cloud-storage-config": {"flush-interval": "2s"},
+            "csv": {"include-commit-ts": True},
+        },
+    }
+    changefeed = StorageChangefeed(
+        "s3://b/p?protocol=CSV&date-separator=None&region=x&protocol=json", config
+    )
+    changefeed.encode(Transaction(5, (RowChange(ORDERS, 5, None, {"id": 1, "v": 2}),)))
+    (data,) = [file for file in changefeed.flush() if file.path.endswith(".csv")]
+    assert data.path.endswith("/CDC00000000000000000001.csv")
+    assert data.content.endswith(b"\r\n")
 
 
 def test_a_file_of_canal_json_holds_rows_only() -> None:

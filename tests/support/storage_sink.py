@@ -27,7 +27,8 @@ class Sink:
     ) -> None:
         self.folder = folder
         self._changefeed = StorageChangefeed(
-            f"file:///sink?protocol={protocol}&enable-tidb-extension=true{parameters}",
+            # Of a parameter that comes twice, the first counts.
+            f"file:///sink?protocol={protocol}{parameters}&enable-tidb-extension=true",
             f"force-replicate = {str(force_replicate).lower()}\n{CONFIG}",
             start_ts=ts(start),
             today=lambda: today,

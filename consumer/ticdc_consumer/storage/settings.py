@@ -4,6 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 from ticdc_encoder.formats import canal_json, csv
+from ticdc_encoder.formats.csv_options import require_legible
 
 from ticdc_consumer.options import Options
 
@@ -16,10 +17,13 @@ CSV_SETTINGS = {
 
 
 def format_options(options: Options) -> Any:
-    """Those of the protocol. Raises ConfigError for what TiCDC refuses."""
+    """Those of the protocol. Raises ConfigError for what TiCDC refuses, and for what can be read in
+    two ways."""
     if options.protocol == "csv":
         chosen: dict[str, Any] = {n.replace("-", "_"): v for n, v in options.storage_csv.items()}
-        return csv.Options(
+        found = csv.Options(
             terminator=options.storage_terminator, time_zone=options.time_zone, **chosen
         )
+        require_legible(found)
+        return found
     return canal_json.Options(time_zone=options.time_zone)

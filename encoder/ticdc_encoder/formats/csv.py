@@ -14,7 +14,7 @@ from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.avro_values import member, members
 from ticdc_encoder.formats.csv_fields import fields, pieces
 from ticdc_encoder.formats.csv_options import Options as Options
-from ticdc_encoder.formats.csv_options import meta_names
+from ticdc_encoder.formats.csv_options import meta_names, require_legible
 from ticdc_encoder.formats.csv_rows import BARE, Reader
 from ticdc_encoder.formats.format import MissingCommitTs, Record
 from ticdc_encoder.formats.json_text import utf_8
@@ -25,7 +25,8 @@ from ticdc_encoder.values import FAMILIES, double, fixed, server_time, single, t
 
 def decode(data: bytes, table: Table, options: Options) -> list[RowChange]:
     """The changes of a file, which with `output_field_header` begins with the names of its columns.
-    TIMESTAMP values stay in the zone that they came in.
+    TIMESTAMP values stay in the zone that they came in. Raises ConfigError for settings by which a
+    file can be read in two ways.
 
     An UPDATE is one change, with an empty `before` where the file has no old values. ENUM and SET
     come as text where the table's members are not known.
@@ -33,8 +34,20 @@ def decode(data: bytes, table: Table, options: Options) -> list[RowChange]:
     return [*changes(data, table, options)]
 
 
+def schema_of(data: bytes, options: Options) -> str:
+    """The schema that the first row of a file names, "" where it has none. Raises as `decode`."""
+    require_legible(options)
+    characters = data.decode("utf-8", "surrogateescape")
+    if options.output_field_header:
+        _, _, characters = characters.partition(options.terminator)
+    dialect = options.delimiter, options.terminator, options.quote
+    first = next(fields(characters, *dialect, options.null), [])
+    return (first[2] if len(first) > 2 else None) or ""
+
+
 def changes(data: bytes, table: Table, options: Options) -> Iterator[RowChange]:
     """What `decode` gives, one by one."""
+    require_legible(options)
     if not options.include_commit_ts and options.require_commit_ts:
         raise MissingCommitTs(
             f"csv of {table.schema}.{table.name} has no commit_ts: set include-commit-ts=true in "

@@ -1,6 +1,8 @@
 """CSV's settings, which decide how a file looks."""
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from ticdc_encoder.errors import ConfigError
@@ -40,6 +42,45 @@ class Options:
             raise ConfigError("csv terminator is empty")
         if self.binary_encoding_method not in ("base64", "hex"):
             raise ConfigError("csv binary-encoding-method must be base64 or hex")
+
+
+_NUMBER = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
+_OF_NUMBERS = {*"0123456789+-.eE"}
+
+
+@lru_cache(maxsize=64)
+def require_legible(options: Options) -> None:
+    """Raises ConfigError for settings by which TiCDC writes files that can be read in two ways."""
+    delimiter, null, terminator, quote = (
+        options.delimiter,
+        options.null,
+        options.terminator,
+        options.quote,
+    )
+    if {*terminator} & {*delimiter, *quote}:
+        raise _illegible("a terminator that shares a character with the delimiter, or the quote")
+    if {*null} & {*delimiter, *terminator, *quote}:
+        raise _illegible("a null that shares a character with the delimiter, terminator or quote")
+    if {*delimiter} <= _OF_NUMBERS or {*terminator} <= _OF_NUMBERS:
+        raise _illegible("a delimiter or terminator of characters that numbers have")
+    if quote:
+        if _NUMBER.fullmatch(null):
+            raise _illegible("a null that is a number; take '\\N'")
+        return
+    if not {"\r", "\n"} & {*terminator} or "\\" in terminator:
+        raise _illegible("quote = '' and a terminator without a line break, or with a backslash")
+    if {"\\", "r", "n"} & {*delimiter}:
+        raise _illegible("quote = '' and a delimiter that has a backslash, r or n")
+    if any(delimiter.startswith(delimiter[start:]) for start in range(1, len(delimiter))):
+        raise _illegible("quote = '' and a delimiter that ends as it begins")
+    # TiCDC escapes no other characters, so that what begins otherwise is no value.
+    escaped = {*re.findall(r"\\(.?)", null, re.DOTALL)}
+    if "" in escaped or escaped <= {"\\", "r", "n", *delimiter}:
+        raise _illegible("quote = '' and a null that a text may be, too; take '\\N'")
+
+
+def _illegible(what: str) -> ConfigError:
+    return ConfigError(f"csv that can be read in two ways: {what}")
 
 
 def meta_names(options: Options) -> list[str]:

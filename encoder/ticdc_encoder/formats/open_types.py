@@ -94,7 +94,7 @@ def column_flags(table: Table, *, classic: bool) -> dict[str, int]:
         several = len(index.columns) + index.expression > 1
         for name in index.columns:
             # The new architecture forgets the indexes of generated columns.
-            if name in generated and not classic:
+            if name not in flags or (name in generated and not classic):
                 continue
             flags[name] |= PRIMARY_KEY * index.primary
             flags[name] |= UNIQUE_KEY * (index.unique and not index.primary)

@@ -111,6 +111,8 @@ class Decoder:
         self._parsers: dict[SchemaKey, RowParser | None] = {}
         self._parser_of: dict[bytes, RowParser] = {}  # by what the table's messages begin with
         self._waiting: dict[SchemaKey, list[tuple[Waiting, Members]]] = {}
+        self.waits = 0
+        """How many rows are `waiting`."""
         self._told: list[Table] = []
         # Of many tables few have rows: how those are read is made out then.
         self._given = {(table.schema, table.name, table.version or 0): table for table in tables}
@@ -135,6 +137,7 @@ class Decoder:
         """The rows that wait, which are forgotten: for a consumer that will read them again."""
         waiting = self.waiting
         self._waiting.clear()
+        self.waits = 0
         return waiting
 
     def decode(
@@ -157,6 +160,7 @@ class Decoder:
                 return [(at, change)]
             waiting = Waiting(at, timestamp(members.get("commitTs"), "commitTs"), *of)
             self._waiting.setdefault(of, []).append((waiting, members))
+            self.waits += 1
             return []
         if type_ == "WATERMARK":
             return [(at, Resolved(timestamp(members.get("commitTs"), "commitTs")))]
@@ -203,9 +207,11 @@ class Decoder:
             self._told.append(table)
             if self._parsers.pop(of, None) is not None:
                 self._parser_of.clear()
+        waited = self._waiting.pop(of, [])
+        self.waits -= len(waited)
         return [
             (row.at, read_row(members, known, self._options.on_corruption))
-            for row, members in self._waiting.pop(of, ())
+            for row, members in waited
         ]
 
 

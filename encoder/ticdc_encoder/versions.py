@@ -1,0 +1,30 @@
+"""TiCDC's versions, and what they change in how a configuration is read."""
+
+from ticdc_encoder.errors import ConfigError
+
+Version = tuple[int, int, int]
+
+NEW_ARCHITECTURE: Version = (8, 5, 4)
+"""The first version of it."""
+_FOLDS_CASE: tuple[tuple[Version, Version], ...] = (
+    ((6, 5, 6), (6, 6, 0)),
+    ((7, 1, 3), (7, 2, 0)),
+    ((7, 5, 0), (1 << 30, 0, 0)),
+)
+"""From, up to but without: where `case-sensitive` is false by default."""
+_LONGEST = 9
+
+
+def version_number(version: str) -> Version:
+    """`v8.5.4-pre` -> (8, 5, 4). Raises ConfigError."""
+    parts = version.removeprefix("v").partition("-")[0].split(".")
+    if len(parts) != 3 or not all(part.isdecimal() and len(part) <= _LONGEST for part in parts):
+        raise ConfigError(f"not a TiCDC version: {version!r}")
+    major, minor, patch = map(int, parts)
+    return major, minor, patch
+
+
+def case_sensitive_by_default(version: Version) -> bool:
+    """Whether filters and matchers heed case where the configuration does not say. Source: TiCDC's
+    "changefeed configurations" page."""
+    return not any(first <= version < end for first, end in _FOLDS_CASE)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 from golden import Variant, scenario
 from golden_run import Place, differences, run_to
 from local_spark import LocalSpark
@@ -248,6 +249,44 @@ def test_a_killed_consumer_goes_on_where_its_last_commit_was(
     assert items(run) in ([(1, "one")], [(1, "one"), (2, "two")])
     assert run().code == 0
     assert items(run) == [(1, "one"), (2, "two")]
+
+
+@pytest.fixture
+def unsized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that lists files as fsspec's http does."""
+    find = LocalFileSystem.find
+
+    def without_sizes(self: LocalFileSystem, *args: Any, **more: Any) -> dict[str, Any]:
+        found = find(self, *args, **more)
+        return {path: {**about, "size": None} for path, about in found.items()}
+
+    monkeypatch.setattr(LocalFileSystem, "find", without_sizes)
+
+
+@pytest.mark.usefixtures("unsized")
+def test_files_that_are_listed_without_sizes_are_asked_for_them(sink: Sink, run: Command) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.send(inserted(30, TWO))
+    (last,) = sink.files("shop/items/*/*/*2.csv")
+    last.write_bytes(b"")
+    sink.mark(25)
+    assert run().code == 0
+    assert items(run) == [(1, "one")]
+    assert offsets(run) == {f"shop/items/{ts(10)}/2024-05-25": 1}
+
+
+@pytest.mark.usefixtures("unsized")
+def test_files_that_have_no_size_at_all_stop_the_run(
+    sink: Sink, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    monkeypatch.setattr(LocalFileSystem, "size", lambda self, path: None)
+    outcome = run()
+    assert outcome.code == 3
+    assert "lists files without their sizes, and tells none for shop/items/" in outcome.said
 
 
 # --- what is not whole ---------------------------------------------------------------------------

@@ -1,11 +1,12 @@
 """EDGE a storage, as fsspec opens it: which files there are, and what is in them."""
 
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
 from ticdc_encoder.errors import ConfigError
 
-from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.errors import Stop, Unavailable
 
 
 class Files:
@@ -28,8 +29,8 @@ class Files:
         self._files: Any = files
         self._prefix = prefix.rstrip("/")
 
-    def list(self, below: str = "") -> dict[str, int]:
-        """The files below a folder, each with its size."""
+    def list(self, below: str = "") -> dict[str, int | None]:
+        """The files below a folder, each with its size; None where the driver lists none."""
         where = f"{self._prefix}/{below}".rstrip("/")
         try:
             self._files.invalidate_cache()
@@ -37,9 +38,24 @@ class Files:
         except Exception as error:
             raise _unavailable("list its files", error) from error
         return {
-            path.removeprefix(self._prefix).lstrip("/"): int(about.get("size") or 0)
+            path.removeprefix(self._prefix).lstrip("/"): about.get("size")
             for path, about in found.items()
         }
+
+    def sizes(self, paths: Collection[str]) -> dict[str, int]:
+        """The sizes of files, by a request for each. Raises `Stop` where one has none."""
+        try:
+            told = self._files.sizes([f"{self._prefix}/{path}" for path in paths]) if paths else []
+        except Exception as error:
+            raise _unavailable("tell its files' sizes", error) from error
+        sizes = dict(zip(paths, told, strict=True))
+        for path, size in sizes.items():
+            if size is None:
+                raise Stop(
+                    f"the storage lists files without their sizes, and tells none for {path}: any "
+                    "of them may be empty; set storage.url to a way to them that tells sizes"
+                )
+        return sizes
 
     def read(self, path: str) -> bytes | None:
         """A file's content; None where it is not there."""

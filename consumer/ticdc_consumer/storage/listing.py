@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ticdc_encoder.errors import WireError
-from ticdc_encoder.storage import FILE_FORMATS, Directory, SchemaPath, last_number
+from ticdc_encoder.storage import FILE_FORMATS, DataFile, Directory, SchemaPath, last_number
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.options import Options
@@ -38,10 +38,15 @@ def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Plac
     extension = FILE_FORMATS[options.protocol].extension
     found = Found()
     sizes: dict[Directory, dict[int, int]] = {}
+    unsized: dict[str, DataFile] = {}
     indexes: dict[Directory, str] = {}
     for path, size in files.list().items():
         if (file := layout.data_file(path)) and file.extension == extension:
-            sizes.setdefault(file.directory, {})[file.number] = size
+            numbers = sizes.setdefault(file.directory, {})
+            if size is None:
+                unsized[path] = file
+            else:
+                numbers[file.number] = size
         elif directory := layout.index(path):
             indexes[directory] = path
             sizes.setdefault(directory, {})
@@ -53,6 +58,8 @@ def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Plac
                 "date_separator and table_id_paths of [storage] the changefeed's? "
                 "(TiCDC before 6.5.3 has another layout, which is not read)"
             )
+    for path, size in files.sizes(unsized).items():
+        sizes[unsized[path].directory][unsized[path].number] = size
     for directory, numbers in sizes.items():
         if settled(directory, resolved_ts):
             continue

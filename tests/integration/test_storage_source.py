@@ -390,6 +390,25 @@ def test_settings_that_are_not_the_changefeeds_stop_the_run(
     )
 
 
+def test_a_partitions_id_is_not_taken_for_a_year(
+    tmp_path: Path, sqlite_url: str, command: Make
+) -> None:
+    sql = "CREATE TABLE items (id INT PRIMARY KEY, name TEXT) PARTITION BY HASH (id) PARTITIONS 2"
+    sink = Sink(tmp_path / "sink", parameters="&date-separator=none")
+    sink.create(10, sql)
+    sink.send(replace(inserted(20, ONE, parse_create_table(sql, "shop")), partition_id=1104))
+    sink.mark(100)
+    csv = "{include-commit-ts = true}"
+    run = command(
+        [], sqlite_url, protocol="csv", storage__url=sink.folder.as_uri(), storage__csv=csv
+    )
+    outcome = run(storage__date_separator="year")
+    assert outcome.code == 3
+    assert "1104 was over when the table's version began, at 2024-05-25: is " in outcome.said
+    assert run(storage__date_separator="none").code == 0
+    assert items(run) == [(1, "one")]
+
+
 def test_a_table_that_cannot_be_read_may_be_left_out(
     sink: Sink, run: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place
 from ticdc_consumer.storage.files import Files
-from ticdc_consumer.storage.places import layout_of, place_of, settled
+from ticdc_consumer.storage.places import layout_of, place_of, require_date, settled
 
 _OURS = re.compile(r"CDC.*\.(?:csv|json|index)|schema.*\.json")
 """What the sink calls its files, in any of its layouts."""
@@ -31,8 +31,8 @@ def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Plac
     """Lists the storage, without the places that are settled at `resolved_ts`. An index file is
     read where the place has other files than when it was `indexed`.
 
-    Raises `Stop` for a file of the sink that has no place under the options, and for a place
-    that lacks a file; what is written meanwhile may look so, too.
+    Raises `Stop` for a file of the sink that has no place under the options or one whose date
+    cannot be, and for a place that lacks a file; what is written meanwhile may look so, too.
     """
     layout = layout_of(options)
     extension = FILE_FORMATS[options.protocol].extension
@@ -61,6 +61,7 @@ def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Plac
     for path, size in files.sizes(unsized).items():
         sizes[unsized[path].directory][unsized[path].number] = size
     for directory, numbers in sizes.items():
+        require_date(directory)
         if settled(directory, resolved_ts):
             continue
         place = place_of(directory)

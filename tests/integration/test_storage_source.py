@@ -390,6 +390,31 @@ def test_settings_that_are_not_the_changefeeds_stop_the_run(
     )
 
 
+CHANGED: list[dict[str, str]] = [
+    {"storage__date_separator": "none"},
+    {"storage__date_separator": "year"},
+    {"storage__table_id_paths": "true"},
+]
+
+
+@pytest.mark.parametrize("settings", CHANGED, ids=str)
+def test_a_layout_that_is_changed_after_the_first_cut_stops_the_run(
+    settings: dict[str, str],
+    sink: Sink,
+    run: Command,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    assert run().code == 0
+    words = "no directory under date_separator and table_id_paths of [storage]: set them back"
+    refuses(run, words, **settings)
+    code, said = said_by("check", run, tmp_path, capsys, **settings)
+    assert (code, words in said) == (3, True)
+
+
 def test_a_partitions_id_is_not_taken_for_a_year(
     tmp_path: Path, sqlite_url: str, command: Make
 ) -> None:

@@ -25,12 +25,16 @@ def place_of(directory: Directory) -> Place:
 
 
 def directory_of(layout: Layout, place: Place) -> Directory:
-    """The directory of a place that `place_of` named under the same layout."""
+    """The directory of a place that `place_of` named. Raises `Stop` where it has none, since that
+    was under another layout."""
     name = place[0]
     written = "CDC_" in name.rpartition("/")[2]
     found = layout.data_file(f"{name}_1.json" if written else f"{name}/CDC1.json")
     if found is None:
-        raise ValueError(f"{name!r} is no directory of this layout")
+        raise Stop(
+            f"{name} is in the checkpoint, but no directory under date_separator and "
+            "table_id_paths of [storage]: set them back to what they were"
+        )
     return found.directory
 
 

@@ -175,6 +175,29 @@ def test_a_column_may_tell_its_id() -> None:
     assert parse_schema_file(path, content).table is not None
 
 
+DEFAULTS = [
+    ("bit(8) default b'11111111'", '"\\ufffd"'),
+    ("binary(2) default x'ff00'", '"\\ufffd\\u0000"'),
+    ("varbinary(8) default x'c3ff41'", '"\\ufffd\\ufffdA"'),
+    ("varbinary(8) default x'efbfbd'", '"\ufffd"'),
+    ("varbinary(8) default x'efbfbdff'", '"\ufffd\\ufffd"'),
+    (r"varchar(8) default '\\ufffd'", r'"\\ufffd"'),
+    ("varbinary(8) default x'5cff'", r'"\\\ufffd"'),
+    ("varbinary(8) default x'5c75643830ff'", r'"\\ud80\ufffd"'),
+]
+
+
+@pytest.mark.parametrize(("sql", "written"), DEFAULTS)
+def test_the_checksum_is_over_bytes_that_ticdc_lost(sql: str, written: str) -> None:
+    table = parse_create_table(f"create table t(id int primary key, c {sql})", "s")
+    path, content = schema_file(SchemaFile("s", "t", 5, table=table))
+    assert f'"ColumnDefault": {written}' in content.decode()
+    assert parse_schema_file(path, content).table is not None
+    other = content.replace(b'"c"', b'"d"')
+    with pytest.raises(WireError, match="checksum"):
+        parse_schema_file(path, other)
+
+
 BAD_SCHEMAS = [
     ({"Table": "u"}, "the schema file of s.t is of s.u"),
     ({"TableVersion": 6}, "the schema file of version 5 is of version 6"),

@@ -251,6 +251,15 @@ def test_a_killed_consumer_goes_on_where_its_last_commit_was(
     assert items(run) == [(1, "one"), (2, "two")]
 
 
+def test_a_default_that_is_not_utf_8_is_read_past(sink: Sink, run: Command) -> None:
+    sql = "CREATE TABLE items (id INT PRIMARY KEY, name BIT(8) DEFAULT b'11111111')"
+    sink.create(10, sql)
+    sink.send(inserted(20, {"id": 1, "name": 254}, parse_create_table(sql, "shop")))
+    sink.mark(100)
+    assert run().code == 0
+    assert items(run) == [(1, 254)]
+
+
 @pytest.fixture
 def unsized(monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that lists files as fsspec's http does."""

@@ -1,8 +1,10 @@
 """Files of the cloud storage sink instead of Kafka's topics, end to end."""
 
 import json
+import re
 import shutil
 import tomllib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
@@ -296,6 +298,66 @@ def test_files_that_have_no_size_at_all_stop_the_run(
     outcome = run()
     assert outcome.code == 3
     assert "lists files without their sizes, and tells none for shop/items/" in outcome.said
+
+
+def test_what_fails_once_is_asked_for_again(
+    sink: Sink, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuts, "PATIENCE", 5.0)
+    monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 5.0)
+    asked: Counter[tuple[str, str]] = Counter()
+
+    def every_other_fails(name: str) -> Any:
+        real = getattr(LocalFileSystem, name)
+
+        def flaky(self: LocalFileSystem, path: str, **more: Any) -> Any:
+            asked[name, path] += 1
+            if asked[name, path] % 2:
+                raise ConnectionResetError
+            return real(self, path, **more)
+
+        return flaky
+
+    for name in ("find", "cat_file"):
+        monkeypatch.setattr(LocalFileSystem, name, every_other_fails(name))
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    assert items(run) == [(1, "one")]
+    (data,) = sink.files("shop/items/*/*/*.csv")
+    assert asked["cat_file", str(data)] > 1
+
+
+@pytest.mark.parametrize(
+    ("what", "until"),
+    [("metadata", "caught-up"), ("metadata", str(ts(100))), (".csv", "caught-up")],
+)
+def test_a_storage_that_stays_away_ends_the_run(
+    what: str, until: str, sink: Sink, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "PATIENCE", 0.5)
+    monkeypatch.setattr(reading, "PATIENCE", 0.5)
+    monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 0.5)
+    asked = 0
+    real = LocalFileSystem.cat_file
+
+    def away(self: LocalFileSystem, path: str, **more: Any) -> Any:
+        nonlocal asked
+        if what not in path:
+            return real(self, path, **more)
+        asked += 1
+        raise ConnectionResetError
+
+    monkeypatch.setattr(LocalFileSystem, "cat_file", away)
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    outcome = run(until=until)
+    assert outcome.code == 1
+    assert re.search("the storage does not give .*: ConnectionResetError$", outcome.said)
+    assert asked > 1
 
 
 # --- what is not whole ---------------------------------------------------------------------------

@@ -360,6 +360,18 @@ def test_a_storage_that_stays_away_ends_the_run(
     assert asked > 1
 
 
+def test_a_storage_that_cannot_be_opened_is_named_without_its_url(
+    run: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = "ftp://key:secret@127.0.0.1:1/sink"  # a driver that connects when it is opened
+    words = "the storage does not open: ConnectionRefusedError\n"
+    outcome = run(storage__url=url)
+    assert (outcome.code, outcome.said) == (1, f"ticdc-consumer: {words}")
+    code, said = said_by("check", run, tmp_path, capsys, storage__url=url)
+    assert (code, f"fail  storage: {words}" in said) == (1, True)
+    assert "secret" not in said
+
+
 # --- what is not whole ---------------------------------------------------------------------------
 
 

@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 
 class Files:
-    """The files below a prefix, by their path relative to it. Calls raise `Unavailable` whatever
-    the storage's driver raised (each has errors of its own); it shows no part of the URL, which
-    may hold secrets."""
+    """The files below a prefix, by their path relative to it. Opening it and calls raise
+    `Unavailable` whatever the storage's driver raised (each has errors of its own), with its type
+    alone: its text, like the URL, may hold secrets."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -32,6 +32,9 @@ class Files:
             raise ConfigError(
                 f"fsspec cannot open storage.url: {type(error).__name__}: is its driver installed?"
             ) from error
+        except Exception as error:
+            # Some drivers connect here.
+            raise _unavailable("open", error) from error
         self._files: Any = files
         self._prefix = prefix.rstrip("/")
 

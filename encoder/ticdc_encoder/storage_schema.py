@@ -267,6 +267,6 @@ def _number(members: Mapping[str, Any], name: str) -> int | None:
     digits = members.get(name)
     if digits is None:
         return None
-    if not isinstance(digits, str) or not digits.isdecimal():
+    if not isinstance(digits, str) or len(digits) > 20 or not digits.isdecimal():
         raise WireError(f"{name} of column `{members['ColumnName']}` is no number")
     return int(digits)

@@ -15,6 +15,8 @@ from ticdc_consumer.wire import located
 
 SAMPLE = 50
 """Directories of which the next file is decoded."""
+PATIENCE = 2.0
+"""Seconds that the storage may take: somebody waits."""
 
 
 def storage(premises: Premises) -> Iterator[Finding]:
@@ -22,13 +24,13 @@ def storage(premises: Premises) -> Iterator[Finding]:
     source = premises.storage = StorageSource(premises.options)
     if premises.checkpoint is not None:
         source.forget(premises.checkpoint.resolved_ts)
-    source.poll(0.0)
+    source.read_to(1 << 64, {}, PATIENCE)
     for mark in source.marks:
         yield ok("storage", f"{METADATA} says {shown(mark.resolved_ts)}")
     if not source.marks:
         yield warn("storage", f"nothing new: no {METADATA} yet, or one that is applied already")
     known = premises.checkpoint.positions if premises.checkpoint else {}
-    premises.listing = listing = source.list_patiently(known, 2.0)
+    premises.listing = listing = source.list_patiently(known, PATIENCE)
     files = sum(listing.ends.values())
     yield ok("storage", f"{len(listing.ends):,} directories that number {files:,} files, no gap")
     if premises.checkpoint is None and premises.options.from_ts is not None:

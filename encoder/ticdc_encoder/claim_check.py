@@ -103,6 +103,11 @@ class ClaimCheckStorage:
             raise ConfigError(
                 f"fsspec cannot open the claim checks' URL: {type(error).__name__}"
             ) from error
+        except Exception as error:
+            # Some drivers connect here.
+            raise ClaimCheckError(
+                f"the claim checks' storage cannot be opened: {type(error).__name__}"
+            ) from error
         return files, prefix.rstrip("/")
 
 

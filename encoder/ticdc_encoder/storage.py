@@ -25,16 +25,16 @@ _DATES: dict[str, str] = {
     "month": r"(?P<date>[0-9]{4}-[0-9]{2})/",
     "day": r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})/",
 }
-_TABLE = r"(?P<schema>[^/]+)/(?P<table>[^/]+)/(?P<version>[0-9]+)/"
-_TABLE_ID = r"(?P<table_id>[0-9]+)/(?P<version>[0-9]+)/"
-_NAME = r"CDC(?:_(?P<dispatcher>[0-9a-f-]{36})_)?(?P<number>[0-9]+)\.(?P<extension>csv|json)"
+_TABLE = r"(?P<schema>[^/]+)/(?P<table>[^/]+)/(?P<version>[0-9]{1,20})/"
+_TABLE_ID = r"(?P<table_id>[0-9]{1,20})/(?P<version>[0-9]{1,20})/"
+_NAME = r"CDC(?:_(?P<dispatcher>[0-9a-f-]{36})_)?(?P<number>[0-9]{1,20})\.(?P<extension>csv|json)"
 _INDEX = r"(?:meta/)?CDC(?:_(?P<dispatcher>[0-9a-f-]{36}))?\.index"
 _SCHEMA = re.compile(
     r"(?P<schema>[^/]+)/(?:(?P<table>[^/]+)/)?meta/"
-    r"schema_(?P<version>[0-9]+)_(?P<checksum>[0-9]{10,})\.json"
+    r"schema_(?P<version>[0-9]{1,20})_(?P<checksum>[0-9]{10,20})\.json"
 )
 _SCHEMA_BY_ID = re.compile(
-    r"(?P<table_id>[0-9]+)/meta/schema_(?P<version>[0-9]+)_(?P<checksum>[0-9]{10,})\.json"
+    r"(?P<table_id>[0-9]{1,20})/meta/schema_(?P<version>[0-9]{1,20})_(?P<checksum>[0-9]{10,20})\.json"
 )
 
 
@@ -141,7 +141,7 @@ class Layout:
     def _directory(self) -> str:
         if self.table_id_paths:
             return _TABLE_ID + _DATES[self.date_separator]
-        return _TABLE + r"(?:(?P<partition>[0-9]+)/)?" + _DATES[self.date_separator]
+        return _TABLE + r"(?:(?P<partition>[0-9]{1,20})/)?" + _DATES[self.date_separator]
 
 
 def _directory(found: re.Match[str]) -> Directory:

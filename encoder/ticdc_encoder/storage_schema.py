@@ -4,6 +4,7 @@ Source: TiCDC `pkg/cloudstorage/table_definition.go`.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,8 @@ class SchemaFile:
     """A schema file. `query` is empty where it tells a table as it is, without any DDL; `kind` is
     TiDB's action code. `table` has what the file has of the columns: no indexes but the primary key
     as its handle key, no charset, no generated flags (virtual columns are listed, but not in CSV),
-    and None for a database's file and for a view."""
+    and None for a database's file and for a view. TiCDC loses the bytes of a default that are not
+    UTF-8: each is U+FFFD."""
 
     schema: str
     name: str
@@ -183,11 +185,22 @@ def parse_schema_file(path: SchemaPath | None, content: bytes) -> SchemaFile:
             raise WireError(f"the schema file of version {path.version} is of version {version}")
         if path.table_id is None and (schema, name) != (path.schema, path.table):
             raise WireError(f"the schema file of {path.schema}.{path.table} is of {schema}.{name}")
-        if _checksum(members) != path.checksum:
+        if _checksum(_told_apart(members, content)) != path.checksum:
             raise WireError(f"the schema file's checksum is not {path.checksum}")
     return SchemaFile(
         schema, name, version, _of(members, "Query", str), kind, _table(schema, name, columns)
     )
+
+
+_INVALID = re.compile(rb"(?<!\\)((?:\\\\)*)\\ufffd")
+
+
+def _told_apart(members: Mapping[str, Any], content: bytes) -> Any:
+    """The members as Go had them: where it escaped U+FFFD there was a byte that is not UTF-8, and
+    where it did not, the character itself."""
+    if _INVALID.search(content) is None:
+        return members
+    return load(_INVALID.sub(b"\\1\x80", content), tolerant=True)
 
 
 def _of(members: Mapping[str, Any], name: str, kind: type) -> Any:
@@ -254,6 +267,6 @@ def _number(members: Mapping[str, Any], name: str) -> int | None:
     digits = members.get(name)
     if digits is None:
         return None
-    if not isinstance(digits, str) or not digits.isdecimal():
+    if not isinstance(digits, str) or len(digits) > 20 or not digits.isdecimal():
         raise WireError(f"{name} of column `{members['ColumnName']}` is no number")
     return int(digits)

@@ -1,7 +1,8 @@
 from datetime import UTC, datetime
 
 import pytest
-from ticdc_consumer.storage.places import directory_of, place_of, settled
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.storage.places import directory_of, place_of, require_date, settled
 from ticdc_consumer.storage.reading import _completed
 from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.storage import Directory, Layout
@@ -48,6 +49,11 @@ SETTLED = [
     ("2024-02-30", r(2030, 1, 1), False),
     ("2024-02-28", 0, False),
     (None, r(2030, 1, 1), False),
+    ("0000", r(2030, 1, 1), False),
+    ("9999", r(2030, 1, 1), False),
+    ("9999-12", r(2030, 1, 1), False),
+    ("9999-12-30", r(2030, 1, 1), False),
+    ("9999-12-31", r(2030, 1, 1), False),
 ]
 
 
@@ -56,6 +62,31 @@ def test_a_directory_is_settled_two_days_after_its_date(
     date: str | None, resolved_ts: int, is_settled: bool
 ) -> None:
     assert settled(Directory("s", "t", 5, date=date), resolved_ts) is is_settled
+
+
+POSSIBLE = [
+    ("2024-03-01", r(2024, 3, 2), True),
+    ("2024-02-29", r(2024, 3, 2, 23, 59), True),  # the clocks differ
+    ("2024-02-29", r(2024, 3, 3), False),
+    ("2024-02", r(2024, 3, 3), False),
+    ("2023", r(2024, 1, 2, 23, 59), True),
+    ("1104", r(2024, 1, 1), False),
+    ("1970", 1, True),  # a start_ts that is no moment
+    ("9999", r(2024, 1, 1), True),
+    (None, r(2024, 1, 1), True),
+]
+
+
+@pytest.mark.parametrize(("date", "version", "is_possible"), POSSIBLE)
+def test_a_date_that_was_over_before_its_tables_version_is_none(
+    date: str | None, version: int, is_possible: bool
+) -> None:
+    directory = Directory("s", "t", version, date=date)
+    if is_possible:
+        require_date(directory)
+    else:
+        with pytest.raises(Stop, match=r"is date_separator of \[storage\] the changefeed's"):
+            require_date(directory)
 
 
 def test_what_a_schema_file_leaves_out_is_taken_from_the_definition() -> None:

@@ -339,6 +339,11 @@ def test_a_storage_that_cannot_be_used_is_named_without_its_url(tmp_path: Path) 
     with pytest.raises(ConfigError, match="fsspec cannot open the claim checks' URL") as caught:
         ClaimCheckStorage("wibble://key:secret@host/prefix").read(NAME)
     assert "secret" not in str(caught.value)
+    # This driver connects when it is opened.
+    with pytest.raises(ClaimCheckError) as refused:
+        ClaimCheckStorage("ftp://key:secret@127.0.0.1:1/prefix").read(NAME)
+    words = "the claim checks' storage cannot be opened: ConnectionRefusedError"
+    assert str(refused.value) == words
     for url in ("", "///", "s3://bucket/p?access-key=secret"):
         with pytest.raises(ConfigError, match="must be a prefix without parameters") as caught:
             ClaimCheckStorage(url)

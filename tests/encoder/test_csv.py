@@ -430,6 +430,11 @@ MALFORMED: list[tuple[bytes, Options, str]] = [
     (b'"I","t","s",5,1,"unended', TIMED, "not csv of these settings at character 16"),
     (b'"I","t","s",x,1,"",\\N\r\n', TIMED, "commit-ts is not a timestamp of 1 to 2^64 - 1"),
     (b'"I","t","s",0,1,"",\\N\r\n', TIMED, "commit-ts is not a timestamp of 1 to 2^64 - 1"),
+    (
+        b'"I","t","s",' + b"4" * 5000 + b',1,"",\\N\r\n',
+        TIMED,
+        "commit-ts is not a timestamp of 1 to 2^64 - 1",
+    ),
     (b'"X","t","s",5,1,"",\\N\r\n', TIMED, "the operation is none of I, U and D"),
     (b'"I","u","s",5,1,"",\\N\r\n', TIMED, "a row of another table than s.t"),
     (b'"I","t","s",5,x,"",\\N\r\n', TIMED, "column `id` of s.t: "),

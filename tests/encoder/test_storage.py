@@ -102,6 +102,28 @@ def test_a_year_is_told_from_a_partition_by_the_settings() -> None:
         assert Layout(date_separator="none").data_file(other) is None
 
 
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"s/t/{LONG}/CDC1.csv",
+        f"s/t/5/{LONG}/CDC1.csv",
+        f"s/t/5/CDC{LONG}.csv",
+        f"s/t/{LONG}/meta/CDC.index",
+        f"s/t/meta/schema_{LONG}_0123456789.json",
+        f"s/t/meta/schema_5_{LONG}.json",
+    ],
+    ids=lambda path: path.replace(LONG, "9..."),
+)
+def test_numbers_that_none_can_be_are_not_looked_for_in_a_path(path: str) -> None:
+    layout = Layout(date_separator="none")
+    found = (layout.data_file(path), layout.index(path), layout.schema_path(path))
+    assert found == (None, None, None)
+    assert layout.data_file("s/t/99999999999999999999/CDC99999999999999999999.csv") is not None
+
+
 def test_the_metadata_has_the_checkpoint() -> None:
     sample = PATHS["metadata_file"]
     assert sample["path"] == METADATA
@@ -115,6 +137,7 @@ MALFORMED = [
     (lambda: checkpoint_ts(b'{"checkpoint-ts":'), "not JSON at character 17"),
     (lambda: last_number(b""), "the index file names no data file"),
     (lambda: last_number(b"CDC1.txt\n"), "the index file names no data file"),
+    (lambda: last_number(b"CDC%s.csv" % (b"9" * 5000)), "the index file names no data file"),
 ]
 
 
@@ -173,6 +196,36 @@ def test_a_column_may_tell_its_id() -> None:
     path, content = schema_file(SchemaFile("s", "t", 5, table=table), column_ids={"id": 1})
     assert b'"ColumnId": "1",\n            "ColumnName": "id"' in content
     assert parse_schema_file(path, content).table is not None
+
+
+DEFAULTS = [
+    ("bit(8) default b'11111111'", '"\\ufffd"'),
+    ("binary(2) default x'ff00'", '"\\ufffd\\u0000"'),
+    ("varbinary(8) default x'c3ff41'", '"\\ufffd\\ufffdA"'),
+    ("varbinary(8) default x'efbfbd'", '"\ufffd"'),
+    ("varbinary(8) default x'efbfbdff'", '"\ufffd\\ufffd"'),
+    (r"varchar(8) default '\\ufffd'", r'"\\ufffd"'),
+    ("varbinary(8) default x'5cff'", r'"\\\ufffd"'),
+    ("varbinary(8) default x'5c75643830ff'", r'"\\ud80\ufffd"'),
+]
+
+
+@pytest.mark.parametrize(("sql", "written"), DEFAULTS)
+def test_the_checksum_is_over_bytes_that_ticdc_lost(sql: str, written: str) -> None:
+    table = parse_create_table(f"create table t(id int primary key, c {sql})", "s")
+    path, content = schema_file(SchemaFile("s", "t", 5, table=table))
+    assert f'"ColumnDefault": {written}' in content.decode()
+    assert parse_schema_file(path, content).table is not None
+    other = content.replace(b'"c"', b'"d"')
+    with pytest.raises(WireError, match="checksum"):
+        parse_schema_file(path, other)
+
+
+def test_a_length_that_none_can_be_is_refused() -> None:
+    table = parse_create_table("create table t(id int primary key)", "s")
+    _, content = schema_file(SchemaFile("s", "t", 5, table=table))
+    with pytest.raises(WireError, match="ColumnPrecision of column `id` is no number"):
+        parse_schema_file(None, content.replace(b'"11"', b'"%s"' % LONG.encode()))
 
 
 BAD_SCHEMAS = [

@@ -1,8 +1,10 @@
 """Files of the cloud storage sink instead of Kafka's topics, end to end."""
 
 import json
+import re
 import shutil
 import tomllib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 from golden import Variant, scenario
 from golden_run import Place, differences, run_to
 from local_spark import LocalSpark
@@ -250,6 +253,125 @@ def test_a_killed_consumer_goes_on_where_its_last_commit_was(
     assert items(run) == [(1, "one"), (2, "two")]
 
 
+def test_a_default_that_is_not_utf_8_is_read_past(sink: Sink, run: Command) -> None:
+    sql = "CREATE TABLE items (id INT PRIMARY KEY, name BIT(8) DEFAULT b'11111111')"
+    sink.create(10, sql)
+    sink.send(inserted(20, {"id": 1, "name": 254}, parse_create_table(sql, "shop")))
+    sink.mark(100)
+    assert run().code == 0
+    assert items(run) == [(1, 254)]
+
+
+@pytest.fixture
+def unsized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that lists files as fsspec's http does."""
+    find = LocalFileSystem.find
+
+    def without_sizes(self: LocalFileSystem, *args: Any, **more: Any) -> dict[str, Any]:
+        found = find(self, *args, **more)
+        return {path: {**about, "size": None} for path, about in found.items()}
+
+    monkeypatch.setattr(LocalFileSystem, "find", without_sizes)
+
+
+@pytest.mark.usefixtures("unsized")
+def test_files_that_are_listed_without_sizes_are_asked_for_them(sink: Sink, run: Command) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.send(inserted(30, TWO))
+    (last,) = sink.files("shop/items/*/*/*2.csv")
+    last.write_bytes(b"")
+    sink.mark(25)
+    assert run().code == 0
+    assert items(run) == [(1, "one")]
+    assert offsets(run) == {f"shop/items/{ts(10)}/2024-05-25": 1}
+
+
+@pytest.mark.usefixtures("unsized")
+def test_files_that_have_no_size_at_all_stop_the_run(
+    sink: Sink, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    monkeypatch.setattr(LocalFileSystem, "size", lambda self, path: None)
+    outcome = run()
+    assert outcome.code == 3
+    assert "lists files without their sizes, and tells none for shop/items/" in outcome.said
+
+
+def test_what_fails_once_is_asked_for_again(
+    sink: Sink, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuts, "PATIENCE", 5.0)
+    monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 5.0)
+    asked: Counter[tuple[str, str]] = Counter()
+
+    def every_other_fails(name: str) -> Any:
+        real = getattr(LocalFileSystem, name)
+
+        def flaky(self: LocalFileSystem, path: str, **more: Any) -> Any:
+            asked[name, path] += 1
+            if asked[name, path] % 2:
+                raise ConnectionResetError
+            return real(self, path, **more)
+
+        return flaky
+
+    for name in ("find", "cat_file"):
+        monkeypatch.setattr(LocalFileSystem, name, every_other_fails(name))
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    assert items(run) == [(1, "one")]
+    (data,) = sink.files("shop/items/*/*/*.csv")
+    assert asked["cat_file", str(data)] > 1
+
+
+@pytest.mark.parametrize(
+    ("what", "until"),
+    [("metadata", "caught-up"), ("metadata", str(ts(100))), (".csv", "caught-up")],
+)
+def test_a_storage_that_stays_away_ends_the_run(
+    what: str, until: str, sink: Sink, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "PATIENCE", 0.5)
+    monkeypatch.setattr(reading, "PATIENCE", 0.5)
+    monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 0.5)
+    asked = 0
+    real = LocalFileSystem.cat_file
+
+    def away(self: LocalFileSystem, path: str, **more: Any) -> Any:
+        nonlocal asked
+        if what not in path:
+            return real(self, path, **more)
+        asked += 1
+        raise ConnectionResetError
+
+    monkeypatch.setattr(LocalFileSystem, "cat_file", away)
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    outcome = run(until=until)
+    assert outcome.code == 1
+    assert re.search("the storage does not give .*: ConnectionResetError$", outcome.said)
+    assert asked > 1
+
+
+def test_a_storage_that_cannot_be_opened_is_named_without_its_url(
+    run: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = "ftp://key:secret@127.0.0.1:1/sink"  # a driver that connects when it is opened
+    words = "the storage does not open: ConnectionRefusedError\n"
+    outcome = run(storage__url=url)
+    assert (outcome.code, outcome.said) == (1, f"ticdc-consumer: {words}")
+    code, said = said_by("check", run, tmp_path, capsys, storage__url=url)
+    assert (code, f"fail  storage: {words}" in said) == (1, True)
+    assert "secret" not in said
+
+
 # --- what is not whole ---------------------------------------------------------------------------
 
 
@@ -349,6 +471,50 @@ def test_settings_that_are_not_the_changefeeds_stop_the_run(
     assert "items" not in [name for (name,) in run.rows("SELECT name FROM sqlite_master")] or (
         items(run) == []
     )
+
+
+CHANGED: list[dict[str, str]] = [
+    {"storage__date_separator": "none"},
+    {"storage__date_separator": "year"},
+    {"storage__table_id_paths": "true"},
+]
+
+
+@pytest.mark.parametrize("settings", CHANGED, ids=str)
+def test_a_layout_that_is_changed_after_the_first_cut_stops_the_run(
+    settings: dict[str, str],
+    sink: Sink,
+    run: Command,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    assert run().code == 0
+    words = "no directory under date_separator and table_id_paths of [storage]: set them back"
+    refuses(run, words, **settings)
+    code, said = said_by("check", run, tmp_path, capsys, **settings)
+    assert (code, words in said) == (3, True)
+
+
+def test_a_partitions_id_is_not_taken_for_a_year(
+    tmp_path: Path, sqlite_url: str, command: Make
+) -> None:
+    sql = "CREATE TABLE items (id INT PRIMARY KEY, name TEXT) PARTITION BY HASH (id) PARTITIONS 2"
+    sink = Sink(tmp_path / "sink", parameters="&date-separator=none")
+    sink.create(10, sql)
+    sink.send(replace(inserted(20, ONE, parse_create_table(sql, "shop")), partition_id=1104))
+    sink.mark(100)
+    csv = "{include-commit-ts = true}"
+    run = command(
+        [], sqlite_url, protocol="csv", storage__url=sink.folder.as_uri(), storage__csv=csv
+    )
+    outcome = run(storage__date_separator="year")
+    assert outcome.code == 3
+    assert "1104 was over when the table's version began, at 2024-05-25: is " in outcome.said
+    assert run(storage__date_separator="none").code == 0
+    assert items(run) == [(1, "one")]
 
 
 def test_a_table_that_cannot_be_read_may_be_left_out(

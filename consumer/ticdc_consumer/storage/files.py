@@ -1,17 +1,24 @@
 """EDGE a storage, as fsspec opens it: which files there are, and what is in them."""
 
+import time
+from collections.abc import Callable, Collection
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from ticdc_encoder.errors import ConfigError
 
-from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.errors import Stop, Unavailable
+
+PATIENCE = 30.0
+"""Seconds that a storage may take to answer again."""
+
+T = TypeVar("T")
 
 
 class Files:
-    """The files below a prefix, by their path relative to it. Calls raise `Unavailable` whatever
-    the storage's driver raised (each has errors of its own); it shows no part of the URL, which
-    may hold secrets."""
+    """The files below a prefix, by their path relative to it. Opening it and calls raise
+    `Unavailable` whatever the storage's driver raised (each has errors of its own), with its type
+    alone: its text, like the URL, may hold secrets."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -25,11 +32,14 @@ class Files:
             raise ConfigError(
                 f"fsspec cannot open storage.url: {type(error).__name__}: is its driver installed?"
             ) from error
+        except Exception as error:
+            # Some drivers connect here.
+            raise _unavailable("open", error) from error
         self._files: Any = files
         self._prefix = prefix.rstrip("/")
 
-    def list(self, below: str = "") -> dict[str, int]:
-        """The files below a folder, each with its size."""
+    def list(self, below: str = "") -> dict[str, int | None]:
+        """The files below a folder, each with its size; None where the driver lists none."""
         where = f"{self._prefix}/{below}".rstrip("/")
         try:
             self._files.invalidate_cache()
@@ -37,9 +47,24 @@ class Files:
         except Exception as error:
             raise _unavailable("list its files", error) from error
         return {
-            path.removeprefix(self._prefix).lstrip("/"): int(about.get("size") or 0)
+            path.removeprefix(self._prefix).lstrip("/"): about.get("size")
             for path, about in found.items()
         }
+
+    def sizes(self, paths: Collection[str]) -> dict[str, int]:
+        """The sizes of files, by a request for each. Raises `Stop` where one has none."""
+        try:
+            told = self._files.sizes([f"{self._prefix}/{path}" for path in paths]) if paths else []
+        except Exception as error:
+            raise _unavailable("tell its files' sizes", error) from error
+        sizes = dict(zip(paths, told, strict=True))
+        for path, size in sizes.items():
+            if size is None:
+                raise Stop(
+                    f"the storage lists files without their sizes, and tells none for {path}: any "
+                    "of them may be empty; set storage.url to a way to them that tells sizes"
+                )
+        return sizes
 
     def read(self, path: str) -> bytes | None:
         """A file's content; None where it is not there."""
@@ -56,6 +81,18 @@ class Files:
 def files_of(url: str) -> Files:
     """One per storage and process: clients are expensive."""
     return Files(url)
+
+
+def patiently(ask: Callable[[], T], patience: float) -> T:
+    """What `ask` gives, tried again for `patience` seconds where it raises `Unavailable`."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return ask()
+        except Unavailable:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
 
 
 def _unavailable(what: str, error: Exception) -> Unavailable:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ticdc_encoder.errors import WireError
-from ticdc_encoder.storage import FILE_FORMATS, Directory, SchemaPath, last_number
+from ticdc_encoder.storage import FILE_FORMATS, DataFile, Directory, SchemaPath, last_number
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place
 from ticdc_consumer.storage.files import Files
-from ticdc_consumer.storage.places import layout_of, place_of, settled
+from ticdc_consumer.storage.places import layout_of, place_of, require_date, settled
 
 _OURS = re.compile(r"CDC.*\.(?:csv|json|index)|schema.*\.json")
 """What the sink calls its files, in any of its layouts."""
@@ -31,17 +31,22 @@ def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Plac
     """Lists the storage, without the places that are settled at `resolved_ts`. An index file is
     read where the place has other files than when it was `indexed`.
 
-    Raises `Stop` for a file of the sink that has no place under the options, and for a place
-    that lacks a file; what is written meanwhile may look so, too.
+    Raises `Stop` for a file of the sink that has no place under the options or one whose date
+    cannot be, and for a place that lacks a file; what is written meanwhile may look so, too.
     """
     layout = layout_of(options)
     extension = FILE_FORMATS[options.protocol].extension
     found = Found()
     sizes: dict[Directory, dict[int, int]] = {}
+    unsized: dict[str, DataFile] = {}
     indexes: dict[Directory, str] = {}
     for path, size in files.list().items():
         if (file := layout.data_file(path)) and file.extension == extension:
-            sizes.setdefault(file.directory, {})[file.number] = size
+            numbers = sizes.setdefault(file.directory, {})
+            if size is None:
+                unsized[path] = file
+            else:
+                numbers[file.number] = size
         elif directory := layout.index(path):
             indexes[directory] = path
             sizes.setdefault(directory, {})
@@ -53,7 +58,10 @@ def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Plac
                 "date_separator and table_id_paths of [storage] the changefeed's? "
                 "(TiCDC before 6.5.3 has another layout, which is not read)"
             )
+    for path, size in files.sizes(unsized).items():
+        sizes[unsized[path].directory][unsized[path].number] = size
     for directory, numbers in sizes.items():
+        require_date(directory)
         if settled(directory, resolved_ts):
             continue
         place = place_of(directory)

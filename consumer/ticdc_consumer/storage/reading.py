@@ -1,4 +1,7 @@
-"""A storage's files as the tasks read them: each is a record, its path the key."""
+"""A storage's files as the tasks read them: each is a record, its path the key.
+
+Where the storage does not answer, it is asked again: a cut that fails is read anew from its begin.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +16,7 @@ from ticdc_encoder.storage_schema import parse_schema_file
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Place
-from ticdc_consumer.storage.files import files_of
+from ticdc_consumer.storage.files import PATIENCE, files_of, patiently
 from ticdc_consumer.storage.places import directory_of, files_of_place, layout_of
 from ticdc_consumer.storage.settings import format_options
 
@@ -44,16 +47,25 @@ def unwanted(options: Options, place: Place, wants: Callable[[tuple[str, str]], 
 
 
 def records(options: Options, place: Place, start: int, end: int) -> Iterator[FileRecord]:
-    """The files of a place, from an offset to another. Raises `Stop` for one that is gone."""
+    """The files of a place, from an offset to another. Raises `Stop` for one that is gone, and
+    `Unavailable` where the storage stays away."""
     assert options.storage_url is not None
-    files, layout = files_of(options.storage_url), layout_of(options)
+    url, layout = options.storage_url, layout_of(options)
     folder = directory_of(layout, place).path
-    paths = files_of_place(layout, place, [*files.list(folder)])
+    paths = files_of_place(layout, place, _listed(url, folder))
     for number in range(start + 1, end + 1):
-        content = files.read(paths[number]) if number in paths else None
+        content = _read(url, paths[number]) if number in paths else None
         if not content:
             raise Stop(f"{place[0]}: file {number} was there when the cut was planned, and is gone")
         yield FileRecord(paths[number], content, number - 1)
+
+
+def _listed(url: str, folder: str) -> list[str]:
+    return patiently(lambda: [*files_of(url).list(folder)], PATIENCE)
+
+
+def _read(url: str, path: str) -> bytes | None:
+    return patiently(lambda: files_of(url).read(path), PATIENCE)
 
 
 class FileDecoder:
@@ -103,10 +115,9 @@ class FileDecoder:
 @lru_cache(maxsize=4096)
 def _table_of(url: str, layout: Layout, directory: Directory) -> Table:
     """The table of a version, by its schema file: that never changes."""
-    files = files_of(url)
     base = directory.path.split("/")
     folder = base[0] if directory.table_id is not None else "/".join(base[:2])
-    schemas = [layout.schema_path(path) for path in files.list(f"{folder}/meta")]
+    schemas = [layout.schema_path(path) for path in _listed(url, f"{folder}/meta")]
     of_version = [path for path in schemas if path and path.version == directory.version]
     if len(of_version) != 1:
         raise Stop(
@@ -114,7 +125,7 @@ def _table_of(url: str, layout: Layout, directory: Directory) -> Table:
             "which its data files need"
         )
     (path,) = of_version
-    table = parse_schema_file(path, files.read(path.path) or b"").table
+    table = parse_schema_file(path, _read(url, path.path) or b"").table
     if table is None:
         raise Stop(f"{path.path} tells no columns")
     return table

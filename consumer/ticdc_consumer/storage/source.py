@@ -12,7 +12,7 @@ from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.listing import Listing
 from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Mark, Place, SeenDdl
-from ticdc_consumer.storage.files import Files, files_of
+from ticdc_consumer.storage.files import PATIENCE, Files, files_of, patiently
 from ticdc_consumer.storage.listing import look
 from ticdc_consumer.storage.places import directory_of, layout_of, settled
 from ticdc_consumer.wire import check_ts, latest_sane
@@ -118,18 +118,19 @@ class StorageSource:
 
     def poll(self, wait: float) -> int:
         """Looks at `metadata`, if it is time, waiting up to `wait` seconds for that; says whether
-        there is a mark more."""
+        there is a mark more. Raises `Unavailable` where the storage stays away."""
         pause = self._next_look - time.monotonic()
         if pause > wait:
             time.sleep(wait)
             return 0
         time.sleep(max(0.0, pause))
-        return self._look_at_metadata()
+        return patiently(self._look_at_metadata, PATIENCE)
 
     def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:
-        """Meets what marks there are up to `reach`; the DDL are met by each listing."""
+        """Meets what marks there are up to `reach`; the DDL are met by each listing. Raises
+        `Unavailable` where the storage stays away for `patience` seconds."""
         if all(mark.resolved_ts < reach for mark in self.marks):
-            self._look_at_metadata()
+            patiently(self._look_at_metadata, patience)
 
     def require_marks(self, patience: float, list_topics: Callable[[], Listing]) -> None:
         """The `metadata` file, which is the mark, is waited for."""

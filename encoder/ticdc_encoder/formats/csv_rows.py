@@ -168,7 +168,9 @@ class Reader:
 
 
 def _commit_ts(digits: str | None) -> int:
-    return timestamp(int(digits) if digits and digits.isdecimal() else None, "commit-ts")
+    if not digits or len(digits) > 20 or not digits.isdecimal():
+        return timestamp(None, "commit-ts")
+    return timestamp(int(digits), "commit-ts")
 
 
 def _from_text(type_: ColumnType, options: Options) -> Callable[[str], Value]:

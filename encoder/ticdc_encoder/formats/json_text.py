@@ -71,7 +71,7 @@ def load(data: bytes, *, tolerant: bool = False) -> Any:
 def _load_invalid(data: bytes) -> Any:
     text = data.decode("utf-8", "surrogateescape")
     # An escaped surrogate would be taken for a byte that is not UTF-8; Go writes none.
-    if re.search(r"\\u[dD][89a-fA-F]", text):
+    if re.search(r"(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]", text):
         raise WireError("an escaped surrogate beside bytes that are not UTF-8")
     try:
         return json.loads(text, parse_constant=_no_constant, parse_int=_integer)

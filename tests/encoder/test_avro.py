@@ -237,6 +237,15 @@ def test_a_row_that_is_not_what_its_checksum_says_stops_or_is_marked() -> None:
     assert event.corrupted
 
 
+@pytest.mark.parametrize(
+    "text", [b"\x02x", b"\x144294967296", b"\x90\x4e" + b"9" * 5000], ids=["x", "2^32", "long"]
+)
+def test_a_checksum_is_a_number_of_32_bits(text: bytes) -> None:
+    key, value = CHECKED_MESSAGE
+    with pytest.raises(WireError, match="_tidb_row_level_checksum is not a number of 32 bits"):
+        decode(key, value.replace(b"\x12870442977", text), CHECKED_OPTIONS)
+
+
 def test_a_checksum_is_of_timestamps_in_utc() -> None:
     table = parse_create_table("create table t(id int primary key, ts timestamp(6) null)", "test")
     options = replace(CHECKED_OPTIONS, registry=MemoryRegistry(), time_zone="Asia/Shanghai")

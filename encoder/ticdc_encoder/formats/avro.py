@@ -174,7 +174,7 @@ def _verified(change: RowChange, extension: Mapping[str, Any], options: Options)
     digits = extension[avro_schema.CHECKSUM]
     if not digits:
         return change
-    if not digits.isdecimal() or int(digits) >= 1 << 32:
+    if not digits.isdecimal() or len(digits) > 10 or int(digits) >= 1 << 32:
         raise WireError(f"{avro_schema.CHECKSUM} is not a number of 32 bits")
     checksum = int(digits)
     previous, current = (checksum, 0) if change.after is None else (0, checksum)

@@ -51,6 +51,8 @@ def statement_of(entry: LedgerEntry, definitions: Definitions) -> Statement:
             return CreateTable(replace(table, schema=entry.schema, name=entry.table))
         case CreateTableLike(schema, table, like):
             _check_name(entry, schema, table)
+            if not like[0]:
+                raise Stop(f"it does not say which database {like[1]} is in")
             return CreateTableLike(entry.schema, entry.table, spelled(like, definitions))
         case DropTable(schema, table):
             _check_name(entry, schema, table)

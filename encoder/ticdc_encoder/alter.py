@@ -152,9 +152,9 @@ def _partition(words: Words, what: str, schema: str) -> Action:
             words.take("WITH", "VALIDATION")
             return ExchangePartition(name, table, validated)
         case "COALESCE":
-            return ResizePartitions(-int(words.next("number")))
+            return ResizePartitions(-words.integer())
     if words.take("PARTITIONS"):
-        return ResizePartitions(int(words.next("number")))
+        return ResizePartitions(words.integer())
     try:
         old: tuple[str, ...] = ()
         if what == "REORGANIZE":
@@ -291,6 +291,8 @@ def _option(words: Words) -> Action:
     if words.at("SET", "TIFLASH"):
         words.skip_to_semicolon()
         return NoEffect("SET TIFLASH REPLICA")
+    if any(words.at("FORCE", name) for name in ("AUTO_INCREMENT", "AUTO_RANDOM_BASE")):
+        words.take("FORCE")
     for name in _NO_EFFECT:
         if words.take(name):
             _value(words)

@@ -1,8 +1,9 @@
 """A column's type and default as SQL writes them, with what TiDB fills in."""
 
 from dataclasses import replace
+from decimal import Decimal
 
-from ticdc_encoder.column import INTEGERS, TEMPORALS, TYPE_NAMES, ColumnType
+from ticdc_encoder.column import INTEGERS, TEMPORALS, TEXTS, TYPE_NAMES, ColumnType
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.sql_words import Words
 
@@ -141,8 +142,8 @@ def _elements(words: Words) -> tuple[str, ...]:
 
 def _numbers(words: Words) -> tuple[int, int | None]:
     words.expect("(")
-    length = int(words.next("number"))
-    decimals = int(words.next("number")) if words.take(",") else None
+    length = words.integer()
+    decimals = words.integer() if words.take(",") else None
     words.expect(")")
     return length, decimals
 
@@ -176,6 +177,35 @@ def current_timestamp(words: Words) -> str | None:
     if name not in _CURRENT_TIMESTAMP:
         return None
     return f"CURRENT_TIMESTAMP({digits})" if digits not in ("", "0") else "CURRENT_TIMESTAMP"
+
+
+def typed_default(words: Words, type_: ColumnType) -> str | None:
+    """As `default_of`, of a column of that type: a number for ENUM and SET is that of their labels,
+    a text for BIT its bytes."""
+    number = words.kind() == "number" or any(map(words.at, ("TRUE", "FALSE", "-", "+")))
+    text = words.kind() == "string" or words.at_introducer()
+    default = default_of(words)
+    if default is None:
+        return None
+    if number and type_.name in ("enum", "set"):
+        return _labelled(type_, default)
+    if number and type_.name in TEXTS and "e" in default.lower():
+        digits = f"{Decimal(repr(float(default))):f}"
+        return digits.rstrip("0").rstrip(".") if "." in digits else digits
+    if text and type_.name == "bit":
+        return f"b'{int.from_bytes(default.encode('utf-8', 'surrogateescape'), 'big'):b}'"
+    return default
+
+
+def _labelled(type_: ColumnType, number: str) -> str:
+    """The label of an ENUM's number, or those of a SET's."""
+    labels = type_.elements
+    if number.isdecimal() and len(number) < 20:
+        if type_.name == "enum" and 0 < int(number) <= len(labels):
+            return labels[int(number) - 1]
+        if type_.name == "set" and int(number) < 1 << len(labels):
+            return ",".join(label for n, label in enumerate(labels) if int(number) >> n & 1)
+    raise DefinitionError(f"no label of {type_.name} has the number {number[:40]}")
 
 
 def default_of(words: Words) -> str | None:

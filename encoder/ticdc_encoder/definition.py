@@ -13,7 +13,7 @@ from ticdc_encoder.alter import alter_table, create_index, drop_index
 from ticdc_encoder.column import Column, ColumnType, ForeignKey, Index
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql_words import Words
+from ticdc_encoder.sql_words import Words, escaped
 from ticdc_encoder.statements import (
     AlterSchema,
     AlterTable,
@@ -65,8 +65,9 @@ def parse_create_table(sql: str, default_schema: str) -> Table:
 
 
 def parse_ddl(query: str, schema: str) -> Statement:
-    """The one statement in `query`, where unqualified names belong to `schema`."""
-    words = Words(query)
+    """The one statement in `query`, where unqualified names belong to `schema`. A backslash in
+    what TiCDC does not escape is one: see `escaped`."""
+    words = Words(escaped(query))
     if words.done() or words.at(";"):
         raise DefinitionError("an empty statement")
     statement = _statement(words, schema) or Other(query, words.first_two())
@@ -81,7 +82,7 @@ def parse_ddl(query: str, schema: str) -> Statement:
 def altered_table(query: str, schema: str) -> tuple[str, str, bool] | None:
     """Schema and table that an ALTER TABLE or RENAME TABLE names first, and whether it renames
     it. None for any other statement."""
-    words = Words(query)
+    words = Words(escaped(query))
     renames = words.take("RENAME", "TABLE")
     if not renames and not words.take("ALTER", "TABLE"):
         return None
@@ -195,10 +196,12 @@ def _at_option(words: Words) -> bool:
 
 def _create_table(words: Words, schema: str) -> CreateTable | CreateTableLike | None:
     exists = words.take("IF", "NOT", "EXISTS")
-    schema, name = words.qualified(schema)
+    session_schema, written = schema, words.qualified("")
+    schema, name = written[0] or schema, written[1]
     inside = words.take("(", "LIKE")
     if inside or words.take("LIKE"):
-        like = words.qualified(schema)
+        # Beside a name with its database, one without is in the session's, which nobody knows.
+        like = words.qualified("" if written[0] else session_schema)
         if inside:
             words.expect(")")
         return CreateTableLike(schema, name, like, exists)

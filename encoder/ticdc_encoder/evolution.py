@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from ticdc_encoder.column import Column, Index
 from ticdc_encoder.column_definition import default_collation
@@ -63,9 +64,10 @@ def apply(statement: Statement, table: Table) -> Table:
 def evolve(statement: AlterTable, table: Table) -> Evolved:
     """The definition before and after an ALTER TABLE. Raises `DefinitionError`."""
     work = _Work(table)
-    for action in statement.actions:
+    for action, following in zip_longest(statement.actions, statement.actions[1:]):
         work.do(action)
-        work.table = complete(work.table, work.columns, work.indexes)
+        if not (isinstance(action, AddColumn) and isinstance(following, AddColumn)):
+            work.table = complete(work.table, work.columns, work.indexes)
     after = work.table
     names = {column.name for column in after.columns}
     return Evolved(

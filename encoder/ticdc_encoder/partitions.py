@@ -103,7 +103,7 @@ def _partition_by(words: Words) -> Partitioning:
             columns = (words.identifier(),)
             words.expect(")")
         words.expect(")")
-    number = int(words.next("number")) if words.take("PARTITIONS") else 1
+    number = words.integer() if words.take("PARTITIONS") else 1
     if words.at("("):
         partitions = definitions(words)
     else:
@@ -116,7 +116,13 @@ def _partition_by(words: Words) -> Partitioning:
 _METHODS: tuple[Literal["range", "list", "hash", "key"], ...] = ("range", "list", "hash", "key")
 
 
+_MOST = 8192
+"""TiDB's `PartitionCountLimit`."""
+
+
 def _numbered(number: int) -> tuple[Partition, ...]:
+    if number > _MOST:
+        raise DefinitionError(f"{number} partitions, which are more than {_MOST}")
     return tuple(Partition(f"p{n}") for n in range(number))
 
 

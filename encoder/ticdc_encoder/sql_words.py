@@ -30,10 +30,31 @@ _KINDS: dict[TokenType, Kind] = {
 
 # What runs in TiDB although it stands in a comment: /*!80000 ... */, /*T! ... */, /*T![x] ... */
 _COMMENT = re.compile(
-    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)"""
+    r"""('(?:[^'\\]|\\.)*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|`[^`]*+(?:`|\Z))"""
     r"""|/\*(?:T!(?:\[[^\]]*\])?|!\d*)(.*?)\*/|/\*.*?\*/|(?:--(?=\s|$)|\#)[^\n]*""",
     re.DOTALL,
 )
+
+
+# Where TiCDC writes a text as it is, but for quotes: labels, and comments that are no column's.
+_AS_IT_IS = re.compile(
+    r"""\b(?:ENUM|SET)\(('(?:[^']|'')*+'(?:,'(?:[^']|'')*+')*+)\)|COMMENT = ('(?:[^']|'')*+')"""
+    r"""|'(?:[^'\\]|\\.)*+'|`[^`]*+`""",
+    re.DOTALL,
+)
+
+
+def escaped(sql: str) -> str:
+    """A statement as TiCDC sends it, with every backslash in a text escaped. Literals are so;
+    labels of ENUM and SET, and comments of tables and partitions, are not. Source: TiDB's
+    `FieldType.Restore` and `TableOption.Restore`, of which only literals go by `ValueExpr.Restore`.
+    """
+
+    def kept(match: re.Match[str]) -> str:
+        raw = match[1] or match[2]
+        return match[0].replace("\\", "\\\\") if raw else match[0]
+
+    return _AS_IT_IS.sub(kept, sql) if "\\" in sql else sql
 
 
 def _without_comments(sql: str) -> str:
@@ -144,11 +165,18 @@ class Words:
         self._at += self.at_introducer()
         return self.next("string")
 
+    def integer(self) -> int:
+        """A number without a point or an exponent, of at most 18 digits."""
+        text = self.next("number")
+        if not (text.isdecimal() and len(text) < 19):
+            raise DefinitionError(f"expected an integer, found {text[:40]!r}")
+        return int(text)
+
     def number(self) -> int:
         """A number in parentheses."""
         text = self.parenthesised()
-        if not text.isdecimal():
-            raise DefinitionError(f"expected a number in parentheses, found {text!r}")
+        if not (text.isdecimal() and len(text) < 19):
+            raise DefinitionError(f"expected a number in parentheses, found {text[:40]!r}")
         return int(text)
 
     def parenthesised(self) -> str:

@@ -9,7 +9,7 @@ from ticdc_encoder.column_definition import (
     column_type,
     current_timestamp,
     default_collation,
-    default_of,
+    typed_default,
     with_charset,
 )
 from ticdc_encoder.errors import DefinitionError
@@ -27,9 +27,16 @@ def complete(described: Table, columns: Iterable[Column], indexes: Iterable[Inde
         raise DefinitionError("a column is defined twice")
     if not columns:
         raise DefinitionError("a table without columns")
+    indexes = sorted(indexes, key=lambda index: not index.primary)
+    taken: set[str] = set()
+    for index in indexes:
+        if index.name.lower() in taken:
+            raise DefinitionError(f"two keys of the name {index.name!r}")
+        taken |= {index.name.lower()} if index.name and not index.primary else set()
     named: list[Index] = []
-    for index in sorted(indexes, key=lambda index: not index.primary):
-        named.append(_resolved(index, declared, {other.name.lower() for other in named}))
+    for index in indexes:
+        named.append(_resolved(index, declared, taken))
+        taken.add(named[-1].name.lower())
     if sum(index.primary for index in named) > 1:
         raise DefinitionError("two primary keys")
     primary = {column for index in named if index.primary for column in index.columns}
@@ -83,8 +90,6 @@ def _resolved(index: Index, declared: dict[str, Column], taken: set[str]) -> Ind
         None if length == declared[column.lower()].type.length else length
         for column, length in zip(columns, index.lengths, strict=True)
     )
-    if not index.primary and index.name.lower() in taken:
-        raise DefinitionError(f"two keys of the name {index.name!r}")
     named = index.name or _free_name(columns, taken)
     return replace(index, name=named, columns=columns, lengths=lengths)
 
@@ -264,7 +269,7 @@ class Clauses:
             return replace(column, nullable=True)
         if words.take("DEFAULT"):
             null = words.at("NULL")
-            default = default_of(words)
+            default = typed_default(words, column.type)
             self.computed |= default is None and not null
             return replace(column, default=default)
         if words.take("SERIAL", "DEFAULT", "VALUE"):
@@ -308,23 +313,24 @@ class Clauses:
 
     def _options(self, table: Table) -> Table:
         words = self._words
-        charset, collation = "utf8mb4", "utf8mb4_bin"
+        charset = collation = None
         while not (words.done() or words.at(";")):
             if words.take("PARTITION", "BY"):
                 table = replace(table, partitioned=True, partitioning=partition_by(words))
             elif words.take("CHARSET") or words.take("CHARACTER", "SET"):
                 charset = words.option().lower()
-                collation = default_collation(charset)
             elif words.take("COLLATE"):
                 collation = words.option().lower()
-                charset = collation.partition("_")[0]
             elif words.at("("):
                 words.parenthesised()
             elif words.take("AS") or words.take("SELECT"):
                 raise DefinitionError("CREATE TABLE ... AS SELECT has no complete definition")
             else:
                 words.next()
-        return replace(table, charset=charset, collation=collation)
+        if charset is None and collation is None:
+            return table  # those of its database, which nobody tells
+        charset = charset or (collation or "").partition("_")[0]
+        return replace(table, charset=charset, collation=collation or default_collation(charset))
 
 
 def _free_name(columns: tuple[str, ...], taken: set[str]) -> str:

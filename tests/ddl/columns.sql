@@ -286,6 +286,46 @@ ALTER TABLE t ADD COLUMN b ENUM('a','b''c') DEFAULT 'b''c'
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT 'b''c'
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` enum('a','b''c') character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'b''c'
 
+-- case: an ENUM default that is a number is that of a label
+ALTER TABLE t ADD COLUMN b ENUM('2','1') DEFAULT 1
+-- then: 1 10 x 2 | 2 None y 2
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT DEFAULT '2'
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT '2'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` enum('2','1') character set utf8mb4 collate utf8mb4_bin NULL DEFAULT '2'
+
+-- case: a SET default that is a number is that of labels
+ALTER TABLE t ADD COLUMN b SET('4','2','1') DEFAULT 5
+-- then: 1 10 x 4,1 | 2 None y 4,1
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT DEFAULT '4,1'
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT '4,1'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` set('4','2','1') character set utf8mb4 collate utf8mb4_bin NULL DEFAULT '4,1'
+
+-- case: a label that has no such number
+ALTER TABLE t ADD COLUMN b ENUM('2','1') DEFAULT 3
+-- stops: no label of enum has the number 3
+
+-- case: labels have their backslashes as they are, and other texts have them escaped
+ALTER TABLE t ADD COLUMN b ENUM('C:\new','it''s\') DEFAULT _UTF8MB4'C:\\new'
+-- then: 1 10 x C:\new | 2 None y C:\new
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT DEFAULT 'C:\new'
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT 'C:\new'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` enum('C:\new','it''s\') character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'C:\new'
+
+-- case: a BIT default that is a text is its bytes
+ALTER TABLE t ADD COLUMN b BIT(8) DEFAULT _UTF8MB4'5'
+-- then.sqlite: 1 10 x 53 | 2 None y 53
+-- then.postgresql: 1 10 x 53 | 2 None y 53
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" INTEGER DEFAULT '53'
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" bigint DEFAULT '53'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` bit(8) NULL DEFAULT b'110101'
+
+-- case: a default of a text that is a number with an exponent
+ALTER TABLE t ADD COLUMN b VARCHAR(20) DEFAULT 1e+05
+-- then: 1 10 x 100000 | 2 None y 100000
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT DEFAULT '100000'
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT '100000'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varchar(20) character set utf8mb4 collate utf8mb4_bin NULL DEFAULT '100000'
+
 -- case: a SET default in another order
 ALTER TABLE t ADD COLUMN b SET('p','q') DEFAULT 'q,p'
 -- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT DEFAULT 'q,p', PRIMARY KEY ("id"))

@@ -7,6 +7,12 @@ ALTER TABLE `t`
 -- case: a comment
 ALTER TABLE `t` COMMENT = 'new ''comment'' ; -- x'
 
+-- case: AUTO_INCREMENT, by force
+ALTER TABLE t /*T![force_inc] FORCE */ AUTO_INCREMENT = 5
+
+-- case: AUTO_RANDOM_BASE, by force
+ALTER TABLE t /*T![force_inc] FORCE */ AUTO_RANDOM_BASE = 5
+
 -- case: AUTO_INCREMENT
 ALTER TABLE t AUTO_INCREMENT = 1000
 
@@ -123,6 +129,10 @@ CREATE TABLE `t2` LIKE `t`
 -- sqlite: CREATE TABLE "t2" ("id" INTEGER NOT NULL, "s" TEXT, "ts" TEXT, PRIMARY KEY ("id"))
 -- postgresql: CREATE TABLE "s"."t2" ("id" bigint NOT NULL, "s" text, "ts" timestamp with time zone, PRIMARY KEY ("id"))
 -- mysql: CREATE TABLE `s`.`t2` (   `id` bigint NOT NULL,   `s` varchar(10) character set utf8mb4 collate utf8mb4_bin NULL,   `ts` timestamp NULL,   PRIMARY KEY (`id`) ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- case: a table in a database that it says, like one of a database that it does not say
+CREATE TABLE `s`.`t2` LIKE `t`
+-- stops: it does not say which database t is in
 
 -- case: a table like an unknown one
 CREATE TABLE `t2` LIKE `nowhere`

@@ -173,7 +173,7 @@ ALTER TABLE t DROP PARTITION p0
 ALTER TABLE t TRUNCATE PARTITION p0
 -- stops: are in the partition is not certain
 
--- table: CREATE TABLE t (id INT PRIMARY KEY, d DATE, s VARCHAR(10) NOT NULL) PARTITION BY RANGE COLUMNS (d, s) (PARTITION p0 VALUES LESS THAN ('2024-02-01', 'm'), PARTITION p1 VALUES LESS THAN (MAXVALUE, MAXVALUE))
+-- table: CREATE TABLE t (id INT PRIMARY KEY, d DATE, s VARCHAR(10) NOT NULL) COLLATE = utf8mb4_bin PARTITION BY RANGE COLUMNS (d, s) (PARTITION p0 VALUES LESS THAN ('2024-02-01', 'm'), PARTITION p1 VALUES LESS THAN (MAXVALUE, MAXVALUE))
 -- rows: 1, '2024-01-31', 'z' | 2, '2024-02-01', 'l ' | 3, '2024-02-01', 'm  ' | 4, NULL, 'é'
 
 -- case: ranges of dates and texts
@@ -190,7 +190,28 @@ ALTER TABLE t DROP PARTITION p0
 ALTER TABLE t TRUNCATE PARTITION p0
 -- stops: the order of utf8mb4_general_ci is not computed here
 
--- table: CREATE TABLE t (a VARCHAR(10), b INT, PRIMARY KEY (a, b)) PARTITION BY LIST COLUMNS (a) (PARTITION pa VALUES IN (_UTF8MB4'a', _UTF8MB4'it''s'), PARTITION pb VALUES IN ('c'), PARTITION pd VALUES IN (DEFAULT))
+-- table: CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(10)) COLLATE = utf8mb4_general_ci DEFAULT CHARSET = utf8mb4 PARTITION BY RANGE COLUMNS (s) (PARTITION p0 VALUES LESS THAN ('m'))
+-- rows: 1, 'a'
+
+-- case: texts of a table whose collation comes before its charset
+ALTER TABLE t TRUNCATE PARTITION p0
+-- stops: the order of utf8mb4_general_ci is not computed here
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(10)) PARTITION BY RANGE COLUMNS (s) (PARTITION p0 VALUES LESS THAN ('m'))
+-- rows: 1, 'a'
+
+-- case: texts of a table that has its database's collation
+ALTER TABLE t TRUNCATE PARTITION p0
+-- stops: column s: its collation is that of its database, which the stream does not tell
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, d DATE) PARTITION BY LIST (YEAR(d)) (PARTITION p23 VALUES IN (2023), PARTITION pd DEFAULT)
+-- rows: 1, '2023-06-15' | 2, '2024-01-01'
+
+-- case: a list of years
+ALTER TABLE t TRUNCATE PARTITION p23
+-- stops: what is partitioned by LIST of year() is not computed here
+
+-- table: CREATE TABLE t (a VARCHAR(10), b INT, PRIMARY KEY (a, b)) DEFAULT CHARSET = utf8mb4 PARTITION BY LIST COLUMNS (a) (PARTITION pa VALUES IN (_UTF8MB4'a', _UTF8MB4'it''s'), PARTITION pb VALUES IN ('c'), PARTITION pd VALUES IN (DEFAULT))
 -- rows: 'a', 1 | 'a ', 2 | 'it''s', 3 | 'c', 4 | 'C', 5 | 'x', 6
 
 -- case: a list of texts

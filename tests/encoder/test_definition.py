@@ -353,12 +353,69 @@ def test_every_ddl_of_ticdc_is_read(name: str) -> None:
         ("create table t (a int primary key, b int primary key)", "two primary keys"),
         ("create table t (a int) select 1", "AS SELECT"),
         ("create table t (a text(99999999999))", "too long"),
+        ("create table t (a decimal(1.5))", "expected an integer, found '1.5'"),
+        ("alter table t coalesce partition 1e3", "expected an integer, found '1e3'"),
+        ("create table t (a enum('x') default 2)", "no label of enum has the number 2"),
+        ("create table t (a int, index a (a), index a (a))", "two keys of the name 'a'"),
     ],
 )
 def test_what_cannot_be_read_is_an_error(query: str, message: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         parse_ddl(query, "s")
     assert message in str(caught.value)
+
+
+RAW = {
+    r"CREATE TABLE `t` (`e` ENUM('C:\new','it''s\') DEFAULT 'C:\\new')": "C:\\new|it's\\",
+    r"CREATE TABLE `t` (`e` SET('a\','\b') COMMENT 'it\\')": "a\\|\\b",
+    r"CREATE TABLE `t` (`e` ENUM('a')) COMMENT = 'C:\'": "a",
+    r"CREATE TABLE `t` (`e` ENUM('a') COMMENT 'ENUM(\'\\')": "a",
+    "CREATE TABLE `SET('a` (`e` ENUM('\\'))": "\\",
+    # Not as TiCDC writes it.
+    r"create table t (e enum('a\\b', 'c\'d'))": r"a\b|c'd",
+}
+
+
+@pytest.mark.parametrize(("query", "labels"), RAW.items())
+def test_labels_and_comments_have_their_backslashes_as_they_are(query: str, labels: str) -> None:
+    (column,) = parse_create_table(query, "s").columns
+    assert "|".join(column.type.elements) == labels
+
+
+def test_what_looks_like_a_clause_in_a_comment_is_none() -> None:
+    query = r"ALTER TABLE `t` COMMENT = 'it\'', ADD COLUMN `z` INT -- '"
+    assert parse_ddl(query, "s") == parse_ddl("ALTER TABLE `t` COMMENT = 'x'", "s")
+
+
+def test_a_text_without_an_end_is_refused_at_once() -> None:
+    with pytest.raises(DefinitionError, match="unbalanced quotes"):
+        parse_ddl("create table t (a int comment " + "\\'" * 50_000, "s")
+
+
+def test_an_unnamed_key_gets_a_name_that_no_other_was_given() -> None:
+    table = parse_create_table("create table t (a int, b int, index (a), index a (b))", "s")
+    assert [(index.name, index.columns) for index in table.indexes] == [
+        ("a_2", ("a",)),
+        ("a", ("b",)),
+    ]
+
+
+def test_a_collation_counts_wherever_it_stands() -> None:
+    for options in (
+        "COLLATE = utf8mb4_general_ci CHARSET = utf8mb4",
+        "CHARSET = utf8mb4 COLLATE = utf8mb4_general_ci",
+    ):
+        table = parse_create_table(f"create table t (a varchar(9)) {options}", "s")
+        assert (table.collation, table.columns[0].type.collation) == ("utf8mb4_general_ci",) * 2
+
+
+def test_a_table_like_one_of_the_session_beside_a_database_is_like_one_of_nobody_knows() -> None:
+    for query, like in (
+        ("CREATE TABLE `t` LIKE `src`", ("s", "src")),
+        ("CREATE TABLE `s`.`t` LIKE `src`", ("", "src")),
+        ("CREATE TABLE `s`.`t` (LIKE `u`.`src`)", ("u", "src")),
+    ):
+        assert parse_ddl(query, "s") == CreateTableLike("s", "t", like, False)
 
 
 def test_only_a_create_table_with_columns_defines_a_table() -> None:

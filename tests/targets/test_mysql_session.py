@@ -19,6 +19,7 @@ from canonical_rows import (
 from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.targets.layout import Layout, UniqueKey
 from ticdc_consumer.targets.mysql.bulk import Bulk
+from ticdc_consumer.targets.mysql.names import string_literal
 from ticdc_consumer.targets.mysql.session import SQL_MODE, MySql, open_session
 
 SERVERS = ["mysql", "mariadb"]
@@ -212,6 +213,15 @@ def test_a_users_table_is_described(target: MySql) -> None:
         UniqueKey("beginning", ("It's`", "d"), primary=False, plain=False),
     }
     assert table.triggers == ("tr",)
+
+
+def test_labels_are_as_they_are_whatever_the_catalog_escapes(target: MySql) -> None:
+    labels = (r"C:\new", "it's\\", "a,b", "\nx", "\t\\\\")
+    quoted = ",".join(string_literal(label) for label in labels)
+    target.execute(f"CREATE TABLE t (id INT PRIMARY KEY, e ENUM({quoted}))")
+    table = target.describe(target.engine.url.database, "t")
+    assert table is not None
+    assert table.columns[1].elements == labels
 
 
 def test_no_table_is_none(target: MySql) -> None:

@@ -39,13 +39,17 @@ def partition_rows(table: Table, names: Sequence[str], target: Target) -> Partit
         raise Unsupported(
             f"which rows of {table.schema}.{table.name} are in the partition is not certain"
         )
+    if scheme.method == "list" and scheme.function:
+        raise Unsupported(
+            f"what is partitioned by LIST of {scheme.function}() is not computed here"
+        )
     places = {partition.name.lower(): n for n, partition in enumerate(scheme.partitions)}
     for name in names:
         if name.lower() not in places:
             raise Unsupported(f"{table.schema}.{table.name} has no partition {name}")
     spelled = {column.name.lower(): column for column in table.columns}
     columns = [
-        _Operand(spelled[name.lower()], scheme.function, target)
+        _Operand(spelled[name.lower()], scheme.function, target, table.collation)
         for name in scheme.columns
         if name.lower() in spelled
     ]
@@ -125,10 +129,10 @@ def _member(columns: "Sequence[_Operand]", values: Sequence[PartitionValue]) -> 
 
 
 class _Operand:
-    """A column that rows are partitioned by. Raises `Unsupported` for a type, a collation or a
-    function whose order is not computed here."""
+    """A column that rows are partitioned by; `told` is the table's own collation. Raises
+    `Unsupported` for a type, a collation or a function whose order is not computed here."""
 
-    def __init__(self, column: Column, function: str, target: Target) -> None:
+    def __init__(self, column: Column, function: str, target: Target, told: str | None) -> None:
         self._name, self._type = target.quote(None, column.name), column.type
         self._function, self._dialect = function, target.dialect
         self.nullable = column.nullable
@@ -144,6 +148,11 @@ class _Operand:
         if self._textual and self._type.collation not in _BINARY:
             raise Unsupported(
                 f"{self._where}: the order of {self._type.collation} is not computed here"
+            )
+        if self._textual and told is None:
+            raise Unsupported(
+                f"{self._where}: its collation is that of its database, which the stream does not "
+                "tell"
             )
 
     @property

@@ -31,6 +31,7 @@ from ticdc_consumer.targets.conversions import (
 )
 from ticdc_consumer.targets.initial import Initial
 from ticdc_consumer.targets.layout import ReferenceChanges
+from ticdc_consumer.targets.mysql.catalog import unescaped
 from ticdc_consumer.targets.mysql.dialects import DIALECTS, Dialect
 from ticdc_consumer.targets.mysql.names import quote_name, string_literal
 from ticdc_consumer.targets.mysql.new_tables import ColumnShape, Shape, add_reference, shape
@@ -232,7 +233,7 @@ def _catalog(target: Target, schema: str | None, name: str) -> Facts:
             (schema, name),
         ).all()
         for column, type_, nullable, collation in map(tuple, columns):
-            facts[f"column {column}"] = _column(type_, collation, nullable == "YES")
+            facts[f"column {column}"] = _column(unescaped(type_), collation, nullable == "YES")
         keys: dict[str, tuple[bool, list[tuple[str, int | None]]]] = {}
         parts_of_keys = target.execute(
             "SELECT index_name, non_unique, column_name, sub_part "

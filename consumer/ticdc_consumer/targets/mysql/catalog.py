@@ -39,7 +39,9 @@ _TRIGGERS = """
 
 # MySQL says DEFAULT_GENERATED of a default that is an expression.
 _GENERATED = re.compile(r"\b(virtual|stored|persistent) generated\b", re.I)
+_LABELLED = re.compile(r"(enum|set)\(", re.I)
 _LABEL = re.compile(r"'((?:[^']|'')*)'")
+_ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
 
 
 def describe(query: Query, schema: str, table: str, any_case: bool) -> TargetTable | None:
@@ -66,6 +68,14 @@ def describe(query: Query, schema: str, table: str, any_case: bool) -> TargetTab
     )
 
 
+def unescaped(type_: str) -> str:
+    """A column's type with its labels as they are, but for quotes: the catalog escapes other
+    characters, whatever sql_mode is."""
+    if _LABELLED.match(type_) is None:
+        return type_
+    return re.sub(r"\\(.)", lambda found: _ESCAPED.get(found[1], found[1]), type_)
+
+
 def references(query: Query, schema: str, table: str) -> tuple[Reference, ...]:
     keys: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
     for name, column, parent_schema, parent, parent_column in query(_REFERENCES, (schema, table)):
@@ -85,7 +95,7 @@ def references(query: Query, schema: str, table: str) -> tuple[Reference, ...]:
 def _column(
     name: str, type_: str, nullable: str, default: str | None, extra: str, collation: str | None
 ) -> TargetColumn:
-    labels = type_ if re.match(r"(?i)(enum|set)\(", type_) else ""
+    labels = unescaped(type_) if _LABELLED.match(type_) else ""
     return TargetColumn(
         name=name,
         type=type_.lower(),

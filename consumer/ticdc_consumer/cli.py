@@ -2,6 +2,7 @@
 2: wrong usage. 3: a person must decide."""
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -47,6 +48,7 @@ EXAMPLES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and says its exit code."""
     sys.excepthook = _last_words
+    _quieten()
     arguments = _parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = arguments.command
     try:
@@ -61,6 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("ticdc-consumer: interrupted; what was not committed is undone", file=sys.stderr)
         return 128 + signal.SIGINT
+
+
+def _quieten() -> None:
+    """Spark's connection remarks on every interrupt, with tracebacks."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(lambda record: "while sending command" not in str(record.msg))
 
 
 def _exit_code(error: TicdcError) -> int:
@@ -108,7 +116,7 @@ def _status(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
-    with closing(open_target(options.target_url)) as target:
+    with closing(open_target(options.target_url, to_look=True)) as target:
         found = status.read(target, options)
     _tell(status.to_json(found) if arguments.json else status.to_text(found))
     return 0
@@ -126,6 +134,8 @@ def _plan(arguments: argparse.Namespace) -> int:
 def _demo(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.demo import demo
 
+    # So that its folder goes, and Spark with it.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with _told():
         demo(arguments.rows, arguments.protocol, arguments.target, arguments.seed)
     return 0
@@ -221,8 +231,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     demo = _command(commands, "demo", _demo, "everything embedded: see it work")
-    demo.add_argument("--rows", type=_count, default=30_000, metavar="N", help="row changes, about")
-    demo.add_argument("--protocol", default="canal-json", metavar="P", help="as in a changefeed")
+    demo.add_argument(
+        "--rows", type=_count, default=30_000, metavar="N", help="row changes, about; 30000"
+    )
+    protocols = ("canal-json", "open-protocol", "simple", "debezium")
+    demo.add_argument("--protocol", default="canal-json", choices=protocols, help="canal-json")
     demo.add_argument("--target", metavar="URL", help="an empty database instead of a SQLite file")
     demo.add_argument("--seed", type=int, default=1, metavar="N", help="another history")
     run = _command(commands, "run", _run, "apply the topics to the target")

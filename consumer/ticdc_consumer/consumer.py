@@ -144,7 +144,7 @@ class Consumer:
         runs. Raises what would end the run, after what would come before it. With `sql`, small
         cuts tell the statements for their rows."""
         with ExitStack() as stack:
-            target = open_target(self.options.target_url)
+            target = open_target(self.options.target_url, to_look=True)
             stack.callback(target.close)
             store = Store(target, self.options.changefeed)
             self._cluster = _open(self.options)

@@ -26,6 +26,8 @@ def suggested(
     target was in their way; else the statement as sqlglot puts it, with the target's names."""
     try:
         return list(translate.work(target, entry, route, rules, ledger).statements)
+    except translate.InTheWay:
+        return []  # the statement would fail for the same reason
     except TicdcError:
         return _transpiled(target, entry, route)
 

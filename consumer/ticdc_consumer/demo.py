@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TextIO
 
@@ -17,13 +17,15 @@ from ticdc_encoder.changefeed import Changefeed
 
 from ticdc_consumer import config
 from ticdc_consumer.audit import Audit, ShopTables
+from ticdc_consumer.checkpoint_tables import OWN_TABLES
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.disturbance import Disturbance
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.mock_kafka import MockKafka
 from ticdc_consumer.options import Options
 from ticdc_consumer.progress import Tally
 from ticdc_consumer.shop import SCHEMA, TABLES, Shop
+from ticdc_consumer.targets import open_target
 from ticdc_consumer.tso import shown
 from ticdc_consumer.upstream import PARTITIONS, TOPIC, Upstream
 
@@ -40,9 +42,12 @@ def demo(
     reader never saw a torn transaction."""
     screen = _Screen(out)
     with ExitStack() as stack:
+        kept = target_url is not None
         if target_url is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ticdc-demo-"))
             target_url = f"sqlite:///{Path(folder, 'shop.db')}"
+        else:
+            _require_empty(target_url)
         kafka = stack.enter_context(MockKafka())
         kafka.create_topic(TOPIC, PARTITIONS)
         options = _options(kafka.bootstrap, protocol, target_url, rows)
@@ -54,7 +59,8 @@ def demo(
         )
         upstream = Upstream(shop, changefeed, Disturbance(seed), kafka.bootstrap, rows)
         place = sa.make_url(target_url).render_as_string()
-        screen.line(f"a shop's changes, as {protocol}, through Kafka and Spark, into {place}")
+        goes = "" if kept else ", which goes at the end"
+        screen.line(f"a shop's changes, as {protocol}, through Kafka and Spark, into {place}{goes}")
         screen.line("Spark starts ...")
         consumer = stack.enter_context(Consumer(options))
         tables = ShopTables.of(options, consumer.target)
@@ -72,6 +78,14 @@ def demo(
     screen.line(f"every table equals the upstream at R = {upstream.final}")
 
 
+def _require_empty(target_url: str) -> None:
+    """Raises `Usage` where another consumer's position is, such as an earlier demo's."""
+    with closing(open_target(target_url)) as target:
+        there = {name.lower() for name in sa.inspect(target.connection).get_table_names()}
+    if there & OWN_TABLES:
+        raise Usage("the demo needs an empty database; a consumer, or an earlier demo, was here")
+
+
 def _options(bootstrap: str, protocol: str, target_url: str, rows: int) -> Options:
     settings: dict[str, object] = {
         "changefeed": "demo",
@@ -83,6 +97,8 @@ def _options(bootstrap: str, protocol: str, target_url: str, rows: int) -> Optio
         "target.url": target_url,
         "limits.rows_per_epoch": max(1, rows // CUTS),
     }
+    if protocol == "debezium":
+        settings["target.rules"] = ["calendar-dates"]
     if target_url.startswith(("mysql", "mariadb")):
         # Into the database that was given, and no other.
         database = (sa.make_url(target_url).database or "").replace("`", "``")

@@ -134,7 +134,7 @@ class Premises:
         return self.listing
 
     def open_target(self) -> Target:
-        self.target = open_target(self.options.target_url)
+        self.target = open_target(self.options.target_url, to_look=True)
         self.checkpoint = Store(self.target, self.options.changefeed).read()
         return self.target
 

@@ -1,9 +1,9 @@
 """A Spark session with the settings that this job was measured with."""
 
 import os
-import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
@@ -67,13 +67,8 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
         "spark.pyspark.python", os.environ.get("PYSPARK_PYTHON", sys.executable)
     )
     try:
-        with _own_interrupt():
-            conf = _conf(given).setAppName(app_name)
-            if SparkContext._gateway is None:
-                SparkContext(conf=conf, gateway=_gateway(conf))
-            else:
-                SparkContext(conf=conf)
-            return SparkSession.builder.getOrCreate()
+        _start(_conf(given).setAppName(app_name))
+        return SparkSession.builder.getOrCreate()
     except Py4JJavaError as error:
         raise Unavailable(
             f"Spark did not start: {_first_line(error.java_exception.toString())}"
@@ -82,15 +77,28 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
         raise Unavailable(f"Spark did not start: {_first_line(str(error))}") from error
 
 
-@contextmanager
-def _own_interrupt() -> Iterator[None]:
-    """A new SparkContext puts a handler of its own in the place of whatever SIGINT had."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is not before:
-            signal.signal(signal.SIGINT, before)
+def _start(conf: SparkConf) -> None:
+    """Makes the SparkContext in a thread of its own: in the main thread it would take SIGINT for
+    itself. Whatever a signal's handler raises meanwhile is raised when it is there, since a JVM
+    that nobody waits for stays for ever."""
+
+    def start() -> None:
+        if SparkContext._gateway is None:
+            SparkContext(conf=conf, gateway=_gateway(conf))
+        else:
+            SparkContext(conf=conf)
+
+    interrupted: BaseException | None = None
+    with ThreadPoolExecutor(1, "spark-start") as threads:
+        started = threads.submit(start)
+        while not started.done():
+            try:
+                wait([started])
+            except (KeyboardInterrupt, SystemExit) as error:
+                interrupted = error
+    if interrupted is not None:
+        raise interrupted
+    started.result()
 
 
 def stop(spark: SparkSession) -> None:
@@ -105,10 +113,21 @@ def failures(doing: str) -> Iterator[None]:
     try:
         yield
     except (Py4JNetworkError, ConnectionError) as error:
+        _require_uninterrupted(error)
         raise Unavailable(f"Spark could not {doing}: its JVM has ended; start again") from error
     except (PySparkException, Py4JError, EOFError) as error:
+        _require_uninterrupted(error)
         reason = _first_line(str(error).strip()) or repr(error)
         raise Retry(f"Spark could not {doing}: {reason}") from error
+
+
+def _require_uninterrupted(error: BaseException) -> None:
+    """Raises the KeyboardInterrupt that the error came of: Spark's own clearing away may fail."""
+    came_of: BaseException | None = error
+    while came_of is not None:
+        if isinstance(came_of, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        came_of = came_of.__cause__ or came_of.__context__
 
 
 def warm_up(spark: SparkSession, jobs: int = 12) -> None:

@@ -52,6 +52,10 @@ from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TargetTab
 from ticdc_consumer.targets.target import Target
 
 
+class InTheWay(Stop):
+    """A table that is there already, and is not what the CREATE TABLE would make."""
+
+
 def work(
     target: Target,
     entry: LedgerEntry,
@@ -201,7 +205,7 @@ def _check_equal(
     virtual = {column.name.lower() for column in table.columns if column.generated == "virtual"}
     if wanted - virtual != found - virtual:
         differing = ", ".join(sorted(wanted ^ found))
-        raise Stop(f"{name} exists with other columns: they differ in {differing}")
+        raise InTheWay(f"{name} exists with other columns: they differ in {differing}")
     unique = {
         _set(index.columns)
         for index in table.indexes
@@ -209,11 +213,11 @@ def _check_equal(
     }
     for key in existing.unique_keys:
         if key.plain and _set(key.columns) not in unique:
-            raise Stop(f"{name} exists with another unique key, {key.name}")
+            raise InTheWay(f"{name} exists with another unique key, {key.name}")
     if table.handle_key:
         target.layout(table, table.handle_key, existing, table, rules)
     if target.has_rows(existing.schema, existing.name):
-        raise Stop(f"{name} exists and has rows")
+        raise InTheWay(f"{name} exists and has rows")
 
 
 def _set(names: Iterable[str]) -> frozenset[str]:

@@ -100,9 +100,8 @@ class ClaimCheckStorage:
         try:
             files, prefix = url_to_fs(self._url, **self._options)
         except (ImportError, ValueError, TypeError) as error:
-            raise ConfigError(
-                f"fsspec cannot open the claim checks' URL: {type(error).__name__}"
-            ) from error
+            told = str(error) if isinstance(error, ImportError) else type(error).__name__
+            raise ConfigError(f"fsspec cannot open the claim checks' URL: {told}") from error
         except Exception as error:
             # Some drivers connect here.
             raise ClaimCheckError(

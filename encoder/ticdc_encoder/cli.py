@@ -44,7 +44,12 @@ _LONGEST_NUMBER = 18
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and says its exit code."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(argv)
+    if len(rest) == 1 and arguments.file is None and not rest[0].startswith("-"):
+        arguments.file = rest[0]  # behind options, where argparse looks for none
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if sys.stdout is None:
         return 1  # it was closed
     try:

@@ -21,6 +21,7 @@ from confluent_kafka import Producer
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.options import Options
 from ticdc_encoder.changefeed import Changefeed
+from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl
 from ticdc_encoder.message import Message
 from ticdc_encoder.produce import ensure_topics
@@ -191,4 +192,8 @@ def arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (TicdcError, sa.exc.SQLAlchemyError) as error:
+        # What a driver says has several lines; its first names the server.
+        raise SystemExit(f"replicate: {str(error).partition(chr(10))[0]}") from None

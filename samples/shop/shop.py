@@ -19,6 +19,7 @@ from confluent_kafka import Producer
 from ticdc_consumer.disturbance import Disturbance
 from ticdc_consumer.shop import Shop
 from ticdc_encoder.changefeed import Changefeed
+from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.message import Message
 from ticdc_encoder.produce import ensure_topics
 
@@ -29,14 +30,14 @@ BETWEEN_MARKS = 20
 def main() -> None:
     arguments = parse()
     kafka = {"bootstrap.servers": arguments.bootstrap}
-    ensure_topics(kafka, {arguments.topic: PARTITIONS})
-    producer = Producer({**kafka, "enable.idempotence": True})
     changefeed = Changefeed(
         f"kafka://{arguments.bootstrap}/{arguments.topic}?protocol={arguments.protocol}"
         f"&partition-num={PARTITIONS}&enable-tidb-extension=true",
         {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}},
         version="8.5.4",
     )
+    ensure_topics(kafka, {arguments.topic: PARTITIONS})
+    producer = Producer({**kafka, "enable.idempotence": True})
     # Its clock gives commit_ts of now, so that a consumer's lag means something.
     shop = Shop(arguments.seed, clock=lambda: time.time_ns() // 1_000_000)
     disturbance = Disturbance(arguments.seed)
@@ -81,3 +82,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         print()
+    except TicdcError as error:
+        raise SystemExit(f"shop: {error}") from None

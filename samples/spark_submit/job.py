@@ -9,6 +9,7 @@ import sys
 
 from ticdc_consumer import config
 from ticdc_consumer.consumer import Consumer
+from ticdc_encoder.errors import TicdcError
 
 
 def main(path: str, until_caught_up: bool) -> None:
@@ -19,4 +20,10 @@ def main(path: str, until_caught_up: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], "caught-up" in sys.argv[2:])
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["caught-up"]):
+        raise SystemExit("usage: job.py CONFIG [caught-up]")
+    try:
+        main(sys.argv[1], sys.argv[2:] == ["caught-up"])
+    except TicdcError as error:
+        print(f"job: {error}", file=sys.stderr)
+        raise SystemExit(getattr(error, "exit_code", 3)) from None

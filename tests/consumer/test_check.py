@@ -1,12 +1,13 @@
 """What `check` finds, with real brokers (the mock and Kafka) and real databases."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from brokers import Kafka
-from ticdc_consumer import config, listing
+from ticdc_consumer import config, listing, status
 from ticdc_consumer.check import check, exit_code
 from ticdc_consumer.checkpoint import Checkpoint, Position, Store
 from ticdc_consumer.options import Options
@@ -14,6 +15,7 @@ from ticdc_consumer.premises import Finding
 from ticdc_consumer.shop import TABLES, Shop
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.changefeed import Changefeed
+from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.message import Message
 
 PROTOCOLS = ["canal-json", "open-protocol", "simple"]
@@ -237,6 +239,19 @@ def test_a_missing_topic_is_a_persons_to_decide(kafka: Kafka, sqlite_url: str) -
     findings = told(options(kafka, f"^{kafka.prefix}nothing", sqlite_url))
     assert lines(findings, "fail") == ["brokers: no topic matches [kafka] topics"]
     assert exit_code(findings) == 3
+
+
+def test_a_sqlite_file_that_is_not_there_stays_so(mock_kafka: Kafka, tmp_path: Path) -> None:
+    topic = mock_kafka.create_topic("shop", 2)
+    mock_kafka.produce(messages(topic))
+    at = options(mock_kafka, topic, f"sqlite:///{tmp_path}/shop.db")
+    assert [f.subject for f in told(at) if f.level == "fail"] == []
+    with (
+        closing(open_target(at.target_url, to_look=True)) as target,
+        pytest.raises(TicdcError, match="has no checkpoint"),
+    ):
+        status.read(target, at)
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_what_cannot_be_reached_is_told_and_the_rest_still_is(

@@ -102,6 +102,7 @@ WRONG = [
     ["run", "orders.toml", "--from-ts", "0"],
     ["status", "orders.toml", "--jso"],
     ["demo", "--rows", "none"],
+    ["demo", "--protocol", "morse"],
 ]
 
 
@@ -119,8 +120,10 @@ ERRORS = [
     (2, ["check", "{}", "--set", "protocol=x"], "protocol must be "),
     (2, ["check", "{}", "--from-ts", "17"], "from_ts must be a TiDB timestamp"),
     (2, ["status", "{}", "--set", "target.url=oracle://h/d"], "names oracle"),
-    (2, ["demo", "--protocol", "morse"], "protocol must be "),
     (2, ["status", "{}", "--set", "target.url=mysql://h"], "[target] url names no database, as "),
+    (2, ["status", "{}", "--set", "target.url=sqlite://"], "[target] url names no file, as sqlite"),
+    (2, ["run", "{}", "--set", "target.url=sqlite:///:memory:"], "[target] url names no file"),
+    (1, ["status", "{}", "--set", "target.url=sqlite:////no/x.db"], "cannot be made there"),
     (1, ["status", "{}", "--set", "target.url=sqlite:////no/such/folder/x.db"], "/no/such/folder"),
     (3, ["status", "{}"], "changefeed orders has no checkpoint in the target"),
 ]

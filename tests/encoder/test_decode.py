@@ -343,6 +343,17 @@ def test_a_reader_that_has_enough_ends_it_without_a_word(tmp_path: Path) -> None
     assert process.returncode == 141
 
 
+def test_the_file_may_stand_behind_options(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one").write_bytes(WATERMARK)
+    assert main(["decode", "canal-json", "-o", "compression=none", str(tmp_path / "one")]) == 0
+    assert json.loads(capfd.readouterr().out) == RESOLVED
+    with pytest.raises(SystemExit, match="2"):
+        main(["decode", "canal-json", "a", "-o", "compression=none", "b"])
+    assert "unrecognized arguments: b" in capfd.readouterr().err
+
+
 def test_a_number_of_events_that_is_no_number_is_wrong_usage(
     capfd: pytest.CaptureFixture[str],
 ) -> None:

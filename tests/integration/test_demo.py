@@ -1,5 +1,7 @@
 """The demo, and that its reader and its comparison would notice."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -7,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 import sqlalchemy as sa
 from ticdc_consumer.audit import Audit, ShopTables
@@ -20,6 +23,8 @@ COMMAND = Path(sys.executable).with_name("ticdc-consumer")
 
 PAIRS = [
     ("canal-json", "sqlite"),
+    ("debezium", "sqlite"),
+    ("simple", "sqlite"),
     ("open-protocol", "postgresql"),
     ("canal-json", "mariadb"),
     ("open-protocol", "mysql"),
@@ -45,6 +50,52 @@ def test_the_demo_ends_equal_to_its_upstream(
     assert figures["reader: torn transactions seen"] == 0
     assert figures["reader: looks at the tables"] > 0
     assert figures["read: of them said before"] > 0
+
+
+# A shell's background job ignores the signal, and its children do.
+HEEDING = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from ticdc_consumer.cli import main; sys.exit(main(['demo', '--rows', '100000']))"
+)
+
+
+@pytest.mark.parametrize("seconds", [0.3, 1.0, 2.0, 3.5])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_demo_wherever_it_is_and_leaves_nothing(
+    number: signal.Signals, seconds: float, tmp_path: Path
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HEEDING],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        while process.stdout.readline() != "Spark starts ...\n":
+            assert process.poll() is None
+        time.sleep(seconds)
+        started = psutil.Process(process.pid).children(recursive=True)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does
+        else:
+            process.terminate()
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    interrupted = "ticdc-consumer: interrupted; what was not committed is undone\n"
+    assert said == (interrupted if number == signal.SIGINT else "")
+    assert psutil.wait_procs(started, timeout=30)[1] == []
+    assert [*tmp_path.glob("ticdc-demo-*")] == []
+
+
+def test_the_demo_needs_an_empty_database(sqlite_url: str) -> None:
+    opened(sqlite_url)[1].engine.dispose()
+    done = subprocess.run(
+        [COMMAND, "demo", "--target", sqlite_url], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("ticdc-consumer: the demo needs an empty database; ")
 
 
 def opened(url: str) -> tuple[Options, ShopTables]:

@@ -29,9 +29,9 @@ class Files:
             # What is listed must be what is there now.
             files, prefix = url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError, TypeError) as error:
-            raise ConfigError(
-                f"fsspec cannot open storage.url: {type(error).__name__}: is its driver installed?"
-            ) from error
+            # fsspec names the driver that is missing; other texts may hold the URL.
+            told = str(error) if isinstance(error, ImportError) else type(error).__name__
+            raise ConfigError(f"fsspec cannot open storage.url: {told}") from error
         except Exception as error:
             # Some drivers connect here.
             raise _unavailable("open", error) from error

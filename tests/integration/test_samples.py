@@ -127,3 +127,21 @@ def test_postgresql_is_kept_equal_to_mariadb(
     assert "ADD COLUMN note" in said
     assert set(re.findall(r"total (.*)", said)) == {"50000"}
     assert re.search(r"accounts: 50 rows, equal\norders: \d+ rows, equal\n$", said)
+
+
+MISTAKES = [
+    (["shop/shop.py", "127.0.0.1:1", "t", "--protocol", "foo"], 1, "shop: protocol 'foo' is none"),
+    (["spark_submit/job.py"], 1, "usage: job.py CONFIG [caught-up]"),
+    (["spark_submit/job.py", "/no.toml"], 2, "job: cannot read the configuration /no.toml"),
+    (["spark_submit/job.py", "/no.toml", "now"], 1, "usage: job.py CONFIG [caught-up]"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "said"), MISTAKES)
+def test_a_sample_says_what_is_wrong_in_a_line(words: list[str], code: int, said: str) -> None:
+    program, *rest = words
+    done = subprocess.run(
+        [sys.executable, SAMPLES / program, *rest], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (code, 1)
+    assert done.stderr.startswith(said)

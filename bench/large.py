@@ -19,11 +19,11 @@ import sqlalchemy as sa
 from servers import kafka, target_url
 from throughput import Processes, options, place
 from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.spark import session, warm_up
+from ticdc_consumer.spark.session import session, warm_up
 from ticdc_consumer.targets import open_target
-from ticdc_encoder.definition import parse_create_table
+from ticdc_encoder.kafka.produce import produce
 from ticdc_encoder.message import Message
-from ticdc_encoder.produce import produce
+from ticdc_encoder.sql.parser import parse_create_table
 from workload import SCHEMA, START_TS
 
 TABLE = parse_create_table(

@@ -14,17 +14,17 @@ from typing import Any
 from unittest import mock
 
 import orjson
-from ticdc_consumer import read
-from ticdc_consumer.facts import shape
-from ticdc_consumer.fast import NoFastReader, fast_reader
-from ticdc_consumer.options import Options
-from ticdc_consumer.read import Reading
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.protocols.protocol import decoder
+from ticdc_consumer.read import task as read
+from ticdc_consumer.read.facts import shape
+from ticdc_consumer.read.fast.reader import NoFastReader, fast_reader
+from ticdc_consumer.read.job import ReadJob
+from ticdc_consumer.read.task import Reading
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.task import ReadJob
-from ticdc_consumer.wire import decoder
-from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Row, RowChange, Table
 from ticdc_encoder.formats import FORMATS, Record
+from ticdc_encoder.sql.parser import parse_create_table
 
 PRELOADED = 200_000
 FIRST_TS = 470620402195890176

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-import brokers
-import databases
+from support import brokers, databases
 
 URLS = {"postgresql": "POSTGRES_URL", "mariadb": "MARIADB_URL", "mysql": "MYSQL_URL"}
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from ticdc_encoder.changefeed import Changefeed
-from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Row, RowChange
+from ticdc_encoder.sql.parser import parse_create_table
 
 COMMIT_TS = 429918007904436226
 TABLES = [

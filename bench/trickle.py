@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from servers import Kafka, kafka, target_url
 from throughput import load, options
 from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.spark import session, warm_up
+from ticdc_consumer.spark.session import session, warm_up
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import RowChange, Transaction

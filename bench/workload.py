@@ -10,9 +10,9 @@ from decimal import Decimal
 from random import Random
 
 from ticdc_encoder.changefeed import Changefeed
-from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Row, RowChange, Table, Transaction
 from ticdc_encoder.message import Message
+from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import canonicaliser
 
 SCHEMA = "bench"

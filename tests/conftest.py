@@ -20,14 +20,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import brokers
 import pytest
 import sqlalchemy as sa
-from databases import fresh_database
 from hypothesis import settings
 from pyspark.sql import SparkSession
-from server_address import REQUIRED, server_address
-from ticdc_consumer.spark import session
+from support import brokers
+from support.databases import fresh_database
+from support.server_address import REQUIRED, server_address
+from ticdc_consumer.spark.session import session
 
 # No test is about time, and machines are shared.
 settings.register_profile("untimed", deadline=None)

@@ -13,23 +13,23 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 from pyspark.sql import SparkSession
 
-from ticdc_consumer import faults
-from ticdc_consumer.checkpoint import Checkpoint, Position, Store
-from ticdc_consumer.cuts import PATIENCE, Reader
-from ticdc_consumer.ddl_by_person import done_by_person, run_by_person
+from ticdc_consumer import failpoints as faults
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl.manual import done_by_person, run_by_person
 from ticdc_consumer.dry_run import Draft, DraftStore, DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs
 from ticdc_consumer.errors import Stop, Unavailable, Usage
-from ticdc_consumer.ledger import LedgerEntry
-from ticdc_consumer.listing import Cluster, Listing, consumer_settings
-from ticdc_consumer.options import Options
+from ticdc_consumer.layouts import Tables
 from ticdc_consumer.plan import Place
-from ticdc_consumer.scope import scope_hash
-from ticdc_consumer.spark import session, stop, warm_up
-from ticdc_consumer.storage.source import StorageSource
-from ticdc_consumer.tables import Tables
+from ticdc_consumer.protocols.protocol import PHYSICAL_SHIFT
+from ticdc_consumer.reader import PATIENCE, Reader
+from ticdc_consumer.source.kafka.brokers import Cluster, Listing, consumer_settings
+from ticdc_consumer.source.storage.source import StorageSource
+from ticdc_consumer.spark.session import session, stop, warm_up
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.scope import scope_hash
+from ticdc_consumer.state.store import Checkpoint, Position, Store
 from ticdc_consumer.targets import open_target
-from ticdc_consumer.wire import PHYSICAL_SHIFT
 
 IDLE = 1.0
 """Seconds that a quiet topic is waited for before the loop looks up."""

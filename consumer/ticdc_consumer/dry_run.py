@@ -8,20 +8,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.statements import AlterTable, RenameTable
+from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
-from ticdc_consumer import ddl, renames
-from ticdc_consumer.checkpoint import Checkpoint, Store
-from ticdc_consumer.ddl_names import Name, Place, statement_of
-from ticdc_consumer.ddl_policy import Policy
-from ticdc_consumer.definitions import keep_definition
+from ticdc_consumer.ddl import renames
+from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.definitions import keep_definition
+from ticdc_consumer.ddl.names import Name, Place, statement_of
+from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.job import Change, Gathered
-from ticdc_consumer.ledger import Basis, KeptTable, Ledger, LedgerEntry
 from ticdc_consumer.load import Applied, NoChange
-from ticdc_consumer.targets.alter import Alteration
+from ticdc_consumer.spark.jobs import Change, Gathered
+from ticdc_consumer.state.ledger import Basis, KeptTable, Ledger, LedgerEntry
+from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
 logger = logging.getLogger(__name__)

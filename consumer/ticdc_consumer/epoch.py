@@ -8,20 +8,21 @@ from dataclasses import dataclass, field, replace
 
 from ticdc_encoder.event import Ddl
 
-from ticdc_consumer import ddl, faults
-from ticdc_consumer.checkpoint import Checkpoint, Position, Store
-from ticdc_consumer.cuts import Reader
-from ticdc_consumer.ddl_policy import Policy
+from ticdc_consumer import failpoints as faults
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.dropped_tables import purge
+from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Retry, Stop, Unavailable
-from ticdc_consumer.facts import Shape
-from ticdc_consumer.job import Gathered
-from ticdc_consumer.kept_tables import purge
-from ticdc_consumer.ledger import KeptTable, LedgerEntry
+from ticdc_consumer.layouts import Tables
 from ticdc_consumer.load import Applied, Counts, NoChange, apply, apply_groups
-from ticdc_consumer.options import Options
 from ticdc_consumer.plan import Cut
-from ticdc_consumer.reconcile import Clash
-from ticdc_consumer.tables import Tables
+from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.reader import Reader
+from ticdc_consumer.reconcile.fold import Clash
+from ticdc_consumer.spark.jobs import Gathered
+from ticdc_consumer.state.ledger import KeptTable, LedgerEntry
+from ticdc_consumer.state.store import Checkpoint, Position, Store
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 

@@ -7,14 +7,15 @@ from typing import Protocol, cast
 import pyarrow as pa
 from ticdc_encoder.event import Table
 
-from ticdc_consumer import ddl, faults
-from ticdc_consumer.checkpoint import Checkpoint, Store
-from ticdc_consumer.ddl_names import Route
-from ticdc_consumer.ddl_policy import Policy
+from ticdc_consumer import failpoints as faults
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.names import Route
+from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.ledger import LedgerEntry
-from ticdc_consumer.options import Options
-from ticdc_consumer.retry import until_known
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.retry import until_known
+from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ticdc_consumer.checkpoint import Position, Store
+from ticdc_encoder.tso import duration, lag, moment, shown
+
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.ledger import LedgerEntry
-from ticdc_consumer.options import Options
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.store import Position, Store
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.tso import duration, lag, moment, shown
 
 
 @dataclass(frozen=True, slots=True)

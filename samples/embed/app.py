@@ -23,9 +23,9 @@ from pathlib import Path
 import sqlalchemy as sa
 from flask import Flask, Response, send_file
 from ticdc_consumer import config
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.mock_kafka import MockKafka
-from ticdc_consumer.options import Options
+from ticdc_consumer.testing.mock_kafka import MockKafka
 from ticdc_encoder.errors import TicdcError
 from werkzeug.serving import make_server
 

@@ -14,10 +14,10 @@ from pymysqlreplication.row_event import (  # type: ignore[import-untyped]
     WriteRowsEvent,
 )
 from ticdc_encoder.column import Column
-from ticdc_encoder.definition import CreateTable, DropTable, parse_ddl
 from ticdc_encoder.event import Ddl, Row, RowChange, Table, Transaction, Value
-from ticdc_encoder.evolution import apply
-from ticdc_encoder.statements import AlterTable, CreateSchema, DropSchema, TruncateTable
+from ticdc_encoder.sql.evolution import apply
+from ticdc_encoder.sql.parser import CreateTable, DropTable, parse_ddl
+from ticdc_encoder.sql.statements import AlterTable, CreateSchema, DropSchema, TruncateTable
 
 
 class Binlog:

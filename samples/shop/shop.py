@@ -16,12 +16,12 @@ import time
 from collections.abc import Iterable
 
 from confluent_kafka import Producer
-from ticdc_consumer.disturbance import Disturbance
-from ticdc_consumer.shop import Shop
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.kafka.produce import ensure_topics
 from ticdc_encoder.message import Message
-from ticdc_encoder.produce import ensure_topics
+from ticdc_encoder.testing.disturbance import Disturbance
+from ticdc_encoder.testing.shop import Shop
 
 PARTITIONS = 4
 BETWEEN_MARKS = 20

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pytest
-from loading import (
+from support.loading import (
     AFTER,
     BEFORE,
     CHANGEFEED,
@@ -26,10 +26,10 @@ from loading import (
     place,
     route,
 )
-from ticdc_consumer import faults
-from ticdc_consumer.checkpoint import Checkpoint, Store
+from ticdc_consumer import failpoints as faults
 from ticdc_consumer.errors import Fenced, Stop, Unavailable
 from ticdc_consumer.load import Applied, NoChange, apply_groups
+from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets.target import Target
 
 
@@ -42,7 +42,7 @@ def server_url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ticdc_consumer.retry.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("ticdc_consumer.state.retry.FIRST_PAUSE", 0.001)
 
 
 def stands_at(url: str) -> tuple[list[tuple[int, str]], Checkpoint | None]:
@@ -94,7 +94,7 @@ def child(url: str, fault: str) -> Iterator[subprocess.Popen[str]]:
     """Another process that takes the bank over and applies the cut."""
     path = os.pathsep.join(sys.path)
     process = subprocess.Popen(
-        [sys.executable, "-m", "loading", url],
+        [sys.executable, "-m", "support.loading", url],
         env={**os.environ, "PYTHONPATH": path, "TICDC_FAULT": fault},
         stderr=subprocess.PIPE,
         text=True,

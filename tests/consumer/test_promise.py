@@ -14,13 +14,15 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ticdc_consumer import load, poll, read
-from ticdc_consumer.checkpoint import Store
-from ticdc_consumer.cuts import Reader
+from support.world import SQL, TABLES, make_world
+from support.world_run import Run
+from ticdc_consumer import load
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.listing import Cluster, Listing
-from world import SQL, TABLES, make_world
-from world_run import Run
+from ticdc_consumer.read import kafka as poll
+from ticdc_consumer.read import task as read
+from ticdc_consumer.reader import Reader
+from ticdc_consumer.source.kafka.brokers import Cluster, Listing
+from ticdc_consumer.state.store import Store
 
 SEEDS = range(250)
 

@@ -6,10 +6,10 @@ from contextlib import closing
 
 import pytest
 from ticdc_consumer import status
-from ticdc_consumer.checkpoint import Checkpoint, Position, Store
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.ledger import LedgerEntry
-from ticdc_consumer.options import Options
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.store import Checkpoint, Position, Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 

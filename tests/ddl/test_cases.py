@@ -5,24 +5,24 @@ from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
-from databases import fresh_database
-from ddl_cases import CASES, Case, cases
-from loading import CHANGEFEED
-from server_address import server_address
-from ticdc_consumer import translate
-from ticdc_consumer.checkpoint import Store
-from ticdc_consumer.checkpoint_tables import DEFINITION, LEDGER
-from ticdc_consumer.definitions import keep_definition
+from support.databases import fresh_database
+from support.ddl_cases import CASES, Case, cases
+from support.loading import CHANGEFEED
+from support.server_address import server_address
+from ticdc_consumer.ddl import translate
+from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.ledger import Ledger, LedgerEntry
+from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.state.schema import DEFINITION, LEDGER
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
-from ticdc_consumer.targets.alter import Alteration
 from ticdc_consumer.targets.layout import TargetTable
+from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
-from ticdc_encoder.definition import parse_create_table, parse_ddl
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.statements import CreateTable, CreateView, DropView, RenameTable
+from ticdc_encoder.sql.parser import parse_create_table, parse_ddl
+from ticdc_encoder.sql.statements import CreateTable, CreateView, DropView, RenameTable
 
 ALL = [case for file in sorted(CASES.glob("*.sql")) for case in cases(file)]
 COMMIT_TS = 1714885505555 << 18

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import brokers
 import pytest
-from local_spark import LocalSpark
-from torture_cli import Begin, Command, Make, commands
-from torture_topics import Feed, inserted, ts
+from support import brokers
+from support.local_spark import LocalSpark
+from support.torture_cli import Begin, Command, Make, commands
+from support.torture_topics import Feed, inserted, ts
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from base64 import b64encode
 from collections.abc import Iterator
 
 import pytest
-from brokers import Mock
-from registry_server import served
+from support.brokers import Mock
+from support.registry_server import served
+from support.torture_cli import Command, Make, refuses
+from support.torture_topics import Feed, deleted, inserted, table, ts, updated
 from ticdc_encoder.event import Row
 from ticdc_encoder.formats.registry import MemoryRegistry
-from torture_cli import Command, Make, refuses
-from torture_topics import Feed, deleted, inserted, table, ts, updated
 
 WIDE = (
     "CREATE TABLE `items` (`id` INT PRIMARY KEY, `t` TINYINT UNSIGNED, `c` CHAR(9), "

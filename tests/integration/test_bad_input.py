@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ticdc_encoder.compression import deflate
+from support.torture_cli import Begin, refuses
+from support.torture_topics import Feed, canal, framed, inserted, table, ts
 from ticdc_encoder.event import Ddl, Resolved, Row
-from torture_cli import Begin, refuses
-from torture_topics import Feed, canal, framed, inserted, table, ts
+from ticdc_encoder.formats.compression import deflate
 
 Record = tuple[bytes | None, bytes | None]
 

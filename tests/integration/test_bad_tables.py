@@ -3,14 +3,14 @@
 import sqlite3
 from collections.abc import Iterator
 
-import brokers
 import pytest
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
-from ticdc_consumer import cuts
+from support import brokers
+from support.torture_cli import Begin, Command, Make, refuses
+from support.torture_topics import Feed, deleted, inserted, renamed, table, ts, updated
+from ticdc_consumer import reader as cuts
 from ticdc_encoder.event import Row
-from torture_cli import Begin, Command, Make, refuses
-from torture_topics import Feed, deleted, inserted, renamed, table, ts, updated
 
 PROTOCOLS = ["canal-json", "open-protocol"]
 

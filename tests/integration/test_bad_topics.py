@@ -2,14 +2,14 @@
 
 import signal
 
-import brokers
 import pytest
-from ticdc_consumer.listing import Cluster
+from support import brokers
+from support.torture_cli import Begin, Command, Make, ended_by, refuses
+from support.torture_topics import Feed, inserted, ts
+from ticdc_consumer.source.kafka.brokers import Cluster
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.event import Row
-from torture_cli import Begin, Command, Make, ended_by, refuses
-from torture_topics import Feed, inserted, ts
 
 THREE: Row = {"id": 3, "name": "three"}
 

@@ -3,10 +3,10 @@
 import json
 from dataclasses import replace
 
-import brokers
 import pytest
-from torture_cli import Command, Make, refuses
-from torture_topics import Feed, inserted, table, ts
+from support import brokers
+from support.torture_cli import Command, Make, refuses
+from support.torture_topics import Feed, inserted, table, ts
 
 ITEMS = replace(table(), table_id=7, version=ts(10))
 

@@ -5,16 +5,16 @@ import os
 from collections.abc import Collection
 from dataclasses import replace
 
-import brokers
 import pytest
 import sqlalchemy as sa
-from golden import TableVersion, scenario
-from golden_run import Place, consumer_of, differences, run_to, send
 from pyspark.sql import SparkSession
-from registry_server import served
+from support import brokers
+from support.golden import TableVersion, scenario
+from support.golden_run import Place, consumer_of, differences, run_to, send
+from support.registry_server import served
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import TargetTable
-from ticdc_encoder.definition import parse_create_table
+from ticdc_encoder.sql.parser import parse_create_table
 
 pytestmark = pytest.mark.golden
 

@@ -17,12 +17,12 @@ from random import Random
 from signal import SIGKILL
 from typing import Any
 
-import brokers
 import pytest
 import sqlalchemy as sa
+from support import brokers
+from support.torture_cli import Command, Make
+from support.torture_topics import Feed, inserted, table, ts, updated
 from ticdc_encoder.event import Row
-from torture_cli import Command, Make
-from torture_topics import Feed, inserted, table, ts, updated
 
 pytestmark = pytest.mark.torture
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import sqlalchemy as sa
-from torture_cli import Begin
-from torture_topics import ITEMS, inserted, table, ts
+from support.torture_cli import Begin
+from support.torture_topics import ITEMS, inserted, table, ts
 
 WIDER = table(ITEMS.replace("`name` VARCHAR(40)", "`name` VARCHAR(40), `n` INT"))
 

@@ -4,11 +4,11 @@ topics without a resolved ts lose nothing and hold nothing back.
 
 from itertools import permutations
 
-import brokers
 import pytest
+from support import brokers
+from support.torture_cli import Command, Make
+from support.torture_topics import Feed, inserted, table, ts
 from ticdc_encoder.event import Row
-from torture_cli import Command, Make
-from torture_topics import Feed, inserted, table, ts
 
 COLUMNS = "(`id` INT NOT NULL PRIMARY KEY, `name` VARCHAR(40))"
 TABLES = ("a", "b", "c")

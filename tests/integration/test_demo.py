@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 import sqlalchemy as sa
-from ticdc_consumer.audit import Audit, ShopTables
-from ticdc_consumer.checkpoint import Checkpoint, Store
-from ticdc_consumer.options import Options
-from ticdc_consumer.shop import TABLES, Shop
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets import open_target
+from ticdc_consumer.testing.audit import Audit, ShopTables
+from ticdc_encoder.testing.shop import TABLES, Shop
 
 COMMAND = Path(sys.executable).with_name("ticdc-consumer")
 

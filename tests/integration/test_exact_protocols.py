@@ -5,10 +5,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from brokers import Mock
+from support.brokers import Mock
+from support.torture_cli import Command, Make, refuses
+from support.torture_topics import Feed, deleted, inserted, table, ts, updated
 from ticdc_encoder.event import Ddl, Resolved, Row
-from torture_cli import Command, Make, refuses
-from torture_topics import Feed, deleted, inserted, table, ts, updated
 
 
 def stops(run: Command, words: str) -> None:

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Iterator
 
-import brokers
 import pytest
 import sqlalchemy as sa
+from support import brokers
+from support.torture_cli import Command, Make, refuses
+from support.torture_topics import BASE, Feed, inserted, ts
 from ticdc_encoder.event import RowChange
-from torture_cli import Command, Make, refuses
-from torture_topics import BASE, Feed, inserted, ts
 
 HOUR = 3_600_000 << 18
 NOW = (time.time_ns() // 1_000_000 << 18) + HOUR - BASE

@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from itertools import combinations, product
 from typing import NamedTuple
 
-import brokers
 import pytest
-from golden import scenario
-from golden_made import WITHOUT_PRIMARY_KEY, made
-from golden_run import Own, Place, consumer_of, differences, protocol_of, run_to, send
 from pyspark.sql import SparkSession
-from registry_server import served
-from ticdc_consumer import cuts
+from support import brokers
+from support.golden import scenario
+from support.golden_made import WITHOUT_PRIMARY_KEY, made
+from support.golden_run import Own, Place, consumer_of, differences, protocol_of, run_to, send
+from support.registry_server import served
+from ticdc_consumer import reader as cuts
 from ticdc_consumer.errors import Stop
 from ticdc_encoder.errors import TicdcError
 

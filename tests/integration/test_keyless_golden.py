@@ -4,11 +4,11 @@ compared with TiDB's at every resolved ts. Each change is there once, so that th
 
 from typing import Any
 
-import brokers
 import pytest
-from golden import scenario
-from golden_run import Place, consumer_of, differences, run_to, send
 from pyspark.sql import SparkSession
+from support import brokers
+from support.golden import scenario
+from support.golden_run import Place, consumer_of, differences, run_to, send
 
 pytestmark = pytest.mark.golden
 

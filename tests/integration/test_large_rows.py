@@ -10,19 +10,20 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import brokers
 import pymysql  # type: ignore[import-untyped]
 import pytest
 import sqlalchemy as sa
-from golden import scenario
-from golden_run import Place, consumer_of, differences, run_to, send
-from local_spark import LocalSpark
-from ticdc_consumer import cli, snapshots
-from ticdc_encoder.claim_check import ClaimCheckStorage
-from ticdc_encoder.definition import parse_create_table
+from support import brokers
+from support.golden import scenario
+from support.golden_run import Place, consumer_of, differences, run_to, send
+from support.local_spark import LocalSpark
+from support.torture_cli import Begin, Command, Make, refuses
+from support.torture_topics import BASE, Feed, inserted, ts
+from ticdc_consumer import cli
+from ticdc_consumer.read import upstream as snapshots
 from ticdc_encoder.event import Row, RowChange
-from torture_cli import Begin, Command, Make, refuses
-from torture_topics import BASE, Feed, inserted, ts
+from ticdc_encoder.formats.claim_check import ClaimCheckStorage
+from ticdc_encoder.sql.parser import parse_create_table
 
 GOLDEN = [name for name in scenario("large").variants if "claim-check" in name]
 NAME = "0d2e66b2-3b3b-49b1-946b-e5cc94563f89.json"

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import Mock
-from registry_server import served
-from storage_sink import Sink
+from support.brokers import Mock
+from support.registry_server import served
+from support.storage_sink import Sink
+from support.torture_cli import Make
+from support.torture_topics import deleted, inserted, ts, updated
 from ticdc_consumer import cli
 from ticdc_encoder.changefeed import Changefeed
-from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Ddl, RowChange, Transaction
 from ticdc_encoder.formats.registry import MemoryRegistry
 from ticdc_encoder.message import Message
-from torture_cli import Make
-from torture_topics import deleted, inserted, ts, updated
+from ticdc_encoder.sql.parser import parse_create_table
 
 KEYED = "CREATE TABLE `items` (`id` INT NOT NULL PRIMARY KEY, `name` VARCHAR(400), `n` INT)"
 KEYLESS = "CREATE TABLE `items` (`id` INT NOT NULL, `name` VARCHAR(400), `n` INT)"

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 import sqlalchemy as sa
-from brokers import Mock
 from confluent_kafka import Consumer, TopicPartition
+from support.brokers import Mock
+from support.torture_cli import CHANGEFEED, Begin, Command, Make
+from support.torture_topics import ITEMS, Feed, deleted, inserted, table, ts, updated
 from ticdc_consumer import cli, dry_run
 from ticdc_encoder.event import Row
-from torture_cli import CHANGEFEED, Begin, Command, Make
-from torture_topics import ITEMS, Feed, deleted, inserted, table, ts, updated
 
 OTHER = "CREATE TABLE `other` (`id` INT NOT NULL, PRIMARY KEY (`id`))"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pyspark
 import pytest
 import sqlalchemy as sa
-from brokers import Kafka, Real
-from ticdc_consumer.java import java_home
+from support.brokers import Kafka, Real
+from ticdc_consumer.spark.java import java_home
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 SPARK_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"

@@ -5,15 +5,15 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from brokers import Real
 from pyspark.sql import SparkSession
-from server_address import server_address
+from support.brokers import Real
+from support.server_address import server_address
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.options import Options
 from ticdc_encoder.changefeed import Changefeed
-from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import RowChange, Transaction
+from ticdc_encoder.sql.parser import parse_create_table
 
 TABLE = parse_create_table("CREATE TABLE t (id int NOT NULL PRIMARY KEY, v varchar(9))", "s")
 COMMIT_TS = 470_000_000_000_000_000
@@ -73,7 +73,7 @@ def test_a_secured_listener_is_read_with_the_settings_that_librdkafka_knows(
 def test_a_wrong_password_is_said_without_the_password(
     real_kafka: Real, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ticdc_consumer.listing.REQUEST_TIMEOUT", 3.0)
+    monkeypatch.setattr("ticdc_consumer.source.kafka.brokers.REQUEST_TIMEOUT", 3.0)
     monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 3.0)
     topic = real_kafka.create_topic("secure", 1)
     wrong = settings("PLAIN") | {"sasl.password": "canary-7731"}

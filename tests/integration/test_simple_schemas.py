@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from brokers import Mock
+from support.brokers import Mock
+from support.torture_cli import Command, Make, refuses
+from support.torture_topics import ITEMS, Feed, inserted, table, ts
 from ticdc_encoder.event import Ddl, RowChange, Table, Value
-from torture_cli import Command, Make, refuses
-from torture_topics import ITEMS, Feed, inserted, table, ts
 
 V1 = replace(table(), version=1, table_id=9)
 V2 = replace(

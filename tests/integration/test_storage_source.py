@@ -13,20 +13,22 @@ from typing import Any
 
 import pytest
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
-from golden import Variant, scenario
-from golden_run import Place, differences, run_to
-from local_spark import LocalSpark
 from pyspark.sql import SparkSession
-from storage_sink import Sink
-from ticdc_consumer import cli, cuts
+from support.golden import Variant, scenario
+from support.golden_run import Place, differences, run_to
+from support.local_spark import LocalSpark
+from support.storage_sink import Sink
+from support.torture_cli import Command, Make, refuses
+from support.torture_topics import deleted, inserted, ts, updated
+from ticdc_consumer import cli
+from ticdc_consumer import reader as cuts
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.options import Options
-from ticdc_consumer.storage import reading, source
-from ticdc_encoder.definition import parse_create_table
+from ticdc_consumer.source.storage import records as reading
+from ticdc_consumer.source.storage import source
 from ticdc_encoder.event import Row, RowChange
-from ticdc_encoder.storage import METADATA, metadata_json
-from torture_cli import Command, Make, refuses
-from torture_topics import deleted, inserted, ts, updated
+from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.storage.layout import METADATA, metadata_json
 
 # --- TiCDC's own files ---------------------------------------------------------------------------
 

@@ -8,22 +8,22 @@ from dataclasses import replace
 from threading import Event
 from typing import Any
 
-import brokers
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from ticdc_consumer import job
-from ticdc_consumer.audit import ShopTables
-from ticdc_consumer.cuts import Reader
-from ticdc_consumer.disturbance import Disturbance
-from ticdc_consumer.report import Report
-from ticdc_consumer.scout import Scout
-from ticdc_consumer.shop import TABLES, Shop
+from support import brokers
+from support.torture_cli import Begin, Command, Make
+from support.torture_topics import BASE, ITEMS, Feed, inserted, table, ts, updated
+from support.torture_upstream import DISPATCHERS, waves
+from ticdc_consumer.read.report import Report
+from ticdc_consumer.reader import Reader
+from ticdc_consumer.source.kafka.scout import Scout
+from ticdc_consumer.spark import jobs as job
+from ticdc_consumer.testing.audit import ShopTables
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Row, RowChange
-from torture_cli import Begin, Command, Make
-from torture_topics import BASE, ITEMS, Feed, inserted, table, ts, updated
-from torture_upstream import DISPATCHERS, waves
+from ticdc_encoder.testing.disturbance import Disturbance
+from ticdc_encoder.testing.shop import TABLES, Shop
 
 OTHERS = "CREATE TABLE `others` (`id` INT NOT NULL PRIMARY KEY, `name` VARCHAR(40))"
 OTHER = table(OTHERS)
@@ -379,7 +379,7 @@ def test_a_cut_above_the_memory_budget_gives_the_same_tables(
         spilled.append(spill)
         return job.gather(spark, read, groups, spill)
 
-    monkeypatch.setattr("ticdc_consumer.cuts.gather", gather)
+    monkeypatch.setattr("ticdc_consumer.reader.gather", gather)
     with run.consumer() as consumer:
         cuts = list(consumer.epochs("caught-up"))
         tables = ShopTables.of(consumer.options, consumer.target)
@@ -426,7 +426,7 @@ def test_what_spark_lost_of_a_large_cut_and_cannot_read_again_is_no_smaller_cut(
             feed.kafka.delete_records(feed.topic, 1, 4)
         return gathered
 
-    monkeypatch.setattr("ticdc_consumer.cuts.gather", gather)
+    monkeypatch.setattr("ticdc_consumer.reader.gather", gather)
     outcome = run()
     assert (outcome.code, run.contents()) == (1, before)
     assert "Spark could not stream the cut" in outcome.said

@@ -16,17 +16,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import brokers
 import pytest
 import sqlalchemy as sa
-import torture_log
+from support import brokers, torture_log
+from support.torture_driver import Driver, children
+from support.torture_upstream import PARTITIONS, History, Upstream, history
 from ticdc_consumer import config
-from ticdc_consumer.audit import Audit, ShopTables
-from ticdc_consumer.checkpoint_tables import CHECKPOINT
-from ticdc_consumer.shop import TABLES, Shop
+from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.targets import open_target
-from torture_driver import Driver, children
-from torture_upstream import PARTITIONS, History, Upstream, history
+from ticdc_consumer.testing.audit import Audit, ShopTables
+from ticdc_encoder.testing.shop import TABLES, Shop
 
 pytestmark = pytest.mark.torture
 

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import brokers
 import pytest
 import sqlalchemy as sa
+from support import brokers
+from support.torture_cli import Command, Make, ended_by
+from support.torture_driver import Driver
+from support.torture_topics import Feed, inserted, ts, updated
 from ticdc_encoder.event import Row
-from torture_cli import Command, Make, ended_by
-from torture_driver import Driver
-from torture_topics import Feed, inserted, ts, updated
 
 pytestmark = pytest.mark.torture
 

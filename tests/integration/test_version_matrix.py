@@ -8,9 +8,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
-import brokers
 import pytest
-from histories import (
+from pyspark.sql import SparkSession
+from support import brokers
+from support.histories import (
     BASE,
     STEPS,
     TABLES,
@@ -25,11 +26,10 @@ from histories import (
     topic_of,
     versions,
 )
-from local_spark import LocalSpark
-from pyspark.sql import SparkSession
-from registry_server import served
+from support.local_spark import LocalSpark
+from support.registry_server import served
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.options import Options
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import RowChange, Transaction
 from ticdc_encoder.formats.registry import MemoryRegistry

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-import brokers
 import pytest
 import sqlalchemy as sa
 from confluent_kafka import Consumer, TopicPartition
+from support import brokers
 from ticdc_encoder.message import Message
 
 

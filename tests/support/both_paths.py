@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from ticdc_consumer import fast_json, read
-from ticdc_consumer.facts import Shape, shape
-from ticdc_consumer.fast import FastReader, NoFastReader, fast_reader
-from ticdc_consumer.options import Options
-from ticdc_consumer.read import Reading
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.protocols.protocol import decoder
+from ticdc_consumer.read import task as read
+from ticdc_consumer.read.facts import Shape, shape
+from ticdc_consumer.read.fast import json as fast_json
+from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reader
+from ticdc_consumer.read.job import ReadJob
+from ticdc_consumer.read.task import Reading
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.task import ReadJob
-from ticdc_consumer.wire import decoder
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Event, RowChange, Table
 from ticdc_encoder.formats import Record

@@ -13,8 +13,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     NewPartitions,
     NewTopic,
 )
-from ticdc_consumer import poll
-from ticdc_consumer.mock_kafka import MockKafka
+from ticdc_consumer.read import kafka as poll
+from ticdc_consumer.testing.mock_kafka import MockKafka
 from ticdc_encoder.message import Message
 
 PATIENCE = 30.0

@@ -7,8 +7,8 @@ from ticdc_consumer.targets.encoders import encoders
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import ColumnType
-from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Table
+from ticdc_encoder.sql.parser import parse_create_table
 
 Canonical = str | bytes | None
 """A value as `layout.py` defines its canonical form."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Ddl, Row, RowChange, Table
-from world import World, lay_out
+from ticdc_encoder.sql.parser import parse_create_table
+
+from support.world import World, lay_out
 
 SCHEMA = "w"
 NAMES = ("a", "b", "c")

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from both_paths import decoded, fast_for, job_of, learning_at_once, options_for, tables_in
-from ticdc_consumer.fast import FastReader
-from ticdc_consumer.task import ReadJob
-from ticdc_consumer.wire import decoder
-from ticdc_encoder.definition import parse_create_table
+from ticdc_consumer.protocols.protocol import decoder
+from ticdc_consumer.read.fast.reader import FastReader
+from ticdc_consumer.read.job import ReadJob
 from ticdc_encoder.event import Row, RowChange, Table
 from ticdc_encoder.formats import FORMATS, Record
+from ticdc_encoder.sql.parser import parse_create_table
+
+from support.both_paths import decoded, fast_for, job_of, learning_at_once, options_for, tables_in
 
 PROTOCOLS = ("canal-json", "open-protocol")
 TS = 470620402195890176

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import cache
 
-from golden import Change, Scenario, scenario
-from golden import Value as Printed
 from ticdc_encoder.column import INTEGERS, ColumnType
-from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Table, Transaction, Value
+from ticdc_encoder.sql.parser import parse_create_table
+
+from support.golden import Change, Scenario, scenario
+from support.golden import Value as Printed
 
 # TiDB prints a FLOAT's exponent form with six digits only.
 _ALL_DIGITS = {"-3.40282e38": "-3.4028235e38", "1.17549e-38": "1.1754944e-38"}

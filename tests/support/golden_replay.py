@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from golden import Variant
-from golden_changes import happened
 from ticdc_encoder.changefeed import Changefeed
+from ticdc_encoder.changefeed.split import split, split_mode
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Transaction
 from ticdc_encoder.formats.registry import Registry
 from ticdc_encoder.message import Message
-from ticdc_encoder.split import split, split_mode
+
+from support.golden import Variant
+from support.golden_changes import happened
 
 # The same code as wrote the golden data, by its promises: the new architecture's head.
 NEW, CLASSIC = "8.5.7", "8.5.3"

@@ -17,13 +17,14 @@ import numpy as np
 import psycopg
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
-from brokers import Kafka
-from golden import Contents, Scenario, State, Value, Variant, repeated
 from pyspark.sql import SparkSession
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.losses import CALENDAR_DATES
-from ticdc_consumer.options import Options
+from ticdc_consumer.protocols.exactness import CALENDAR_DATES
 from ticdc_encoder.message import Message
+
+from support.brokers import Kafka
+from support.golden import Contents, Scenario, State, Value, Variant, repeated
 
 PROTOCOLS = {
     "avro": "avro",

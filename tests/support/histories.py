@@ -13,14 +13,14 @@ from random import Random
 from typing import Any
 
 from ticdc_encoder.changefeed import Changefeed
-from ticdc_encoder.definition import parse_create_table
+from ticdc_encoder.changefeed.split import mysql_split_mode
+from ticdc_encoder.changefeed.storage import File, StorageChangefeed
 from ticdc_encoder.event import RowChange, Table, Transaction
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.formats.registry import Registry
 from ticdc_encoder.message import Message
-from ticdc_encoder.split import mysql_split_mode
-from ticdc_encoder.storage import METADATA, metadata_json
-from ticdc_encoder.storage_changefeed import File, StorageChangefeed
+from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.storage.layout import METADATA, metadata_json
 
 BASE = 429918007904436226
 PARTITIONS = 3

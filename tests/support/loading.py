@@ -8,12 +8,12 @@ from itertools import count
 
 import pyarrow as pa
 import sqlalchemy as sa
-from ticdc_consumer.checkpoint import Checkpoint, Position, Store
-from ticdc_consumer.checkpoint_tables import METADATA
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.ledger import LedgerEntry
 from ticdc_consumer.load import Applied, NetChange, apply
-from ticdc_consumer.options import Options
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.schema import METADATA
+from ticdc_consumer.state.store import Checkpoint, Position, Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.encoders import encoders
 from ticdc_consumer.targets.layout import Layout

@@ -5,10 +5,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from ticdc_encoder.definition import parse_create_table
+from ticdc_encoder.changefeed.storage import File, StorageChangefeed
 from ticdc_encoder.event import Ddl, RowChange, Transaction
-from ticdc_encoder.storage_changefeed import File, StorageChangefeed
-from torture_topics import ITEMS, ts
+from ticdc_encoder.sql.parser import parse_create_table
+
+from support.torture_topics import ITEMS, ts
 
 CONFIG = "[sink.csv]\ninclude-commit-ts = true\n"
 

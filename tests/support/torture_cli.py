@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from ticdc_consumer import cli, config, consumer
+from ticdc_consumer import config, consumer
+from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.epoch import Epoch
-from ticdc_consumer.options import Options
 from ticdc_encoder.errors import TicdcError
-from torture_driver import Driver
-from torture_topics import Feed
+
+from support.torture_driver import Driver
+from support.torture_topics import Feed
 
 CHANGEFEED = "proof"
 

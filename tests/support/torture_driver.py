@@ -26,8 +26,9 @@ class Driver:
         """`arguments` are the command line's; `fault` is for TICDC_FAULT; `spark` is the real."""
         command = ["-c", "import sys; from ticdc_consumer.cli import main; sys.exit(main())"]
         if not spark:
-            command = [__file__]
+            command = ["-m", "support.torture_driver"]
         environ = {**os.environ, **({"TICDC_FAULT": fault} if fault else {})}
+        environ["PYTHONPATH"] = os.pathsep.join(sys.path)
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(
             [sys.executable, *command, *arguments],
@@ -98,9 +99,10 @@ def children(pid: int) -> dict[int, str]:
 
 
 def main() -> int:
-    from local_spark import LocalSpark
     from ticdc_consumer import cli, consumer
-    from ticdc_consumer.options import Options
+    from ticdc_consumer.config.options import Options
+
+    from support.local_spark import LocalSpark
 
     real = consumer.Consumer
 

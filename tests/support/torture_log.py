@@ -4,8 +4,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
-from ticdc_consumer.shop import TABLES
-from torture_upstream import Step
+from ticdc_encoder.testing.shop import TABLES
+
+from support.torture_upstream import Step
 
 OPERATIONS = {"INSERT": ("I", "NEW"), "UPDATE": ("U", "NEW"), "DELETE": ("D", "OLD")}
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from brokers import Kafka
-from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Ddl, Resolved, Row, RowChange, Table
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.message import Message
+from ticdc_encoder.sql.parser import parse_create_table
+
+from support.brokers import Kafka
 
 BASE = 450_000_000_000_000_000
 """A timestamp of 2024; tests count from it."""

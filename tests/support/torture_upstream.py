@@ -6,17 +6,19 @@ that the test can tell every row and every step afterwards.
 """
 
 import argparse
+import os
 import select
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from brokers import Kafka, Real
-from ticdc_consumer.disturbance import Disturbance
-from ticdc_consumer.shop import TABLES, Shop
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Transaction
+from ticdc_encoder.testing.disturbance import Disturbance
+from ticdc_encoder.testing.shop import TABLES, Shop
+
+from support.brokers import Kafka, Real
 
 PARTITIONS = 4
 EVERY = 20
@@ -35,7 +37,8 @@ class Upstream:
         self._seed = seed
         words = [kafka.bootstrap, topic, protocol, str(seed), str(pause)]
         self._process = subprocess.Popen(
-            [sys.executable, __file__, *words],
+            [sys.executable, "-m", "support.torture_upstream", *words],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

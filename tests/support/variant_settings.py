@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from golden import Variant
+from support.golden import Variant
 
 
 def uri(variant: Variant) -> Mapping[str, str]:

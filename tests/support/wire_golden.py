@@ -7,10 +7,11 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from golden import SCENARIOS, Variant, scenario
-from golden_changes import ddls, row_change, table_at
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats import FORMATS
+
+from support.golden import SCENARIOS, Variant, scenario
+from support.golden_changes import ddls, row_change, table_at
 
 
 def variants(protocol: str, *scenarios: str) -> list[tuple[str, str]]:

@@ -3,12 +3,13 @@
 from dataclasses import replace
 from functools import cache
 
-from golden import Variant, scenario
-from golden_changes import versions
 from ticdc_encoder.event import Event, RowChange, Table
 from ticdc_encoder.formats.simple import Decoder, Options
-from variant_settings import common, uri
-from wire_golden import variants
+
+from support.golden import Variant, scenario
+from support.golden_changes import versions
+from support.variant_settings import common, uri
+from support.wire_golden import variants
 
 SIMPLE = variants("simple")
 

@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from loading import Crash, crash_at
-from local_spark import LocalSpark
 from pyspark.sql import SparkSession
-from ticdc_consumer import poll, scout
-from ticdc_consumer.checkpoint import Checkpoint, Position, Store
-from ticdc_consumer.cuts import Reader
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.epoch import Epochs
-from ticdc_consumer.listing import Cluster
-from ticdc_consumer.options import Options
-from ticdc_consumer.tables import Tables
+from ticdc_consumer.layouts import Tables
+from ticdc_consumer.read import kafka as poll
+from ticdc_consumer.reader import Reader
+from ticdc_consumer.source.kafka import scout
+from ticdc_consumer.source.kafka.brokers import Cluster
+from ticdc_consumer.state.store import Checkpoint, Position, Store
 from ticdc_consumer.targets import open_target
-from world import TOPIC, Broker, FakeCluster, FakeConsumer, World
+
+from support.loading import Crash, crash_at
+from support.local_spark import LocalSpark
+from support.world import TOPIC, Broker, FakeCluster, FakeConsumer, World
 
 
 @contextmanager

@@ -5,19 +5,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ticdc_consumer import losses
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets import create
+from ticdc_consumer.protocols import exactness as losses
 from ticdc_consumer.targets.mysql import types as mysql
 from ticdc_consumer.targets.mysql.collations import NO_COARSER, new_collation
+from ticdc_consumer.targets.mysql.create import create_table
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB
-from ticdc_consumer.targets.mysql.new_tables import create_table
 from ticdc_consumer.targets.postgresql import types as postgresql
+from ticdc_consumer.targets.schema import create
 from ticdc_consumer.targets.sqlite import types as sqlite
 from ticdc_encoder import Column, ColumnType
 from ticdc_encoder.column import INTEGERS, TYPE_NAMES
-from ticdc_encoder.definition import parse_create_table
 from ticdc_encoder.event import Table
+from ticdc_encoder.sql.parser import parse_create_table
 
 DOCUMENT = (Path(__file__).parent.parent.parent / "docs" / "types.md").read_text()
 

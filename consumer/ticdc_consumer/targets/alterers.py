@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from ticdc_encoder.event import Table
-from ticdc_encoder.evolution import Evolved
+from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.targets.alter import Alteration
 from ticdc_consumer.targets.layout import ReferenceChanges
+from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
 Place = tuple[str | None, str]

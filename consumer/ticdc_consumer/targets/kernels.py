@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.fit import SKIP
+from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
 
 Convert = Callable[[pa.Array, str, tuple[str, ...]], pa.Array]

@@ -1,6 +1,6 @@
 """The words in which PostgreSQL and SQLite differ, by dialect."""
 
-from ticdc_consumer.targets.create import Words
+from ticdc_consumer.targets.schema.create import Words
 
 
 def words(dialect: str) -> Words:

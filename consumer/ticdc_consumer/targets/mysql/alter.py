@@ -9,10 +9,15 @@ from collections.abc import Callable, Iterable
 
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
-from ticdc_encoder.evolution import Evolved
+from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.targets.alter import (
+from ticdc_consumer.targets.layout import ReferenceChanges
+from ticdc_consumer.targets.mysql.catalog import unescaped
+from ticdc_consumer.targets.mysql.create import ColumnShape, Shape, add_reference, shape
+from ticdc_consumer.targets.mysql.dialects import DIALECTS, Dialect
+from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
+from ticdc_consumer.targets.schema.alter import (
     Alteration,
     Differences,
     conversions,
@@ -21,7 +26,7 @@ from ticdc_consumer.targets.alter import (
     initials,
     refusals,
 )
-from ticdc_consumer.targets.conversions import (
+from ticdc_consumer.targets.schema.conversions import (
     Above,
     Below,
     Condition,
@@ -29,12 +34,7 @@ from ticdc_consumer.targets.conversions import (
     Longer,
     LongerInBytes,
 )
-from ticdc_consumer.targets.initial import Initial
-from ticdc_consumer.targets.layout import ReferenceChanges
-from ticdc_consumer.targets.mysql.catalog import unescaped
-from ticdc_consumer.targets.mysql.dialects import DIALECTS, Dialect
-from ticdc_consumer.targets.mysql.names import quote_name, string_literal
-from ticdc_consumer.targets.mysql.new_tables import ColumnShape, Shape, add_reference, shape
+from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
 
 Facts = dict[str, object]

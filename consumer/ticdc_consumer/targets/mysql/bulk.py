@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from ticdc_encoder.column import TEXTS
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.fit import SKIP
+from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.targets.mysql import refusals
+from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.dialects import Dialect
 
 ROWS = 1_000

@@ -5,7 +5,7 @@ the target's collation" must lie within "equal under upstream's".
 """
 
 from ticdc_encoder.column import TEXTS, ColumnType
-from ticdc_encoder.column_definition import default_collation
+from ticdc_encoder.sql.column import default_collation
 
 from ticdc_consumer.targets.mysql.dialects import Dialect
 

@@ -11,13 +11,15 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.targets.fit import fit
+from ticdc_consumer.targets.column_mapping import fit
 from ticdc_consumer.targets.layout import Layout, Reference, TargetTable
-from ticdc_consumer.targets.mysql import catalog, new_tables, refusals, types
+from ticdc_consumer.targets.mysql import catalog, types
+from ticdc_consumer.targets.mysql import create as new_tables
+from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import Bulk
 from ticdc_consumer.targets.mysql.collations import merges
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
-from ticdc_consumer.targets.mysql.names import quote_name
+from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.target import Target
 
 SQL_MODE = ",".join(

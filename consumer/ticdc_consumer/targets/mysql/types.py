@@ -12,7 +12,7 @@ from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import new_collation
 from ticdc_consumer.targets.mysql.dialects import Dialect
-from ticdc_consumer.targets.mysql.names import string_literal
+from ticdc_consumer.targets.mysql.quoting import string_literal
 
 VECTOR_AS_TEXT = "vector-as-text"
 SAME_COLLATIONS = "same-collations"

@@ -2,10 +2,12 @@
 
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
-from ticdc_encoder.evolution import Evolved
+from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.targets.alter import (
+from ticdc_consumer.targets.layout import ReferenceChanges
+from ticdc_consumer.targets.postgresql.session import WORDS, add_reference, quote_name
+from ticdc_consumer.targets.schema.alter import (
     Alteration,
     Differences,
     conversions,
@@ -14,7 +16,7 @@ from ticdc_consumer.targets.alter import (
     initials,
     refusals,
 )
-from ticdc_consumer.targets.conversions import (
+from ticdc_consumer.targets.schema.conversions import (
     Above,
     Below,
     Condition,
@@ -23,7 +25,7 @@ from ticdc_consumer.targets.conversions import (
     Longer,
     LongerInBytes,
 )
-from ticdc_consumer.targets.create import (
+from ticdc_consumer.targets.schema.create import (
     ColumnShape,
     IndexShape,
     index_name,
@@ -31,9 +33,7 @@ from ticdc_consumer.targets.create import (
     primary_key,
     shape,
 )
-from ticdc_consumer.targets.initial import Initial
-from ticdc_consumer.targets.layout import ReferenceChanges
-from ticdc_consumer.targets.postgresql.session import WORDS, add_reference, quote_name
+from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
 
 

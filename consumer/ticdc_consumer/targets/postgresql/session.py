@@ -15,10 +15,10 @@ from ticdc_encoder.event import Table
 
 from ticdc_consumer.errors import Unavailable, Unsupported
 from ticdc_consumer.targets import kernels
-from ticdc_consumer.targets.create import Words, create_table, index_name
-from ticdc_consumer.targets.fit import SKIP, fit
+from ticdc_consumer.targets.column_mapping import SKIP, fit
 from ticdc_consumer.targets.layout import Layout, Reference, TargetColumn, TargetTable
 from ticdc_consumer.targets.postgresql import catalog, errors, types
+from ticdc_consumer.targets.schema.create import Words, create_table, index_name
 from ticdc_consumer.targets.target import Target
 
 LOCK_TIMEOUT = "10s"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.fit import labelled
+from ticdc_consumer.targets.column_mapping import labelled
 from ticdc_consumer.targets.layout import TargetColumn
 
 ZERO_DATE_AS_NULL = "zero-date-as-null"

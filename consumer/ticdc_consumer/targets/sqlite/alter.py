@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
-from ticdc_encoder.evolution import Evolved
+from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.targets.alter import (
+from ticdc_consumer.targets.layout import ReferenceChanges
+from ticdc_consumer.targets.schema.alter import (
     Alteration,
     Differences,
     IndexChanges,
@@ -22,7 +23,7 @@ from ticdc_consumer.targets.alter import (
     initials,
     refusals,
 )
-from ticdc_consumer.targets.conversions import (
+from ticdc_consumer.targets.schema.conversions import (
     Above,
     Below,
     Condition,
@@ -31,7 +32,7 @@ from ticdc_consumer.targets.conversions import (
     Longer,
     LongerInBytes,
 )
-from ticdc_consumer.targets.create import (
+from ticdc_consumer.targets.schema.create import (
     ColumnShape,
     Shape,
     create_table,
@@ -39,8 +40,7 @@ from ticdc_consumer.targets.create import (
     literal,
     shape,
 )
-from ticdc_consumer.targets.initial import Initial
-from ticdc_consumer.targets.layout import ReferenceChanges
+from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.sqlite.session import WORDS, quote_name, reference_text
 from ticdc_consumer.targets.target import Target
 

@@ -15,9 +15,9 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.errors import Retry, Stop, Unavailable, Unsupported
-from ticdc_consumer.targets.create import Words, create_table
-from ticdc_consumer.targets.fit import SKIP, fit
+from ticdc_consumer.targets.column_mapping import SKIP, fit
 from ticdc_consumer.targets.layout import Layout, Reference, TargetColumn, TargetTable, UniqueKey
+from ticdc_consumer.targets.schema.create import Words, create_table
 from ticdc_consumer.targets.sqlite import types
 from ticdc_consumer.targets.target import Target
 

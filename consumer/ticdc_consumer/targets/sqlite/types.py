@@ -7,7 +7,7 @@ turns decimals into floats (https://www.sqlite.org/datatype3.html, section 3).
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, Column, ColumnType
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.fit import labelled
+from ticdc_consumer.targets.column_mapping import labelled
 from ticdc_consumer.targets.layout import TargetColumn
 
 NEW = {

@@ -1,0 +1,1 @@
+"""Every precondition of a run, reported one by one; nothing is written."""

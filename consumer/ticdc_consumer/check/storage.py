@@ -1,0 +1,71 @@
+"""What a run needs of a storage, in place of brokers."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.filters.table import TableFilter
+from ticdc_encoder.storage.layout import METADATA
+from ticdc_encoder.tso import shown
+
+from ticdc_consumer.check.context import Finding, Premises, Sample, fail, ok, warn
+from ticdc_consumer.protocols.protocol import located
+from ticdc_consumer.source.storage.records import FileDecoder, records, unwanted
+from ticdc_consumer.source.storage.source import StorageSource
+
+SAMPLE = 50
+"""Directories of which the next file is decoded."""
+PATIENCE = 2.0
+"""Seconds that the storage may take: somebody waits."""
+
+
+def storage(premises: Premises) -> Iterator[Finding]:
+    """The checkpoint, and a listing without a gap."""
+    source = premises.storage = StorageSource(premises.options)
+    if premises.checkpoint is not None:
+        source.forget(premises.checkpoint.resolved_ts)
+    source.read_to(1 << 64, {}, PATIENCE)
+    for mark in source.marks:
+        yield ok("storage", f"{METADATA} says {shown(mark.resolved_ts)}")
+    if not source.marks:
+        yield warn("storage", f"nothing new: no {METADATA} yet, or one that is applied already")
+    known = premises.checkpoint.positions if premises.checkpoint else {}
+    premises.listing = listing = source.list_patiently(known, PATIENCE)
+    files = sum(listing.ends.values())
+    yield ok("storage", f"{len(listing.ends):,} directories that number {files:,} files, no gap")
+    if premises.checkpoint is None and premises.options.from_ts is not None:
+        yield warn(
+            "storage",
+            "cannot tell whether the changefeed began at or before the snapshot: compare its "
+            "start-ts",
+        )
+
+
+def files(premises: Premises) -> Iterator[Finding]:
+    """The next files must be of the stated protocol and settings, with a commit_ts."""
+    if premises.storage is None or premises.listing is None:
+        return
+    sample = premises.sample = Sample()
+    for seen in premises.storage.ddls():
+        sample.meet((seen.topic, 0), seen.ddl)
+    known = premises.checkpoint.positions if premises.checkpoint else {}
+    decoder = FileDecoder(premises.options, sample.created)
+    options = premises.options
+    tables = TableFilter(options.filter, case_sensitive=options.case_sensitive)
+    unread = (
+        (place, known[place].restart_offset if place in known else 0, end)
+        for place, end in sorted(premises.listing.ends.items())
+        if not unwanted(options, place, lambda name: tables.matches(*name))
+    )
+    for place, start, _ in islice((one for one in unread if one[1] < one[2]), SAMPLE):
+        for record in records(premises.options, place, start, start + 1):
+            sample.messages[place] = 1
+            try:
+                for change in decoder.changes(record):
+                    sample.meet(place, change)
+            except TicdcError as error:
+                sample.errors.append(located(error, *place, start))
+    for wrong in sample.errors[:3]:
+        yield fail("files", str(wrong))
+    if good := len(sample.messages) - len(sample.errors):
+        yield ok("files", f"{good:,} were decoded, one per directory")

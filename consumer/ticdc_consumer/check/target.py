@@ -1,0 +1,128 @@
+"""What a run needs of the database."""
+
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.filters.table import TableFilter
+from ticdc_encoder.tso import shown
+
+from ticdc_consumer.check.context import Finding, Premises, fail, ok, warn
+from ticdc_consumer.layouts import Tables
+from ticdc_consumer.state.schema import OWN_TABLES
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.target import Target
+
+_MAY_CREATE = {
+    "postgresql": "SELECT has_schema_privilege(current_schema(), 'CREATE')",
+    "sqlite": "SELECT 1",
+}
+_MAY_CREATE_IN_MYSQL = """
+SELECT count(*) FROM (
+  SELECT grantee, privilege_type FROM information_schema.user_privileges
+  UNION ALL
+  SELECT grantee, privilege_type FROM information_schema.schema_privileges
+  WHERE DATABASE() LIKE table_schema
+) AS granted
+WHERE privilege_type = 'CREATE'
+AND grantee = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')
+"""
+
+
+def target(premises: Premises) -> Iterator[Finding]:
+    url = sa.make_url(premises.options.target_url)
+    opened = premises.open_target()
+    yield ok("target", f"reached at {url.render_as_string()}")
+    checkpoint = premises.checkpoint
+    if checkpoint is not None:
+        yield ok("checkpoint", f"R = {shown(checkpoint.resolved_ts)}")
+        for entry in Store(opened, premises.options.changefeed).ledger.pending():
+            yield warn(
+                "checkpoint",
+                f"DDL {entry.place} of {entry.schema}.{entry.table} is pending: {entry.query}",
+            )
+    else:
+        known = ", ".join(Store(opened, premises.options.changefeed).changefeeds())
+        others = f"; the target knows {known}" if known else ""
+        yield ok("checkpoint", f"none of {premises.options.changefeed}: a first start{others}")
+
+
+def privileges(premises: Premises) -> Iterator[Finding]:
+    """Whether the checkpoint's tables are there or may be created."""
+    opened = premises.target
+    if opened is None:
+        return
+    with opened.errors():
+        present = set(sa.inspect(opened.connection).get_table_names())
+        if present >= OWN_TABLES:
+            yield ok("privileges", "the checkpoint's tables are there")
+            return
+        probe = _MAY_CREATE.get(opened.dialect, _MAY_CREATE_IN_MYSQL)
+        allowed = opened.execute(probe).scalar()
+    if allowed:
+        yield ok("privileges", "tables may be created, which the checkpoint needs at first")
+    elif opened.dialect in _MAY_CREATE:
+        yield fail("privileges", "the checkpoint's tables are missing and may not be created")
+    else:
+        # Roles and wildcards are not in these catalogs.
+        yield warn("privileges", "nothing says that the checkpoint's tables may be created")
+
+
+def tables(premises: Premises) -> Iterator[Finding]:
+    """Each table met in the first messages, or defined since the beginning, against the target's:
+    keys, collations, types, foreign keys, triggers."""
+    opened, sample, options = premises.target, premises.sample, premises.options
+    if opened is None or sample is None:
+        return
+    rules = TableFilter(options.filter, case_sensitive=options.case_sensitive)
+    made = Tables(options, opened)
+    made.definitions = sample.created
+    if premises.checkpoint is not None:
+        stored = Store(opened, options.changefeed).ledger.definitions()
+        made.definitions = {**sample.created, **stored}
+    begun = premises.checkpoint.resolved_ts if premises.checkpoint else options.from_ts
+    sources = {**made.definitions, **sample.tables}
+    for name in sorted(sources):
+        if not rules.matches(*name):
+            continue
+        subject = f"table {name[0]}.{name[1]}"
+        try:
+            place = opened.locate(*made.route(*name))
+            if name in sample.created and opened.describe(*place) is None:
+                yield ok(subject, "will be created by its own CREATE TABLE, which is in the log")
+                continue
+            made.add(sources[name], name in sample.deletes_only, fresh=not begun)
+            layout = made.layouts[made.shapes[name][0]]
+            _probe(opened, layout)
+            yield ok(subject, _described(layout))
+        except TicdcError as error:
+            yield fail(subject, str(error).removeprefix(f"{name[0]}.{name[1]}: "))
+    if not sources:
+        yield warn("tables", "no row has been met yet: nothing tells which tables will be needed")
+
+
+def _described(layout: Layout) -> str:
+    if not layout.key:
+        return f"goes to {layout.relation}, without a key: at least once"
+    way = "upsert" if layout.upsert else "DELETE, then INSERT, since it has more unique keys"
+    return f"goes to {layout.relation}, key ({', '.join(layout.key)}), by {way}"
+
+
+def _probe(opened: Target, layout: Layout) -> None:
+    """Asks for the rights to change the table, by statements that can touch no row, undone."""
+    columns = ", ".join(
+        column
+        for column, codec in zip(layout.columns, layout.codecs, strict=True)
+        if codec != "skip"
+    )
+    opened.execute(opened.begin_statement)
+    try:
+        with opened.errors(layout):
+            opened.execute(f"DELETE FROM {layout.relation} WHERE 1 = 0")  # noqa: S608
+            opened.execute(
+                f"INSERT INTO {layout.relation} ({columns}) "  # noqa: S608
+                f"SELECT {columns} FROM {layout.relation} WHERE 1 = 0"
+            )
+    finally:
+        opened.execute("ROLLBACK")

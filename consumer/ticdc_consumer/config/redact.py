@@ -1,0 +1,60 @@
+"""Keeps passwords out of everything that people read."""
+
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote, quote_plus, urlsplit
+
+import sqlalchemy as sa
+
+from ticdc_consumer.config.options import Options
+
+MASK = "***"
+
+_SECRET_NAME = re.compile(
+    r"pass|pwd|secret|token|credential|\.pem$|jaas|user\.info|oauthbearer\.config", re.I
+)
+_IN_URL = re.compile(r"(\w[\w+.-]*://[^\s:/@'\"]*):[^\s'\"]*@")
+_AS_PARAMETER = re.compile(
+    r"""((?:password|passwd|pwd|passphrase|secret|token)['"]?\s*[=:]\s*)"""
+    r"""("[^"]*"|'[^']*'|[^\s&;,)}]+)""",
+    re.I,
+)
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text without passwords: those of URLs, those behind a `password=`, and `secrets`
+    themselves, plain or URL-encoded."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        for form in {secret, quote(secret), quote(secret, safe=""), quote_plus(secret)}:
+            text = text.replace(form, MASK)
+    text = _IN_URL.sub(rf"\1:{MASK}@", text)
+    return _AS_PARAMETER.sub(rf"\1{MASK}", text)
+
+
+def secrets_of(options: Options) -> frozenset[str]:
+    """The secret values among the options.
+
+    Values of one or two characters are left to the patterns of `redact`: to mask each of their
+    occurrences would make every text unreadable.
+    """
+    registry = options.registry.get("url")
+    prefixes = filter(None, (options.claim_check_url, options.storage_url, registry))
+    found = {urlsplit(prefix).password or "" for prefix in prefixes}
+    for url in map(sa.make_url, filter(None, (options.target_url, options.upstream_url))):
+        found |= {str(url.password or ""), *secret_values(_flat(url.query))}
+    for settings in (options.kafka, options.registry, options.spark):
+        found |= secret_values(settings)
+    return frozenset(secret for secret in found if len(secret) > 2)
+
+
+def secret_values(settings: Mapping[str, str]) -> set[str]:
+    """The values of those settings that hold secrets, by their names."""
+    return {value for name, value in settings.items() if _SECRET_NAME.search(name)}
+
+
+def _flat(query: Mapping[str, str | tuple[str, ...]]) -> dict[str, str]:
+    return {
+        name: value if isinstance(value, str) else value[-1]
+        for name, value in query.items()
+        if value
+    }

@@ -1,0 +1,1 @@
+"""One DDL at its place in the stream: translated, recorded in the ledger, run."""

@@ -1,0 +1,229 @@
+"""Which rows of a table lie in some of its partitions, as a condition on its columns.
+
+Tables have no partitions here, so that TRUNCATE, DROP and EXCHANGE PARTITION are done to these
+rows. NULL is less than every value (TiDB, `locatePartition` in `table/tables/partition.go`).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from ticdc_encoder.column import INTEGERS, Column
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.partitions import Partition, Partitioning, PartitionValue
+
+from ticdc_consumer.errors import Unsupported
+from ticdc_consumer.targets.schema.create import literal
+from ticdc_consumer.targets.target import Target
+
+_BINARY = frozenset({"utf8mb4_bin", "utf8_bin", "ascii_bin", "latin1_bin"})
+"""Collations whose order is that of the bytes, but for spaces at the end."""
+_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?)?")
+_OF_DAYS = frozenset({"year", "to_days"})
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """`condition` finds the rows, None where they are all; a row that `refused` finds is one of
+    which the condition tells nothing."""
+
+    condition: str | None
+    refused: tuple[str, ...] = ()
+
+
+def partition_rows(table: Table, names: Sequence[str], target: Target) -> PartitionRows:
+    """The rows of the partitions of these names. Raises `Unsupported` where that is not certain."""
+    scheme = table.partitioning
+    if scheme is None or not scheme.exact:
+        raise Unsupported(
+            f"which rows of {table.schema}.{table.name} are in the partition is not certain"
+        )
+    if scheme.method == "list" and scheme.function:
+        raise Unsupported(
+            f"what is partitioned by LIST of {scheme.function}() is not computed here"
+        )
+    places = {partition.name.lower(): n for n, partition in enumerate(scheme.partitions)}
+    for name in names:
+        if name.lower() not in places:
+            raise Unsupported(f"{table.schema}.{table.name} has no partition {name}")
+    spelled = {column.name.lower(): column for column in table.columns}
+    columns = [
+        _Operand(spelled[name.lower()], scheme.function, target, table.collation)
+        for name in scheme.columns
+        if name.lower() in spelled
+    ]
+    if len(columns) != len(scheme.columns) or not columns:
+        raise Unsupported(f"{table.schema}.{table.name} is not partitioned by columns that it has")
+    conditions = [_rows(scheme, places[name.lower()], columns) for name in names]
+    refused = tuple(text for column in columns for text in column.refused(scheme.method))
+    if any(condition is None for condition in conditions):
+        return PartitionRows(None, refused)
+    return PartitionRows(" OR ".join(f"({text})" for text in conditions), refused)
+
+
+def _rows(scheme: Partitioning, place: int, columns: "Sequence[_Operand]") -> str | None:
+    match scheme.method:
+        case "range":
+            below = _below(columns, scheme.partitions[place])
+            least = _below(columns, scheme.partitions[place - 1]) if place else None
+            parts = [part for part in (below, f"NOT ({least})" if least else None) if part]
+            return " AND ".join(parts) or None
+        case "list":
+            return _members(columns, scheme, place)
+        case "hash":
+            (column,) = columns
+            return column.hashed(len(scheme.partitions), place)
+        case "key":
+            raise Unsupported("which partition of KEY a row is in is not computed here")
+
+
+def _below(columns: "Sequence[_Operand]", partition: Partition) -> str | None:
+    """Less than the bound; None where every row is. It is never NULL."""
+    if len(partition.values) != 1 or len(partition.values[0]) != len(columns):
+        raise Unsupported(f"partition {partition.name} has no bound of {len(columns)} values")
+    found = None
+    for column, value in reversed(list(zip(columns, partition.values[0], strict=True))):
+        if value.kind == "maxvalue":
+            found = None
+            continue
+        less = f"{column.text} < {column.literal(value)}"
+        if column.nullable:
+            less = f"{column.text} IS NULL OR {less}"
+        if column is not columns[-1]:
+            same = f"{column.text} = {column.literal(value)}"
+            less = f"{less} OR {same} AND ({found})" if found else f"{less} OR {same}"
+        found = f"({less})"
+    return found
+
+
+def _members(columns: "Sequence[_Operand]", scheme: Partitioning, place: int) -> str:
+    wanted = scheme.partitions[place]
+    default = [p for p in scheme.partitions if any(v[0].kind == "default" for v in p.values)]
+    texts = [_member(columns, each) for each in wanted.values if each[0].kind != "default"]
+    if wanted in default:
+        others = [
+            _member(columns, each)
+            for partition in scheme.partitions
+            for each in partition.values
+            if each[0].kind != "default"
+        ]
+        texts.append(f"NOT ({' OR '.join(others)})" if others else "1 = 1")
+    return " OR ".join(texts) or "1 = 0"
+
+
+def _member(columns: "Sequence[_Operand]", values: Sequence[PartitionValue]) -> str:
+    """It is never NULL."""
+    if len(values) != len(columns):
+        raise Unsupported(
+            f"a member of a partition has {len(values)} values for {len(columns)} columns"
+        )
+    parts = []
+    for column, value in zip(columns, values, strict=True):
+        if value.kind == "null":
+            parts.append(f"{column.text} IS NULL")
+            continue
+        known = f"{column.text} IS NOT NULL AND " if column.nullable else ""
+        parts.append(f"{known}{column.text} = {column.literal(value)}")
+    return f"({' AND '.join(parts)})"
+
+
+class _Operand:
+    """A column that rows are partitioned by; `told` is the table's own collation. Raises
+    `Unsupported` for a type, a collation or a function whose order is not computed here."""
+
+    def __init__(self, column: Column, function: str, target: Target, told: str | None) -> None:
+        self._name, self._type = target.quote(None, column.name), column.type
+        self._function, self._dialect = function, target.dialect
+        self.nullable = column.nullable
+        self._where = f"column {column.name}"
+        kind = self._type.name
+        dated = kind in ("date", "datetime") and function in ("", *_OF_DAYS)
+        timed = kind == "timestamp" and function == "unix_timestamp"
+        plain = kind in INTEGERS and not function
+        self._textual = kind in ("char", "varchar") and not function
+        if not (plain or dated or timed or self._textual):
+            what = f"{function}() of {kind}" if function else kind
+            raise Unsupported(f"{self._where}: what is partitioned by {what} is not computed here")
+        if self._textual and self._type.collation not in _BINARY:
+            raise Unsupported(
+                f"{self._where}: the order of {self._type.collation} is not computed here"
+            )
+        if self._textual and told is None:
+            raise Unsupported(
+                f"{self._where}: its collation is that of its database, which the stream does not "
+                "tell"
+            )
+
+    @property
+    def _long(self) -> bool:
+        """SQLite has unsigned 64 bits as text."""
+        return self._dialect == "sqlite" and self._type.name == "bigint" and self._type.unsigned
+
+    @property
+    def text(self) -> str:
+        if self._long:
+            return f"substr('{'0' * 20}' || {self._name}, -20)"
+        if self._textual and self._dialect in ("sqlite", "postgresql"):
+            exact = ' COLLATE "C"' if self._dialect == "postgresql" else ""
+            return f"rtrim({self._name}, ' '){exact}"
+        return self._name
+
+    def hashed(self, number: int, place: int) -> str:
+        if self._type.name not in INTEGERS or (self._type.name == "bigint" and self._type.unsigned):
+            raise Unsupported(f"{self._where}: its HASH is not computed here")
+        text = f"abs({self._name} % {number})"
+        return f"{f'coalesce({text}, 0)' if self.nullable else text} = {place}"
+
+    def refused(self, method: str) -> tuple[str, ...]:
+        """Conditions for rows that no condition is sure of."""
+        if self._function in _OF_DAYS and self._dialect != "postgresql":
+            # Of a date with a zero in it the function is NULL, or is not.
+            year = f"{self._name} LIKE '0000-%'"
+            return (f"{year} OR {self._name} LIKE '%-00-%' OR {self._name} LIKE '____-__-00%'",)
+        if self._textual and method == "range":
+            # Where shorter texts are padded with spaces, these are less than nothing.
+            if self._dialect == "sqlite":
+                return (f"{self._name} GLOB '*[' || char(1) || '-' || char(31) || ']*'",)
+            if self._dialect == "postgresql":
+                return (f"{self._name} ~ '[\\x01-\\x1f]'",)
+        return ()
+
+    def literal(self, value: PartitionValue) -> str:
+        if self._type.name in INTEGERS:
+            if value.kind != "number":
+                raise Unsupported(f"{self._where} is compared with what is no number")
+            return f"'{value.text.zfill(20)}'" if self._long else value.text
+        if self._textual:
+            if value.kind != "string" or "\0" in value.text:
+                raise Unsupported(f"{self._where} is compared with what is no text")
+            return literal(value.text.rstrip(" "))
+        return literal(self._moment(value))
+
+    def _moment(self, value: PartitionValue) -> str:
+        try:
+            shown = self._date(value)
+        except (ValueError, OverflowError):
+            raise Unsupported(f"{self._where} is compared with what is no date") from None
+        if self._type.name == "date":
+            return shown[:10]
+        digits = self._type.decimals or 0
+        zone = "+00" if (self._dialect, self._type.name) == ("postgresql", "timestamp") else ""
+        return shown + (f".{'0' * digits}" if digits else "") + zone
+
+    def _date(self, value: PartitionValue) -> str:
+        match self._function:
+            case "year":
+                return f"{date(int(value.text), 1, 1)} 00:00:00"
+            case "to_days":
+                return f"{date.fromordinal(int(value.text) - 365)} 00:00:00"
+            case "unix_timestamp":
+                moment = datetime.fromtimestamp(0, UTC) + timedelta(seconds=int(value.text))
+                return moment.strftime("%Y-%m-%d %H:%M:%S")
+        found = _DATE.fullmatch(value.text) if value.kind == "string" else None
+        if found is None or (found[3] or "").strip("0"):
+            raise ValueError(value.text)
+        day, time = date.fromisoformat(found[1]), found[2] or "00:00:00"
+        if self._type.name == "date" and time != "00:00:00":
+            raise ValueError(value.text)
+        return f"{day} {time}"

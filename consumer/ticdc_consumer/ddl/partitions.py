@@ -1,0 +1,69 @@
+"""What DDL of partitions does to rows. The tables here have no partitions."""
+
+from collections.abc import Sequence
+
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.ddl.partition_rows import PartitionRows, partition_rows
+from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.target import Target
+
+_TEMPORARY = {"sqlite": "temp", "postgresql": "pg_temp"}
+"""Where temporary tables are; in MySQL and MariaDB they hide a table of their name."""
+
+Place = tuple[str | None, str]
+
+STAGED = "ticdc_exchanged"
+"""A temporary table for the rows of a partition that is exchanged."""
+
+
+def empty(target: Target, place: Place, table: Table, names: Sequence[str]) -> Alteration:
+    """TRUNCATE and DROP PARTITION; no names stand for all. Raises `Unsupported`."""
+    relation = target.quote(*place)
+    rows = PartitionRows(None)
+    if names:
+        rows = partition_rows(table, names, target)
+    statement = _delete(relation, rows)
+    return Alteration((statement,), _refusals(relation, rows), rows_only=True)
+
+
+def exchange(
+    target: Target, place: Place, table: Table, partition: str, other: Place
+) -> Alteration:
+    """EXCHANGE PARTITION with another table of the same columns. Raises `Unsupported`."""
+    rows = partition_rows(table, (partition,), target)
+    relation, exchanged = target.quote(*place), target.quote(*other)
+    staged = target.quote(_TEMPORARY.get(target.dialect, place[0]), STAGED)
+    columns = ", ".join(
+        target.quote(None, column.name) for column in table.columns if column.generated != "virtual"
+    )
+    # MySQL and MariaDB keep a temporary table when they roll back.
+    drop = "DROP TABLE" if target.transactional_ddl else "DROP TEMPORARY TABLE"
+    statements = (
+        *(() if target.transactional_ddl else (f"{drop} IF EXISTS {staged}",)),
+        f"CREATE TEMPORARY TABLE {staged} AS SELECT {columns} FROM {relation}{_where(rows)}",  # noqa: S608
+        _delete(relation, rows),
+        f"INSERT INTO {relation} ({columns}) SELECT {columns} FROM {exchanged}",  # noqa: S608
+        _delete(exchanged, PartitionRows(None)),
+        f"INSERT INTO {exchanged} ({columns}) SELECT {columns} FROM {staged}",  # noqa: S608
+        f"{drop} {staged}",
+    )
+    return Alteration(statements, _refusals(relation, rows), rows_only=True)
+
+
+def _refusals(relation: str, rows: PartitionRows) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (
+            f"SELECT 1 FROM {relation} WHERE {condition} LIMIT 1",  # noqa: S608
+            "there are values of which it is not certain in which partition they are",
+        )
+        for condition in rows.refused
+    )
+
+
+def _delete(relation: str, rows: PartitionRows) -> str:
+    return f"DELETE FROM {relation}{_where(rows)}"  # noqa: S608
+
+
+def _where(rows: PartitionRows) -> str:
+    return "" if rows.condition is None else f" WHERE {rows.condition}"

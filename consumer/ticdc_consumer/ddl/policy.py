@@ -1,0 +1,135 @@
+"""Whether a DDL that cannot be done exactly stops the run, or is skipped: `[ddl]`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.filters.table import TableMatcher
+from ticdc_encoder.sql.parser import parse_ddl
+from ticdc_encoder.sql.statements import (
+    Action,
+    AddColumn,
+    AddIndex,
+    AlterTable,
+    DropColumn,
+    DropIndex,
+    EmptyPartitions,
+    ExchangePartition,
+    ModifyColumn,
+    NoEffect,
+    RenameColumn,
+    RenameIndex,
+    SetDefault,
+)
+from ticdc_encoder.sql.words import Words
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.state.ledger import LedgerEntry
+
+Choice = Literal["stop", "skip"]
+
+_VERBS = ("CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "RECOVER", "FLASHBACK")
+_OBJECTS = {
+    "DATABASE": "DATABASE",
+    "SCHEMA": "DATABASE",
+    "TABLE": "TABLE",
+    "VIEW": "VIEW",
+    "INDEX": "INDEX",
+    "SEQUENCE": "SEQUENCE",
+}
+_ACTIONS: dict[type[Action], str] = {
+    AddColumn: "ADD COLUMN",
+    ModifyColumn: "MODIFY COLUMN",
+    DropColumn: "DROP COLUMN",
+    RenameColumn: "RENAME COLUMN",
+    SetDefault: "SET DEFAULT",
+    AddIndex: "ADD INDEX",
+    DropIndex: "DROP INDEX",
+    RenameIndex: "RENAME INDEX",
+    ExchangePartition: "EXCHANGE PARTITION",
+}
+KINDS = (
+    *(f"{verb} {of}" for verb in ("CREATE", "ALTER", "DROP") for of in ("DATABASE", "TABLE")),
+    *(f"{verb} TABLE" for verb in _VERBS[3:]),
+    "FLASHBACK DATABASE",
+    *("CREATE VIEW", "DROP VIEW", "CREATE INDEX"),
+    *(f"{verb} SEQUENCE" for verb in _VERBS[:3]),
+    *_ACTIONS.values(),
+    *(f"{verb} PARTITION" for verb in ("TRUNCATE", "DROP")),
+)
+"""What `[ddl.kinds]` may name: a statement, or what an ALTER TABLE does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A table's choice goes before a kind's, and that before `on_unsupported`."""
+
+    on_unsupported: Choice = "stop"
+    kinds: Mapping[str, Choice] = field(default_factory=dict)
+    tables: tuple[tuple[TableMatcher, Choice], ...] = ()
+
+    @classmethod
+    def of(cls, options: Options) -> "Policy":
+        return cls(
+            options.ddl_on_unsupported,
+            options.ddl_kinds,
+            tuple(
+                (TableMatcher((pattern,), options.case_sensitive), choice)
+                for pattern, choice in options.ddl_tables.items()
+            ),
+        )
+
+    def skips(self, entry: LedgerEntry) -> bool:
+        """Of an ALTER TABLE of several actions, only where each of them is to be skipped."""
+        for matcher, choice in self.tables:
+            if matcher.matches(entry.schema, entry.table):
+                return choice == "skip"
+        return all(self._of_kind(names) == "skip" for names in kinds(entry))
+
+    def _of_kind(self, names: tuple[str, ...]) -> Choice:
+        return next((self.kinds[name] for name in names if name in self.kinds), self.on_unsupported)
+
+
+def kinds(entry: LedgerEntry) -> list[tuple[str, ...]]:
+    """Of each thing that the statement does, the names of its kind, the narrowest first."""
+    try:
+        statement = _kind(entry.query)
+    except TicdcError:
+        return [()]  # not even words
+    try:
+        parsed = parse_ddl(entry.query, entry.schema)
+    except TicdcError:
+        return [(statement,)]
+    if not isinstance(parsed, AlterTable):
+        return [(statement,)]
+    done = [(*_action(action), statement) for action in parsed.actions if _counts(action)]
+    return done or [(statement,)]
+
+
+def _kind(query: str) -> str:
+    """As `CREATE VIEW`, of `CREATE OR REPLACE ALGORITHM = UNDEFINED ... VIEW` too."""
+    words = Words(query)
+    verb = words.next().upper()
+    for word in _plain(words):
+        if word in _OBJECTS:
+            return f"{verb} {_OBJECTS[word]}"
+    return f"{verb} TABLE"  # TRUNCATE t
+
+
+def _plain(words: Words) -> Iterator[str]:
+    while not words.done():
+        plain = words.kind() == "word"
+        text = words.next().upper()
+        if plain:
+            yield text
+
+
+def _counts(action: Action) -> bool:
+    return not isinstance(action, NoEffect)
+
+
+def _action(action: Action) -> tuple[str, ...]:
+    if isinstance(action, EmptyPartitions):
+        return ("DROP PARTITION" if action.drop else "TRUNCATE PARTITION",)
+    return (_ACTIONS[type(action)],) if type(action) in _ACTIONS else ()

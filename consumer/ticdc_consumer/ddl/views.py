@@ -1,0 +1,251 @@
+"""Views: those that say the same in every dialect, and what keeps them when tables change.
+
+TiDB's views name their tables, and take up with whatever table has the name. So do those of MySQL
+and MariaDB. In PostgreSQL and SQLite a view is in the way of what is done to its table: it is
+dropped before, and made again afterwards where its query still has its table and columns.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from ticdc_encoder.column import INTEGERS, Column
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.parser import parse_ddl
+from ticdc_encoder.sql.statements import CreateView, DropSchema, DropView
+
+from ticdc_consumer.ddl.foreign_keys import Locate
+from ticdc_consumer.ddl.names import Name, spelled
+from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.state.ledger import Ledger
+from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.target import Target
+
+_COMPARISONS: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+
+
+def create(
+    target: Target, view: CreateView, definitions: Mapping[Name, Table], locate: Locate
+) -> Alteration:
+    """Raises `Unsupported` for a query that may say something else in the target."""
+    place = locate((view.schema, view.view))
+    query = _query(target, view, definitions, locate)
+    existing = _columns(target, place)
+    if existing is not None and not view.or_replace:
+        if target.transactional_ddl or existing != query.columns:
+            raise Stop(f"there is a view {target.quote(*place)} already")
+        return Alteration()  # it ran, and a crash came before it was noted
+    return Alteration((*_dropped(target, place, existing), _text(target, place, query)))
+
+
+def drop(target: Target, view: DropView, locate: Locate) -> Alteration:
+    return Alteration((f"DROP VIEW IF EXISTS {target.quote(*locate((view.schema, view.view)))}",))
+
+
+def known(ledger: Ledger) -> dict[Name, CreateView]:
+    """The views that came through the stream."""
+    found: dict[Name, CreateView] = {}
+    for entry in ledger.entries():
+        if entry.state != "done" or (entry.table and "VIEW" not in entry.query.upper()):
+            continue
+        try:
+            statement = parse_ddl(entry.query, entry.schema)
+        except TicdcError:
+            continue  # a person did its work
+        match statement:
+            case CreateView():
+                found[entry.schema, entry.table] = statement
+            case DropView():
+                found.pop((entry.schema, entry.table), None)
+            case DropSchema(schema):
+                found = {name: view for name, view in found.items() if name[0] != schema}
+    return found
+
+
+def around(
+    target: Target,
+    ledger: Ledger,
+    changed: Iterable[Name],
+    after: Mapping[Name, Table],
+    locate: Locate,
+) -> tuple[list[str], list[str]]:
+    """What is to be done to views before and after something is done to tables that may be theirs;
+    `after` are all definitions then."""
+    before: list[str] = []
+    again: list[str] = []
+    if not target.transactional_ddl:
+        return before, again
+    lower = {(schema.lower(), table.lower()) for schema, table in changed}
+    for name, view in known(ledger).items():
+        table = _table_of(view)
+        if table is None or (table[0].lower(), table[1].lower()) not in lower:
+            continue
+        place = locate(name)
+        before.append(f"DROP VIEW IF EXISTS {target.quote(*place)}")
+        try:
+            again.append(_text(target, place, _query(target, view, after, locate)))
+        except Unsupported:
+            continue  # as in TiDB it is of no use until there is such a table again
+    return before, again
+
+
+# --- one query ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    columns: tuple[str, ...]
+    text: str
+
+
+def _text(target: Target, place: tuple[str | None, str], query: _Query) -> str:
+    # A reader needs the rights that the query needs.
+    verb = "CREATE" if target.transactional_ddl else "CREATE OR REPLACE SQL SECURITY INVOKER"
+    columns = ", ".join(target.quote(None, name) for name in query.columns)
+    return f"{verb} VIEW {target.quote(*place)} ({columns}) AS {query.text}"
+
+
+def _dropped(
+    target: Target, place: tuple[str | None, str], existing: tuple[str, ...] | None
+) -> list[str]:
+    if existing is None or not target.transactional_ddl:
+        return []
+    return [f"DROP VIEW {target.quote(*place)}"]
+
+
+def _columns(target: Target, place: tuple[str | None, str]) -> tuple[str, ...] | None:
+    """Of a view that is there."""
+    schema, name = place
+    with target.errors():
+        catalog = sa.inspect(target.connection)
+        if schema is not None and schema not in catalog.get_schema_names():
+            return None
+        if name not in catalog.get_view_names(schema):
+            return None
+        return tuple(column["name"] for column in catalog.get_columns(name, schema))
+
+
+def _parsed(view: CreateView) -> exp.Select:
+    try:
+        (tree,) = sqlglot.parse(view.select, read="mysql")
+    except (SqlglotError, ValueError, RecursionError):
+        raise _refused("its query is not read") from None
+    if not isinstance(tree, exp.Select):
+        raise _refused("its query is no SELECT")
+    return tree
+
+
+def _table_of(view: CreateView) -> Name | None:
+    try:
+        return _only_table(view, _parsed(view))
+    except Unsupported:
+        return None
+
+
+def _only_table(view: CreateView, select: exp.Select) -> Name:
+    for part, value in select.args.items():
+        if value and part not in ("expressions", "from_", "from", "where", "kind"):
+            raise _refused(f"{part.upper()} in its query")
+    source = select.args.get("from_") or select.args.get("from")
+    table = source.this if source is not None else None
+    if not isinstance(table, exp.Table) or len(list(select.find_all(exp.Table))) != 1:
+        raise _refused("its query is not of one table")
+    said = {part for part, value in table.args.items() if value}
+    if not said <= {"this", "db", "alias"} or not isinstance(table.this, exp.Identifier):
+        raise _refused("its query is not of one plain table")
+    schema = table.db or view.session_schema
+    if not schema:
+        raise _refused(f"it does not say which database {table.name} is in")
+    return schema, table.name
+
+
+def _query(
+    target: Target, view: CreateView, definitions: Mapping[Name, Table], locate: Locate
+) -> _Query:
+    if view.other_definer:
+        raise _refused("it has a definer")
+    select = _parsed(view)
+    name = spelled(_only_table(view, select), definitions)
+    if name not in definitions:
+        raise _refused(f"the definition of {'.'.join(name)} did not come through the stream")
+    rows = _Rows(target, definitions[name], select)
+    names, texts = [], []
+    for item in select.expressions:
+        column = item.this if isinstance(item, exp.Alias) else item
+        if not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
+            raise _refused("it selects more than columns by their names")
+        found = rows.column(column)
+        names.append(item.alias if isinstance(item, exp.Alias) else column.name)
+        texts.append(target.quote(None, found.name))
+    if view.columns and len(view.columns) != len(names):
+        raise _refused("it names another number of columns")
+    where = select.args.get("where")
+    text = f"SELECT {', '.join(texts)} FROM {target.quote(*locate(name))}"  # noqa: S608
+    if where is not None:
+        text += f" WHERE {rows.condition(where.this)}"
+    return _Query(view.columns or tuple(names), text)
+
+
+class _Rows:
+    """Expressions over the columns of a view's table, in the target's words."""
+
+    def __init__(self, target: Target, table: Table, select: exp.Select) -> None:
+        self._target = target
+        self._columns = {column.name.lower(): column for column in table.columns}
+        (source,) = select.find_all(exp.Table)
+        self._names = {"", source.alias_or_name.lower()}
+
+    def column(self, node: exp.Column) -> Column:
+        column = self._columns.get(node.name.lower())
+        if column is None or node.db or node.table.lower() not in self._names:
+            raise _refused(f"its table has no column {node.name}")
+        if column.generated == "virtual":
+            raise _refused(f"column {node.name} is virtual, and not sent")
+        return column
+
+    def condition(self, node: exp.Expr) -> str:
+        match node:
+            case exp.Paren():
+                return self.condition(node.this)
+            case exp.And() | exp.Or():
+                word = "AND" if isinstance(node, exp.And) else "OR"
+                return f"({self.condition(node.left)} {word} {self.condition(node.right)})"
+            case exp.Not():
+                return f"NOT ({self.condition(node.this)})"
+            case exp.Is(this=exp.Column() as column, expression=exp.Null()):
+                return f"{self._target.quote(None, self.column(column).name)} IS NULL"
+            case exp.In(this=exp.Column() as column) if node.expressions:
+                members = ", ".join(map(self._number, node.expressions))
+                return f"{self._number(column)} IN ({members})"
+        if type(node) in _COMPARISONS and isinstance(node, exp.Binary):
+            word = _COMPARISONS[type(node)]
+            return f"{self._number(node.left)} {word} {self._number(node.right)}"
+        raise _refused("its condition is more than comparisons of integers")
+
+    def _number(self, node: exp.Expr) -> str:
+        """An integer's column, or literal: what compares alike everywhere."""
+        if isinstance(node, exp.Column):
+            column = self.column(node)
+            # SQLite holds unsigned 64 bits as text.
+            long = column.type.name == "bigint" and column.type.unsigned
+            if column.type.name in INTEGERS and not (long and self._target.dialect == "sqlite"):
+                return self._target.quote(None, column.name)
+        sign, literal = ("-", node.this) if isinstance(node, exp.Neg) else ("", node)
+        if isinstance(literal, exp.Literal) and not literal.is_string and literal.name.isdecimal():
+            return sign + literal.name
+        raise _refused("its condition is more than comparisons of integers")
+
+
+def _refused(reason: str) -> Unsupported:
+    return Unsupported(f"CREATE VIEW is not translated: {reason}")

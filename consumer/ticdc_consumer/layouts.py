@@ -1,0 +1,209 @@
+"""Upstream tables -> layouts: which target table, which key, what is refused before any effect."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import sqlalchemy as sa
+from ticdc_encoder.column import Column
+from ticdc_encoder.event import Table
+from ticdc_encoder.filters.table import TableFilter, TableMatcher
+from ticdc_encoder.formats.avro.schema import sanitize
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.routing import Routes
+from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.protocols.exactness import completed, require_exact, require_told
+from ticdc_consumer.read.facts import Shape, shape
+from ticdc_consumer.state.ledger import Ledger
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets.layout import Layout, TargetTable
+from ticdc_consumer.targets.target import Target
+
+Name = tuple[str, str]
+
+
+class Tables:
+    """The layouts of the tables met so far, numbered; made again after a DDL."""
+
+    def __init__(self, options: Options, target: Target) -> None:
+        self._options = options
+        self._target = target
+        self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
+        self._routes = Routes(options.route, case_sensitive=options.case_sensitive)
+        self._at_least_once = TableMatcher(options.at_least_once, options.case_sensitive)
+        self.definitions: Mapping[Name, Table] = {}
+        self._seen: dict[Name, tuple[Column, ...]] = {}
+        self.layouts: list[Layout] = []
+        self.shapes: dict[Name, tuple[int, Shape | None]] = {}
+
+    def forget(self) -> None:
+        """Everything may have changed."""
+        self.layouts = []
+        self.shapes = {}
+
+    def learn(self, ledger: Ledger) -> None:
+        """What is known of the upstream's tables, as they are now."""
+        self.forget()
+        self.definitions = ledger.definitions()
+        self._seen = {
+            name: t.columns for name, (t, basis) in ledger.known().items() if basis == "seen"
+        }
+
+    def sightings(self) -> list[Table]:
+        """The tables whose CREATE TABLE did not come, as rows show them, where that is news. Avro's
+        do not: their types are families of types."""
+        if self._options.protocol == "avro":
+            return []
+        found = [
+            Table(layout.schema, layout.table, layout.source, handle_key=layout.key)
+            for layout in self.layouts
+            if self.shapes[layout.schema, layout.table][1] is not None
+        ]
+        names = ((table.schema, table.name) for table in found)
+        return [
+            table
+            for table, name in zip(found, names, strict=True)
+            if name not in self.definitions and self._seen.get(name) != table.columns
+        ]
+
+    def saw(self, tables: Iterable[Table]) -> None:
+        """What `sightings` told is in the ledger."""
+        self._seen |= {(table.schema, table.name): table.columns for table in tables}
+
+    def route(self, schema: str, table: str) -> tuple[str, str]:
+        """Where an upstream name is sent; the table is "" for a schema alone. Raises `Unsupported`
+        for a table whose rows are left out: a DDL of two tables may name one."""
+        if table and not self._filter.matches(schema, table):
+            raise Unsupported(f"the rows of {schema}.{table} are left out by [tables] filter")
+        return self._routes(schema, table)
+
+    def add(self, source: Table, deletes_only: bool, fresh: bool) -> None:
+        """Makes the layout of a table from the columns that its rows carry.
+
+        `deletes_only`: no more than its key may be there. `fresh`: nothing has been applied yet,
+        so the target's table must be empty. Raises `Stop`.
+        """
+        name = (source.schema, source.name)
+        label = f"{source.schema}.{source.name}"
+        schema, table = self._target.locate(*self._routes(*name))
+        if self._options.protocol == "avro":
+            self._require_one_name(source, schema, table)
+        described = self._target.describe(schema, table)
+        if described is None:
+            raise Stop(
+                f"{label}: the target has no table {self._target.quote(schema, table)}; "
+                "create it, or leave the table out by [tables] filter"
+            )
+        if fresh and self._target.has_rows(schema, table):
+            raise Stop(
+                f"{label}: the target's table has rows, but changefeed {self._options.changefeed} "
+                "has no checkpoint; start with --from-ts TS if they are a snapshot of TS, "
+                f"or empty the table{self._other_changefeeds()}"
+            )
+        self._refuse(label, described)
+        require_exact(self._options, source)
+        definition = self.definitions.get(name)
+        key = self._key(label, source, definition, described)
+        # Where nothing identifies a row, a DELETE carries all of it.
+        deletes_only = deletes_only and bool(key)
+        if deletes_only:
+            source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
+        layout = self._target.layout(
+            completed(self._options, source, definition, described),
+            key,
+            described,
+            definition,
+            self._options.rules,
+            keys_only=deletes_only,
+        )
+        if not deletes_only:
+            require_told(source, definition, described)
+        known = self.shapes.get(name)
+        number = len(self.layouts) if known is None else known[0]
+        self.layouts[number : number + 1] = [layout]
+        self.shapes[name] = (number, None if deletes_only else shape(source))
+        self._check_overlap(layout, number)
+
+    def _require_one_name(self, source: Table, schema: str | None, table: str) -> None:
+        """Avro says `_` for what is no letter or digit: nothing else may be called so there."""
+        with self._target.errors():
+            there = sa.inspect(self._target.connection).get_table_names(schema)
+        others = {name for name in there if name != table and sanitize(name) == table}
+        others |= {
+            other
+            for of, other in self.definitions
+            if sanitize(of) == source.schema and sanitize(other) == source.name
+        } - {source.name}
+        if others:
+            raise Stop(
+                f"{source.schema}.{source.name}: avro's messages say {source.name} for "
+                f"{min(others)}, too: rename it, or leave {source.name} out by [tables] filter"
+            )
+
+    def _other_changefeeds(self) -> str:
+        """Perhaps the rows are of one whose name was changed."""
+        mine = self._options.changefeed
+        others = [name for name in Store(self._target, mine).changefeeds() if name != mine]
+        return f"; the target knows the changefeed {', '.join(others)}" if others else ""
+
+    def _check_overlap(self, layout: Layout, number: int) -> None:
+        for other, known in enumerate(self.layouts):
+            if other != number and known.relation == layout.relation:
+                raise Stop(
+                    f"{known.name} and {layout.name} both go to {layout.relation}: "
+                    "send one elsewhere by [tables] route"
+                )
+
+    def _refuse(self, label: str, described: TargetTable) -> None:
+        if described.strict_foreign_keys:
+            name, cure = described.strict_foreign_keys[0]
+            raise Stop(f"{label}: foreign key {name} cannot be deferred; run: {cure}")
+        allowed = self._options.apply == "transactions" or label in self._options.allow_triggers
+        if described.triggers and not allowed:
+            raise Stop(
+                f"{label}: trigger {described.triggers[0]} would see net changes only; "
+                'set apply = "transactions", or name the table in [tables] allow_triggers'
+            )
+
+    def _key(
+        self, label: str, source: Table, definition: Table | None, described: TargetTable
+    ) -> tuple[str, ...]:
+        """The fold key, in the target's order of its columns; empty where the table has none and
+        is accepted without."""
+        required = {column.name for column in described.columns if not column.nullable}
+        sent = {column.name.lower(): column.name for column in source.columns}
+        candidates = [
+            unique.columns
+            for unique in described.unique_keys
+            if unique.plain
+            and set(unique.columns) <= required
+            and all(column.lower() in sent for column in unique.columns)
+        ]
+        wanted = (
+            source.handle_key
+            or (definition.handle_key if definition else ())
+            or self._options.keys.get(label, ())
+        )
+        if wanted:
+            for columns in candidates:
+                if {c.lower() for c in columns} == {w.lower() for w in wanted}:
+                    return tuple(sent[column.lower()] for column in columns)
+            raise Stop(
+                f"{label}: rows are identified by ({', '.join(wanted)}), but the target's table "
+                "has neither a primary key nor a NOT NULL unique key of just these columns"
+            )
+        if not candidates:
+            if source.columns and self._at_least_once.matches(source.schema, source.name):
+                return ()
+            raise Stop(
+                f"{label}: no valid key: neither the messages nor the target's table tell what "
+                "identifies a row; add a primary key or a NOT NULL unique key on both sides, or "
+                "name the table in [tables] at_least_once"
+            )
+        if len(candidates) > 1:
+            raise Stop(
+                f"{label}: the messages do not name the key, and the target's table has several "
+                f"({'; '.join(', '.join(c) for c in candidates)}): "
+                f'name one by [tables.keys] "{label}"'
+            )
+        return tuple(sent[column.lower()] for column in candidates[0])

@@ -1,0 +1,1 @@
+"""What differs by protocol, an entry each."""

@@ -1,0 +1,130 @@
+"""Simple's table schemas: rows are read by them, and name theirs by table and version.
+
+DDL and BOOTSTRAP messages tell the schemas, always to partition 0 (to the others unless
+`send-bootstrap-to-all-partition` is false). A schema is true wherever it was told: `version` names
+one definition of a table, so that it may be used for rows before and after it, in any partition.
+
+Why no row is lost, and none read by a wrong schema, whenever a consumer dies:
+
+* A task reads rows by the schemas that came with its job and those of its own partitions. A row of
+  the cut whose schema is in neither is reported, and no cut that has one is committed: it is read
+  again as soon as the scout, or any task, was told the schema. A row of a later cut is dropped like
+  any other, and holds the restart offset at or below its own.
+* With R and the restart offsets the target commits the schemas that are known then: those that
+  were committed before, those that the scout met in partition 0, which it has read at least as far
+  as the tasks did, and those that the tasks met. So each schema that was told below a restart
+  offset is in the target, and each that was told at or above one will be read again. A restart
+  thus knows for every row that it reads what an undisturbed run would know, or waits as that would.
+* A DDL that is done at T tells the schema that rows above T have; older versions of that name go
+  with the commit of its cut, which replays below R do not need.
+
+Two schemas of one version whose columns differ stop the run; ids and the order of columns may
+change, by TRUNCATE and with TiCDC's architecture.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ticdc_encoder.event import Ddl, Event, RowChange, Table
+from ticdc_encoder.filters.table import TableFilter
+from ticdc_encoder.formats import simple
+from ticdc_encoder.formats.simple import Waiting
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.pickled_once import Lasting
+
+SchemaKey = tuple[str, str, int]
+"""Schema, table, version."""
+
+
+def key_of(table: Table) -> SchemaKey:
+    return table.schema, table.name, table.version or 0
+
+
+class SimpleReader:
+    """Simple's decoder. A row comes with its table as far as it was sent: virtual columns are in a
+    schema, and never in a row."""
+
+    def __init__(self, options: simple.Options, schemas: Iterable[Table]) -> None:
+        self._decoder = simple.Decoder(options, schemas)
+        self._sent: dict[tuple[SchemaKey, int | None, frozenset[str]], Table] = {}
+
+    def __call__(self, key: bytes | None, value: bytes | None) -> list[Event]:
+        events = [event for _, event in self._decoder.decode(key, value)]
+        return [self._as_sent(e) if isinstance(e, RowChange) else e for e in events]
+
+    def unread(self) -> Sequence[Waiting]:
+        return self._decoder.take_waiting()
+
+    def told(self) -> Sequence[Table]:
+        return self._decoder.take_told()
+
+    def _as_sent(self, change: RowChange) -> RowChange:
+        table = change.table
+        row = change.after or change.before or {}
+        if len(row) == len(table.columns):
+            return change
+        place = key_of(table), table.table_id, frozenset(row)
+        sent = self._sent.get(place)
+        if sent is None:
+            columns = tuple(column for column in table.columns if column.name in row)
+            sent = self._sent[place] = replace(table, columns=columns)
+        return replace(change, table=sent)
+
+
+class Schemas:
+    """The schemas that are known, of tables that the filter lets pass."""
+
+    def __init__(self, options: Options, stored: Iterable[Table] = ()) -> None:
+        self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
+        self._known: dict[SchemaKey, Table] = {}
+        self._tables: Lasting[Table] | None = None
+        self.learn(stored)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The same tuple as long as nothing is new."""
+        if self._tables is None:
+            self._tables = Lasting(self._known.values())
+        return self._tables
+
+    def learn(self, told: Iterable[Table]) -> None:
+        """Raises `Stop` where a version is told in two ways."""
+        for table in told:
+            if not self._filter.matches(table.schema, table.name):
+                continue
+            key = key_of(table)
+            known = self._known.get(key)
+            if known is not None and _substance(known) != _substance(table):
+                raise Stop(
+                    f"{table.schema}.{table.name}: two schemas of one version, {table.version}: "
+                    "does more than one changefeed write to the topic?"
+                )
+            if known != table:
+                self._known[key], self._tables = table, None
+
+    def missing(self, keys: Iterable[SchemaKey]) -> list[SchemaKey]:
+        return [key for key in keys if key not in self._known]
+
+    def after(self, ddls: Iterable[Ddl]) -> dict[SchemaKey, Table]:
+        """What is still needed once these DDL are done."""
+        oldest = {
+            (ddl.definition.schema, ddl.definition.name): ddl.definition.version or 0
+            for ddl in ddls
+            if ddl.definition is not None
+        }
+        return {
+            (schema, table, version): known
+            for (schema, table, version), known in self._known.items()
+            if version >= oldest.get((schema, table), 0)
+        }
+
+    def keep(self, schemas: Mapping[SchemaKey, Table]) -> None:
+        """Forgets all others."""
+        self._known, self._tables = dict(schemas), None
+
+
+def _substance(table: Table) -> object:
+    """What all of TiCDC's versions tell in the same way."""
+    return {c.name: (c.type.name, c.type.unsigned, c.type.elements) for c in table.columns}

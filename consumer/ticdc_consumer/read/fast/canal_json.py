@@ -1,0 +1,206 @@
+"""Canal-JSON by regular expressions: one match proves a whole message of a known table."""
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from ticdc_encoder.column import BINARIES, ColumnType
+from ticdc_encoder.event import Event, RowChange
+from ticdc_encoder.values import FAMILIES
+
+from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.read.fast.json import (
+    BASE64,
+    CHARACTERS,
+    COMMIT_TS,
+    COUNT,
+    DECIMAL,
+    DIGITS,
+    FLOAT,
+    MOST_FORMS,
+    SIGNED,
+    STRING,
+    UNSIGNED,
+    Form,
+    Member,
+    Tables,
+    Taken,
+    compiled,
+    is_utf_8,
+    read,
+    row,
+)
+from ticdc_consumer.targets.layout import Layout
+
+_HEAD_END = b',"type":"'
+"""What comes before it is the same in all rows of a table."""
+_MOST_TYPES = 1024
+_ASCII = rb"[\x20\x21\x23-\x5b\x5d-\x7f]*+"
+_LATIN_1 = (
+    _ASCII
+    + rb"(?:(?:[\xc2\xc3][\x80-\xbf]|\\(?:[\"\\/bfnrt]|u00[0-9a-fA-F]{2}))"
+    + _ASCII
+    + rb")*+"
+)
+"""Bytes as the characters up to U+00FF."""
+
+
+class FastCanal:
+    """Takes rows whose members are those, in that order, of a row that was decoded before.
+
+    `sqlType` must have been seen, for the plain decoder does not look into it; `mysqlType` may
+    have its members in any order, as Go's maps give them.
+    """
+
+    def __init__(
+        self,
+        layouts: Sequence[Layout],
+        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        latest: int,
+    ) -> None:
+        self._tables = Tables(layouts, shapes)
+        self._latest = latest
+        self._forms: dict[bytes, dict[bytes, list[_Form]]] = {}
+        """By the head, then by the first letter of `type`."""
+
+    def take(self, key: bytes | None, value: bytes | None) -> Sequence[Taken] | None:
+        if value is None:
+            return None
+        at = value.find(_HEAD_END)
+        kinds = self._forms.get(value[:at])
+        if kinds is None or not (value.isascii() or is_utf_8(value)):
+            return None
+        for form in kinds.get(value[at + 9 : at + 10], ()):
+            found = form.row.fullmatch(value, at)
+            if found is not None:
+                groups = found.groups()
+                commit_ts = int(groups[-1])
+                if commit_ts > self._latest or not form.knows(groups[0], groups[1]):
+                    return None
+                return ((form.row.table, commit_ts, *form.row.facts(groups)),)
+        return None
+
+    def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
+        change = events[0] if len(events) == 1 else None
+        if value is None or not isinstance(change, RowChange):
+            return
+        number = self._tables.number(change)
+        at = value.find(_HEAD_END)
+        if number is None or at < 0:
+            return
+        kind = value[at + 9 : at + 10]
+        forms = self._forms.get(value[:at], {}).get(kind, [])
+        for form in forms:
+            if found := form.row.fullmatch(value, at):
+                form.add(found[1], found[2])
+                return
+        if len(forms) < MOST_FORMS and self._tables.due(change):
+            made = _form(value, at, change, number, self._tables.key(number))
+            if made is not None:
+                self._forms.setdefault(value[:at], {}).setdefault(kind, []).append(made)
+
+    def parse(self, layout: Layout, pieces: Sequence[bytes]) -> Sequence[pa.Array]:
+        arrays = read(pieces, [(column.name, pa.string()) for column in layout.source])
+        return [
+            _canonical(array, column.type)
+            for array, column in zip(arrays, layout.source, strict=True)
+        ]
+
+
+class _Form:
+    """A row's form, and the texts of `sqlType` and `mysqlType` that are known to go with it."""
+
+    def __init__(self, row: Form, types: Mapping[str, str]) -> None:
+        self.row = row
+        # Without their outer quotes: split at `","`, which stands in no string.
+        self._members = {
+            orjson.dumps(name)[1:] + b":" + orjson.dumps(type_)[:-1]
+            for name, type_ in types.items()
+        }
+        self._sql: set[bytes] = set()
+        self._mysql: set[bytes] = set()
+
+    def add(self, sql: bytes, mysql: bytes) -> None:
+        if len(self._sql) < _MOST_TYPES:
+            self._sql.add(sql)
+        self._keep(mysql)
+
+    def knows(self, sql: bytes, mysql: bytes) -> bool:
+        if sql not in self._sql:
+            return False
+        if mysql in self._mysql:
+            return True
+        found = mysql[2:-2].split(b'","')
+        if (
+            len(found) != len(self._members)
+            or {*found} != self._members
+            or mysql[:2] != b'{"'
+            or mysql[-2:] != b'"}'
+        ):
+            return False
+        self._keep(mysql)
+        return True
+
+    def _keep(self, mysql: bytes) -> None:
+        if len(self._mysql) < _MOST_TYPES:
+            self._mysql.add(mysql)
+
+
+def _form(
+    value: bytes, at: int, change: RowChange, number: int, key: Sequence[str]
+) -> _Form | None:
+    """The form of this very message; None where expressions do not describe it."""
+    message = orjson.loads(value)
+    image, kind = message["data"][0], message["type"].encode()
+    types = {column.name: column.type for column in change.table.columns}
+    members, keys = [_as_member(n, types[n]) for n in image], [*map([*image].index, key)]
+    old, data = b"null", row(members, keys, "old" if kind == b"DELETE" else "new")
+    if kind == b"UPDATE":
+        partial = [*message["old"][0]] != [*image]
+        old = rb"\[%s\]" % row(members, keys, "old", partial)
+    pattern = (
+        _HEAD_END + kind + b'","es":' + COUNT + b',"ts":' + COUNT + b',"sql":"",'
+        rb'"sqlType":(\{[^}]*+\}),"mysqlType":(\{[^}]*+\}),"old":' + old + rb',"data":\['
+        rb"(?P<row>"
+        + data
+        + rb')\],"_tidb":\{"commitTs":('
+        + COMMIT_TS
+        + rb')(?:,"rowkey":"'
+        + BASE64
+        + rb'")?\}\}'
+    )
+    expression = compiled(pattern)
+    found = expression.fullmatch(value, at)
+    if found is None:
+        return None
+    form = _Form(Form(expression, number), message["mysqlType"])
+    form.add(found[1], found[2])
+    return form
+
+
+def _as_member(name: str, type_: ColumnType) -> Member:
+    inside, key = STRING, CHARACTERS
+    if type_.name in DIGITS:
+        wide = type_.unsigned or type_.name in ("bit", "set")
+        inside = key = UNSIGNED if wide else SIGNED
+    elif type_.name == "decimal":
+        inside = key = DECIMAL
+    elif type_.name in ("float", "double"):
+        inside = FLOAT
+    elif type_.name in BINARIES:
+        inside = _LATIN_1
+    return Member(orjson.dumps(name) + b":", inside, b"", True, key)
+
+
+def _canonical(texts: pa.Array, type_: ColumnType) -> pa.Array:
+    if type_.name in BINARIES and pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return texts.cast(pa.binary())
+    if type_.name in BINARIES or type_.name in ("float", "double"):
+        family = FAMILIES[type_.name]
+        values = [
+            None if text is None else family.canonical(family.from_text(text))
+            for text in texts.to_pylist()
+        ]
+        return pa.array(values, pa.binary() if type_.binary else pa.string())
+    return texts

@@ -1,0 +1,214 @@
+"""Open Protocol by regular expressions: one match proves the value of a row of a known table."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+import pyarrow as pa
+from ticdc_encoder.column import BINARIES, Column, ColumnType
+from ticdc_encoder.errors import WireError
+from ticdc_encoder.event import Event, RowChange
+from ticdc_encoder.formats.open_protocol import VERSION
+from ticdc_encoder.formats.open_protocol.types import READERS
+
+from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.read.fast.json import (
+    BASE64,
+    CHARACTERS,
+    COUNT,
+    DECIMAL,
+    DIGITS,
+    FLOAT,
+    MOST_FORMS,
+    SIGNED,
+    STRING,
+    UNSIGNED,
+    Form,
+    Member,
+    Tables,
+    Taken,
+    compiled,
+    is_utf_8,
+    read,
+    row,
+)
+from ticdc_consumer.targets.layout import Layout
+
+_TS = b'{"ts":'
+_NAMES = rb'(,"scm":"' + STRING + rb'","tbl":"' + STRING + rb'")'
+_ROW_ID = re.compile(_NAMES + rb',"rid":-?' + COUNT + rb"(,.*+)", re.DOTALL)
+"""The classic architecture's row id, which is left out of a head."""
+_HEAD = re.compile(_NAMES + rb'(?:,"ptn":' + COUNT + rb')?,"t":1(?:,"ptn":' + COUNT + rb")?\}")
+_MOST_HEADS = 8192
+_ESCAPED = (
+    rb"\\(?:[\"/bfnrt]|u(?!005[cC]|[dD][89a-fA-F])[0-9a-fA-F]{4}"
+    rb"|\\(?:[abfnrtv]|\\\\|\\\"|x[0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}"
+    rb"|U00(?:0[1-9a-fA-F]|10)[0-9a-fA-F]{4}))"
+)
+_QUOTED = CHARACTERS + rb"(?:" + _ESCAPED + CHARACTERS + rb")*+"
+"""What Go's strconv.Quote writes, inside of JSON: every backslash is doubled."""
+
+
+class FastOpen:
+    """Takes records whose rows all have the members, in that order, with the types and flags, of a
+    row that was decoded before."""
+
+    def __init__(
+        self,
+        layouts: Sequence[Layout],
+        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        latest: int,
+    ) -> None:
+        self._tables = Tables(layouts, shapes)
+        self._latest = latest
+        self._forms: dict[tuple[str, str], dict[bytes, list[Form]]] = {}
+        self._heads: dict[bytes, dict[bytes, list[Form]]] = {}
+        """Forms by what follows `ts` in the key, then by how the value begins."""
+
+    def take(self, key: bytes | None, value: bytes | None) -> Sequence[Taken] | None:
+        if not key or not value or key[:8] != VERSION:
+            return None
+        taken: list[Taken] = []
+        at, key_end, end, value_end = 8, len(key), 0, len(value)
+        while at < key_end:
+            start, begin = at + 8, end + 8
+            at = start + int.from_bytes(key[at:start], "big")
+            end = begin + int.from_bytes(value[end:begin], "big")
+            if at > key_end or end > value_end:
+                return None
+            comma = key.find(b",", start, at)
+            digits = key[start + 6 : comma]
+            forms = self._heads.get(key[comma:at]) or self._without_row_id(key[comma:at])
+            if (
+                forms is None
+                or key[start : start + 6] != _TS
+                or not digits.isdigit()
+                or digits[0] == 48
+                or (commit_ts := int(digits)) > self._latest
+            ):
+                return None
+            piece = value[begin:end]
+            if not (piece.isascii() or is_utf_8(piece)):
+                return None
+            for form in forms.get(piece[:3], ()):
+                found = form.fullmatch(piece)
+                if found is not None:
+                    taken.append((form.table, commit_ts, *form.facts(found.groups())))
+                    break
+            else:
+                return None
+        return taken if taken and end == value_end else None
+
+    def _without_row_id(self, head: bytes) -> dict[bytes, list[Form]] | None:
+        found = _ROW_ID.fullmatch(head)
+        return self._heads.get(found[1] + found[2]) if found else None
+
+    def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
+        if not key or not value:
+            return
+        for event, pair, piece in zip(events, _items(key, 8), _items(value, 0), strict=True):
+            if isinstance(event, RowChange):
+                self._learn(event, pair[pair.find(b",") :], piece)
+
+    def _learn(self, change: RowChange, head: bytes, piece: bytes) -> None:
+        number = self._tables.number(change)
+        if number is None or not is_utf_8(piece):
+            return
+        name = (change.table.schema, change.table.name)
+        kinds = self._forms.setdefault(name, {})
+        if found := _ROW_ID.fullmatch(head):
+            head = found[1] + found[2]
+        if len(self._heads) < _MOST_HEADS and _HEAD.fullmatch(head):
+            self._heads[head] = kinds
+        forms = kinds.setdefault(piece[:3], [])
+        if any(form.fullmatch(piece) for form in forms) or len(forms) == MOST_FORMS:
+            return
+        if self._tables.due(change):
+            form = _form(piece, change, number, self._tables.key(number))
+            if form is not None:
+                forms.append(form)
+
+    def parse(self, layout: Layout, pieces: Sequence[bytes]) -> Sequence[pa.Array]:
+        arrays = read(
+            pieces,
+            [(c.name, pa.struct([("v", _arrow_type(c.type))])) for c in layout.source],
+        )
+        return [
+            _canonical(array.field(0), column, layout)
+            for array, column in zip(arrays, layout.source, strict=True)
+        ]
+
+
+def _items(data: bytes, at: int) -> Iterator[bytes]:
+    while at < len(data):
+        start = at + 8
+        at = start + int.from_bytes(data[at:start], "big")
+        yield data[start:at]
+
+
+def _form(piece: bytes, change: RowChange, number: int, key: Sequence[str]) -> Form | None:
+    """The form of this very row; None where expressions do not describe it."""
+    content = orjson.loads(piece)
+    new, old = content.get("u"), content.get("p")
+    image = content["d"] if change.after is None else new
+    types = {column.name: column.type for column in change.table.columns}
+    members = [_as_member(name, column, types[name]) for name, column in image.items()]
+    keys = [*map([*image].index, key)]
+    if change.after is None:
+        pattern = rb'\{"d":' + row(members, keys, "old") + rb"\}"
+    else:
+        partial = old is not None and [*old] != [*new]
+        pattern = (
+            rb'\{"u":(?P<row>'
+            + row(members, keys, "new")
+            + rb')(?:,"p":'
+            + row(members, keys, "old", partial)
+            + rb")?\}"
+        )
+    expression = compiled(pattern)
+    return Form(expression, number) if expression.fullmatch(piece) else None
+
+
+def _as_member(name: str, column: Mapping[str, Any], type_: ColumnType) -> Member:
+    about = [orjson.dumps(n) + b":" + orjson.dumps(v) for n, v in column.items() if n != "v"]
+    before = orjson.dumps(name) + b":{" + b",".join([*about, b'"v":'])
+    inside, key, quoted = STRING, CHARACTERS, True
+    if type_.name in DIGITS:
+        inside = key = UNSIGNED if _arrow_type(type_) == pa.uint64() else SIGNED
+        quoted = False
+    elif type_.name in ("float", "double"):
+        inside, quoted = FLOAT, False
+    elif type_.name == "decimal":
+        inside = key = DECIMAL
+    elif type_.name in ("binary", "varbinary"):
+        inside = _QUOTED
+    elif _is_large(type_):
+        inside = BASE64
+    return Member(before, inside, b"}", quoted, key)
+
+
+def _is_large(type_: ColumnType) -> bool:
+    return type_.name.endswith(("text", "blob"))
+
+
+def _arrow_type(type_: ColumnType) -> pa.DataType:
+    if type_.name in DIGITS:
+        return pa.uint64() if type_.unsigned or type_.name in ("bit", "set") else pa.int64()
+    return pa.float64() if type_.name in ("float", "double") else pa.string()
+
+
+def _canonical(values: pa.Array, column: Column, layout: Layout) -> pa.Array:
+    type_ = column.type
+    if type_.name in DIGITS:
+        return values.cast(pa.string())
+    if type_.name in ("float", "double"):
+        return pa.array([None if v is None else repr(v) for v in values.to_pylist()], pa.string())
+    if type_.name not in BINARIES and not _is_large(type_):
+        return values
+    reader = READERS[type_.name]
+    decoded = [None if v is None else reader(v) for v in values.to_pylist()]
+    try:
+        return pa.array(decoded, pa.binary() if type_.binary else pa.string())
+    except UnicodeEncodeError:
+        raise WireError(f"{layout.name}.{column.name}: text that is not UTF-8") from None

@@ -1,0 +1,168 @@
+"""Rows that TiCDC made smaller than they are, made whole again, inside Spark's tasks.
+
+A claim check is read from the storage that the configuration names. A row of which only the handle
+key was sent is read from the upstream as of its commit_ts: what it was then, no more and no less.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ticdc_encoder.event import Row, RowChange, Table, Value
+from ticdc_encoder.formats import FORMATS
+from ticdc_encoder.formats.claim_check import (
+    ClaimCheckError,
+    ClaimCheckStorage,
+    redeem,
+    without_limits,
+)
+from ticdc_encoder.values import utc_time
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Retry, Stop, Usage
+from ticdc_consumer.protocols.protocol import Decoder, settings, zone_of_rows
+
+if TYPE_CHECKING:
+    from ticdc_consumer.read.upstream import Snapshots
+
+T = TypeVar("T")
+
+
+def claim_checks(options: Options) -> ClaimCheckStorage | None:
+    """The storage of `[source] claim_check`."""
+    if options.claim_check_url is None:
+        return None
+    return ClaimCheckStorage(
+        options.claim_check_url,
+        raw_value=options.claim_check_raw_value,
+        limit=options.message_limit,
+    )
+
+
+class LargeRows(Generic[T]):
+    """Redeems claim checks at once; completes in batches what is held, each with a `T`."""
+
+    def __init__(self, options: Options, decode: Decoder) -> None:
+        self._options = options
+        self._decode = decode
+        self._storage = claim_checks(options)
+        self._snapshots: Snapshots | None = None
+        self._held: list[tuple[RowChange, T]] = []
+
+    def close(self) -> None:
+        if self._snapshots is not None:
+            self._snapshots.close()
+            self._snapshots = None
+
+    def redeem(self, change: RowChange) -> RowChange:
+        """The whole change. Raises `Stop` where no storage is configured or it does not have the
+        file, `Retry` where the storage cannot be read, and what `claim_check.redeem` raises."""
+        if self._storage is None:
+            raise Stop(
+                f"{_name(change)}: a large row lies in a claim check: set [source] claim_check to "
+                "the changefeed's claim-check-storage-uri; or raise its max-message-bytes"
+            )
+        try:
+            return redeem(change, self._storage, self._decode)
+        except ClaimCheckError as error:
+            missing = isinstance(error.__cause__, FileNotFoundError)
+            raise (Stop if missing else Retry)(f"{_name(change)}: {error}") from None
+
+    def hold(self, change: RowChange, companion: T) -> None:
+        """Takes a change of which the handle key alone is known, for `completed`. Raises `Stop`
+        where no upstream is configured."""
+        if self._options.upstream_url is None:
+            raise Stop(
+                f"{_name(change)}: of a large row the handle key alone was sent: set [source] "
+                "upstream to the TiDB that it is to be read from; or raise max-message-bytes of "
+                "the changefeed"
+            )
+        self._held.append((change, companion))
+
+    def completed(self) -> Iterator[list[tuple[RowChange, T]]]:
+        """What is held, whole, a statement of the upstream at a time. Raises what `Snapshots`
+        does, and `Stop` for a row that the upstream does not have."""
+        groups: dict[tuple[str, str, int], list[tuple[RowChange, T]]] = defaultdict(list)
+        for change, companion in self._held:
+            place = change.table.schema, change.table.name, change.commit_ts
+            groups[place].append((change, companion))
+        self._held = []
+        for (schema, name, commit_ts), group in groups.items():
+            keys = {_key(change): self._parameters(change) for change, _ in group}
+            missing = dict(keys)
+            for table, rows in self._upstream().rows(schema, name, commit_ts, [*keys.values()]):
+                whole = {_key_of(keys, row.after): row for row in self._sent(table, rows, group[0])}
+                for key in whole:
+                    missing.pop(key, None)
+                yield [
+                    (replace(whole[key], before=change.before), companion)
+                    for change, companion in group
+                    if (key := _key(change)) in whole
+                ]
+            if missing:
+                key = next(iter(missing))
+                shown = ", ".join(f"{column}={value!r}" for column, value in key)
+                raise Stop(
+                    f"{schema}.{name}: the upstream has no row {shown} at commit_ts {commit_ts}: "
+                    "is [source] upstream the changefeed's?"
+                )
+
+    def _upstream(self) -> "Snapshots":
+        if self._snapshots is None:
+            assert self._options.upstream_url is not None
+            try:
+                # The driver is needed here only.
+                from ticdc_consumer.read.upstream import Snapshots
+            except ModuleNotFoundError as error:
+                raise Usage(
+                    f"[source] upstream: its driver is not installed ({error.name}): "
+                    "pip install ticdc-consumer[mysql], for Spark's workers, too"
+                ) from error
+            self._snapshots = Snapshots(self._options.upstream_url)
+        return self._snapshots
+
+    def _parameters(self, change: RowChange) -> Row:
+        """The key as the upstream, in UTC, is asked for it. Raises `Stop`."""
+        utc = utc_time(zone_of_rows(self._options))
+        types = {column.name: column.type.name for column in change.table.columns}
+        try:
+            return {
+                name: utc(value) if types[name] == "timestamp" and isinstance(value, str) else value
+                for name, value in _key(change)
+            }
+        except ValueError as error:
+            raise Stop(f"{_name(change)}: a TIMESTAMP of a large row's key: {error}") from None
+
+    def _sent(
+        self, table: Table, rows: Iterable[Row], like: tuple[RowChange, T]
+    ) -> Iterator[RowChange]:
+        """The rows as TiCDC would have sent them: with the columns and the types of the wire."""
+        known = settings(self._options)
+        encoder = FORMATS[self._options.protocol].Encoder(without_limits(known), lambda: 0)
+        sent = like[0].table
+        table = replace(table, version=sent.version, table_id=sent.table_id)
+        for row in rows:
+            whole = RowChange(table, like[0].commit_ts, after=row)
+            for record in [*encoder.row(whole), *encoder.flush()]:
+                for event in self._decode(*record):
+                    assert isinstance(event, RowChange)
+                    yield event
+
+
+Key = tuple[tuple[str, Value], ...]
+
+
+def _key(change: RowChange) -> Key:
+    """By name: Simple's Avro has columns in any order."""
+    return tuple(sorted((change.after or {}).items()))
+
+
+def _key_of(keys: Iterable[Key], row: Row | None) -> Key:
+    """The columns of a whole row that the keys have."""
+    names = [name for name, _ in next(iter(keys))]
+    return tuple((name, (row or {})[name]) for name in names)
+
+
+def _name(change: RowChange) -> str:
+    return f"{change.table.schema}.{change.table.name}"

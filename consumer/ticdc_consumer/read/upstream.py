@@ -1,0 +1,147 @@
+"""EDGE the upstream -> rows as they were at a commit_ts.
+
+By `tidb_snapshot`, as TiCDC's own consumers have it: AS OF TIMESTAMP is exact to the millisecond
+only in most releases of TiDB, and another transaction may lie between.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from ticdc_encoder.column import TEMPORALS, Column
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Row, Table, Value
+from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.values import single
+
+from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.targets.mysql import errors as refusals
+from ticdc_consumer.targets.mysql.session import connect, engine_of
+
+SNAPSHOT = "SET @@tidb_snapshot = %(commit_ts)s"
+"""Lets every statement of the session read what was committed at or before this timestamp."""
+
+BATCH = 32
+"""Keys of one statement: their rows are large."""
+
+_GONE = frozenset({8055, 9006})
+"""TiDB's errors for a snapshot whose rows are removed already."""
+
+_AS_NUMBER = frozenset({"bit", "enum", "set"})
+_AS_TEXT = TEMPORALS | {"vector"}
+
+
+def select(table: Table, key: Sequence[str], count: int) -> str:
+    """The statement for the rows of so many keys; its parameters are their columns, key by key."""
+    columns = ", ".join(_selected(column) for column in _sent(table))
+    one = ", ".join(["%s"] * len(key))
+    names = ", ".join(_quoted(name) for name in key)
+    if len(key) > 1:
+        one, names = f"({one})", f"({names})"
+    keys = ", ".join([one] * count)
+    source = f"{_quoted(table.schema)}.{_quoted(table.name)}"
+    return f"SELECT {columns} FROM {source} WHERE {names} IN ({keys})"  # noqa: S608
+
+
+def _sent(table: Table) -> list[Column]:
+    """TiCDC does not send virtual columns."""
+    return [column for column in table.columns if column.generated != "virtual"]
+
+
+def _selected(column: Column) -> str:
+    name, type_ = _quoted(column.name), column.type.name
+    if type_ in _AS_NUMBER:
+        return f"CAST({name} AS UNSIGNED)"
+    if type_ in _AS_TEXT:
+        return f"CAST({name} AS CHAR)"
+    # Of a FLOAT as it is, six digits are told.
+    return f"{name} + 0E0" if type_ == "float" else name
+
+
+def _quoted(name: str) -> str:
+    """For a statement with parameters."""
+    return "`" + name.replace("`", "``").replace("%", "%%") + "`"
+
+
+def _value(column: Column, value: Any) -> Value:
+    if value is None:
+        return None
+    type_ = column.type
+    if type_.name == "float":
+        return single(float(value))
+    if type_.binary:
+        data = value.encode() if isinstance(value, str) else bytes(value)
+        return data.ljust(type_.length or 0, b"\0") if type_.name == "binary" else data
+    return value  # type: ignore[no-any-return]
+
+
+class Snapshots:
+    """One session of the upstream, read only. Raises `Unavailable` where it cannot be reached,
+    `Retry` where the connection is lost, `Stop` for what it refuses; never shows the URL."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = engine_of(sa.make_url(url))
+        self._connection: sa.Connection | None = None
+        self._tables: dict[tuple[str, str], Table] = {}
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def connect(self) -> sa.Connection:
+        if self._connection is None:
+            connection = self._connection = connect(self._engine)
+            connection.exec_driver_sql("SET SESSION time_zone = '+00:00'")
+        return self._connection
+
+    def rows(
+        self, schema: str, name: str, commit_ts: int, keys: Sequence[Row]
+    ) -> Iterator[tuple[Table, list[Row]]]:
+        """The rows of these keys as of `commit_ts`, with their table, a statement at a time;
+        TIMESTAMP in UTC. A key without a row gives none."""
+        connection = self.connect()
+        try:
+            connection.exec_driver_sql(SNAPSHOT, {"commit_ts": commit_ts})
+            table = self._table(connection, schema, name)
+            columns = _sent(table)
+            for first in range(0, len(keys), BATCH):
+                some = keys[first : first + BATCH]
+                statement = select(table, tuple(some[0]), len(some))
+                parameters = tuple(value for key in some for value in key.values())
+                found = connection.exec_driver_sql(statement, parameters)
+                yield (
+                    table,
+                    [
+                        {c.name: _value(c, value) for c, value in zip(columns, row, strict=True)}
+                        for row in found
+                    ],
+                )
+        except sa.exc.DBAPIError as error:
+            raise _translated(error, f"{schema}.{name}", commit_ts) from None
+
+    def _table(self, connection: sa.Connection, schema: str, name: str) -> Table:
+        """As of the first snapshot that it was asked for: no cut goes past its table's DDL."""
+        if (schema, name) not in self._tables:
+            shown = connection.exec_driver_sql(
+                f"SHOW CREATE TABLE {_quoted(schema)}.{_quoted(name)}", ()
+            ).one()
+            self._tables[schema, name] = parse_create_table(shown[1], schema)
+        return self._tables[schema, name]
+
+
+def _translated(error: sa.exc.DBAPIError, table: str, commit_ts: int) -> TicdcError:
+    code = refusals.number(error)
+    if code in _GONE:
+        return Stop(
+            f"{table}: the upstream has removed what it held at commit_ts {commit_ts} (error "
+            f"{code}), so that a large row cannot be completed: keep more there "
+            "(tidb_gc_life_time), load a new snapshot and start from it; or let the changefeed "
+            "use claim-check"
+        )
+    if refusals.lost(error):
+        return Retry("the connection to the upstream was lost")
+    refused = refusals.translate(error)
+    kind = Unavailable if isinstance(refused, Unavailable) else Stop
+    said = str(refused).removeprefix("the target refuses: ")
+    return kind(f"{table}: the upstream refuses: {said}")

@@ -1,0 +1,1 @@
+"""Facts -> the net change of a cut."""

@@ -1,0 +1,1 @@
+"""Where changes come from, as the driver sees it."""

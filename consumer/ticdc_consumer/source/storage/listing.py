@@ -1,0 +1,106 @@
+"""All that a storage holds, from one look: places and their ends, schema files."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ticdc_encoder.errors import WireError
+from ticdc_encoder.storage.layout import FILE_FORMATS, DataFile, Directory, SchemaPath, last_number
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.plan import Place
+from ticdc_consumer.source.storage.directories import layout_of, place_of, require_date, settled
+from ticdc_consumer.source.storage.files import Files
+
+_OURS = re.compile(r"CDC.*\.(?:csv|json|index)|schema.*\.json")
+"""What the sink calls its files, in any of its layouts."""
+
+
+@dataclass(slots=True)
+class Found:
+    """`ends` are by place the number of its files; `indexed` those places whose index file was
+    looked at, with the end that it was right for."""
+
+    ends: dict[Place, int] = field(default_factory=dict)
+    schemas: list[SchemaPath] = field(default_factory=list)
+    indexed: dict[Place, int] = field(default_factory=dict)
+
+
+def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Place, int]) -> Found:
+    """Lists the storage, without the places that are settled at `resolved_ts`. An index file is
+    read where the place has other files than when it was `indexed`.
+
+    Raises `Stop` for a file of the sink that has no place under the options or one whose date
+    cannot be, and for a place that lacks a file; what is written meanwhile may look so, too.
+    """
+    layout = layout_of(options)
+    extension = FILE_FORMATS[options.protocol].extension
+    found = Found()
+    sizes: dict[Directory, dict[int, int]] = {}
+    unsized: dict[str, DataFile] = {}
+    indexes: dict[Directory, str] = {}
+    for path, size in files.list().items():
+        if (file := layout.data_file(path)) and file.extension == extension:
+            numbers = sizes.setdefault(file.directory, {})
+            if size is None:
+                unsized[path] = file
+            else:
+                numbers[file.number] = size
+        elif directory := layout.index(path):
+            indexes[directory] = path
+            sizes.setdefault(directory, {})
+        elif schema := layout.schema_path(path):
+            found.schemas.append(schema)
+        elif _OURS.fullmatch(path.rpartition("/")[2]):
+            raise Stop(
+                f"the storage's {path} has no place among {extension} files: are protocol, "
+                "date_separator and table_id_paths of [storage] the changefeed's? "
+                "(TiCDC before 6.5.3 has another layout, which is not read)"
+            )
+    for path, size in files.sizes(unsized).items():
+        sizes[unsized[path].directory][unsized[path].number] = size
+    for directory, numbers in sizes.items():
+        require_date(directory)
+        if settled(directory, resolved_ts):
+            continue
+        place = place_of(directory)
+        end = found.ends[place] = _end(place, numbers)
+        if directory in indexes:
+            if indexed.get(place) != end:
+                _check_index(files, indexes[directory], place, end)
+            found.indexed[place] = end
+    return found
+
+
+def _end(place: Place, sizes: Mapping[int, int]) -> int:
+    """The number of files: they count from 1, and only the last may be empty."""
+    last = max(sizes, default=0)
+    _require(place, (n for n in range(1, last + 1) if n not in sizes), last, "is not there")
+    _require(place, (n for n in range(1, last) if not sizes[n]), last, "is empty")
+    return last - 1 if last and not sizes[last] else last
+
+
+def _require(place: Place, wrong: Iterable[int], last: int, what: str) -> None:
+    for number in wrong:
+        raise Stop(
+            f"{place[0]}: file {number} {what}, though file {last} is there: what it held is lost; "
+            "load a new snapshot and start from it"
+        )
+
+
+def _check_index(files: Files, path: str, place: Place, end: int) -> None:
+    """Before 8.5.5 an index is written before the file that it names, so that this one may lack."""
+    content = files.read(path)
+    if not content:
+        return
+    try:
+        number = last_number(content)
+    except WireError as error:
+        error.add_note(f"in {path}")
+        raise
+    if number > end + 1:
+        raise Stop(
+            f"{place[0]}: {path} says that file {number} is the last, but there are {end}: what "
+            "the others held is lost; load a new snapshot and start from it"
+        )

@@ -1,0 +1,1 @@
+"""The Spark session, its Java, and the jobs that read a cut."""

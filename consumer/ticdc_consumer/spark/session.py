@@ -1,0 +1,203 @@
+"""A Spark session with the settings that this job was measured with."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+import pyarrow as pa
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+from ticdc_consumer.errors import Retry, Unavailable
+from ticdc_consumer.spark.java import java_home
+
+DEFAULTS = {
+    "spark.master": "local[2]",
+    # Loopback TCP costs a Python job 40 ms in delayed acknowledgements.
+    "spark.python.unix.domain.socket.enabled": "true",
+    # Partition counts are ours to choose, by the size of the cut.
+    "spark.sql.adaptive.enabled": "false",
+    # Only cuts above the memory budget are shuffled.
+    "spark.sql.shuffle.partitions": "32",
+    "spark.sql.session.timeZone": "UTC",
+    # A batch is what a worker holds at a time, whatever the size of its rows.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "16m",
+    "spark.driver.memory": "2g",
+    # What one job may return to the driver; above the memory budget none does.
+    "spark.driver.maxResultSize": "1g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile="
+    + Path(__file__).with_name("log4j2.properties").as_uri(),
+}
+
+# A machine whose own name does not resolve can still run Spark in one process.
+LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+WARM = StructType([StructField("id", LongType())])
+
+
+def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
+    """The process's Spark session, started with `settings` over our defaults.
+
+    The leading `spark.` of a setting's name may be left out. A session that runs already is
+    returned as it is; under spark-submit what was given there goes before our defaults. Raises
+    `Unavailable` where Java is missing or Spark does not start.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    given = {
+        name if name.startswith("spark.") else f"spark.{name}": value
+        for name, value in settings.items()
+    }
+    # Tasks find this package in the interpreter that runs the driver, not in PATH's python3.
+    os.environ["PYSPARK_PYTHON"] = given.get(
+        "spark.pyspark.python", os.environ.get("PYSPARK_PYTHON", sys.executable)
+    )
+    try:
+        _start(_conf(given).setAppName(app_name))
+        return SparkSession.builder.getOrCreate()
+    except Py4JJavaError as error:
+        raise Unavailable(
+            f"Spark did not start: {_first_line(error.java_exception.toString())}"
+        ) from error
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise Unavailable(f"Spark did not start: {_first_line(str(error))}") from error
+
+
+def _start(conf: SparkConf) -> None:
+    """Makes the SparkContext in a thread of its own: in the main thread it would take SIGINT for
+    itself. Whatever a signal's handler raises meanwhile is raised when it is there, since a JVM
+    that nobody waits for stays for ever."""
+
+    def start() -> None:
+        if SparkContext._gateway is None:
+            SparkContext(conf=conf, gateway=_gateway(conf))
+        else:
+            SparkContext(conf=conf)
+
+    interrupted: BaseException | None = None
+    with ThreadPoolExecutor(1, "spark-start") as threads:
+        started = threads.submit(start)
+        while not started.done():
+            try:
+                wait([started])
+            except (KeyboardInterrupt, SystemExit) as error:
+                interrupted = error
+    if interrupted is not None:
+        raise interrupted
+    started.result()
+
+
+def stop(spark: SparkSession) -> None:
+    """Ends the session; of a JVM that has ended before there is nothing to end."""
+    with suppress(Py4JError, ConnectionError):
+        spark.stop()
+
+
+@contextmanager
+def failures(doing: str) -> Iterator[None]:
+    """Turns what Spark raises inside into `Retry`, or into `Unavailable` where its JVM is gone."""
+    try:
+        yield
+    except (Py4JNetworkError, ConnectionError) as error:
+        _require_uninterrupted(error)
+        raise Unavailable(f"Spark could not {doing}: its JVM has ended; start again") from error
+    except (PySparkException, Py4JError, EOFError) as error:
+        _require_uninterrupted(error)
+        reason = _first_line(str(error).strip()) or repr(error)
+        raise Retry(f"Spark could not {doing}: {reason}") from error
+
+
+def _require_uninterrupted(error: BaseException) -> None:
+    """Raises the KeyboardInterrupt that the error came of: Spark's own clearing away may fail."""
+    came_of: BaseException | None = error
+    while came_of is not None:
+        if isinstance(came_of, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        came_of = came_of.__cause__ or came_of.__context__
+
+
+def warm_up(spark: SparkSession, jobs: int = 12) -> None:
+    """Small jobs until Python workers run and the JVM has compiled what each job needs: the first
+    takes seconds, the twelfth is as fast as the thousandth but for a third."""
+    with failures("start Python workers"):
+        for _ in range(jobs):
+            spark.range(0, 2, 1, 2).mapInArrow(_unchanged, WARM).toArrow()
+
+
+def cores(spark: SparkSession) -> int:
+    """How many tasks run at a time."""
+    with failures("count its cores"):
+        return max(1, spark.sparkContext.defaultParallelism)
+
+
+def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches
+
+
+def _conf(given: Mapping[str, str]) -> SparkConf:
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if submitted:
+        SparkContext._ensure_initialized()
+    conf = SparkConf(loadDefaults=submitted).setAll(list(given.items()))
+    for name, value in DEFAULTS.items():
+        conf.setIfMissing(name, value)
+    if str(conf.get("spark.master")).startswith("local"):
+        for name, value in LOCAL.items():
+            conf.setIfMissing(name, value)
+    return conf
+
+
+def _gateway(conf: SparkConf) -> JavaGateway:
+    """A JVM whose remarks about itself reach nobody, unless it does not start."""
+    os.environ["JAVA_HOME"] = str(java_home())
+    reading, writing = os.pipe()
+    said = os.fdopen(reading, errors="replace")
+    try:
+        gateway = launch_gateway(conf, {"stdout": writing, "stderr": writing})
+    except PySparkException as error:
+        os.close(writing)
+        with said:
+            reason = next(_worth_saying(said), str(error))
+        raise Unavailable(f"Spark did not start: {_first_line(reason)}") from error
+    os.close(writing)
+    Thread(target=_pass_on, args=(said,), name="spark-output", daemon=True).start()
+    return gateway
+
+
+def _pass_on(said: IO[str]) -> None:
+    with said:
+        for line in _worth_saying(said):
+            sys.stderr.write(line)
+
+
+def _worth_saying(said: Iterable[str]) -> Iterator[str]:
+    """Without the JVM's warnings about modules that Spark uses on purpose, and without the last
+    words of Python workers that a finished job no longer listens to."""
+    lines = iter(said)
+    for line in lines:
+        if line.startswith("Traceback "):
+            block = [line]
+            while block[-1].startswith(("Traceback ", " ")) and (following := next(lines, "")):
+                block.append(following)
+            if not block[-1].startswith("BrokenPipeError"):
+                yield from block
+        elif line.strip() and not line.startswith("WARNING: "):
+            yield line
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

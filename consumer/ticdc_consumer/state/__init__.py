@@ -1,0 +1,1 @@
+"""What the consumer keeps in the target: checkpoint, DDL ledger, table definitions."""

@@ -1,0 +1,50 @@
+"""What gives R its meaning: a checkpoint is only good for the scope that it was reached with."""
+
+import hashlib
+import json
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Stop
+
+
+def scope_text(options: Options) -> str:
+    """The settings that decide which changes are below R, as canonical JSON; no secrets."""
+    return json.dumps(
+        {
+            "topics": sorted(set(options.topics)),
+            "filter": list(options.filter),
+            "case_sensitive": options.case_sensitive,
+            "route": [list(rule) for rule in options.route.items()],
+            "protocol": options.protocol,
+            "time_zone": options.time_zone,
+            **({} if options.storage_url is None else {"storage": True}),
+        },
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+    )
+
+
+def scope_hash(options: Options) -> str:
+    return hashlib.sha256(scope_text(options).encode()).hexdigest()
+
+
+def check_scope(
+    changefeed: str, resolved_ts: int, stored: str, stored_text: str, options: Options
+) -> None:
+    """Raises `Stop`, saying what changed, if the options have another scope than the stored one."""
+    if stored == scope_hash(options):
+        return
+    before = json.loads(stored_text)
+    now = json.loads(scope_text(options))
+    changed = ", ".join(
+        f"{name} was {json.dumps(before.get(name))} and is {json.dumps(now[name])}"
+        for name in sorted(now)
+        if before.get(name) != now[name]
+    )
+    raise Stop(
+        f"the checkpoint of changefeed {changefeed} at R = {resolved_ts} was reached with other "
+        f"settings: {changed}. Set them back; or bring the tables that they add to R (load them "
+        f"with tidb_snapshot = {resolved_ts - 1}) and start under another `changefeed` name "
+        f"with --from-ts {resolved_ts - 1}"
+    )

@@ -1,0 +1,202 @@
+"""CREATE TABLE for an upstream table, in this dialect's words."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, Column, Index
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.targets.layout import Reference
+from ticdc_consumer.targets.mysql.dialects import Dialect
+from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
+from ticdc_consumer.targets.mysql.types import CAPACITIES, CatalogType, column_type
+from ticdc_consumer.targets.target import Target
+
+_LONGEST_ROW = 65_535
+"""Bytes of all columns but those of the TEXT and BLOB families. TiDB has no such limit."""
+_LONGEST_KEY = 3_072
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+_BITS = re.compile(r"b'[01]+'|[0-9]+")
+_HEX_OR_BITS = re.compile(r"[xb]'[0-9a-f]*'", re.I)
+_NOW = re.compile(r"CURRENT_TIMESTAMP(?:\(([0-6])\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnShape:
+    """`default` is the text after DEFAULT, None where there is none."""
+
+    type: str
+    nullable: bool
+    default: str | None
+
+    def text(self) -> str:
+        # Said aloud, since a TIMESTAMP without it is NOT NULL on some servers.
+        null = "NULL" if self.nullable else "NOT NULL"
+        return f"{self.type} {null}" + (f" DEFAULT {self.default}" if self.default else "")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexShape:
+    """`parts` are columns, and how many characters of each are indexed, None for all."""
+
+    unique: bool
+    primary: bool
+    parts: tuple[tuple[str, int | None], ...]
+
+    def text(self, name: str, dialect: Dialect) -> str:
+        parts = ", ".join(
+            quote_name(column, dialect.wide_names) + (f"({length})" if length else "")
+            for column, length in self.parts
+        )
+        if self.primary:
+            return f"PRIMARY KEY ({parts})"
+        kind = "UNIQUE KEY" if self.unique else "KEY"
+        return f"{kind} {quote_name(name, dialect.wide_names)} ({parts})"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a table is here, by upstream's names: columns, NOT NULL, defaults and keys.
+
+    A stored generated column becomes a plain one, since its values come with the rows; a virtual
+    one, whose values do not, is left out, and so is each key with an expression or such a column.
+    """
+
+    columns: dict[str, ColumnShape]
+    indexes: dict[str, IndexShape]
+
+
+def shape(dialect: Dialect, table: Table) -> Shape:
+    columns = [column for column in table.columns if column.generated != "virtual"]
+    indexes = [_whole(index, table) for index in table.indexes if _kept(index, columns)]
+    types = _within_a_row(columns, indexes, dialect)
+    return Shape(
+        {c.name: ColumnShape(types[c.name], c.nullable, _default(c)) for c in columns},
+        {
+            index.name: IndexShape(
+                index.unique,
+                index.primary,
+                tuple(zip(index.columns, _lengths(index), strict=True)),
+            )
+            for index in indexes
+            if index.unique or _short_enough(index, types)
+        },
+    )
+
+
+def create_table(dialect: Dialect, relation: str, table: Table) -> str:
+    made = shape(dialect, table)
+    lines = [
+        *(
+            f"{quote_name(name, dialect.wide_names)} {of.text()}"
+            for name, of in made.columns.items()
+        ),
+        *(index.text(name, dialect) for name, index in made.indexes.items()),
+    ]
+    return (
+        f"CREATE TABLE {relation} (\n  "
+        + ",\n  ".join(lines)
+        + "\n) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+    )
+
+
+def add_reference(target: Target, schema: str | None, name: str, added: Reference) -> str:
+    """Without a name of its own, so that the server's follows a RENAME TABLE."""
+    columns = ", ".join(target.quote(None, column) for column in added.columns)
+    parent = ", ".join(target.quote(None, column) for column in added.parent_columns)
+    return (
+        f"ALTER TABLE {target.quote(schema, name)} ADD FOREIGN KEY ({columns}) "
+        f"REFERENCES {target.quote(added.schema, added.table)} ({parent})"
+    )
+
+
+def _default(column: Column) -> str | None:
+    """The default where this says exactly the same. Rows carry all their values, so that what is
+    left out can only miss to a writer who is none of ours."""
+    text, name = column.default, column.type.name
+    if text is None or column.generated:
+        return None
+    if name in TEMPORALS:
+        if now := _NOW.fullmatch(text):
+            same = int(now[1] or 0) == (column.type.decimals or 0)
+            return text if same and name in ("timestamp", "datetime") else None
+        # A TIMESTAMP's text is in the time zone of the session that wrote it.
+        return None if name == "timestamp" else string_literal(text)
+    if name in INTEGERS or name in ("decimal", "float", "double", "year"):
+        return string_literal(text) if _NUMBER.fullmatch(text) else None
+    if name == "bit":
+        return text if _BITS.fullmatch(text) else None
+    if name in ("enum", "set", "char", "varchar") and not _HEX_OR_BITS.fullmatch(text):
+        return string_literal(text)
+    return None
+
+
+def _kept(index: Index, columns: Sequence[Column]) -> bool:
+    """Whether the index is over columns and all rows of the new table, and no full text or vector
+    index."""
+    types = {column.name: column.type.name for column in columns}
+    if index.expression or index.partial or not all(name in types for name in index.columns):
+        return False
+    return all(
+        length is not None or (types[name] not in CAPACITIES and types[name] != "vector")
+        for name, length in zip(index.columns, _lengths(index), strict=True)
+    )
+
+
+def _whole(index: Index, table: Table) -> Index:
+    """The key that identifies rows, over whole columns: only such a key can."""
+    types = {column.name: column.type.name for column in table.columns}
+    identifies = index.unique and index.columns == table.handle_key
+    if identifies and not any(types[name] in CAPACITIES for name in index.columns):
+        return replace(index, lengths=())
+    return index
+
+
+def _lengths(index: Index) -> tuple[int | None, ...]:
+    return index.lengths or (None,) * len(index.columns)
+
+
+def _within_a_row(
+    columns: Sequence[Column], indexes: Sequence[Index], dialect: Dialect
+) -> dict[str, str]:
+    """The columns' types; where a row would be too long, the longest VARCHAR and VARBINARY that
+    no index needs become TEXT and BLOB, which hold the same."""
+    types = {column.name: column_type(column, dialect) for column in columns}
+    indexed = {name for index in indexes for name in index.columns}
+    longest = sorted(
+        (column for column in columns if column.type.name in ("varchar", "varbinary")),
+        key=lambda column: _bytes(types[column.name]),
+        reverse=True,
+    )
+    for column in longest:
+        if sum(map(_bytes, types.values())) <= _LONGEST_ROW:
+            break
+        if column.name not in indexed:
+            old = types[column.name]
+            family = "blob" if column.type.name in BINARIES else "text"
+            types[column.name] = re.sub(r"^\w+\(\d+\)", family, old)
+    return types
+
+
+def _bytes(type_: str) -> int:
+    """An upper bound of what a column takes in a row."""
+    parsed = CatalogType.parse(type_)
+    match parsed.name:
+        case "varchar" | "char":
+            return parsed.number(0) * 4 + 2
+        case "varbinary" | "binary":
+            return parsed.number(0) + 2
+        case "decimal":
+            return parsed.number(0) // 2 + 4
+        case _:
+            return 12
+
+
+def _short_enough(index: Index, types: dict[str, str]) -> bool:
+    size = sum(
+        length * 4 if length else _bytes(types[name])
+        for name, length in zip(index.columns, _lengths(index), strict=True)
+    )
+    return size <= _LONGEST_KEY

@@ -1,0 +1,103 @@
+"""DDL that a server of the MySQL family is still at, perhaps for a client that is long gone.
+
+A client that timed out, or lost its connection, does not end its statement. Whoever starts it once
+more would do hours of work twice, so what is under way on a table is waited for; what came of it,
+the catalog tells.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Sequence
+
+from ticdc_encoder.sql.statements import (
+    AlterTable,
+    DropTable,
+    RenameTable,
+    Statement,
+    TruncateTable,
+)
+from ticdc_encoder.tso import duration
+
+from ticdc_consumer.ddl.names import Name, Place
+from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.targets.target import Target
+
+logger = logging.getLogger(__name__)
+
+LONGEST = 86_400.0
+"""Seconds after which waiting ends the run: the statement goes on, and the next start waits on."""
+EVERY = 30.0
+PAUSE = 0.2
+
+_DDL = re.compile(r"\s*(ALTER|CREATE|DROP|RENAME|TRUNCATE)\b", re.I)
+
+
+class Wait:
+    """Tells at once and every half minute what is waited for."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._told = -EVERY
+
+    def on(self, session: object, text: str) -> None:
+        """Raises `Unavailable` where it takes too long."""
+        waited = time.monotonic() - self._began
+        said = f"session {session} of the target is still at: {' '.join(text.split())[:200]}"
+        if waited > LONGEST:
+            raise Unavailable(f"{said}; it was waited for for {duration(waited)}")
+        if waited - self._told >= EVERY:
+            logger.warning("%s; waiting for it, %s so far", said, duration(waited))
+            self._told = waited
+        time.sleep(PAUSE)
+
+
+def is_ddl(text: object) -> bool:
+    return _DDL.match(str(text or "")) is not None
+
+
+def wait_for_others(target: Target, statement: Statement, place: Callable[[Name], Place]) -> None:
+    """Returns when no other session is at a DDL of the statement's tables."""
+    wait_for_places(target, [place(name) for name in _tables(statement)])
+
+
+def wait_for_places(target: Target, places: Sequence[Place]) -> None:
+    """Returns when no other session is at a DDL of these tables."""
+    wait = Wait()
+    while found := _session(target, places):
+        wait.on(*found)
+
+
+def _tables(statement: Statement) -> list[Name]:
+    match statement:
+        case RenameTable(old, new):
+            return [old, new]
+        case AlterTable() | DropTable() | TruncateTable():
+            return [(statement.schema, statement.table)]
+        case _:
+            return []
+
+
+def _session(target: Target, places: Sequence[Place]) -> tuple[object, str] | None:
+    if not places:
+        return None
+    with target.errors():
+        rows = target.execute(
+            "SELECT id, db, info FROM information_schema.processlist "
+            "WHERE id <> CONNECTION_ID() AND info IS NOT NULL"
+        ).all()
+    for session, database, text in map(tuple, rows):
+        if is_ddl(text) and any(_names(str(text), database, place) for place in places):
+            return session, str(text)
+    return None
+
+
+def _names(text: str, database: str | None, place: Place) -> bool:
+    schema, table = place
+    here = schema is None or schema == database or _holds(text, schema)
+    return here and _holds(text, table)
+
+
+def _holds(text: str, name: str) -> bool:
+    quoted = f"`{name.replace('`', '``')}`"
+    return quoted in text or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.I) is not None

@@ -1,0 +1,1 @@
+"""DDL that several databases share."""

@@ -1,0 +1,168 @@
+"""ALTER TABLE: what differs between a table's two definitions, as a target sees them.
+
+A target writes from the two definitions, never from the statement. What that cannot give exactly
+raises `Unsupported`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ticdc_encoder.column import Column
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
+
+from ticdc_consumer.errors import Unsupported
+from ticdc_consumer.targets.schema.conversions import Condition, Conversion, conversion
+from ticdc_consumer.targets.schema.initial import Initial, initial
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """`refusals` are (a query, the reason): a row found by it forbids the rest. `rows_only`: the
+    statements change rows alone, and so can be rolled back on every target. `set_aside` is where
+    the table lies that was dropped or emptied."""
+
+    statements: tuple[str, ...] = ()
+    refusals: tuple[tuple[str, str], ...] = ()
+    rows_only: bool = False
+    set_aside: tuple[str | None, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """`old` and `new` are the definitions where only surviving columns are in `old`, by their new
+    names. `dropped` and `drop_indexes` are names before, all others those after; a renamed
+    index is in `rename_indexes` alone. `modified` are pairs of a column before and after."""
+
+    old: Table
+    new: Table
+    dropped: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...]
+    added: tuple[Column, ...]
+    modified: tuple[tuple[Column, Column], ...]
+
+
+def differences(evolved: Evolved) -> Differences:
+    """Of the columns whose values are sent."""
+    before, after, sources = evolved.before, evolved.after, evolved.sources
+    names = {source: name for name, source in sources.items()}
+    sent_before = {c.name: c for c in before.columns if c.generated != "virtual"}
+    sent_after = [c for c in after.columns if c.generated != "virtual"]
+    kept = [c for c in sent_after if sources.get(c.name) in sent_before]
+    staying = {sources[c.name] for c in kept}
+    for column in sent_after:
+        source = sources.get(column.name)
+        if source is not None and source not in sent_before:
+            raise Unsupported(f"column {column.name} was virtual, and its values are not sent")
+    dropped = tuple(name for name in sent_before if name not in staying)
+    return Differences(
+        _survivors(before, {source: names[source] for source in staying}),
+        after,
+        dropped,
+        _in_order(
+            [(sources[c.name], c.name) for c in kept if sources[c.name] != c.name],
+            set(sent_before) - set(dropped),
+        ),
+        tuple(c for c in sent_after if c.name not in sources),
+        tuple((sent_before[sources[c.name]], c) for c in kept),
+    )
+
+
+def _survivors(table: Table, names: Mapping[str, str]) -> Table:
+    columns = tuple(replace(c, name=names[c.name]) for c in table.columns if c.name in names)
+    indexes = tuple(
+        replace(index, columns=tuple(names[c] for c in index.columns))
+        for index in table.indexes
+        if set(index.columns) <= names.keys()
+    )
+    whole = set(table.handle_key) <= names.keys()
+    key = tuple(names[c] for c in table.handle_key) if whole else ()
+    return replace(table, columns=columns, indexes=indexes, handle_key=key)
+
+
+def _in_order(pairs: list[tuple[str, str]], taken: set[str]) -> tuple[tuple[str, str], ...]:
+    """Renames such that each finds its new name free."""
+    ordered = []
+    while pairs:
+        free = [pair for pair in pairs if pair[1] not in taken]
+        if not free:
+            raise Unsupported(
+                f"columns change their names in a circle: {', '.join(n for _, n in pairs)}"
+            )
+        old, new = free[0]
+        pairs = pairs[1:] if pairs[0] == free[0] else [pair for pair in pairs if pair != free[0]]
+        taken = (taken - {old}) | {new}
+        ordered.append((old, new))
+    return tuple(ordered)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChanges:
+    dropped: tuple[str, ...]
+    created: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...] = ()
+
+
+def index_changes(
+    before: Iterable[str], old: Mapping[str, object], new: Mapping[str, object]
+) -> IndexChanges:
+    """`before` are all names before; `old` and `new` what the surviving and the new indexes are."""
+    dropped = [name for name in before if old.get(name) != new.get(name) or name not in new]
+    created = [name for name in new if name in dropped or name not in old]
+    renamed = []
+    for name in list(dropped):
+        same = [other for other in created if name in old and new[other] == old[name]]
+        if same and same[0] != name:
+            renamed.append((name, same[0]))
+            dropped.remove(name)
+            created.remove(same[0])
+    return IndexChanges(tuple(dropped), tuple(created), tuple(renamed))
+
+
+def conversions(found: Differences, empty: bool) -> dict[str, Conversion | None]:
+    """By the new name of each column whose definition changes its values or may refuse them;
+    None where there are no values to convert. Raises `Unsupported`."""
+    made: dict[str, Conversion | None] = {}
+    for old, new in found.modified:
+        same = (old.type, old.nullable, old.generated, old.expression) == (
+            new.type,
+            new.nullable,
+            new.generated,
+            new.expression,
+        )
+        if not same:
+            made[new.name] = None if empty else conversion(old, new)
+    return made
+
+
+def initials(
+    evolved: Evolved, found: Differences, empty: bool, commit_ts: int
+) -> dict[str, Initial]:
+    """What the rows that are there get in new columns. Raises `Unsupported`."""
+    if empty:
+        return {}
+    return {
+        column.name: initial(column, column.name in evolved.computed, commit_ts)
+        for column in found.added
+    }
+
+
+def refusals(
+    relation: str,
+    found: Differences,
+    made: Mapping[str, Conversion | None],
+    condition: Callable[[Column, Condition], str],
+) -> tuple[tuple[str, str], ...]:
+    """The queries for rows that a conversion would not keep; of the names before."""
+    queries = []
+    for old, new in found.modified:
+        each = made.get(new.name)
+        for refused in each.refused if each else ():
+            queries.append(
+                (
+                    f"SELECT 1 FROM {relation} WHERE {condition(old, refused)} LIMIT 1",  # noqa: S608
+                    f"column {new.name}: there are values that its new definition cannot hold as "
+                    "they are, and what TiDB made of them is not sent",
+                )
+            )
+    return tuple(queries)

@@ -1,0 +1,134 @@
+"""Looks at the shop's tables in the target: while they change, and when they must be equal."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from threading import Event
+from typing import Any
+
+import sqlalchemy as sa
+from ticdc_encoder.event import Value
+from ticdc_encoder.testing.shop import SCHEMA, TABLES, Key, Shop
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.routing import Routes
+from ticdc_consumer.state.schema import CHECKPOINT
+from ticdc_consumer.targets.target import Target
+
+PAUSE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class ShopTables:
+    """The shop's tables as they are called in a target."""
+
+    engine: sa.Engine
+    tables: dict[str, sa.TableClause]
+
+    @classmethod
+    def of(cls, options: Options, target: Target) -> "ShopTables":
+        routes = Routes(options.route, options.case_sensitive)
+        tables = {}
+        for name, table in TABLES.items():
+            schema, located = target.locate(*routes(SCHEMA, name))
+            columns: list[sa.ColumnClause[Any]] = [sa.column(c.name) for c in table.columns]
+            tables[name] = sa.table(located, *columns, schema=schema)
+        engine = sa.create_engine(options.target_url, isolation_level="AUTOCOMMIT")
+        return cls(engine, tables)
+
+    def compare(self, shop: Shop, name: str) -> list[Key]:
+        """The keys of rows that are missing, that should not be there, or that differ."""
+        with self.engine.connect() as connection:
+            found = connection.execute(sa.select(self.tables[name])).mappings().all()
+        columns = TABLES[name].columns
+        rows = {_key(name, row): [_shown(row[c.name]) for c in columns] for row in found}
+        truth = {
+            key: [_expected(row[c.name], c.type.elements) for c in columns]
+            for key, row in shop.rows[name].items()
+        }
+        return [key for key in rows.keys() | truth.keys() if rows.get(key) != truth.get(key)]
+
+
+def _key(name: str, row: Any) -> Key:
+    return tuple(row[column] for column in TABLES[name].handle_key)
+
+
+def _expected(value: Value, elements: tuple[str, ...]) -> str | None:
+    return elements[value - 1] if elements and isinstance(value, int) else _shown(value)
+
+
+def _shown(value: Any) -> str | None:
+    match value:
+        case None:
+            return None
+        case datetime():
+            return value.isoformat(" ", "milliseconds")
+        case Decimal():
+            return f"{value:f}"
+        case _:
+            return str(value)
+
+
+class Audit:
+    """A reader who looks at the tables while the consumer writes, one statement at a time.
+
+    A look is torn if the accounts' total is not the one that it always is, an order lacks lines, or
+    R went back.
+    """
+
+    def __init__(self, changefeed: str, tables: ShopTables, total: int) -> None:
+        self.looks = 0
+        self.torn = 0
+        self._changefeed = changefeed
+        self._tables = tables
+        self._total = total
+        self._stop = Event()
+        self._resolved_ts = 0
+
+    def run(self) -> None:
+        """Looks until `stop`, in the thread that calls."""
+        statement, tables = self._statement(), self._tables.tables.values()
+        with self._tables.engine.connect() as connection:
+            created = False
+            while not self._stop.wait(PAUSE):
+                if created:
+                    self._look(connection.execute(statement).one())
+                else:
+                    catalog = sa.inspect(connection)
+                    created = all(catalog.has_table(t.name, schema=t.schema) for t in tables)
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def _look(self, seen: Any) -> None:
+        opened = seen.accounts > 0
+        whole = seen.total == self._total if opened else seen.orders == 0
+        self.looks += 1
+        self.torn += not (whole and seen.torn_orders == 0 and seen.r >= self._resolved_ts)
+        self._resolved_ts = seen.r
+
+    def _statement(self) -> sa.Select[Any]:
+        """One statement, since each sees one state of the database."""
+        accounts, orders = self._tables.tables["accounts"], self._tables.tables["orders"]
+        lines = self._tables.tables["order_lines"]
+        there = (
+            sa.select(sa.func.count())
+            .where(lines.c.order == orders.c.id)
+            .select_from(lines)
+            .scalar_subquery()
+        )
+        count = sa.func.count
+        return sa.select(
+            sa.select(count()).select_from(accounts).scalar_subquery().label("accounts"),
+            sa.select(sa.func.sum(accounts.c.balance)).scalar_subquery().label("total"),
+            sa.select(count()).select_from(orders).scalar_subquery().label("orders"),
+            sa.select(count())
+            .select_from(orders)
+            .where(orders.c.lines != there)
+            .scalar_subquery()
+            .label("torn_orders"),
+            sa.select(CHECKPOINT.c.resolved_ts)
+            .where(CHECKPOINT.c.changefeed == self._changefeed)
+            .scalar_subquery()
+            .label("r"),
+        )

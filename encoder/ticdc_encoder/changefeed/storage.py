@@ -1,0 +1,191 @@
+"""A changefeed into cloud storage: transactions, DDL and resolved ts in, files out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from ticdc_encoder.changefeed.split import split, split_mode
+from ticdc_encoder.changefeed.storage_config import StorageConfig
+from ticdc_encoder.changefeed.versions import NEW_ARCHITECTURE, version_number
+from ticdc_encoder.event import Ddl, RowChange, Table, Transaction
+from ticdc_encoder.filters.event import EventFilters
+from ticdc_encoder.filters.table import TableFilter
+from ticdc_encoder.formats import Clock, canal_json, csv, wall_clock
+from ticdc_encoder.sql.parser import CreateTable, altered_table, parse_ddl
+from ticdc_encoder.storage.layout import (
+    FILE_FORMATS,
+    METADATA,
+    Directory,
+    index_json,
+    metadata_json,
+)
+from ticdc_encoder.storage.schema_file import SchemaFile, schema_file
+
+_EXCHANGE_PARTITION = 42
+_DATES = {"year": "%Y", "month": "%Y-%m", "day": "%Y-%m-%d"}
+_Name = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to write, its path relative to the sink's prefix. An index file and the metadata
+    replace those that are there."""
+
+    path: str
+    content: bytes
+
+
+class StorageChangefeed:
+    """What `cdc cli changefeed create` makes of a sink URI of storage and a configuration file.
+
+    Rows wait for `flush` or `resolve`, which give one data file per directory; TiCDC cuts files by
+    size and time. A table's directory is named by its last DDL's commit_ts, before any by
+    `start_ts`. `today` says in which date's directory files lie. Files of a DDL come last where
+    `write` is in the order of what is returned, and so does the metadata.
+    """
+
+    def __init__(
+        self,
+        sink_uri: str,
+        config: str | Mapping[str, Any] | None = None,
+        version: str = "8.5.4",
+        *,
+        start_ts: int = 1,
+        time_zone: str = "UTC",
+        today: Callable[[], date] = date.today,
+        clock: Clock = wall_clock,
+    ) -> None:
+        number = version_number(version)
+        classic = number < NEW_ARCHITECTURE
+        settings = StorageConfig.parse(sink_uri, config, number, time_zone=time_zone)
+        self._settings = settings
+        self._mode = split_mode(version, settings.protocol, settings.output_raw_change_event)
+        self._filter = TableFilter(settings.rules, settings.case_sensitive)
+        self._events = EventFilters(
+            settings.event_filters,
+            case_sensitive=settings.case_sensitive,
+            classic=classic,
+            time_zone=time_zone,
+        )
+        self._extension = FILE_FORMATS[settings.protocol].extension
+        self._encoder: csv.Encoder | canal_json.Encoder = (
+            csv.Encoder(settings.format_options)
+            if isinstance(settings.format_options, csv.Options)
+            else canal_json.Encoder(settings.format_options, clock)
+        )
+        self._today = today
+        self._start_ts = start_ts
+        self._tables: dict[_Name, Table] = {}
+        self._versions: dict[_Name, int] = {}
+        self._rows: dict[Directory, list[bytes]] = {}
+        self._numbers: dict[Directory, int] = {}
+
+    def encode(self, transaction: Transaction) -> list[File]:
+        """The schema files of tables that no DDL told; the rows themselves wait."""
+        files: list[File] = []
+        if transaction.start_ts in self._settings.ignore_txn_start_ts:
+            return files
+        changes = tuple(change for change in transaction.changes if self._sends(change.table))
+        for change in split(changes, self._mode, self._events.keeps):
+            files += self._introduced(change.table)
+            directory = self._directory(change)
+            rows = self._rows.get(directory)
+            if rows is None:
+                rows = self._rows[directory] = []
+                if isinstance(self._encoder, csv.Encoder):
+                    rows.append(self._encoder.header(change.table))
+            for _, value in self._encoder.row(change):
+                if value is not None:
+                    rows.append(value)
+                    if self._settings.protocol == "canal-json":
+                        rows.append(self._settings.terminator.encode())
+        return files
+
+    def ddl(self, ddl: Ddl) -> list[File]:
+        """The data files of all rows before, and the DDL's schema files. `ddl.definition` is the
+        table after it, before it for DROP TABLE; where it is not given, the table as it is known.
+        """
+        files = self.flush()
+        if not ddl.table:
+            kept = self._events.keeps_ddl(ddl.schema, "", ddl.query, ddl.kind)
+            if kept and self._filter.matches_schema(ddl.schema):
+                file = SchemaFile(ddl.schema, "", ddl.commit_ts, ddl.query, ddl.kind)
+                files.append(_file(file))
+            return files
+        name = ddl.schema, ddl.table
+        *named, renames = altered_table(ddl.query, ddl.schema) or (*name, False)
+        first: _Name = (named[0], named[1])
+        table = self._definition(ddl, first)
+        if table is None or not self._sends(table):
+            return files
+        if ddl.kind == _EXCHANGE_PARTITION and first != name:
+            partitioned = self._tables.get(first)
+            if partitioned is not None:
+                files.append(self._changed(partitioned, ddl.commit_ts, ddl))
+            files.append(self._changed(table, ddl.commit_ts, None))
+            return files
+        if renames and first != name:
+            self._tables.pop(first, None)
+        kept = self._events.keeps_ddl(*(first if renames else name), ddl.query, ddl.kind)
+        # A DDL that is not told still gives the table's rows another schema.
+        files.append(self._changed(table, ddl.commit_ts, ddl if kept else None))
+        return files
+
+    def flush(self) -> list[File]:
+        """The data files of all rows that wait, each before its index."""
+        files = []
+        for directory, rows in self._rows.items():
+            number = self._numbers[directory] = self._numbers.get(directory, 0) + 1
+            name = directory.name(number, self._extension, self._settings.index_digits)
+            files.append(File(directory.path + name, b"".join(rows)))
+            files.append(File(directory.index_path, index_json(name)))
+        self._rows = {}
+        return files
+
+    def resolve(self, ts: int) -> list[File]:
+        """The data files of all rows that wait, and the metadata with this checkpoint."""
+        return [*self.flush(), File(METADATA, metadata_json(ts))]
+
+    def _sends(self, table: Table) -> bool:
+        return self._filter.matches(table.schema, table.name) and (
+            self._settings.force_replicate or bool(table.handle_key)
+        )
+
+    def _definition(self, ddl: Ddl, named: _Name) -> Table | None:
+        if ddl.definition is not None:
+            return ddl.definition
+        statement = parse_ddl(ddl.query, ddl.schema)
+        if isinstance(statement, CreateTable):
+            return statement.table
+        known = self._tables.get((ddl.schema, ddl.table)) or self._tables.get(named)
+        return None if known is None else replace(known, schema=ddl.schema, name=ddl.table)
+
+    def _changed(self, table: Table, version: int, ddl: Ddl | None) -> File:
+        """The schema file of a table as it is from a version on."""
+        name = table.schema, table.name
+        self._tables[name], self._versions[name] = table, version
+        query, kind = ("", 0) if ddl is None else (ddl.query, ddl.kind)
+        return _file(SchemaFile(*name, version, query, kind, table))
+
+    def _introduced(self, table: Table) -> list[File]:
+        """The schema file of a table that no DDL told."""
+        if (table.schema, table.name) in self._tables:
+            return []
+        return [self._changed(table, self._start_ts, None)]
+
+    def _directory(self, change: RowChange) -> Directory:
+        settings, table = self._settings, change.table
+        format_ = _DATES.get(settings.date_separator)
+        return Directory(
+            table.schema,
+            table.name,
+            self._versions[table.schema, table.name],
+            change.partition_id if settings.partition_directories else None,
+            None if format_ is None else self._today().strftime(format_),
+        )
+
+
+def _file(file: SchemaFile) -> File:
+    path, content = schema_file(file)
+    return File(path.path, content)

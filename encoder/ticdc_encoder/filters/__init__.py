@@ -1,0 +1,1 @@
+"""What a changefeed leaves out: tables, events, columns."""

@@ -1,0 +1,199 @@
+"""`[[filter.event-filters]]` and `ignore-txn-start-ts`: changes and DDL that are not sent.
+
+Source: TiCDC `pkg/filter`. A filter sees an UPDATE before the old architecture's sink splits it,
+and the halves of one that the new architecture has split; `split.py` asks it in its place.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.event import RowChange, Table
+from ticdc_encoder.filters.expression import Condition, condition, parsed
+from ticdc_encoder.filters.table import TableMatcher, compiled, of_go
+from ticdc_encoder.settings import list_of, of_type
+
+_EXPRESSIONS = (
+    "ignore-insert-value-expr",
+    "ignore-update-old-value-expr",
+    "ignore-update-new-value-expr",
+    "ignore-delete-value-expr",
+)
+
+_ALTERS: dict[int, str] = {
+    5: "add column",
+    6: "drop column",
+    7: "create index",
+    8: "drop index",
+    12: "modify column",
+    13: "rebase auto id",
+    14: "rename table",
+    15: "set default value",
+    17: "modify table comment",
+    18: "rename index",
+    19: "add table partition",
+    20: "drop table partition",
+    22: "modify table charset and collate",
+    23: "truncate table partition",
+    32: "add primary key",
+    33: "drop primary key",
+    37: "add column",
+    38: "drop column",
+    41: "alter index visibility",
+    42: "exchange table partition",
+    47: "rename table",
+    61: "multi schema change",
+    64: "reorganize table partition",
+    65: "alter ttl info",
+    67: "alter ttl remove",
+    71: "alter table partitioning",
+    72: "remove table partitioning",
+}
+"""TiDB's action codes of what is also an `alter table`."""
+_DDL: dict[int, str] = {
+    1: "create database",
+    2: "drop database",
+    3: "create table",
+    4: "drop table",
+    9: "add foreign key",
+    10: "drop foreign key",
+    11: "truncate table",
+    21: "create view",
+    24: "drop view",
+    25: "recover table",
+    26: "modify schema charset and collate",
+    60: "create table",
+} | _ALTERS
+_ALIASES = {"create schema": "create database", "drop schema": "drop database"}
+_EVENTS = frozenset(
+    {"all dml", "all ddl", "insert", "update", "delete", "alter table", *_DDL.values(), *_ALIASES}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """One entry of `[[filter.event-filters]]`, named as its keys are."""
+
+    matcher: tuple[str, ...]
+    ignore_event: tuple[str, ...] = ()
+    ignore_sql: tuple[str, ...] = ()
+    ignore_insert_value_expr: str = ""
+    ignore_update_old_value_expr: str = ""
+    ignore_update_new_value_expr: str = ""
+    ignore_delete_value_expr: str = ""
+
+    @classmethod
+    def parse(cls, entry: Mapping[str, Any]) -> Self:
+        """Of TOML. Raises ConfigError."""
+        known = {field.name.replace("_", "-") for field in fields(cls)}
+        if unknown := set(entry) - known:
+            raise ConfigError(f"unknown key of an event filter: {', '.join(sorted(unknown))}")
+        events = tuple(event.lower() for event in list_of("ignore-event", entry, str))
+        if strange := set(events) - _EVENTS:
+            raise ConfigError(f"ignore-event knows no {', '.join(sorted(strange))}")
+        expressions = {name: of_type(name, entry.get(name, ""), str) for name in _EXPRESSIONS}
+        for text in filter(None, expressions.values()):
+            parsed(text)
+        return cls(
+            matcher=tuple(list_of("matcher", entry, str)),
+            ignore_event=tuple(_ALIASES.get(event, event) for event in events),
+            ignore_sql=tuple(list_of("ignore-sql", entry, str)),
+            **{name.replace("-", "_"): text for name, text in expressions.items()},
+        )
+
+
+class EventFilters:
+    """The filters of a changefeed: what one of them ignores is not sent.
+
+    The old architecture (`classic`) takes the names in matchers as they are written, the new one
+    as `case_sensitive` says. TIMESTAMP is compared in `time_zone`, the server's.
+    """
+
+    def __init__(
+        self,
+        filters: Sequence[EventFilter] = (),
+        *,
+        case_sensitive: bool = False,
+        classic: bool = False,
+        time_zone: str = "UTC",
+    ) -> None:
+        self._rules = [_Rule(each, case_sensitive or classic, time_zone) for each in filters]
+        self._tests: dict[tuple[str, str], tuple[Table, list[_Test]]] = {}
+
+    def keeps(self, change: RowChange) -> bool:
+        """Whether the change is sent. Raises ConfigError for an expression that does not fit its
+        table, as TiCDC stops the changefeed."""
+        if not self._rules:
+            return True
+        table = change.table
+        name = table.schema, table.name
+        known = self._tests.get(name)
+        if known is None or known[0] is not table:
+            tests = [rule.test(table) for rule in self._rules if rule.matcher.matches(*name)]
+            known = self._tests[name] = table, tests
+        return not any(test(change) for test in known[1])
+
+    def keeps_ddl(self, schema: str, table: str, query: str, kind: int) -> bool:
+        """Whether the DDL is sent. `table` is "" for a schema's own; of a RENAME the names are the
+        old ones. `kind` is TiDB's action code: 0 counts as an `alter table` of no kind."""
+        return not any(
+            rule.ignores_ddl(query, kind)
+            for rule in self._rules
+            if (
+                rule.matcher.matches(schema, table)
+                if table
+                else rule.matcher.matches_schema(schema)
+            )
+        )
+
+
+_Test = Callable[[RowChange], bool]
+
+
+class _Rule:
+    def __init__(self, settings: EventFilter, case_sensitive: bool, time_zone: str) -> None:
+        self.matcher = TableMatcher(settings.matcher, case_sensitive)
+        self._settings = settings
+        self._events = frozenset(settings.ignore_event)
+        self._time_zone = time_zone
+        pattern = "|".join(settings.ignore_sql)
+        self._sql = compiled(of_go(pattern), re.IGNORECASE) if pattern else None
+
+    def ignores_ddl(self, query: str, kind: int) -> bool:
+        names = {"all ddl", _DDL.get(kind, "")}
+        if not kind or kind in _ALTERS:
+            names.add("alter table")
+        elif kind not in _DDL:
+            return False  # TiCDC looks at no other
+        return bool(self._events & names) or (
+            self._sql is not None and self._sql.search(query) is not None
+        )
+
+    def test(self, table: Table) -> _Test:
+        """Whether a change of the table is ignored."""
+        settings, events = self._settings, self._events
+
+        def expression(text: str) -> Condition | None:
+            return condition(text, table, self._time_zone) if text else None
+
+        inserted = expression(settings.ignore_insert_value_expr)
+        old, new = (
+            expression(settings.ignore_update_old_value_expr),
+            expression(settings.ignore_update_new_value_expr),
+        )
+        deleted = expression(settings.ignore_delete_value_expr)
+
+        def ignores(change: RowChange) -> bool:
+            before, after = change.before, change.after
+            kind = "delete" if after is None else "insert" if before is None else "update"
+            if "all dml" in events or kind in events:
+                return True
+            if before is None or after is None:
+                row, test = (before, deleted) if after is None else (after, inserted)
+                return row is not None and test is not None and test(row)
+            whole = {**after, **before}
+            return bool((old and old(whole)) or (new and new(after)))
+
+        return ignores

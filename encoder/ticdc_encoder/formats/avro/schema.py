@@ -1,0 +1,310 @@
+"""Avro schemas as TiCDC registers them: names, column types and defaults, in both directions.
+
+Source: TiCDC `pkg/sink/codec/avro`. The text is Go's, byte for byte: a registry compares texts.
+"""
+
+import re
+import struct
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ticdc_encoder.column import BINARIES, TEMPORALS, TEXTS, Column, ColumnType
+from ticdc_encoder.errors import DefinitionError, WireError
+from ticdc_encoder.formats.defaults import stored_default
+from ticdc_encoder.formats.json_text import encoding_json
+from ticdc_encoder.formats.open_protocol.types import json_float
+
+DecimalMode = Literal["precise", "string"]
+BigintUnsignedMode = Literal["long", "string"]
+
+BEFORE = "_ticdc_before"
+OPERATION, COMMIT_TS, PHYSICAL_TIME = "_tidb_op", "_tidb_commit_ts", "_tidb_commit_physical_time"
+CHECKSUM, CORRUPTED = "_tidb_row_level_checksum", "_tidb_corrupted"
+CHECKSUM_VERSION = "_tidb_checksum_version"
+EXTENSION = (
+    f'{{"default":"","name":"{OPERATION}","type":"string"}},'
+    f'{{"default":0,"name":"{COMMIT_TS}","type":"long"}},'
+    f'{{"default":0,"name":"{PHYSICAL_TIME}","type":"long"}}'
+)
+CHECKSUMS = (
+    f'{{"default":"","name":"{CHECKSUM}","type":"string"}},'
+    f'{{"default":false,"name":"{CORRUPTED}","type":"boolean"}},'
+    f'{{"default":0,"name":"{CHECKSUM_VERSION}","type":"int"}}'
+)
+AFTER_COLUMNS = frozenset(
+    {BEFORE, OPERATION, COMMIT_TS, PHYSICAL_TIME, CHECKSUM, CORRUPTED, CHECKSUM_VERSION}
+)
+"""The fields behind a row's columns: a column of such a name cannot be told from them."""
+
+
+# Names.
+
+_STRANGE = re.compile(r"[^A-Za-z0-9_]")
+
+
+def sanitize(name: str) -> str:
+    """The name as Avro allows it. The way back is lost."""
+    clean = _STRANGE.sub("_", name)
+    return f"_{clean}" if clean[:1].isdigit() else clean
+
+
+def namespace(changefeed: str, schema: str) -> str:
+    """The namespace of a schema's tables. `changefeed` is its namespace, or keyspace."""
+    return sanitize(changefeed) + (f".{sanitize(schema)}" if schema else "")
+
+
+def schema_name(namespace: str) -> str:
+    """The schema that a namespace tells, sanitized."""
+    parts = namespace.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def subject(topic: str, part: Literal["key", "value"]) -> str:
+    return f"{topic.replace('.', '_')}-{part}"
+
+
+# Members of ENUM and SET.
+
+
+def allowed(elements: Iterable[str]) -> str:
+    return ",".join(map(escaped, elements))
+
+
+def escaped(element: str) -> str:
+    """A member as `allowed` lists it. It is not always reversible."""
+    return element.replace(",", "\\,").replace("\\'", "'").replace("''", "'")
+
+
+def elements_of(listed: str) -> tuple[str, ...]:
+    """The members that `allowed` lists, escapes of commas undone."""
+    parts = re.split(r"(?<!\\),", listed)
+    return tuple(part.replace("\\,", ",") for part in parts)
+
+
+# Columns: Column -> field.
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """What decides the Avro type of DECIMAL and BIGINT UNSIGNED."""
+
+    decimal: DecimalMode = "precise"
+    bigint_unsigned: BigintUnsignedMode = "long"
+
+
+_INTS = frozenset({"tinyint", "smallint", "mediumint"})
+_TIDB_TYPES: dict[str, str] = {
+    **dict.fromkeys(_INTS | {"int"}, "INT"),
+    **dict.fromkeys(TEXTS, "TEXT"),
+    **dict.fromkeys(BINARIES, "BLOB"),
+    **{name: name.upper() for name in TEMPORALS},
+    **{n: n.upper() for n in ("bigint", "float", "double", "decimal", "year", "bit", "enum")},
+    "set": "SET",
+    "json": "JSON",
+    "vector": "TiDBVECTORFloat32",
+}
+
+
+def avro_type(type_: ColumnType, modes: Modes) -> str:
+    """The name of the Avro type that holds a column's values."""
+    name = type_.name
+    if name in _INTS or name == "year":
+        return "int"
+    if name == "int":
+        return "long" if type_.unsigned else "int"
+    if name == "bigint":
+        return modes.bigint_unsigned if type_.unsigned else "long"
+    if name in ("float", "double"):
+        return name
+    if name == "decimal":
+        return "bytes" if modes.decimal == "precise" else "string"
+    return "bytes" if type_.binary or name == "bit" else "string"
+
+
+def _type_json(type_: ColumnType, modes: Modes) -> str:
+    tidb_type = _TIDB_TYPES[type_.name]
+    if type_.unsigned and type_.name in _INTS | {"int", "bigint"}:
+        tidb_type += " UNSIGNED"
+    parameters = ""
+    if type_.name in ("enum", "set"):
+        parameters = f'"allowed":{encoding_json(allowed(type_.elements))},'
+    elif type_.name == "bit":
+        parameters = f'"length":"{type_.length or 1}",'
+    logical = ""
+    if type_.name == "decimal" and modes.decimal == "precise":
+        precision, scale = type_.length or 10, type_.decimals or 0
+        logical = f',"logicalType":"decimal","precision":{precision},"scale":{scale}'
+    return (
+        f'{{"type":"{avro_type(type_, modes)}",'
+        f'"connect.parameters":{{{parameters}"tidb_type":"{tidb_type}"}}{logical}}}'
+    )
+
+
+def bit_width(type_: ColumnType) -> int:
+    """The bytes that a BIT takes."""
+    return ((type_.length or 1) + 7) // 8
+
+
+def null_branch(column: Column, modes: Modes) -> int | None:
+    """Which branch of a column's union is null: the second where it has a default that Avro can
+    hold. None for a column that is NOT NULL."""
+    if not column.nullable:
+        return None
+    return 0 if _default_json(column, modes) is None else 1
+
+
+def field_json(column: Column, modes: Modes) -> str:
+    type_, name = _type_json(column.type, modes), sanitize(column.name)
+    default = _default_json(column, modes)
+    if column.nullable:
+        type_ = f'["null",{type_}]' if default is None else f'[{type_},"null"]'
+        default = default or "null"
+    start = "" if default is None else f'"default":{default},'
+    return f'{{{start}"name":"{name}","type":{type_}}}'
+
+
+def record_json(name: str, namespace: str, fields: Iterable[str]) -> str:
+    return (
+        f'{{"type":"record","name":"{name}","namespace":"{namespace}",'
+        f'"fields":[{",".join(fields)}]}}'
+    )
+
+
+# Defaults.
+
+
+def _default_json(column: Column, modes: Modes) -> str | None:
+    """The JSON of a column's default; None where there is none that Avro can hold."""
+    try:
+        default, type_ = stored_default(column), column.type
+        if default is None or (type_.name == "decimal" and modes.decimal == "precise"):
+            return None
+        if isinstance(default, int):
+            raw = default.to_bytes(bit_width(type_), "big")
+            return f'"{b64encode(raw).decode()}"'
+        match avro_type(type_, modes):
+            case "bytes":
+                raw = default.encode("utf-8", "surrogateescape")
+                padded = raw.ljust(type_.length or 0, b"\0") if type_.name == "binary" else raw
+                return f'"{b64encode(padded).decode()}"'
+            case "int" | "long":
+                number = int(default)
+                return str(number - (1 << 64) if number >= 1 << 63 else number)
+            case "float":
+                (single,) = struct.unpack("<f", struct.pack("<f", float(default)))
+                return json_float(single, classic=True)
+            case "double":
+                return json_float(float(default), classic=True)
+        return encoding_json(default)
+    except (ValueError, OverflowError) as error:
+        raise DefinitionError(
+            f"column `{column.name}`: its default is no {column.type.name}"
+        ) from error
+
+
+# Columns: field -> Column.
+
+_COLUMN_TYPES: dict[str, tuple[str, frozenset[str]]] = {
+    "INT": ("int", frozenset({"int"})),
+    "INT UNSIGNED": ("int", frozenset({"int", "long"})),
+    "BIGINT": ("bigint", frozenset({"long"})),
+    "BIGINT UNSIGNED": ("bigint", frozenset({"long", "string"})),
+    "FLOAT": ("float", frozenset({"float", "double"})),  # double before v7.0
+    "DOUBLE": ("double", frozenset({"double"})),
+    "DECIMAL": ("decimal", frozenset({"bytes", "string"})),
+    "BIT": ("bit", frozenset({"bytes"})),
+    "TEXT": ("text", frozenset({"string"})),
+    "BLOB": ("blob", frozenset({"bytes"})),
+    "YEAR": ("year", frozenset({"int"})),
+    **{
+        name.upper(): (name, frozenset({"string"}))
+        for name in ("enum", "set", "json", "date", "datetime", "timestamp", "time")
+    },
+    "TiDBVECTORFloat32": ("vector", frozenset({"string"})),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column as a schema tells it, and the Avro type that carries it."""
+
+    column: Column
+    avro_type: str
+
+
+def field_of(field: Mapping[str, Any]) -> Field:
+    """A schema's field as a column: its length, fsp and true name are not there."""
+    name, type_ = field.get("name"), field.get("type")
+    nullable = isinstance(type_, list)
+    if isinstance(type_, list):
+        branches = [branch for branch in type_ if branch != "null"]
+        type_ = branches[0] if len(branches) == 1 else None
+    try:
+        parameters = type_["connect.parameters"]  # type: ignore[index]
+        tidb_type, avro = parameters["tidb_type"], type_["type"]  # type: ignore[index]
+        kind, carriers = _COLUMN_TYPES[tidb_type]
+    except (KeyError, TypeError) as error:
+        raise WireError(f"field `{name}` has no tidb_type that is known") from error
+    if avro not in carriers or not isinstance(name, str):
+        raise WireError(f"field `{name}` holds {tidb_type} in another type")
+    length = decimals = None
+    if kind == "decimal" and avro == "bytes":
+        length, decimals = type_.get("precision"), type_.get("scale", 0)  # type: ignore[union-attr]
+    elif kind == "bit":
+        length = _int(parameters.get("length"))
+    elements = elements_of(str(parameters.get("allowed"))) if kind in ("enum", "set") else ()
+    return Field(
+        Column(
+            name,
+            ColumnType(
+                kind,
+                unsigned=tidb_type.endswith(" UNSIGNED"),
+                length=length,
+                decimals=decimals,
+                elements=elements,
+            ),
+            nullable=nullable,
+        ),
+        avro,
+    )
+
+
+def _int(text: Any) -> int | None:
+    return int(text) if isinstance(text, str) and text.isdecimal() else None
+
+
+MemberReader = Callable[[str], int]
+
+
+def enum_reader(elements: tuple[str, ...]) -> MemberReader:
+    """What finds the number of an ENUM's member, names compared as `allowed` lists them."""
+    numbers = _numbers(elements)
+
+    def number(name: str) -> int:
+        try:
+            return numbers[escaped(name)]
+        except KeyError:
+            raise ValueError("not one of the members") from None
+
+    return number
+
+
+def set_reader(elements: tuple[str, ...]) -> MemberReader:
+    """What finds the mask of a SET's members."""
+    numbers = _numbers(elements)
+
+    def mask(names: str) -> int:
+        try:
+            bits = [numbers[escaped(name)] - 1 for name in names.split(",")] if names else []
+        except KeyError:
+            raise ValueError("not all of it are members") from None
+        return sum({1 << bit for bit in bits})
+
+    return mask
+
+
+def _numbers(elements: tuple[str, ...]) -> dict[str, int]:
+    names = [escaped(element) for element in elements]
+    return {name: n for n, name in enumerate(names, 1) if names.count(name) == 1}

@@ -1,0 +1,314 @@
+"""Debezium's JSON, as TiCDC writes it: an event per record, with or without its schema.
+
+Source: TiCDC `pkg/sink/codec/debezium`, which imitates the MySQL connector of Debezium 2.4. Lost on
+the way: the exact DECIMAL (a double is sent), NULL in a column with a DEFAULT (which is sent
+instead), dates that are none (null, or the epoch), years before 100, the digits of a DATETIME(0)
+to (3) and TIME that are 0. Without `tidb_type` bytes are base64 text, without a schema types are
+those of JSON.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from re import compile as pattern
+from typing import Any
+
+import orjson
+
+from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
+from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
+from ticdc_encoder.formats.avro.schema import sanitize
+from ticdc_encoder.formats.compression import Compression, deflate, inflate
+from ticdc_encoder.formats.debezium.ddl import changes_json
+from ticdc_encoder.formats.debezium.fields import field_json, null_json
+from ticdc_encoder.formats.debezium.rows import read_row, string
+from ticdc_encoder.formats.debezium.schemas import AFTER_SOURCE, DDL_KEY, ddl_json, source_json
+from ticdc_encoder.formats.debezium.values import writer
+from ticdc_encoder.formats.format import Clock, MissingCommitTs, Record, timestamp, wall_clock
+from ticdc_encoder.formats.json_text import jsoniter, load, utf_8
+from ticdc_encoder.formats.likeness import likeness
+from ticdc_encoder.values import utc_time
+
+Version = tuple[int, int, int]
+_KEYS, _NULL_AS_DEFAULT, _NEW = (8, 5, 0), (8, 5, 2), (8, 5, 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`version` is TiCDC's: older ones have no key (before 8.5.0), and tell no DEFAULT instead of
+    NULL (before 8.5.2). `cluster_id` and `time_zone` are the server's; TIMESTAMP is sent in UTC,
+    but for one that stands for NULL. With `require_types`, a row whose schema does not tell TiDB's
+    types is refused."""
+
+    enable_tidb_extension: bool = True
+    debezium_disable_schema: bool = False
+    output_old_value: bool = True
+    cluster_id: str = "default"
+    time_zone: str = "UTC"
+    compression: Compression = "none"
+    message_limit: int = 256 << 20
+    require_types: bool = False
+    classic: bool = False
+    version: Version = (9, 0, 0)
+
+
+# Reading.
+
+
+def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Event]:
+    """The event of one record. `handle_key` are the columns of the record's key. TIMESTAMP values
+    are in UTC. `before` of an UPDATE is empty where the message has none.
+    """
+    if not value:
+        raise WireError(f"an empty value is no debezium{likeness(key, value)}")
+    plain = inflate(value, options.compression, options.message_limit)
+    payload, schema = _message(key, plain)
+    source = payload.get("source")
+    if not isinstance(source, dict):
+        raise WireError(f"no debezium payload with a source{likeness(key, plain)}")
+    if "commit_ts" not in source:
+        raise MissingCommitTs(
+            f"debezium without commit_ts in its source ({source.get('db')}.{source.get('table')}): "
+            "not from TiCDC"
+        )
+    ts = timestamp(source["commit_ts"], "commit_ts")
+    operation = payload.get("op")
+    if operation == "m":
+        return [Resolved(ts)]
+    if operation is None:
+        return [_read_ddl(payload, source, ts)]
+    keys: tuple[str, ...] = ()
+    if key:
+        about = load(inflate(key, options.compression, options.message_limit))
+        columns = about.get("payload") if isinstance(about, dict) else None
+        if not isinstance(columns, dict):
+            raise WireError("a key without a payload")
+        keys = tuple(columns)
+    return [read_row(payload, source, schema, keys, ts, require_types=options.require_types)]
+
+
+_SCHEMA = b',"schema":{"type":"struct","optional":false,"name":'
+_SCHEMA_END = b"]}}"
+
+
+def _message(key: bytes | None, plain: bytes) -> tuple[dict[str, Any], bytes | None]:
+    """The payload, and the schema's text. The two are read apart: a table's schema, which is the
+    larger by far, is the same in every message. In a string, its quotes would be escaped."""
+    at = plain.find(_SCHEMA) if plain.endswith(_SCHEMA_END) else -1
+    if at > 0:
+        try:
+            members = orjson.loads(plain[:at] + b"}")
+        except orjson.JSONDecodeError:
+            members = None
+        if isinstance(members, dict) and isinstance(payload := members.get("payload"), dict):
+            return payload, plain[at + 10 : -1]
+    try:
+        members = load(plain)
+    except WireError as error:
+        raise WireError(f"{error}{likeness(key, plain)}") from error
+    payload = members.get("payload") if isinstance(members, dict) else None
+    if not isinstance(payload, dict):
+        raise WireError(f"no debezium payload{likeness(key, plain)}")
+    schema = members.get("schema")
+    return payload, None if schema is None else orjson.dumps(schema)
+
+
+def _read_ddl(payload: dict[str, Any], source: dict[str, Any], ts: int) -> Ddl:
+    query = string(payload, "ddl")
+    if not query:
+        raise WireError("an empty ddl")
+    return Ddl(string(payload, "databaseName"), string(source, "table"), query, ts)
+
+
+# Writing.
+
+_TABLE_STRANGE = pattern(r"[^A-Za-z0-9_.]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """`member` is the column's name as a JSON member, `null` what stands for NULL."""
+
+    name: str
+    member: str
+    handle: bool
+    write: Callable[[Value], str]
+    null: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How rows of a table are written; `table` keeps the identity that it is found by. The two
+    schemas are what stands behind the payload, empty where there is none."""
+
+    table: Table
+    columns: tuple[_Column, ...]
+    names: frozenset[str]
+    key_schema: str
+    schema: str
+
+
+class Encoder:
+    """Debezium's writer; it has no batches, so `flush` gives nothing. It knows no limit of size,
+    as TiCDC's does not."""
+
+    def __init__(self, options: Options, clock: Clock = wall_clock) -> None:
+        self._options = options
+        self._clock = clock
+        old = options.classic and options.version < _NEW
+        self._keys = options.version >= _KEYS
+        self._null_as_default = options.version >= _NULL_AS_DEFAULT
+        self._types = options.enable_tidb_extension and not old
+        self._whole = not old
+        self._source = source_json(extension=options.enable_tidb_extension and not options.classic)
+        self._utc = utc_time(options.time_zone)
+        self._cluster = jsoniter(options.cluster_id)
+        self._plans: dict[int, _Plan] = {}
+
+    def row(self, change: RowChange) -> list[Record]:
+        """One record."""
+        plan = self._plan(change.table)
+        before, after = change.before, change.after
+        if after is not None:
+            new = _image(plan, after)
+            if before is None:
+                rest = f'"op":"c","before":null,"after":{new}'
+            elif self._options.output_old_value:
+                rest = f'"op":"u","before":{_image(plan, {**after, **before})},"after":{new}'
+            else:
+                rest = f'"op":"u","after":{new}'
+            row = after
+        elif before is not None:
+            rest, row = f'"op":"d","after":null,"before":{_image(plan, before)}', before
+        else:
+            raise DefinitionError(f"a change of {plan.table.name} without any row")
+        source = self._source_json(plan.table.schema, plan.table.name, change.commit_ts)
+        value = (
+            f'{{"payload":{{{source},"ts_ms":{self._clock()},"transaction":null,{rest}}}'
+            f"{plan.schema}}}"
+        )
+        key = f'{{"payload":{_image(plan, row, handle_only=True)}{plan.key_schema}}}'
+        return [self._record(key if self._keys else None, value)]
+
+    def flush(self) -> list[Record]:
+        return []
+
+    def ddl(self, ddl: Ddl) -> Record:
+        """One record. Raises ConfigError for a version that has none."""
+        self._refuse_old("DDL")
+        db = jsoniter(ddl.schema)
+        value = (
+            f'{{"payload":{{{self._source_json(ddl.schema, ddl.table, ddl.commit_ts)},'
+            f'"ts_ms":{self._clock()},"databaseName":{db},"schemaName":null,'
+            f'"ddl":{jsoniter(ddl.query)},"tableChanges":{changes_json(ddl)}}}'
+            f"{self._schema(ddl_json(self._source))}}}"
+        )
+        return self._record(f'{{"payload":{{"databaseName":{db}}}{self._schema(DDL_KEY)}}}', value)
+
+    def resolved(self, resolved: Resolved) -> Record:
+        """Raises ConfigError without the TiDB extension, to which the message belongs, and for a
+        version that has none."""
+        if not self._options.enable_tidb_extension:
+            raise ConfigError("debezium has a resolved ts with enable-tidb-extension only")
+        self._refuse_old("resolved ts")
+        name = f"{sanitize(self._options.cluster_id)}.watermark"
+        key = f'{{"type":"struct","name":"{name}.Key","optional":false,"fields":[]}}'
+        value = (
+            f'{{"payload":{{{self._source_json("", "", resolved.resolved_ts)},'
+            f'"ts_ms":{self._clock()},"transaction":null,"op":"m"}}'
+            f"{self._schema(_envelope(name, f'{self._source},{AFTER_SOURCE}'))}}}"
+        )
+        return self._record(f'{{"payload":{{}}{self._schema(key)}}}', value)
+
+    def _refuse_old(self, what: str) -> None:
+        if not self._whole:
+            version = ".".join(map(str, self._options.version))
+            raise ConfigError(f"debezium of TiCDC {version} has no {what}")
+
+    def _record(self, key: str | None, value: str) -> Record:
+        codec = self._options.compression
+        return None if key is None else deflate(utf_8(key), codec), deflate(utf_8(value), codec)
+
+    def _source_json(self, db: str, table: str, ts: int) -> str:
+        return (
+            f'"source":{{"version":"2.4.0.Final","connector":"TiCDC","name":{self._cluster},'
+            f'"ts_ms":{ts >> 18},"snapshot":"false","db":{jsoniter(db)},"table":{jsoniter(table)},'
+            '"server_id":0,"gtid":null,"file":"","pos":0,"row":0,"thread":0,"query":null,'
+            f'"commit_ts":{ts},"cluster_id":{self._cluster}}}'
+        )
+
+    def _schema(self, schema: str) -> str:
+        return "" if self._options.debezium_disable_schema else f',"schema":{schema}'
+
+    def _plan(self, table: Table) -> _Plan:
+        plan = self._plans.get(id(table))
+        if plan is None:
+            plan = self._plans[id(table)] = self._make_plan(table)
+        return plan
+
+    def _make_plan(self, table: Table) -> _Plan:
+        name = self._name(table)
+        fields = {c.name: field_json(c, extension=self._types) for c in table.columns}
+        virtual = [c.name for c in table.columns if c.generated == "virtual"]
+        # TiCDC writes virtual columns at the end, and the new architecture in their place, too.
+        listed = [n for n in fields if n not in virtual or not self._options.classic] + virtual
+        row = ",".join([fields[column] for column in listed])
+        sides = "".join(
+            [
+                f'{{"type":"struct","optional":true,"name":"{name}.Value","field":"{side}",'
+                f'"fields":[{row}]}},'
+                for side in ("before", "after")
+            ]
+        )
+        keys = ",".join([fields[n] for n in fields if n in table.handle_key])
+        key = f'{{"type":"struct","name":"{name}.Key","optional":false,"fields":[{keys}]}}'
+        columns = [
+            _Column(
+                column.name,
+                f"{jsoniter(column.name)}:",
+                column.name in table.handle_key,
+                writer(column.type, nullable=column.nullable),
+                null_json(column, self._utc) if self._null_as_default else "null",
+            )
+            for column in table.columns
+            if column.generated != "virtual"
+        ]
+        return _Plan(
+            table,
+            tuple(columns),
+            frozenset(fields),
+            self._schema(key),
+            self._schema(_envelope(name, f"{sides}{self._source},{AFTER_SOURCE}")),
+        )
+
+    def _name(self, table: Table) -> str:
+        cluster = self._options.cluster_id
+        if not self._keys:
+            return jsoniter(f"{cluster}.{table.schema}.{table.name}")[1:-1]
+        strange = _TABLE_STRANGE.sub("_", table.name)
+        return f"{sanitize(cluster)}.{sanitize(table.schema)}.{strange}"
+
+
+def _envelope(name: str, fields: str) -> str:
+    return (
+        f'{{"type":"struct","optional":false,"name":"{name}.Envelope","version":1,'
+        f'"fields":[{fields}]}}'
+    )
+
+
+def _image(plan: _Plan, row: Row, *, handle_only: bool = False) -> str:
+    table = plan.table
+    if not row.keys() <= plan.names:
+        strange = next(name for name in row if name not in plan.names)
+        raise DefinitionError(f"{table.schema}.{table.name} has no column `{strange}`")
+    texts = []
+    for column in plan.columns:
+        if column.name not in row or (handle_only and not column.handle):
+            continue
+        value = row[column.name]
+        try:
+            texts.append(column.member + (column.null if value is None else column.write(value)))
+        except (TypeError, ValueError) as error:
+            raise DefinitionError(
+                f"column `{column.name}` of {table.schema}.{table.name}: {error}"
+            ) from error
+    return "{" + ",".join(texts) + "}"

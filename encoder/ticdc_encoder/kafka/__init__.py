@@ -1,0 +1,1 @@
+"""Messages to and from Kafka; the only package that needs its client."""

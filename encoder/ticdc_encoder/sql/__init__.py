@@ -1,0 +1,1 @@
+"""TiDB's DDL, parsed, and what it makes of a table definition."""

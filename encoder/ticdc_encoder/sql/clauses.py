@@ -1,0 +1,342 @@
+"""Columns, keys and options as CREATE TABLE and ALTER TABLE write them, and what they make."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ticdc_encoder.column import TEXTS, Column, ColumnType, ForeignKey, Index
+from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.column import (
+    column_type,
+    current_timestamp,
+    default_collation,
+    typed_default,
+    with_charset,
+)
+from ticdc_encoder.sql.partitions import partition_by
+from ticdc_encoder.sql.words import Words
+
+
+def complete(described: Table, columns: Iterable[Column], indexes: Iterable[Index]) -> Table:
+    """`described` with these columns and keys, and all that follows from them: names of keys,
+    character sets, NOT NULL of the primary key, the handle key."""
+    columns = tuple(columns)
+    declared = {column.name.lower(): column for column in columns}
+    if len(declared) != len(columns):
+        raise DefinitionError("a column is defined twice")
+    if not columns:
+        raise DefinitionError("a table without columns")
+    indexes = sorted(indexes, key=lambda index: not index.primary)
+    taken: set[str] = set()
+    for index in indexes:
+        if index.name.lower() in taken:
+            raise DefinitionError(f"two keys of the name {index.name!r}")
+        taken |= {index.name.lower()} if index.name and not index.primary else set()
+    named: list[Index] = []
+    for index in indexes:
+        named.append(_resolved(index, declared, taken))
+        taken.add(named[-1].name.lower())
+    if sum(index.primary for index in named) > 1:
+        raise DefinitionError("two primary keys")
+    primary = {column for index in named if index.primary for column in index.columns}
+    whole = tuple(
+        replace(
+            column,
+            type=_inherited(column.type, described.charset, described.collation),
+            nullable=column.nullable and column.name not in primary,
+        )
+        for column in columns
+    )
+    defined = Table.define(described.schema, described.name, whole, tuple(named))
+    return replace(
+        defined,
+        partitioned=described.partitioned,
+        table_id=described.table_id,
+        charset=described.charset,
+        collation=described.collation,
+        foreign_keys=described.foreign_keys,
+        partitioning=described.partitioning,
+    )
+
+
+def with_foreign_key(table: Table, key: ForeignKey) -> Table:
+    """`table` with a foreign key, and the index of its name that TiDB makes where no index begins
+    with its columns."""
+    declared = {column.name.lower(): column.name for column in table.columns}
+    for name in key.columns:
+        if name.lower() not in declared:
+            raise DefinitionError(f"foreign key on an unknown column {name!r}")
+    numbers = [int(k.name[3:]) for k in table.foreign_keys if _NUMBERED.fullmatch(k.name)]
+    number = max([len(table.foreign_keys), *numbers]) + 1
+    columns = tuple(declared[name.lower()] for name in key.columns)
+    key = replace(key, name=key.name or f"fk_{number}", columns=columns)
+    indexes = table.indexes
+    if not any(index.begins_with(columns) for index in indexes):
+        made = Index(key.name, columns, lengths=(None,) * len(columns))
+        indexes = (*indexes, made)
+    return replace(table, indexes=indexes, foreign_keys=(*table.foreign_keys, key))
+
+
+_NUMBERED = re.compile(r"fk_[0-9]{1,9}")
+
+
+def _resolved(index: Index, declared: dict[str, Column], taken: set[str]) -> Index:
+    for column in index.columns:
+        if column.lower() not in declared:
+            raise DefinitionError(f"index on an unknown column {column!r}")
+    columns = tuple(declared[column.lower()].name for column in index.columns)
+    lengths = tuple(
+        None if length == declared[column.lower()].type.length else length
+        for column, length in zip(columns, index.lengths, strict=True)
+    )
+    named = index.name or _free_name(columns, taken)
+    return replace(index, name=named, columns=columns, lengths=lengths)
+
+
+def _inherited(type_: ColumnType, charset: str | None, collation: str | None) -> ColumnType:
+    if type_.name not in TEXTS and type_.name not in ("enum", "set"):
+        return replace(type_, charset=None, collation=None)
+    if type_.charset is None and type_.collation is None:
+        return with_charset(type_, charset or "utf8mb4", collation)
+    return with_charset(type_, type_.charset, type_.collation)
+
+
+class Clauses:
+    """Reads definitions one by one and gathers what they say."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self.columns: list[Column] = []
+        self.indexes: list[Index] = []  # of clauses of their own
+        self.column_indexes: list[Index] = []  # TiDB creates these after them
+        self.foreign_keys: list[ForeignKey] = []
+        self.computed = False  # whether a default was an expression
+
+    def table(self, schema: str, name: str) -> Table:
+        """What the parentheses of a CREATE TABLE, and the options after them, define."""
+        self._words.expect("(")
+        while True:
+            self.element()
+            if not self._words.take(","):
+                break
+        self._words.expect(")")
+        described = self._options(Table(schema, name, ()))
+        table = complete(described, self.columns, self.indexes + self.column_indexes)
+        for key in self.foreign_keys:
+            parent = key.parent[0] or schema, key.parent[1]
+            table = with_foreign_key(table, replace(key, parent=parent))
+        return table
+
+    def element(self) -> None:
+        words = self._words
+        constraint = ""
+        if words.take("CONSTRAINT") and not (
+            words.at("PRIMARY") or words.at("UNIQUE") or words.at("FOREIGN") or words.at("CHECK")
+        ):
+            constraint = words.identifier()
+        if words.take("PRIMARY", "KEY"):
+            self.index(primary=True)
+        elif words.take("UNIQUE"):
+            _ = words.take("KEY") or words.take("INDEX")
+            self.index(unique=True)
+        elif words.take("FOREIGN", "KEY"):
+            words.take("IF", "NOT", "EXISTS")
+            index = "" if words.at("(") else words.identifier()
+            columns = self._names()
+            parent, parent_columns = self.reference()
+            self.foreign_keys.append(
+                ForeignKey(constraint or index, columns, parent, parent_columns)
+            )
+        elif words.at("CHECK", "("):
+            self.check()
+        elif any(words.take(kind) for kind in ("FULLTEXT", "SPATIAL")) or (
+            words.at("VECTOR", "INDEX") and words.take("VECTOR")
+        ):
+            _ = words.take("KEY") or words.take("INDEX")
+            self.index()
+        elif words.take("KEY") or words.take("INDEX"):
+            self.index()
+        else:
+            self.column()
+
+    def check(self) -> None:
+        self._words.expect("CHECK")
+        self._words.parenthesised()
+        _ = self._words.take("NOT", "ENFORCED") or self._words.take("ENFORCED")
+
+    def reference(self) -> tuple[tuple[str, str], tuple[str, ...]]:
+        """The parent, "" for a schema that is not said, and its columns."""
+        words = self._words
+        words.expect("REFERENCES")
+        parent = words.qualified("")
+        columns = self._names()
+        while words.take("ON") or words.take("MATCH"):
+            words.identifier()  # DELETE, UPDATE; or FULL, PARTIAL, SIMPLE
+            _ = words.take("NO", "ACTION") or words.take("SET", "NULL")
+            _ = words.take("SET", "DEFAULT") or words.take("CASCADE") or words.take("RESTRICT")
+        return parent, columns
+
+    def _names(self) -> tuple[str, ...]:
+        words = self._words
+        words.expect("(")
+        names = [words.identifier()]
+        if words.at("("):
+            words.parenthesised()
+        while words.take(","):
+            names.append(words.identifier())
+            if words.at("("):
+                words.parenthesised()
+        words.expect(")")
+        return tuple(names)
+
+    def _ended(self) -> bool:
+        words = self._words
+        return words.done() or words.at(",") or words.at(")") or words.at(";")
+
+    def index(self, *, primary: bool = False, unique: bool = False, name: str = "") -> None:
+        """The rest of a key's definition; `name` where it came before."""
+        words = self._words
+        words.take("IF", "NOT", "EXISTS")
+        if not (name or words.at("(") or words.at("USING")):
+            name = words.identifier()
+        if words.take("USING") or words.take("TYPE"):
+            words.identifier()
+        columns, lengths, expression = [], [], False
+        words.expect("(")
+        while True:
+            if words.at("("):
+                words.parenthesised()
+                expression = True
+            else:
+                columns.append(words.identifier())
+                lengths.append(words.number() if words.at("(") else None)
+            _ = words.take("ASC") or words.take("DESC")
+            if not words.take(","):
+                break
+        words.expect(")")
+        clustered = primary  # where nothing is said (tidb_enable_clustered_index = ON)
+        partial = False
+        while not self._ended():
+            partial |= words.at("WHERE") and not primary
+            if words.at("("):
+                words.parenthesised()
+            else:
+                clustered &= not words.at("NONCLUSTERED")
+                words.next()
+        self.indexes.append(
+            Index(
+                "PRIMARY" if primary else name,
+                tuple(columns),
+                primary or unique,
+                primary,
+                tuple(lengths),
+                expression,
+                clustered,
+                partial,
+            )
+        )
+
+    def column(self) -> None:
+        words = self._words
+        name = words.identifier()
+        column = Column(name, column_type(words))
+        if column.type.name == "serial":
+            column = Column(name, ColumnType("bigint", True, length=20), False, auto_increment=True)
+            self._key_of(name)
+        while not (self._ended() or words.at("FIRST") or words.at("AFTER")):
+            try:
+                column = self._attribute(column)
+            except DefinitionError as exc:
+                exc.add_note(f"at column {name}")
+                raise
+        self.columns.append(column)
+
+    def _key_of(self, name: str, *, primary: bool = False) -> None:
+        clustered = primary and not self._words.take("NONCLUSTERED")
+        self.column_indexes.append(
+            Index(
+                "PRIMARY" if primary else "", (name,), True, primary, (None,), clustered=clustered
+            )
+        )
+
+    def _attribute(self, column: Column) -> Column:
+        """The column with its next attribute."""
+        words = self._words
+        if words.take("NOT", "NULL"):
+            return replace(column, nullable=False)
+        if words.take("NULL"):
+            return replace(column, nullable=True)
+        if words.take("DEFAULT"):
+            null = words.at("NULL")
+            default = typed_default(words, column.type)
+            self.computed |= default is None and not null
+            return replace(column, default=default)
+        if words.take("SERIAL", "DEFAULT", "VALUE"):
+            self._key_of(column.name)
+            return replace(column, nullable=False, auto_increment=True)
+        if words.take("ON", "UPDATE"):
+            current_timestamp(words)
+            return replace(column, on_update=True)
+        if words.take("AUTO_INCREMENT"):
+            return replace(column, auto_increment=True)
+        if words.take("PRIMARY", "KEY") or words.take("KEY"):
+            self._key_of(column.name, primary=True)
+        elif words.take("UNIQUE"):
+            words.take("KEY")
+            self._key_of(column.name)
+        elif words.take("COMMENT"):
+            return replace(column, comment=words.string())
+        elif words.take("COLLATE"):
+            return replace(column, type=replace(column.type, collation=words.option().lower()))
+        elif words.take("GENERATED", "ALWAYS", "AS") or words.take("AS"):
+            expression = words.parenthesised()
+            if words.take("STORED"):
+                return replace(column, generated="stored", expression=expression)
+            words.take("VIRTUAL")
+            return replace(column, generated="virtual", expression=expression)
+        elif words.at("REFERENCES"):
+            self.reference()
+        elif words.take("CONSTRAINT"):
+            if not words.at("CHECK"):
+                words.identifier()
+        elif words.at("CHECK"):
+            self.check()
+        elif words.take("AUTO_RANDOM"):
+            if words.at("("):
+                words.parenthesised()
+        elif words.take("COLUMN_FORMAT") or words.take("STORAGE"):
+            words.identifier()
+        elif not (words.take("CLUSTERED") or words.take("GLOBAL")):
+            raise DefinitionError(f"unexpected {words.shown()}")
+        return column
+
+    def _options(self, table: Table) -> Table:
+        words = self._words
+        charset = collation = None
+        while not (words.done() or words.at(";")):
+            if words.take("PARTITION", "BY"):
+                table = replace(table, partitioned=True, partitioning=partition_by(words))
+            elif words.take("CHARSET") or words.take("CHARACTER", "SET"):
+                charset = words.option().lower()
+            elif words.take("COLLATE"):
+                collation = words.option().lower()
+            elif words.at("("):
+                words.parenthesised()
+            elif words.take("AS") or words.take("SELECT"):
+                raise DefinitionError("CREATE TABLE ... AS SELECT has no complete definition")
+            else:
+                words.next()
+        if charset is None and collation is None:
+            return table  # those of its database, which nobody tells
+        charset = charset or (collation or "").partition("_")[0]
+        return replace(table, charset=charset, collation=collation or default_collation(charset))
+
+
+def _free_name(columns: tuple[str, ...], taken: set[str]) -> str:
+    """TiDB's name of a unique key that was given none."""
+    first = columns[0] if columns else "expression_index"
+    name, number = first, 2
+    while name.lower() in taken:
+        name, number = f"{first}_{number}", number + 1
+    return name

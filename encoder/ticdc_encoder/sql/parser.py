@@ -1,0 +1,214 @@
+"""MySQL and TiDB statements that define tables, read into `Table`s.
+
+The words come from sqlglot's MySQL tokenizer; the grammar of column and index definitions is
+here, since sqlglot's own tree loses display widths, element order and TiDB's clauses.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from ticdc_encoder.column import Column, ColumnType, ForeignKey, Index
+from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql import partitions
+from ticdc_encoder.sql.alter import alter_table, create_index, drop_index
+from ticdc_encoder.sql.clauses import Clauses
+from ticdc_encoder.sql.statements import (
+    AlterSchema,
+    AlterTable,
+    CreateSchema,
+    CreateTable,
+    CreateTableLike,
+    DropSchema,
+    DropTable,
+    Other,
+    RecoverTable,
+    RenameTable,
+    Statement,
+    TruncateTable,
+)
+from ticdc_encoder.sql.view import create_view, drop_view
+from ticdc_encoder.sql.words import Words, escaped
+
+__all__ = [
+    "AlterSchema",
+    "AlterTable",
+    "CreateSchema",
+    "CreateTable",
+    "CreateTableLike",
+    "DropSchema",
+    "DropTable",
+    "Other",
+    "RecoverTable",
+    "RenameTable",
+    "Statement",
+    "TruncateTable",
+    "altered_table",
+    "from_json",
+    "parse_create_table",
+    "parse_ddl",
+    "to_json",
+]
+
+
+def parse_create_table(sql: str, default_schema: str) -> Table:
+    """The table that a CREATE TABLE defines; `default_schema` where its name is not qualified.
+
+    Raises DefinitionError, also for CREATE TABLE ... LIKE and ... AS SELECT.
+    """
+    match parse_ddl(sql, default_schema):
+        case CreateTable(table):
+            return table
+        case other:
+            raise DefinitionError(f"not a CREATE TABLE with columns but {type(other).__name__}")
+
+
+def parse_ddl(query: str, schema: str) -> Statement:
+    """The one statement in `query`, where unqualified names belong to `schema`. A backslash in
+    what TiCDC does not escape is one: see `escaped`."""
+    words = Words(escaped(query))
+    if words.done() or words.at(";"):
+        raise DefinitionError("an empty statement")
+    statement = _statement(words, schema) or Other(query, words.first_two())
+    if isinstance(statement, Other):
+        words.skip_to_semicolon()
+    words.take(";")
+    if not words.done():
+        raise DefinitionError(f"unexpected {words.shown()} after the statement")
+    return statement
+
+
+def altered_table(query: str, schema: str) -> tuple[str, str, bool] | None:
+    """Schema and table that an ALTER TABLE or RENAME TABLE names first, and whether it renames
+    it. None for any other statement."""
+    words = Words(escaped(query))
+    renames = words.take("RENAME", "TABLE")
+    if not renames and not words.take("ALTER", "TABLE"):
+        return None
+    name = words.qualified(schema)
+    if not renames and words.take("RENAME"):
+        renames = not any(words.at(part) for part in ("COLUMN", "INDEX", "KEY"))
+    return *name, renames
+
+
+def to_json(table: Table) -> dict[str, Any]:
+    """A form that JSON can hold; `from_json` restores it."""
+    return asdict(table)
+
+
+def from_json(stored: Mapping[str, Any]) -> Table:
+    columns = tuple(
+        Column(**{**column, "type": ColumnType(**_tuples(column["type"], "elements"))})
+        for column in stored["columns"]
+    )
+    indexes = tuple(Index(**_tuples(index, "columns", "lengths")) for index in stored["indexes"])
+    keys = tuple(
+        ForeignKey(**_tuples(key, "columns", "parent", "parent_columns"))
+        for key in stored.get("foreign_keys", ())
+    )
+    whole = {
+        "columns": columns,
+        "indexes": indexes,
+        "foreign_keys": keys,
+        "partitioning": partitions.from_json(stored.get("partitioning")),
+    }
+    return Table(**{**_tuples(stored, "handle_key"), **whole})
+
+
+def _tuples(stored: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {**stored, **{name: tuple(stored[name]) for name in names}}
+
+
+# --- statements --------------------------------------------------------------------------------
+
+
+def _statement(words: Words, schema: str) -> Statement | None:
+    """The statement, or None if it is not of the kinds known here."""
+    if words.take("CREATE", "TABLE"):
+        return _create_table(words, schema)
+    if words.take("DROP", "TABLE"):
+        exists = words.take("IF", "EXISTS")
+        dropped = DropTable(*words.qualified(schema), exists)
+        return None if words.at(",") else dropped
+    if words.take("TRUNCATE"):
+        words.take("TABLE")
+        return TruncateTable(*words.qualified(schema))
+    if words.take("ALTER", "TABLE"):
+        return alter_table(words, schema)
+    if words.take("RENAME", "TABLE"):
+        old = words.qualified(schema)
+        words.expect("TO")
+        renamed = RenameTable(old, words.qualified(schema))
+        return None if words.at(",") else renamed
+    if any(words.at("CREATE", *first) for first in _VIEWS):
+        words.expect("CREATE")
+        return create_view(words, schema)
+    if words.take("DROP", "VIEW"):
+        return drop_view(words, schema)
+    if words.take("RECOVER", "TABLE"):
+        if words.take("BY", "JOB"):
+            words.next("number")
+            return RecoverTable(None, None)
+        table = words.qualified(schema)
+        if words.kind() == "number":
+            words.next()  # of how many jobs TiDB is to look at
+        return RecoverTable(table, table)
+    if words.take("FLASHBACK", "TABLE"):
+        lost = words.qualified(schema)
+        if words.at(","):
+            return None
+        return RecoverTable(lost, words.qualified(lost[0]) if words.take("TO") else lost)
+    if any(words.at("CREATE", *kind, "INDEX") for kind in _INDEXES):
+        words.expect("CREATE")
+        return create_index(words, schema)
+    if words.take("DROP", "INDEX"):
+        return drop_index(words, schema)
+    for kind in ("DATABASE", "SCHEMA"):
+        if words.take("CREATE", kind):
+            exists = words.take("IF", "NOT", "EXISTS")
+            created = CreateSchema(words.identifier(), exists)
+            words.skip_to_semicolon()
+            return created
+        if words.take("ALTER", kind):
+            altered = AlterSchema(schema if _at_option(words) else words.identifier())
+            words.skip_to_semicolon()
+            return altered
+        if words.take("DROP", kind):
+            exists = words.take("IF", "EXISTS")
+            return DropSchema(words.identifier(), exists)
+    return None
+
+
+_VIEWS: tuple[tuple[str, ...], ...] = (
+    ("VIEW",),
+    ("OR", "REPLACE"),
+    ("ALGORITHM",),
+    ("DEFINER",),
+    ("SQL", "SECURITY"),
+)
+_INDEXES: tuple[tuple[str, ...], ...] = ((), ("UNIQUE",), ("FULLTEXT",), ("SPATIAL",), ("VECTOR",))
+
+
+def _at_option(words: Words) -> bool:
+    return any(map(words.at, ("DEFAULT", "CHARSET", "CHARACTER", "COLLATE", "PLACEMENT")))
+
+
+def _create_table(words: Words, schema: str) -> CreateTable | CreateTableLike | None:
+    exists = words.take("IF", "NOT", "EXISTS")
+    session_schema, written = schema, words.qualified("")
+    schema, name = written[0] or schema, written[1]
+    inside = words.take("(", "LIKE")
+    if inside or words.take("LIKE"):
+        # Beside a name with its database, one without is in the session's, which nobody knows.
+        like = words.qualified("" if written[0] else session_schema)
+        if inside:
+            words.expect(")")
+        return CreateTableLike(schema, name, like, exists)
+    if not words.at("(") or words.at("(", "SELECT"):
+        return None
+    try:
+        return CreateTable(Clauses(words).table(schema, name), exists)
+    except DefinitionError as exc:
+        exc.add_note(f"in the definition of {schema}.{name}")
+        raise

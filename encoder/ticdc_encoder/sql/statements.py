@@ -1,0 +1,292 @@
+"""What a DDL statement says, as data. `definition.parse_ddl` reads them."""
+
+from dataclasses import dataclass
+
+from ticdc_encoder.column import Column, ForeignKey, Index
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.partitions import Partition, Partitioning
+
+# --- what an ALTER TABLE does -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """`column` has the character set that was written, None where it is the table's. `keys` are
+    the keys that its definition asks for; `after` is the column before it, "" for FIRST, None for
+    the end. `computed`: its default is an expression, which `column.default` does not tell."""
+
+    column: Column
+    keys: tuple[Index, ...] = ()
+    after: str | None = None
+    computed: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModifyColumn:
+    """MODIFY and CHANGE; as `AddColumn`, but None for `after` leaves it where it is."""
+
+    name: str
+    column: Column
+    keys: tuple[Index, ...] = ()
+    after: str | None = None
+    computed: bool = False
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """SET DEFAULT and DROP DEFAULT (None, not computed)."""
+
+    name: str
+    default: str | None
+    computed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddIndex:
+    """Of a primary key, too."""
+
+    index: Index
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    """`PRIMARY` is the primary key."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameIndex:
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddForeignKey:
+    """Without a name, TiDB numbers it."""
+
+    key: ForeignKey
+
+
+@dataclass(frozen=True, slots=True)
+class DropForeignKey:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetCharset:
+    """The table's default, and with `convert` that of its columns, too."""
+
+    charset: str | None
+    collation: str | None
+    convert: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repartition:
+    """PARTITION BY and REMOVE PARTITIONING, and whatever changes partitions in a way that tells
+    nothing about their rows. No row comes or goes."""
+
+    partitioned: bool
+    partitioning: Partitioning | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacePartitions:
+    """ADD (to no old ones) and REORGANIZE PARTITION. No row comes or goes."""
+
+    old: tuple[str, ...]
+    new: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResizePartitions:
+    """ADD PARTITION PARTITIONS and COALESCE PARTITION. No row comes or goes."""
+
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyPartitions:
+    """TRUNCATE and DROP PARTITION: rows go without being sent. No names stand for all."""
+
+    names: tuple[str, ...]
+    drop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangePartition:
+    """Rows come and go without being sent."""
+
+    name: str
+    table: tuple[str, str]
+    validated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoEffect:
+    """What concerns neither columns, nor keys, nor rows: comments, checks, TTL and so on."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherAction:
+    what: str
+
+
+Action = (
+    AddColumn
+    | ModifyColumn
+    | DropColumn
+    | RenameColumn
+    | SetDefault
+    | AddIndex
+    | DropIndex
+    | RenameIndex
+    | AddForeignKey
+    | DropForeignKey
+    | SetCharset
+    | Repartition
+    | ReplacePartitions
+    | ResizePartitions
+    | EmptyPartitions
+    | ExchangePartition
+    | NoEffect
+    | OtherAction
+)
+
+# --- statements ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    schema: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSchema:
+    """Its default character set, which the stream's CREATE TABLE do not depend on."""
+
+    schema: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    schema: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    table: Table
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableLike:
+    schema: str
+    table: str
+    like: tuple[str, str]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    schema: str
+    table: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTable:
+    schema: str
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """CREATE INDEX and DROP INDEX, too."""
+
+    schema: str
+    table: str
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    """RENAME TABLE of one table, and ALTER TABLE ... RENAME."""
+
+    old: tuple[str, str]
+    new: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverTable:
+    """RECOVER TABLE and FLASHBACK TABLE ... TO: `dropped`, or emptied, comes back as `table`. Both
+    are None where a job's number is all that is said."""
+
+    dropped: tuple[str, str] | None
+    table: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """`columns` are the names that it gives its own, if any; `select` is its query as written,
+    whose tables are in `session_schema` where it does not say, "" where that is not known."""
+
+    schema: str
+    view: str
+    columns: tuple[str, ...]
+    select: str
+    session_schema: str
+    or_replace: bool = False
+    other_definer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    schema: str
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A statement that is none of the above; `what` is its first two words, lower case."""
+
+    query: str
+    what: str
+
+
+Statement = (
+    CreateSchema
+    | AlterSchema
+    | DropSchema
+    | CreateTable
+    | CreateTableLike
+    | DropTable
+    | TruncateTable
+    | AlterTable
+    | RenameTable
+    | RecoverTable
+    | CreateView
+    | DropView
+    | Other
+)

@@ -1,0 +1,1 @@
+"""Paths and schema files of TiCDC's cloud storage sink."""

@@ -1,0 +1,276 @@
+"""What `check` finds, with real brokers (the mock and Kafka) and real databases."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from support.brokers import Kafka
+from ticdc_consumer import config, status
+from ticdc_consumer.check.checks import check, exit_code
+from ticdc_consumer.check.context import Finding
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.source.kafka import brokers as listing
+from ticdc_consumer.state.store import Checkpoint, Position, Store
+from ticdc_consumer.targets import open_target
+from ticdc_encoder.changefeed import Changefeed
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.message import Message
+from ticdc_encoder.testing.shop import TABLES, Shop
+
+PROTOCOLS = ["canal-json", "open-protocol", "simple"]
+
+
+def options(kafka: Kafka, topic: str, url: str, **settings: object) -> Options:
+    return config.parse(
+        {
+            "changefeed": "shop",
+            "protocol": "canal-json",
+            "kafka.topics": [topic],
+            "kafka.bootstrap.servers": kafka.bootstrap,
+            "target.url": url,
+            **{name.replace("__", "."): value for name, value in settings.items()},
+        }
+    )
+
+
+def messages(
+    topic: str, protocol: str = "canal-json", extra: str = "&enable-tidb-extension=true"
+) -> list[Message]:
+    """The shop's definitions, its opening and a resolved ts."""
+    changefeed = Changefeed(
+        f"kafka://x/{topic}?protocol={protocol}&partition-num=2{extra}",
+        {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}},
+    )
+    shop = Shop(1, accounts=20, users=20)
+    created = [message for ddl in shop.definitions() for message in changefeed.ddl(ddl)]
+    opened = [*created, *changefeed.encode(shop.open()), *changefeed.encode(shop.trade())]
+    return [*opened, *changefeed.resolve(shop.resolve())]
+
+
+def told(options: Options) -> list[Finding]:
+    return list(check(options))
+
+
+def lines(findings: Sequence[Finding], level: str) -> list[str]:
+    return [f"{f.subject}: {f.text}" for f in findings if f.level == level]
+
+
+def schema_of(url: str) -> str:
+    """Where the shop goes: its own schema, or in a server that others use, the test's database."""
+    parsed = sa.make_url(url)
+    mysql = parsed.get_backend_name() in ("mysql", "mariadb")
+    return str(parsed.database) if mysql else "shop"
+
+
+def create_shop(url: str) -> None:
+    """The shop's tables, as a target has them."""
+    target, schema = open_target(url), schema_of(url)
+    with target.transaction():
+        for statement in target.create_schema(schema):
+            target.execute(statement)
+    for table in TABLES.values():
+        with target.transaction():
+            for statement in target.create_table(*target.locate(schema, table.name), table):
+                target.execute(statement)
+    target.close()
+
+
+def tables_of(url: str) -> list[str]:
+    engine = sa.create_engine(url)
+    found = sa.inspect(engine).get_table_names()
+    engine.dispose()
+    return found
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_all_is_well_before_a_first_start(kafka: Kafka, sqlite_url: str, protocol: str) -> None:
+    topic = kafka.create_topic("shop", 2)
+    kafka.produce(messages(topic, protocol))
+    findings = told(options(kafka, topic, sqlite_url, protocol=protocol))
+    assert lines(findings, "fail") == []
+    assert exit_code(findings) == 0
+    subjects = [finding.subject for finding in findings]
+    assert subjects[:3] == ["java", "spark", "brokers"]
+    well = "\n".join(lines(findings, "ok"))
+    for words in (
+        f"topic {topic}: 2 partitions, ",
+        "checkpoint: none of shop: a first start",
+        f"are {protocol} with a commit_ts",
+        f"topic {topic}: the first resolved ts met is 4",
+        "log: complete from offset 0",
+        "table shop.accounts: will be created by its own CREATE TABLE",
+    ):
+        assert words in well
+    assert tables_of(sqlite_url) == []
+
+
+def test_retention_is_told_where_the_brokers_tell(kafka: Kafka, sqlite_url: str) -> None:
+    topic = kafka.create_topic("shop")
+    findings = told(options(kafka, topic, sqlite_url))
+    (said,) = [f for f in findings if "keeps messages" in f.text or "not known" in f.text]
+    assert said.subject == f"topic {topic}"
+    if kafka.real:
+        assert "keeps messages for" in said.text
+    else:
+        assert said.text == "retention and compaction not known: the brokers do not tell"
+
+
+def test_a_compacted_topic_is_refused(real_kafka: Kafka, sqlite_url: str) -> None:
+    topic = real_kafka.create_topic("shop", 1, **{"cleanup.policy": "compact"})
+    findings = told(options(real_kafka, topic, sqlite_url))
+    (words,) = lines(findings, "fail")
+    assert words.startswith(f"topic {topic}: is compacted, which deletes changes")
+    assert exit_code(findings) == 3
+
+
+def test_another_protocol_is_told_with_its_place(kafka: Kafka, sqlite_url: str) -> None:
+    topic = kafka.create_topic("shop", 2)
+    kafka.produce(messages(topic, "open-protocol"))
+    findings = told(options(kafka, topic, sqlite_url))
+    wrong = lines(findings, "fail")
+    assert wrong[0].startswith("messages: cannot be read as canal-json: ")
+    assert f"at {topic}[" in wrong[0]
+    assert wrong[-1].endswith("more that cannot")
+    assert exit_code(findings) == 3
+
+
+def test_canal_json_without_its_extension_names_the_setting(kafka: Kafka, sqlite_url: str) -> None:
+    topic = kafka.create_topic("shop", 2)
+    kafka.produce(messages(topic, extra="&enable-tidb-extension=false"))
+    assert "enable-tidb-extension" in lines(told(options(kafka, topic, sqlite_url)), "fail")[0]
+
+
+def test_a_log_that_lost_its_beginning_is_told(kafka: Kafka, sqlite_url: str) -> None:
+    topic = kafka.create_topic("shop", 2)
+    kafka.produce(messages(topic))
+    kafka.delete_records(topic, 1, 3)
+    (words,) = lines(told(options(kafka, topic, sqlite_url)), "fail")
+    assert words.startswith(f"{topic}[1]: begins at offset 3: a first start needs the whole log")
+
+
+def test_a_snapshot_must_be_younger_than_the_first_message(kafka: Kafka, sqlite_url: str) -> None:
+    topic = kafka.create_topic("shop", 2)
+    kafka.produce(messages(topic))
+    kafka.delete_records(topic, 1, 3)
+    old = told(options(kafka, topic, sqlite_url, from_ts=429918007904436226))
+    assert lines(old, "fail") == [
+        f"{topic}[1]: what it held at the snapshot may be deleted already: "
+        "its first message is younger"
+    ]
+    young = told(options(kafka, topic, sqlite_url, from_ts=(1 << 63)))
+    assert lines(young, "fail") == []
+    assert any(
+        "cannot tell whether the changefeed began" in words for words in lines(young, "warn")
+    )
+
+
+def test_a_log_must_reach_back_to_the_checkpoint(kafka: Kafka, sqlite_url: str) -> None:
+    topic = kafka.create_topic("shop", 2)
+    kafka.produce(messages(topic))
+    create_shop(sqlite_url)
+    wanted = options(kafka, topic, sqlite_url)
+    target = open_target(sqlite_url)
+    store = Store(target, "shop")
+    store.create()
+    positions = {(topic, n): Position(topic, "", n, restart) for n, restart in ((0, 2), (1, 4))}
+    store.begin_first(Checkpoint.first(wanted, 429918007904436226, positions))
+    target.close()
+    well = lines(told(wanted), "ok")
+    assert "log: 2 partitions reach back to the checkpoint" in well
+    assert "scope: topics, filter, routes, protocol and time zone are the checkpoint's" in well
+    kafka.delete_records(topic, 1, 6)
+    (words,) = lines(told(wanted), "fail")
+    assert words.startswith(f"{topic}[1]: holds offsets 6 to ")
+    assert words.endswith(", the checkpoint needs 4")
+    moved = told(options(kafka, topic, sqlite_url, tables__filter=["shop.*"]))
+    assert [f.subject for f in moved if f.level == "fail"][1] == "scope"
+
+
+def test_each_table_is_told_with_its_key_and_way(kafka: Kafka, target_url: str) -> None:
+    topic = kafka.create_topic("shop", 2)
+    kafka.produce(messages(topic))
+    create_shop(target_url)
+    route = {"shop.*": f"{schema_of(target_url)}.{{table}}"}
+    findings = told(options(kafka, topic, target_url, tables__route=route))
+    assert lines(findings, "fail") == []
+    well = "\n".join(lines(findings, "ok"))
+    assert "accounts" in well
+    assert "key (id), by upsert" in well
+    assert "key (id), by DELETE, then INSERT, since it has more unique keys" in well
+
+
+TROUBLES = [
+    ("ALTER TABLE accounts ADD extra INT NOT NULL DEFAULT 0", None),
+    ("DROP TABLE accounts", "will be created"),
+    ("CREATE TRIGGER watch AFTER INSERT ON accounts BEGIN SELECT 1; END", "trigger watch"),
+    ("ALTER TABLE accounts RENAME COLUMN balance TO amount", "balance"),
+    ("INSERT INTO accounts VALUES (1, 'x', 2)", "has rows"),
+]
+
+
+@pytest.mark.parametrize(("statement", "words"), TROUBLES)
+def test_what_is_wrong_with_a_table_is_told(
+    mock_kafka: Kafka, sqlite_url: str, statement: str, words: str | None
+) -> None:
+    topic = mock_kafka.create_topic("shop", 2)
+    mock_kafka.produce(messages(topic))
+    create_shop(sqlite_url)
+    engine = sa.create_engine(sqlite_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+    engine.dispose()
+    findings = told(options(mock_kafka, topic, sqlite_url))
+    (finding,) = [f for f in findings if f.subject == "table shop.accounts"]
+    if words is None:
+        assert finding.level == "ok"
+    else:
+        assert words in finding.text
+
+
+def test_tables_that_are_filtered_out_are_not_looked_at(mock_kafka: Kafka, sqlite_url: str) -> None:
+    topic = mock_kafka.create_topic("shop", 2)
+    mock_kafka.produce(messages(topic))
+    findings = told(options(mock_kafka, topic, sqlite_url, tables__filter=["shop.users"]))
+    assert [f.subject for f in findings if f.subject.startswith("table ")] == ["table shop.users"]
+
+
+def test_a_missing_topic_is_a_persons_to_decide(kafka: Kafka, sqlite_url: str) -> None:
+    findings = told(options(kafka, f"^{kafka.prefix}nothing", sqlite_url))
+    assert lines(findings, "fail") == ["brokers: no topic matches [kafka] topics"]
+    assert exit_code(findings) == 3
+
+
+def test_a_sqlite_file_that_is_not_there_stays_so(mock_kafka: Kafka, tmp_path: Path) -> None:
+    topic = mock_kafka.create_topic("shop", 2)
+    mock_kafka.produce(messages(topic))
+    at = options(mock_kafka, topic, f"sqlite:///{tmp_path}/shop.db")
+    assert [f.subject for f in told(at) if f.level == "fail"] == []
+    with (
+        closing(open_target(at.target_url, to_look=True)) as target,
+        pytest.raises(TicdcError, match="has no checkpoint"),
+    ):
+        status.read(target, at)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_what_cannot_be_reached_is_told_and_the_rest_still_is(
+    mock_kafka: Kafka,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(listing, "REQUEST_TIMEOUT", 0.3)
+    nowhere = f"sqlite:///{tmp_path}/no/such/folder/x.db"
+    findings = told(options(mock_kafka, "shop", nowhere, kafka__bootstrap__servers="127.0.0.1:1"))
+    assert [f.subject for f in findings if f.level == "fail"] == ["brokers", "target"]
+    words = lines(findings, "fail")[0]
+    assert words.startswith("brokers: the brokers at 127.0.0.1:1 do not list their topics: ")
+    assert "Connection refused" in words
+    assert exit_code(findings) == 1
+    # librdkafka's own remarks would bury it.
+    assert capfd.readouterr() == ("", "")
+    good = told(options(mock_kafka, mock_kafka.create_topic("shop"), nowhere))
+    assert [f.subject for f in good if f.level == "fail"] == ["target"]
+    assert exit_code(good) == 1

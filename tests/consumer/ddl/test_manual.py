@@ -1,0 +1,221 @@
+"""`--ddl-done` and `--ddl-run`: what a person did, or has run, in place of a DDL."""
+
+import pytest
+from support.loading import (
+    ACCOUNTS,
+    AFTER,
+    Bank,
+    accounts,
+    bank,
+    crashes,
+    open_bank,
+    opened,
+    place,
+    route,
+)
+from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.manual import done_by_person, run_by_person, statements
+from ticdc_consumer.errors import Stop, Usage
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.targets.target import Target
+
+ALTER = "ALTER TABLE accounts ADD COLUMN note VARCHAR(20)"
+COLUMNS = "id INT PRIMARY KEY, owner VARCHAR(20)"
+SEQUENCE = "CREATE SEQUENCE q"
+
+
+def entry(query: str, table: str = "accounts", seq: int = 1) -> LedgerEntry:
+    return LedgerEntry(199, seq, "bank", table, query)
+
+
+def run_pending(here: Bank) -> None:
+    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+
+
+def states(here: Bank) -> list[str]:
+    return [entry.state for entry in here.store.ledger.entries()]
+
+
+def columns(target: Target, table: str = "accounts") -> list[str]:
+    described = target.describe(*place(target, table))
+    return [] if described is None else [column.name for column in described.columns]
+
+
+@pytest.mark.parametrize(
+    ("place_", "why"),
+    [
+        ("199", "names more than one pending DDL; pending are: 199:1, 199:2"),
+        ("199:3", "names no pending DDL"),
+        ("198", "names no pending DDL"),
+        ("199:", "takes TS or TS:SEQ"),
+        ("now", "takes TS or TS:SEQ"),
+        ("", "takes TS or TS:SEQ"),
+    ],
+)
+def test_ddl_done_must_name_one_pending_ddl(sqlite_url: str, place_: str, why: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        here.apply(entry(SEQUENCE), entry("ALTER TABLE accounts ADD x INT", seq=2))
+        with pytest.raises(Usage, match=why):
+            done_by_person(target, here.store.ledger, place_)
+        assert states(here) == ["pending", "pending"]
+        done_by_person(target, here.store.ledger, "199:1")
+        done_by_person(target, here.store.ledger, "199")
+        assert states(here) == ["done", "done"]
+
+
+@pytest.mark.parametrize(
+    ("query", "table", "kept"),
+    [
+        (ALTER, "accounts", ["accounts"]),
+        ("ALTER TABLE accounts DROP CONSTRAINT c", "accounts", ["accounts"]),
+        ("ALTER TABLE accounts DROP COLUMN nowhere", "accounts", []),
+        ("RENAME TABLE accounts TO a", "a", ["a"]),
+        ("RECOVER TABLE accounts", "accounts", []),
+        ("DROP DATABASE bank", "", []),
+        ("ALTER DATABASE bank CHARSET utf8mb4", "", ["accounts"]),
+        ("CREATE TABLE `log` LIKE accounts", "log", ["accounts", "log"]),
+    ],
+)
+def test_ddl_done_keeps_the_definitions_as_they_are_then(
+    sqlite_url: str, query: str, table: str, kept: list[str]
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+            here.store.ledger.add([entry(query, table)])
+        done_by_person(target, here.store.ledger, "199")
+        assert sorted(name for _, name in here.store.ledger.definitions()) == kept
+
+
+def test_create_done_by_a_person_keeps_the_definition(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        here.apply(entry(f"CREATE TABLE accounts ({COLUMNS}, more INT)"))
+        done_by_person(target, here.store.ledger, "199")
+        (definition,) = here.store.ledger.definitions().values()
+        assert [column.name for column in definition.columns] == ["id", "owner", "more"]
+
+
+# --- SQL of a person -----------------------------------------------------------------------------
+
+
+def file_of(target: Target) -> str:
+    """Two statements, with a semicolon where it ends nothing."""
+    relation = target.quote(*place(target))
+    return (
+        "-- instead; of it\n"
+        f"ALTER TABLE {relation} ADD COLUMN note VARCHAR(20);\n"
+        f"UPDATE {relation} SET note = 'a;b' WHERE id = 1;\n"
+    )
+
+
+def notes(target: Target) -> list[tuple[int, str | None]]:
+    relation = target.quote(*place(target))
+    rows = target.execute(f"SELECT id, note FROM {relation} ORDER BY id").all()  # noqa: S608
+    return [(key, note) for key, note in map(tuple, rows)]
+
+
+def test_sql_of_a_person_runs_in_place_of_the_ddl_and_is_kept_in_the_ledger(
+    target_url: str,
+) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        here.apply(entry(SEQUENCE))
+        sql = file_of(target)
+        done = run_by_person(target, here.store, "199", sql)
+        assert (done.state, done.instead) == ("done", sql)
+        assert here.store.ledger.entries() == [done]
+        assert notes(target) == [(1, "a;b"), (2, None), (4, None)]
+        run_pending(here)
+
+
+def test_sql_that_the_target_refuses_leaves_the_ddl_waiting(target_url: str) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        here.apply(entry(SEQUENCE))
+        with pytest.raises(Stop, match="the target refused statement 2 of 2"):
+            run_by_person(target, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere")
+        assert states(here) == ["pending"]
+        assert (columns(target, "x") == []) is target.transactional_ddl
+        with pytest.raises(Stop, match="199:1"):
+            run_pending(here)
+        run_by_person(target, here.store, "199", file_of(target))
+        assert states(here) == ["done"]
+
+
+def test_sql_of_a_person_that_a_crash_cut_off_is_all_or_waits_again(target_url: str) -> None:
+    for before, crashed in crashes(target_url):
+        before.apply(entry(SEQUENCE))
+
+        def work(before: Bank = before) -> None:
+            run_by_person(before.target, before.store, "199", file_of(before.target))
+
+        crashed(work)
+        with opened(target_url) as target:
+            here = open_bank(target)
+            (left,) = here.store.ledger.entries()
+            assert accounts(target) == AFTER
+            if target.transactional_ddl:
+                assert ("note" in columns(target)) is (left.state == "done")
+                continue
+            if left.state == "pending" and left.instead:
+                with pytest.raises(
+                    Stop, match="was cut off or refused, and some of it may be done"
+                ):
+                    run_pending(here)
+            elif left.state == "pending":
+                assert "note" not in columns(target)
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("", "there is no statement"),
+        ("-- nothing\n;;", "there is no statement"),
+        ("SELECT 1; COMMIT", "COMMIT has no place"),
+        ("begin; SELECT 1", "BEGIN has no place"),
+        ("START TRANSACTION", "START has no place"),
+        ("SELECT 'a", "unbalanced quotes"),
+    ],
+)
+def test_sql_that_cannot_be_run_at_all_is_wrong_usage(target_url: str, sql: str, why: str) -> None:
+    with opened(target_url) as target, pytest.raises(Usage, match=why):
+        statements(target, sql)
+
+
+def test_the_body_of_a_trigger_is_one_statement_in_sqlite(sqlite_url: str) -> None:
+    trigger = "CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1; SELECT 2; END"
+    with opened(sqlite_url) as target:
+        assert statements(target, f"{trigger}; SELECT 3") == [trigger, "SELECT 3"]
+
+
+def test_the_body_of_a_function_is_one_statement_in_postgresql(postgresql_url: str) -> None:
+    function = "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS $$ SELECT 1; SELECT 2; $$"
+    with opened(postgresql_url) as target:
+        assert statements(target, f"{function}; SELECT 3") == [function, "SELECT 3"]
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("ALTER TABLE accounts DROP CONSTRAINT c", ["id", "owner"]),
+        ("ALTER TABLE accounts ADD COLUMN a INT, ORDER BY id", ["id", "owner", "a"]),
+        ("ALTER TABLE accounts ADD COLUMN a NEWTYPE", None),
+    ],
+)
+def test_a_table_whose_ddl_was_not_understood_keeps_what_is_certain(
+    sqlite_url: str, query: str, kept: list[str] | None
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+            here.store.ledger.add([entry(query)])
+        done_by_person(target, here.store.ledger, "199")
+        known = {
+            name: ([column.name for column in table.columns], basis)
+            for name, (table, basis) in here.store.ledger.known().items()
+        }
+        assert known == ({} if kept is None else {("bank", "accounts"): (kept, "told")})

@@ -1,0 +1,289 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+from support.loading import (
+    ACCOUNTS,
+    AFTER,
+    BEFORE,
+    CHANGEFEED,
+    IMPATIENT,
+    Bank,
+    accounts,
+    bank,
+    crashes,
+    open_bank,
+    opened,
+    place,
+    route,
+)
+from ticdc_consumer import load
+from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.manual import done_by_person
+from ticdc_consumer.errors import Fenced, Stop
+from ticdc_consumer.load import NoChange
+from ticdc_consumer.plan import SeenDdl
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets.target import Target
+from ticdc_encoder.event import Ddl
+from ticdc_encoder.sql.parser import parse_create_table
+
+LOG = "CREATE TABLE log (id INT PRIMARY KEY, note VARCHAR(20) COMMENT '100% sure')"
+DROP = "DROP TABLE `bank`.`accounts`"
+TRUNCATE = "TRUNCATE TABLE accounts"
+ALTER = "ALTER TABLE accounts ADD COLUMN note INT DEFAULT (1 + 1)"
+
+
+def entry(query: str, table: str = "accounts", seq: int = 1) -> LedgerEntry:
+    """A DDL of the commit_ts at which the bank's cut ends."""
+    return LedgerEntry(199, seq, "bank", table, query)
+
+
+def run_pending(here: Bank) -> None:
+    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+
+
+def apply(here: Bank, *entries: LedgerEntry) -> None:
+    """The cut of the bank, then its DDL, as an epoch does it."""
+    here.apply(*entries)
+    run_pending(here)
+
+
+def exists(target: Target, table: str) -> bool:
+    return target.describe(*place(target, table)) is not None
+
+
+def states(here: Bank) -> list[str]:
+    return [entry.state for entry in here.store.ledger.entries()]
+
+
+def test_the_ddl_of_one_commit_ts_run_in_the_order_of_their_first_copies() -> None:
+    one, two = Ddl("a", "t", "DROP TABLE t", 7), Ddl("b", "t", "DROP TABLE t", 7, kind=4)
+    seen = [SeenDdl(two, "y", 3), SeenDdl(one, "y", 9), SeenDdl(one, "x", 12), SeenDdl(two, "y", 8)]
+    assert ddl.entries(seen) == [
+        LedgerEntry(7, 1, "a", "t", "DROP TABLE t"),
+        LedgerEntry(7, 2, "b", "t", "DROP TABLE t", 4),
+    ]
+
+
+@pytest.mark.parametrize(("table", "query"), [("t\0", "DROP TABLE t"), ("t", "DROP TABLE `t\0`")])
+def test_a_ddl_with_a_nul_in_it_is_refused(table: str, query: str) -> None:
+    with pytest.raises(Stop, match=r"x\[0\] offset 5: .*NUL"):
+        ddl.entries([SeenDdl(Ddl("a", table, query, 7), "x", 5)])
+
+
+def test_create_runs_and_its_definition_is_kept(target_url: str) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        apply(here, entry(LOG, "log"))
+        assert accounts(target) == AFTER
+        assert exists(target, "log")
+        assert here.store.ledger.definitions() == {("bank", "log"): parse_create_table(LOG, "bank")}
+        assert states(here) == ["done"]
+
+
+def test_drop_runs_and_its_definition_is_forgotten(target_url: str) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+        apply(here, entry(DROP))
+        assert not exists(target, "accounts")
+        assert here.store.ledger.definitions() == {}
+        assert states(here) == ["done"]
+
+
+def test_truncate_runs_and_its_definition_stays(target_url: str) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+        apply(here, entry(TRUNCATE))
+        assert accounts(target) == []
+        assert here.store.ledger.definitions() == {("bank", "accounts"): ACCOUNTS}
+
+
+def test_create_database_runs(target_url: str) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        name = f"{target.engine.url.database}_more"
+        apply(here, LedgerEntry(199, 1, name, "", f"CREATE DATABASE `{name}` CHARSET utf8mb4"))
+        assert states(here) == ["done"]
+
+
+def test_the_spelling_of_the_table_is_the_upstreams(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        apply(here, entry("create table LOG (id int primary key)", "Log"))
+        assert list(here.store.ledger.definitions()) == [("bank", "Log")]
+
+
+@pytest.mark.parametrize(
+    ("query", "table", "why"),
+    [
+        (ALTER, "accounts", "its default is an expression"),
+        ("RENAME TABLE nowhere TO a", "a", "neither is there"),
+        ("RENAME TABLE accounts TO a, b TO c", "a", "RENAME TABLE is not translated"),
+        ("CREATE TABLE log LIKE accounts", "log", "the definition of bank.accounts did not come"),
+        ("CREATE VIEW v AS SELECT 1", "v", "CREATE VIEW is not translated"),
+        (
+            "ALTER TABLE accounts DROP PARTITION p",
+            "accounts",
+            "the definition of bank.accounts did not come",
+        ),
+        ("ALTER TABLE accounts ORDER BY id", "accounts", "'ORDER' is not translated"),
+        ("DROP DATABASE bank", "", "bank was not created through the stream"),
+        ("CREATE TABLE log (id INT", "log", ""),
+        ("TRUNCATE TABLE other", "accounts", "names bank.other"),
+    ],
+)
+def test_what_cannot_run_waits_for_a_person_behind_its_cut(
+    target_url: str, query: str, table: str, why: str
+) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        following = entry(LOG, "log", seq=2)
+        with pytest.raises(Stop) as stop:
+            apply(here, entry(query, table), following)
+        assert accounts(target) == AFTER
+        assert here.store.read() == here.new
+        assert states(here) == ["pending", "pending"]
+        assert not exists(target, "log")
+        said = str(stop.value)
+        assert said.startswith(query) and why in said
+        assert "commit_ts 199, number 1" in said
+        assert said.endswith("ticdc-consumer run CONFIG --ddl-done 199:1")
+    with opened(target_url) as target:  # a restart says the same
+        here = open_bank(target)
+        with pytest.raises(Stop, match="--ddl-done 199:1"):
+            run_pending(here)
+        done = done_by_person(target, here.store.ledger, "199:1")
+        assert done == replace(entry(query, table), state="done")
+        run_pending(here)
+        assert exists(target, "log")
+        assert states(here) == ["done", "done"]
+
+
+@pytest.mark.parametrize("query", ["CREATE TABLE ticdc_ddl (id INT)", "DROP TABLE Ticdc_Offset"])
+def test_the_consumers_own_tables_are_out_of_reach(target_url: str, query: str) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        home = str(sa.inspect(target.connection).default_schema_name)
+        own = entry(query, query.split()[2])
+
+        def to_home(_: str, table: str) -> tuple[str, str]:
+            return home, table
+
+        load.apply(target, here.store, here.old, here.new, NoChange(), here.options, [own], to_home)
+        with pytest.raises(Stop, match="the consumer's own table"):
+            ddl.run_pending(target, here.store, to_home, frozenset(), 1)
+        assert here.store.read() == here.new
+
+
+def test_a_ddl_that_the_target_refuses_leaves_nothing_and_can_be_tried_again(
+    target_url: str,
+) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        with pytest.raises(Stop, match="--ddl-done 199:2"):
+            apply(here, entry(LOG, "log"), entry("TRUNCATE TABLE nowhere", "nowhere", seq=2))
+        assert accounts(target) == AFTER
+        assert states(here) == ["done", "pending"]
+        apply_texts(target, target.create_table(*place(target, "nowhere"), ACCOUNTS))
+        run_pending(here)
+        assert states(here) == ["done", "done"]
+
+
+def apply_texts(target: Target, texts: Sequence[str]) -> None:
+    for text in texts:
+        target.connection.exec_driver_sql(text, None, {"no_parameters": True})
+
+
+COLUMNS = "id INT PRIMARY KEY, owner VARCHAR(20)"
+
+
+@pytest.mark.parametrize(
+    ("body", "emptied", "why"),
+    [
+        (COLUMNS, True, None),
+        (COLUMNS, False, "has rows"),
+        (f"{COLUMNS}, note INT", True, "other columns: they differ in note"),
+        ("id INT PRIMARY KEY", True, "other columns: they differ in owner"),
+        ("id INT, owner VARCHAR(20)", True, "another unique key"),
+        ("id INT, owner VARCHAR(20) PRIMARY KEY", True, "another unique key"),
+        (
+            "id INT NOT NULL, owner VARCHAR(20), UNIQUE part (id) WHERE owner > 'a'",
+            True,
+            "another unique key",
+        ),
+    ],
+)
+def test_create_of_a_table_that_is_there_needs_an_equal_empty_one(
+    target_url: str, body: str, emptied: bool, why: str | None
+) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        if emptied:
+            apply_texts(target, [f"DELETE FROM {target.quote(*place(target))}"])  # noqa: S608
+        create = entry(f"CREATE TABLE accounts ({body})")
+        here.apply(create, change=NoChange() if emptied else None)
+        if why is None:
+            run_pending(here)
+            assert list(here.store.ledger.definitions()) == [("bank", "accounts")]
+        else:
+            with pytest.raises(Stop, match=why):
+                run_pending(here)
+            assert here.store.ledger.definitions() == {}
+
+
+THREE = (
+    entry(TRUNCATE),
+    entry(DROP, seq=2),
+    entry(LOG, "log", seq=3),
+)
+
+
+def test_a_crash_at_any_statement_is_healed_by_a_restart(target_url: str) -> None:
+    for before, crashed in crashes(target_url):
+        crashed(lambda before=before: apply(before, *THREE))  # type: ignore[misc]
+        with opened(target_url) as target:
+            here = open_bank(target)
+            if here.old.resolved_ts == 100:
+                assert accounts(target) == BEFORE and states(here) == []
+                apply(here, *THREE)
+            else:
+                run_pending(here)
+            assert not exists(target, "accounts") and exists(target, "log")
+            assert states(here) == ["done", "done", "done"]
+            assert list(here.store.ledger.definitions()) == [("bank", "log")]
+
+
+def test_a_fenced_consumer_marks_nothing_done(target_url: str) -> None:
+    with opened(target_url) as target, opened(target_url) as other:
+        here = bank(target)
+        here.apply(entry(ALTER))
+        Store(other, CHANGEFEED).start(IMPATIENT)
+        with pytest.raises(Fenced):
+            try:
+                done_by_person(target, here.store.ledger, "199")
+            except Exception:
+                here.store.recover()
+                raise
+        assert [e.state for e in Store(other, CHANGEFEED).ledger.entries()] == ["pending"]
+
+
+def test_deferred_checks_do_not_keep_postgresql_from_its_ddl(postgresql_url: str) -> None:
+    with opened(postgresql_url) as target:
+        bank(target)
+        relation = target.quote(*place(target))
+        apply_texts(
+            target,
+            [
+                f"ALTER TABLE {relation} ADD parent INT DEFAULT 1 "
+                f"REFERENCES {relation} DEFERRABLE INITIALLY DEFERRED"
+            ],
+        )
+        apply(open_bank(target), entry(TRUNCATE))
+        assert accounts(target) == []

@@ -1,0 +1,173 @@
+"""One fold, two places to run it: the driver's and Spark's give the same net change."""
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ticdc_consumer.read.facts import SCHEMA
+from ticdc_consumer.read.report import Report, pack
+from ticdc_consumer.reconcile.fold import (
+    CLASH,
+    DELETES,
+    DUPLICATES,
+    ROWS,
+    TAKEN,
+    NetChange,
+    clash_of,
+    fold,
+    fold_stream,
+    steps_of,
+    unpack,
+)
+from ticdc_consumer.targets.layout import Layout
+
+Fact = tuple[int, bytes, int, bool]
+"""(table, key, commit_ts, present); the row follows from them, as the wire promises."""
+
+UPSERTS = (True, False)
+
+
+def layout(upsert: bool) -> Layout:
+    return Layout("sqlite", "s", "t", '"t"', (), (), (), ("id",), upsert)
+
+
+LAYOUTS = tuple(layout(upsert) for upsert in UPSERTS)
+
+
+def table_of(facts: list[Fact]) -> pa.Table:
+    columns: list[list[Any]] = [
+        [table for table, _, _, _ in facts],
+        [key for _, key, _, _ in facts],
+        [commit_ts for _, _, commit_ts, _ in facts],
+        [present for _, _, _, present in facts],
+        [b"%s@%d" % (key, ts) if present else None for _, key, ts, present in facts],
+        [0] * len(facts),
+        list(range(len(facts))),
+    ]
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+
+Net = dict[tuple[int, int], tuple[Counter[Any], Counter[Any]]]
+"""(step, table) -> deletes and rows."""
+
+
+def by_driver(facts: list[Fact], steps: bool) -> Net:
+    net: Net = {}
+
+    def add(step: int, change: Any) -> None:
+        for number, keys in change.deletes():
+            net.setdefault((step, number), (Counter(), Counter()))[0].update(keys.to_pylist())
+        for number, rows in change.rows():
+            net.setdefault((step, number), (Counter(), Counter()))[1].update(rows.to_pylist())
+
+    folded = fold(table_of(facts), steps).facts
+    if steps:
+        for step, change in steps_of(LAYOUTS, folded):
+            add(step, change)
+    else:
+        add(0, NetChange(LAYOUTS, folded))
+    return net
+
+
+def by_spark(facts: list[Fact], steps: bool, size: int) -> Net:
+    """What Spark's tasks do with facts that Spark has sorted, in batches of any size."""
+    names = ("commit_ts", "table", "key", "present") if steps else SCHEMA.names[:4]
+    ordered = table_of(facts).sort_by([(name, "ascending") for name in names])
+    net: Net = {}
+    for batch in fold_stream(ordered.to_batches(size), UPSERTS, steps):
+        for chunk in batch.to_pylist():
+            if chunk["pass"] not in (DELETES, ROWS):
+                continue
+            values = unpack(chunk["payload"]).to_pylist()
+            assert len(values) == chunk["count"]
+            slot = net.setdefault((chunk["step"], chunk["table"]), (Counter(), Counter()))
+            slot[chunk["pass"]].update(values)
+    return net
+
+
+def by_definition(facts: list[Fact], steps: bool) -> Net:
+    """The maximum by (commit_ts, present), as the design says it."""
+    greatest: dict[Any, tuple[int, bool]] = {}
+    for table, key, commit_ts, present in facts:
+        slot = (commit_ts if steps else 0, table, key)
+        greatest[slot] = max(greatest.get(slot, (0, False)), (commit_ts, present))
+    net: Net = {}
+    for (step, table, key), (commit_ts, present) in greatest.items():
+        deletes, rows = net.setdefault((step, table), (Counter(), Counter()))
+        if present:
+            rows[b"%s@%d" % (key, commit_ts)] += 1
+        if not present or not UPSERTS[table]:
+            deletes[key] += 1
+    return net
+
+
+FACTS = st.lists(
+    st.tuples(
+        st.integers(0, 1),
+        st.sampled_from([b"", b"a", b"b", b"c\x00", b"\xff"]),
+        st.integers(1, 5),
+        st.booleans(),
+    ),
+    max_size=40,
+)
+
+
+@pytest.mark.parametrize("steps", [False, True])
+@given(facts=FACTS, size=st.integers(1, 9))
+def test_driver_and_spark_fold_to_the_greatest_fact_of_each_key(
+    steps: bool, facts: list[Fact], size: int
+) -> None:
+    expected = by_definition(facts, steps)
+    assert by_driver(facts, steps) == expected
+    assert by_spark(facts, steps, size) == expected
+
+
+@given(facts=FACTS, extra=st.integers(0, 39), seed=st.randoms(use_true_random=False))
+def test_copies_and_order_change_nothing(facts: list[Fact], extra: int, seed: Any) -> None:
+    again = facts + facts[:extra]
+    seed.shuffle(again)
+    assert by_driver(again, False) == by_driver(facts, False)
+
+
+def test_copies_are_counted_by_table() -> None:
+    facts = [(0, b"a", 1, True)] * 3 + [(1, b"a", 1, False)] * 2
+    assert fold(table_of(facts), steps=False).duplicates == {0: 2, 1: 1}
+    counted: Counter[int] = Counter()
+    for batch in fold_stream(table_of(facts).to_batches(2), UPSERTS, steps=False):
+        for chunk in batch.to_pylist():
+            if chunk["pass"] == DUPLICATES:
+                counted[chunk["table"]] += chunk["count"]
+    assert counted == {0: 2, 1: 1}
+
+
+def test_sparks_fold_tells_how_many_facts_it_took() -> None:
+    facts = [(0, b"a", 1, True)] * 3 + [(1, b"a", 1, False)] * 2
+    batches = [*table_of(facts).to_batches(2), pack(Report(given=5))]
+    told = [
+        (chunk["count"], chunk["payload"])
+        for batch in fold_stream(batches, UPSERTS, steps=False)
+        for chunk in batch.to_pylist()
+        if chunk["pass"] == TAKEN
+    ]
+    assert told == [(5, b"")]
+
+
+@pytest.mark.parametrize("size", [1, 2, 10])
+def test_two_different_rows_for_one_key_and_commit_ts_are_found_in_both_places(size: int) -> None:
+    facts = table_of([(0, b"a", 1, True), (0, b"b", 2, True), (0, b"b", 2, True)])
+    rows = pa.array([b"a", b"one", b"other"], pa.binary())
+    facts = facts.set_column(4, SCHEMA.field("row"), rows)
+    clash = fold(facts, steps=False).clash
+    assert clash is not None
+    assert (clash.table, clash.commit_ts, clash.first, clash.second) == (0, 2, (0, 1), (0, 2))
+    found = [
+        clash_of(chunk["payload"])
+        for batch in fold_stream(facts.to_batches(size), UPSERTS, steps=False)
+        for chunk in batch.to_pylist()
+        if chunk["pass"] == CLASH
+    ]
+    assert found == [clash]

@@ -1,0 +1,88 @@
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+from ticdc_consumer.spark.session import _worth_saying, session
+
+INTERPRETER = StructType([StructField("executable", StringType())])
+
+
+def interpreter(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"executable": [sys.executable]})
+
+
+def test_tasks_run_in_the_drivers_interpreter(spark: SparkSession) -> None:
+    found = spark.range(0, 1, 1, 1).mapInArrow(interpreter, INTERPRETER).toArrow()
+    assert found.to_pylist() == [{"executable": sys.executable}]
+
+
+def test_a_running_session_is_taken_as_it_is(spark: SparkSession) -> None:
+    assert session({"sql.shuffle.partitions": "7"}, "other") is spark
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "32"
+
+
+QUIET = """
+import signal
+from ticdc_consumer.spark import session, warm_up
+signal.signal(signal.SIGINT, before := lambda *_: None)
+spark = session({"master": "local[1]", "spark.sql.shuffle.partitions": "7"}, "quiet")
+assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
+assert signal.getsignal(signal.SIGINT) is before
+warm_up(spark, 1)
+spark.stop()
+"""
+
+REFUSED = """
+from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.spark import _worth_saying, session
+try:
+    session({settings}, "refused")
+except Unavailable as error:
+    print(error)
+"""
+
+
+def run(program: str) -> tuple[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return done.stdout, done.stderr
+
+
+def test_a_session_takes_settings_and_says_nothing() -> None:
+    assert run(QUIET) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"driver.memory": "much"}, "Invalid maximum heap size: -Xmxmuch"),
+        ({"master": "nowhere"}, "Master must either be yarn or start with spark, k8s, or local"),
+        ({"driver.maxResultSize": "much"}, "The value 'much' in the config \"spark.driver."),
+    ],
+)
+def test_spark_that_does_not_start_says_why(settings: dict[str, str], reason: str) -> None:
+    said, noise = run(REFUSED.replace("{settings}", repr(settings)))
+    assert said.startswith("Spark did not start: ")
+    assert reason in said
+    assert noise == ""
+
+
+def test_the_last_words_of_workers_are_not_passed_on() -> None:
+    said = [
+        "WARNING: Using incubator modules: jdk.incubator.vector\n",
+        "Traceback (most recent call last):\n",
+        '  File "pyspark/daemon.py", line 264, in manager\n',
+        "BrokenPipeError: [Errno 32] Broken pipe\n",
+        "Traceback (most recent call last):\n",
+        '  File "elsewhere.py", line 1, in f\n',
+        "ValueError: of interest\n",
+        "\n",
+        "spark: ERROR Something: of interest\n",
+    ]
+    assert list(_worth_saying(said)) == [*said[4:7], said[8]]

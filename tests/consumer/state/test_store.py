@@ -1,0 +1,352 @@
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from support.loading import (
+    ACCOUNTS,
+    CHANGEFEED,
+    IMPATIENT,
+    at,
+    crash_at,
+    crashes,
+    first,
+    kill_session,
+    opened,
+    options,
+)
+from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit
+from ticdc_consumer.protocols.schemas import key_of
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.scope import scope_hash
+from ticdc_consumer.state.store import Checkpoint, Position, Store
+from ticdc_consumer.targets.target import Target
+from ticdc_encoder.sql.parser import parse_create_table
+
+SERVERS = ["postgresql", "mariadb", "mysql"]
+GREATEST = 2**64 - 1
+
+
+@pytest.fixture(params=SERVERS)
+def server_url(request: pytest.FixtureRequest) -> str:
+    """Each target whose sessions can be ended by others."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+def write(store: Store, old: Checkpoint, new: Checkpoint) -> None:
+    with store.target.transaction():
+        store.lock(old)
+        store.write(old, new)
+
+
+def test_a_checkpoint_comes_back_as_it_was_written(target_url: str) -> None:
+    with opened(target_url) as target, opened(target_url) as other:
+        store = Store(target, CHANGEFEED)
+        assert store.read() is None
+        old = first(store, 1, shop=7, orders=9)
+        assert Store(other, CHANGEFEED).read() == old
+        new = replace(
+            old,
+            resolved_ts=GREATEST,
+            mark_time=1_760_000_000_000,
+            counters={"rows": 2**40, "cuts": 1},
+            positions={
+                ("shop", 0): Position("shop", "dGhlIGlk", 0, 2**62, 2**62 - 1, 2**32 - 1),
+                ("shop", 1): Position("shop", "dGhlIGlk", 1, 0),
+            },
+        )
+        write(store, old, new)
+        assert Store(other, CHANGEFEED).read() == new
+
+
+def test_only_positions_that_change_are_written(target_url: str) -> None:
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        old = first(store, a=1, b=2, c=3)
+        positions = dict(old.positions) | at(b=20, d=4)
+        del positions["c", 0]
+        new = replace(old, resolved_ts=150, positions=positions)
+        with crash_at(target, 0) as ran:
+            write(store, old, new)
+        assert store.read() == new
+        assert sum("ticdc_offset" in statement for statement in ran) == 3
+
+
+def test_a_first_checkpoint_is_replaced_by_the_consumer_that_has_it(target_url: str) -> None:
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        old = first(store, 0, a=0, b=0)
+        corrected = replace(
+            old, resolved_ts=50, scope="5" * 64, scope_text="{}", positions=at(b=3, c=0)
+        )
+        assert store.begin_again(old, corrected) == corrected
+    # Its session is gone: one that is there is waited for.
+    with opened(target_url) as other:
+        late = Store(other, CHANGEFEED)
+        assert late.read() == corrected
+        with pytest.raises(Fenced):
+            late.begin_again(old, corrected)
+
+
+def test_changefeeds_of_one_target_do_not_touch_each_other(target_url: str) -> None:
+    with opened(target_url) as target, opened(target_url) as other:
+        assert Store(target, "Feed").changefeeds() == []
+        one, two = Store(target, "Feed"), Store(other, "feed")
+        at_one, at_two = first(one, 10), first(two, 20)
+        with target.transaction():
+            one.ledger.add([LedgerEntry(10, 1, "bank", "t", "DROP TABLE t")])
+            one.ledger.define(ACCOUNTS)
+        assert two.ledger.entries() == [] and two.ledger.definitions() == {}
+        write(one, at_one, replace(at_one, resolved_ts=11))
+        assert two.read() == at_two
+        assert two.changefeeds() == ["Feed", "feed"]
+
+
+def test_several_consumers_create_the_tables_at_once(target_url: str) -> None:
+    failures: list[BaseException] = []
+
+    def create() -> None:
+        try:
+            with opened(target_url) as target:
+                together.wait(60)
+                Store(target, CHANGEFEED).create()
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    together = threading.Barrier(3)
+    threads = [threading.Thread(target=create) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        store.create()
+        assert store.changefeeds() == []
+
+
+def test_schemas_are_committed_with_the_checkpoint_or_not_at_all(target_url: str) -> None:
+    one, two, other = (
+        parse_create_table(f"CREATE TABLE {name} (a INT PRIMARY KEY, b VARCHAR({width}))", "shop")
+        for name, width in (("t", 5), ("t", 9), ("o", 5))
+    )
+    told = [replace(one, version=GREATEST, table_id=5), replace(other, version=7)]
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        assert store.schemas() == {}
+        old = first(store)
+        new = replace(old, resolved_ts=200, schemas={key_of(table): table for table in told})
+        with pytest.raises(Stop), target.transaction():
+            store.write(old, new)
+            raise Stop("a crash")
+        assert store.schemas() == {}
+        write(store, old, new)
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        assert store.start(IMPATIENT) == replace(new, generation=2)
+        assert [table.version for table in store.schemas().values()] in (
+            [GREATEST, 7],
+            [7, GREATEST],
+        )
+        later = replace(two, version=GREATEST, table_id=6)
+        taken = replace(new, generation=2)
+        newest = replace(taken, resolved_ts=300, schemas={key_of(later): later})
+        write(store, taken, newest)
+        assert store.schemas() == newest.schemas
+        assert Store(target, "another").schemas() == {}
+
+
+def test_of_two_first_starts_one_is_refused(target_url: str) -> None:
+    with opened(target_url) as target, opened(target_url) as other:
+        first(Store(target, CHANGEFEED), 10)
+        late = Store(other, CHANGEFEED)
+        late.start(IMPATIENT)
+        with pytest.raises(Fenced, match="another consumer began it first"):
+            late.begin_first(Checkpoint.first(options(""), 20, {}))
+
+
+def test_whoever_starts_later_refuses_whoever_started_before(target_url: str) -> None:
+    with opened(target_url) as target:
+        older = Store(target, CHANGEFEED)
+        old = first(older)
+        with opened(target_url) as other:
+            newer = Store(other, CHANGEFEED)
+            taken = newer.start(takeover_after=IMPATIENT)
+            assert taken == replace(old, generation=2)
+            new = replace(taken, resolved_ts=200)
+            with pytest.raises(Fenced, match=r"newer consumer .*generation 2, this one has 1"):
+                _after_a_lost_session(
+                    older, lambda: write(older, old, replace(old, resolved_ts=150))
+                )
+            with pytest.raises(Fenced, match="generation 2"):
+                _after_a_lost_session(older, lambda: _mark_done(older))
+            write(newer, taken, new)
+            assert newer.read() == new
+
+
+def _after_a_lost_session(store: Store, work: Callable[[], None]) -> None:
+    """As the load does: MySQL's newer consumer has ended the session of the older."""
+    try:
+        work()
+    except Retry:
+        store.recover()
+        raise
+
+
+def _mark_done(store: Store) -> None:
+    with store.target.transaction():
+        store.ledger.mark(LedgerEntry(1, 1, "bank", "t", "", state="done"))
+
+
+def test_a_consumer_stopped_inside_its_transaction_is_overtaken(server_url: str) -> None:
+    with opened(server_url) as target, opened(server_url) as other:
+        older, newer = Store(target, CHANGEFEED), Store(other, CHANGEFEED)
+        first(older)
+        old = older.start(IMPATIENT)
+        assert old is not None
+        with pytest.raises(Retry), target.transaction():
+            older.lock(old)
+            older.write(old, replace(old, resolved_ts=150))
+            taken = newer.start(IMPATIENT)
+            assert taken == replace(old, generation=3)
+            older.ledger.pending()
+        with pytest.raises(Fenced, match="generation 3, this one has 2"):
+            older.recover()
+        assert newer.read() == taken
+
+
+def test_a_lock_on_the_file_cannot_be_taken_away(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target, opened(sqlite_url) as other:
+        older, newer = Store(target, CHANGEFEED), Store(other, CHANGEFEED)
+        old = first(older)
+        with target.transaction():
+            older.lock(old)
+            with pytest.raises(Unavailable, match=r"write lock of .*target\.db"):
+                newer.start(IMPATIENT)
+            older.write(old, replace(old, resolved_ts=150))
+        assert newer.start(IMPATIENT) == replace(old, generation=2, resolved_ts=150)
+
+
+def test_a_checkpoint_that_something_else_moved_is_no_newer_consumer(target_url: str) -> None:
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        old = first(store, 100)
+        target.execute("UPDATE ticdc_checkpoint SET resolved_ts = 120")
+        for attempt in (store.lock, lambda old: store.write(old, replace(old, resolved_ts=150))):
+            with (
+                pytest.raises(Fenced, match="R = 120, where this consumer left it at 100"),
+                target.transaction(),
+            ):
+                attempt(old)
+        target.execute("DELETE FROM ticdc_checkpoint")
+        with pytest.raises(Fenced, match="is gone"), target.transaction():
+            store.lock(old)
+
+
+def test_a_cut_that_does_not_raise_r_is_a_mistake(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        store = Store(target, CHANGEFEED)
+        old = first(store)
+        with pytest.raises(ValueError, match="must raise R"):
+            store.write(old, old)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_an_unknown_commit_is_told_by_the_checkpoint(
+    server_url: str, committed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(server_url) as target:
+        store = Store(target, CHANGEFEED)
+        first(store)
+        old = store.start(IMPATIENT)
+        assert old is not None
+        new = replace(old, resolved_ts=150, positions=at(shop=5))
+        with monkeypatch.context() as lossy:
+            lose_the_commit(lossy, target, server_url, committed)
+            with pytest.raises(UnknownCommit):
+                write(store, old, new)
+        assert store.resolve_unknown(old, new) == ("new" if committed else "old")
+        assert store.read() == (new if committed else old)
+        # The new session is fenced as the lost one was.
+        reached = new if committed else old
+        write(store, reached, replace(reached, resolved_ts=160))
+
+
+def test_an_unknown_commit_is_nothing_to_a_fenced_consumer(
+    server_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(server_url) as target, opened(server_url) as other:
+        store = Store(target, CHANGEFEED)
+        old = first(store)
+        new = replace(old, resolved_ts=150)
+        with monkeypatch.context() as lossy:
+            lose_the_commit(lossy, target, server_url, committed=True)
+            with pytest.raises(UnknownCommit):
+                write(store, old, new)
+        assert Store(other, CHANGEFEED).start(IMPATIENT) == replace(new, generation=2)
+        with pytest.raises(Fenced, match="generation 2"):
+            store.resolve_unknown(old, new)
+
+
+def lose_the_commit(patch: pytest.MonkeyPatch, target: Target, url: str, committed: bool) -> None:
+    """The session ends just before the next COMMIT reaches the server, or just after."""
+    session, execute = target.session_id(), target.execute
+
+    def lossy(statement: str, parameters: object = ()) -> object:
+        if statement != "COMMIT":
+            return execute(statement, parameters)
+        if committed:
+            execute(statement, parameters)
+        kill_session(url, session)
+        return execute("SELECT 1" if committed else statement)
+
+    patch.setattr(target, "execute", lossy)
+
+
+def test_a_crash_while_taking_over_leaves_the_changefeed_to_the_next(target_url: str) -> None:
+    for here, crashed in crashes(target_url):
+        again = Store(here.target, CHANGEFEED)
+        expected = (2, 3) if crashed(lambda again=again: again.start(IMPATIENT)) else (3,)  # type: ignore[misc]
+        with opened(target_url) as target:
+            found = Store(target, CHANGEFEED).read()
+            assert found is not None and found.generation in expected
+            assert found == replace(here.old, generation=found.generation)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"topics": ("shop", "more")}, 'topics was ["shop"] and is ["more", "shop"]'),
+        ({"filter": ("bank.*",)}, 'filter was ["*.*"] and is ["bank.*"]'),
+        ({"case_sensitive": True}, "case_sensitive was false and is true"),
+        ({"route": {"a.*": "b.{table}"}}, 'route was [] and is [["a.*", "b.{table}"]]'),
+        ({"protocol": "open-protocol"}, 'protocol was "canal-json" and is "open-protocol"'),
+        ({"time_zone": "Asia/Shanghai"}, 'time_zone was "UTC" and is "Asia/Shanghai"'),
+    ],
+)
+def test_a_change_of_scope_says_what_changed_and_how_to_go_on(
+    sqlite_url: str, changed: dict[str, object], words: str
+) -> None:
+    with opened(sqlite_url) as target:
+        store = Store(target, CHANGEFEED)
+        first(store, 100)
+        stored = store.read()
+    assert stored is not None
+    stored.check_scope(options(sqlite_url))
+    with pytest.raises(Stop) as stop:
+        stored.check_scope(options(sqlite_url, **changed))
+    assert words in str(stop.value)
+    assert "tidb_snapshot = 99" in str(stop.value) and "--from-ts 99" in str(stop.value)
+
+
+def test_the_order_of_topics_is_no_scope() -> None:
+    assert scope_hash(options("", topics=("a", "b"))) == scope_hash(options("", topics=("b", "a")))
+    assert scope_hash(options("", filter=("a", "b"))) != scope_hash(options("", filter=("b", "a")))
+
+
+def test_no_secret_is_in_the_checkpoint() -> None:
+    secret = options("postgresql://app:hush@db/shop", kafka={"sasl.password": "hush"})
+    assert "hush" not in repr(Checkpoint.first(secret, 1, {}))

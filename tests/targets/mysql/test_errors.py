@@ -1,0 +1,118 @@
+"""The server's errors, as this project tells them."""
+
+import pytest
+import sqlalchemy as sa
+from pymysql import err  # type: ignore[import-untyped]
+from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.mysql.errors import column, lost, translate
+
+LAYOUT = Layout("mysql", "shop", "item", "`shop`.`item`", (), (), (), (), upsert=True)
+
+TOLD = [
+    (1213, "Deadlock found when trying to get lock", Retry, "shop.item: deadlock (error 1213)"),
+    (1205, "Lock wait timeout", Retry, "shop.item: waited too long for a lock (error 1205)"),
+    (9007, "Write conflict", Retry, "shop.item: a conflict with another transaction (error 9007)"),
+    (2006, "MySQL server has gone away", Retry, "the connection to the target was lost"),
+    (2013, "Lost connection", Retry, "the connection to the target was lost"),
+    (1317, "Query execution was interrupted", Retry, "the connection to the target was lost"),
+    (
+        1290,
+        "The MySQL server is running with the --read-only option",
+        Unavailable,
+        "the target refuses: The MySQL server is running with the --read-only option (error 1290)",
+    ),
+    (
+        1142,
+        "INSERT command denied to user 'a'@'b' for table 'c'",
+        Unavailable,
+        "the target refuses: INSERT command denied to user 'a'@'b' for table 'c' (error 1142)",
+    ),
+    (
+        1062,
+        "Duplicate entry '1-x' for key 'item.uk'",
+        Stop,
+        "shop.item: a row that is not of this cut holds the value '1-x' of unique key item.uk",
+    ),
+    (
+        1366,
+        "Incorrect integer value: 'for column 'x' at row 7' for column 'n' at row 1",
+        Stop,
+        "shop.item.n: a value that is none of the column's type (error 1366)",
+    ),
+    (
+        1366,
+        "Incorrect string value: '\\xFF' for column `shop`.`item`.`a``b` at row 1",
+        Stop,
+        "shop.item.a`b: a value that is none of the column's type (error 1366)",
+    ),
+    (
+        1364,
+        "Field 'n' doesn't have a default value",
+        Stop,
+        "shop.item.n: no value for a column without default (error 1364)",
+    ),
+    (
+        3140,
+        "Invalid JSON text: \"Invalid value.\" at position 1 in value for column 'item.j'.",
+        Stop,
+        "shop.item.j: a value that is no JSON (error 3140)",
+    ),
+    (
+        1153,
+        "Got a packet bigger than 'max_allowed_packet' bytes",
+        Stop,
+        "shop.item: a statement is larger than the target's max_allowed_packet",
+    ),
+    (
+        3819,
+        "Check constraint 'positive' is violated.",
+        Stop,
+        "shop.item: the target refuses: Check constraint ... (error 3819)",
+    ),
+    (
+        1064,
+        "You have an error in your SQL syntax near 'secret",
+        Stop,
+        "shop.item: the target refuses: You have an error in your SQL syntax near ... (error 1064)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "text", "kind", "told"), TOLD)
+def test_an_error_is_told_without_a_rows_values(
+    code: int, text: str, kind: type[Exception], told: str
+) -> None:
+    error = translate(err.OperationalError(code, text), LAYOUT)
+    assert type(error) is kind
+    assert str(error) == told
+
+
+def test_an_error_in_sqlalchemys_wrapping_is_the_same() -> None:
+    wrapped = sa.exc.OperationalError("SELECT 1", (), err.OperationalError(1213, "Deadlock"))
+    assert str(translate(wrapped)) == "deadlock (error 1213)"
+
+
+GONE: list[Exception] = [
+    err.InterfaceError(0, ""),
+    err.InternalError("Packet sequence number wrong"),
+    err.OperationalError(2055, "Lost connection"),
+    sa.exc.PendingRollbackError("Can't reconnect"),
+    sa.exc.ResourceClosedError("This Connection is closed"),
+]
+
+
+@pytest.mark.parametrize("error", GONE, ids=str)
+def test_a_session_that_is_gone_is_recognised(error: Exception) -> None:
+    assert lost(error)
+    assert type(translate(error)) is Retry
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), sa.exc.ArgumentError("theirs")], ids=str)
+def test_what_the_database_did_not_raise_stays_as_it_is(error: Exception) -> None:
+    assert not lost(error)
+    assert translate(error) is error
+
+
+def test_a_text_that_names_no_column_has_none() -> None:
+    assert column("Something else went wrong") is None

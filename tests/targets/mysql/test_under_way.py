@@ -1,0 +1,234 @@
+"""A DDL that the server is still at is waited for, and not started once more.
+
+What keeps it from ending is a metadata lock, which goes when the consumer says that it waits.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+import sqlalchemy as sa
+from support.loading import ACCOUNTS, AFTER, Bank, bank, opened, place, route
+from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.targets.mysql import under_way
+from ticdc_consumer.targets.target import Target
+
+ADD = LedgerEntry(199, 1, "bank", "accounts", "ALTER TABLE accounts ADD INDEX k (owner)")
+
+
+@pytest.fixture(params=["mariadb", "mysql"])
+def family_url(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+def pending_bank(target: Target) -> Bank:
+    """The cut is applied, and the ADD INDEX waits."""
+    here = bank(target)
+    with target.transaction():
+        here.store.ledger.define(ACCOUNTS)
+    here.apply(ADD)
+    return here
+
+
+def run_pending(here: Bank) -> None:
+    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=3)
+
+
+@contextmanager
+def held(url: str, target: Target) -> Iterator[Callable[[], None]]:
+    """A reader in a transaction: no ALTER TABLE ends before it. Gives what ends it."""
+    with opened(url) as reader:
+        reader.execute("START TRANSACTION").close()
+        relation = target.quote(*place(target))
+        reader.execute(f"SELECT count(*) FROM {relation}").close()  # noqa: S608
+
+        def release() -> None:
+            if not reader.connection.closed:
+                reader.execute("ROLLBACK").close()
+
+        yield release
+
+
+class AtFirstWord(logging.Handler):
+    """Does something as soon as waiting is told of, and keeps what was said."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        super().__init__()
+        self.said: list[str] = []
+        self._then = then
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+        if len(self.said) == 1:
+            self._then()
+
+
+@contextmanager
+def told(then: Callable[[], None]) -> Iterator[AtFirstWord]:
+    handler = AtFirstWord(then)
+    under_way.logger.addHandler(handler)
+    try:
+        yield handler
+    finally:
+        under_way.logger.removeHandler(handler)
+
+
+@contextmanager
+def altering(url: str, statement: str) -> Iterator[threading.Thread]:
+    """Another session that sends the statement, and is at it when this begins."""
+    with opened(url) as other, opened(url) as watcher:
+        session = other.session_id()
+        thread = threading.Thread(target=lambda: other.execute(statement).close())
+        thread.start()
+        while not watcher.execute(
+            f"SELECT 1 FROM information_schema.processlist WHERE id = {session} "  # noqa: S608
+            "AND info LIKE 'ALTER%' AND state LIKE '%metadata lock%'"
+        ).all():
+            assert thread.is_alive()
+        yield thread
+        thread.join()
+
+
+def alters(target: Target) -> list[str]:
+    """What ALTER TABLE this consumer's sessions send from now on."""
+    sent: list[str] = []
+
+    def watch(_connection: object, _cursor: object, text: str, *_: object) -> None:
+        if text.startswith("ALTER"):
+            sent.append(text)
+
+    sa.event.listen(target.engine, "before_cursor_execute", watch)
+    return sent
+
+
+@pytest.mark.parametrize("by_hand", [False, True], ids=["ours", "a person's"])
+def test_the_same_statement_of_another_session_is_waited_for(
+    family_url: str, by_hand: bool
+) -> None:
+    with opened(family_url) as target:
+        here = pending_bank(target)
+        relation = target.quote(*place(target))
+        statement = f"ALTER TABLE {relation} ADD KEY `k` (`owner`)"
+        if by_hand:
+            statement = "ALTER  TABLE accounts  ADD INDEX k (owner) -- by hand"
+        with held(family_url, target) as release, altering(family_url, statement):
+            sent = alters(target)
+            with told(release) as handler:
+                run_pending(here)
+        assert sent == []
+        assert [entry.state for entry in here.store.ledger.entries()] == ["done"]
+        assert "is still at: ALTER TABLE" in handler.said[0].replace("  ", " ")
+        assert keys(target) == {"PRIMARY", "k"}
+
+
+def test_another_tables_ddl_is_not_waited_for(family_url: str) -> None:
+    with opened(family_url) as target:
+        here = pending_bank(target)
+        target.execute("CREATE TABLE accounts_2 (id INT PRIMARY KEY)").close()
+        with opened(family_url) as reader:
+            reader.execute("START TRANSACTION").close()
+            reader.execute("SELECT * FROM accounts_2").close()
+            with altering(family_url, "ALTER TABLE accounts_2 ADD n INT"):
+                run_pending(here)
+                reader.execute("ROLLBACK").close()
+        assert keys(target) == {"PRIMARY", "k"}
+
+
+def test_an_alter_whose_client_timed_out_is_not_started_twice(family_url: str) -> None:
+    with opened(family_url) as target:
+        here = pending_bank(target)
+        fill(target)
+        here.store.start(0.0)  # a session in the way is ended at once
+        sent = alters(target)
+        sa.event.listen(target.engine, "before_cursor_execute", impatient)
+        run_pending(here)
+        assert len(sent) == 1
+        assert [entry.state for entry in here.store.ledger.entries()] == ["done"]
+        assert keys(target) == {"PRIMARY", "k"}
+
+
+def fill(target: Target) -> None:
+    """So many rows that an index over them takes a while."""
+    relation = target.quote(*place(target))
+    for power in range(15):
+        target.execute(
+            f"INSERT INTO {relation} SELECT id + {10 << power}, uuid() FROM {relation}".replace(  # noqa: S608
+                "uuid()", "left(uuid(), 20)"
+            )
+        ).close()
+
+
+def impatient(connection: sa.Connection, _cursor: object, text: str, *_: object) -> None:
+    """The driver gives a session up whose ALTER TABLE takes 20 ms; the server goes on with it."""
+    if text.startswith("ALTER"):
+        driver = connection.connection.dbapi_connection
+        driver._read_timeout = 0.02  # type: ignore[union-attr]
+
+
+def test_an_alter_whose_connection_was_killed_is_run_again(family_url: str) -> None:
+    with opened(family_url) as target, opened(family_url) as admin:
+        here = pending_bank(target)
+        session = target.session_id()
+        sent = alters(target)
+        with held(family_url, target) as release:
+            killer = threading.Thread(target=lambda: kill_when_waiting(admin, session, release))
+            killer.start()
+            run_pending(here)
+            killer.join()
+        assert len(sent) == 2
+        assert keys(target) == {"PRIMARY", "k"}
+
+
+def kill_when_waiting(admin: Target, session: str, then: Callable[[], None]) -> None:
+    while not admin.execute(
+        f"SELECT 1 FROM information_schema.processlist WHERE id = {session} "  # noqa: S608
+        "AND state LIKE '%metadata lock%'"
+    ).all():
+        pass
+    admin.end_session(session)
+    then()
+
+
+def test_what_is_waited_for_too_long_ends_the_run_for_now_and_leaves_the_ddl_pending(
+    family_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(under_way, "LONGEST", -1.0)
+    with opened(family_url) as target:
+        here = pending_bank(target)
+        statement = f"ALTER TABLE {target.quote(*place(target))} ADD KEY `k` (`owner`)"
+        with held(family_url, target) as release, altering(family_url, statement):
+            with pytest.raises(Unavailable, match="is still at: ALTER TABLE"):
+                run_pending(here)
+            release()
+        assert [entry.state for entry in here.store.ledger.entries()] == ["pending"]
+        run_pending(here)
+        assert [entry.state for entry in here.store.ledger.entries()] == ["done"]
+
+
+def test_waiting_ends_with_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(under_way, "LONGEST", -1.0)
+    with pytest.raises(Unavailable, match="session 7 of the target is still at: ALTER TABLE t"):
+        under_way.Wait().on(7, "ALTER  TABLE t")
+
+
+def keys(target: Target) -> set[str]:
+    schema, table = place(target)
+    rows = target.execute(
+        "SELECT DISTINCT index_name FROM information_schema.statistics "
+        "WHERE table_schema = %s AND table_name = %s",
+        (schema, table),
+    ).all()
+    return {str(row[0]) for row in rows}
+
+
+def test_what_is_there_after_the_wait_is_as_the_cut_left_it(family_url: str) -> None:
+    with opened(family_url) as target:
+        run_pending(pending_bank(target))
+        relation = target.quote(*place(target))
+        rows = target.execute(f"SELECT id, owner FROM {relation} ORDER BY id").all()  # noqa: S608
+        assert [tuple(row) for row in rows] == AFTER

@@ -14,6 +14,7 @@ from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
 from ticdc_encoder.formats.avro import binary as avro_binary
 from ticdc_encoder.formats.avro import schema as avro_schema
+from ticdc_encoder.formats.avro.names import namespace, subject
 from ticdc_encoder.formats.avro.schema import BigintUnsignedMode, DecimalMode, Modes
 from ticdc_encoder.formats.avro.shape import key_shape, value_shape
 from ticdc_encoder.formats.avro.values import Write, refused, to_avro
@@ -29,6 +30,7 @@ from ticdc_encoder.formats.format import (
 )
 from ticdc_encoder.formats.json_text import encoding_json, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
+from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import Registry, frame, unframe
 from ticdc_encoder.values import server_time, utc_time
 
@@ -316,8 +318,8 @@ class Encoder:
         found = self._frames.get(place)
         if found is None:
             text = self._key_schema(plan) if part == "key" else self._value_schema(plan)
-            subject = avro_schema.subject(self._options.topic, part)
-            found = self._frames[place] = frame(self._registry.register(subject, text))
+            name = subject(self._options.topic, part)
+            found = self._frames[place] = frame(self._registry.register(name, text))
         return found
 
     def _key_schema(self, plan: _Plan) -> str:
@@ -342,8 +344,8 @@ class Encoder:
     ) -> str:
         table = plan.table
         return avro_schema.record_json(
-            avro_schema.sanitize(table.name) + suffix,
-            avro_schema.namespace(self._options.namespace, table.schema),
+            sanitize(table.name) + suffix,
+            namespace(self._options.namespace, table.schema),
             [*(avro_schema.field_json(column, self._modes) for column in columns), *more],
         )
 
@@ -356,7 +358,7 @@ class Encoder:
     def _make_plan(self, table: Table) -> _Plan:
         classic = self._options.classic
         columns = [c for c in table.columns if c.generated != "virtual" or not classic]
-        names = [avro_schema.sanitize(column.name) for column in columns]
+        names = [sanitize(column.name) for column in columns]
         if len({*names}) < len(names):
             raise DefinitionError(
                 f"{table.schema}.{table.name} has columns whose names are one in Avro"

@@ -12,8 +12,9 @@ from ticdc_encoder.column import ColumnType
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table, Value
 from ticdc_encoder.formats.canal_json.rows import parse, read_rows, rows_message, string
-from ticdc_encoder.formats.canal_json.types import DDL_TYPES, java_code, mysql_type
+from ticdc_encoder.formats.canal_json.types import java_code, mysql_type
 from ticdc_encoder.formats.compression import Compression, deflate, inflate
+from ticdc_encoder.formats.ddl_types import DDL_TYPES
 from ticdc_encoder.formats.format import (
     RECORD_OVERHEAD,
     Clock,

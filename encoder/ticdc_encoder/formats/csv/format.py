@@ -11,11 +11,11 @@ from decimal import Decimal
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
-from ticdc_encoder.formats.avro.values import member, members
 from ticdc_encoder.formats.csv.fields import fields, pieces
 from ticdc_encoder.formats.csv.options import Options as Options
 from ticdc_encoder.formats.csv.options import meta_names, require_legible
 from ticdc_encoder.formats.csv.rows import BARE, Reader
+from ticdc_encoder.formats.elements import member, members
 from ticdc_encoder.formats.format import MissingCommitTs, Record
 from ticdc_encoder.formats.json_text import utf_8
 from ticdc_encoder.values import FAMILIES, double, fixed, server_time, single, text

@@ -11,7 +11,7 @@ from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.formats.debezium.values import boolean
 from ticdc_encoder.formats.defaults import stored_default
 from ticdc_encoder.formats.json_text import jsoniter
-from ticdc_encoder.formats.simple.schema import implicit_primary_key
+from ticdc_encoder.formats.primary_key import implicit_primary_key
 from ticdc_encoder.sql.parser import altered_table, parse_ddl
 from ticdc_encoder.sql.statements import AddColumn, AlterTable, CreateTable, ModifyColumn
 

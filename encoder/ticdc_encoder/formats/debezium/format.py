@@ -16,7 +16,6 @@ import orjson
 
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
-from ticdc_encoder.formats.avro.schema import sanitize
 from ticdc_encoder.formats.compression import Compression, deflate, inflate
 from ticdc_encoder.formats.debezium.ddl import changes_json
 from ticdc_encoder.formats.debezium.fields import field_json, null_json
@@ -26,6 +25,7 @@ from ticdc_encoder.formats.debezium.values import writer
 from ticdc_encoder.formats.format import Clock, MissingCommitTs, Record, timestamp, wall_clock
 from ticdc_encoder.formats.json_text import jsoniter, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
+from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.values import utc_time
 
 Version = tuple[int, int, int]

@@ -17,7 +17,7 @@ from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
 from ticdc_encoder.formats import debezium
 from ticdc_encoder.formats.avro import binary as avro_binary
 from ticdc_encoder.formats.avro.binary import long, sized
-from ticdc_encoder.formats.avro.schema import BigintUnsignedMode, DecimalMode, Modes, sanitize
+from ticdc_encoder.formats.avro.schema import BigintUnsignedMode, DecimalMode, Modes
 from ticdc_encoder.formats.avro.values import Write, refused
 from ticdc_encoder.formats.debezium_avro import connect as connect_avro
 from ticdc_encoder.formats.debezium_avro.types import (
@@ -36,6 +36,7 @@ from ticdc_encoder.formats.format import (
     wall_clock,
 )
 from ticdc_encoder.formats.likeness import likeness
+from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import Registry, SchemaId, frame, unframe
 
 _Part = Literal["key", "value"]

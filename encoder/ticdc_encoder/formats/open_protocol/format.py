@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ticdc_encoder.column import INTEGERS, Column
+from ticdc_encoder.column import Column
 from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
 from ticdc_encoder.formats.compression import Compression, deflate, inflate
@@ -31,6 +31,7 @@ from ticdc_encoder.formats.open_protocol.types import (
     column_type,
     writers,
 )
+from ticdc_encoder.formats.primary_key import is_row_id
 from ticdc_encoder.formats.row_reader import RowReader
 from ticdc_encoder.values import server_time
 
@@ -386,7 +387,7 @@ class Encoder:
             table,
             tuple(columns),
             frozenset(column.name for column in table.columns),
-            _row_id(table),
+            next((i.columns[0] for i in table.indexes if is_row_id(table, i)), None),
         )
 
     def _writer(self, type_name: str) -> Callable[[Value], str]:
@@ -394,15 +395,6 @@ class Encoder:
         if type_name != "timestamp":
             return write
         return lambda value: write(local(value) if isinstance(value, str) else value)
-
-
-def _row_id(table: Table) -> str | None:
-    """The column that is TiDB's row id: a clustered primary key of one integer."""
-    for index in table.indexes:
-        if index.clustered and len(index.columns) == 1:
-            column = table.column(index.columns[0])
-            return column.name if column.type.name in INTEGERS else None
-    return None
 
 
 def _alone(key: bytes, value: bytes) -> int:

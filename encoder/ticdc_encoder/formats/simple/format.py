@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
-from ticdc_encoder.formats.canal_json.types import DDL_TYPES
 from ticdc_encoder.formats.checksum import OnCorruption, row_checksum
 from ticdc_encoder.formats.compression import Compression, deflate, inflate
+from ticdc_encoder.formats.ddl_types import DDL_TYPES
 from ticdc_encoder.formats.format import (
     RECORD_OVERHEAD,
     Clock,

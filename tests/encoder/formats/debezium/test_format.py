@@ -766,7 +766,7 @@ MALFORMED: list[tuple[str, bytes | None, str]] = [
     (
         "strange members",
         _c("set", '"a,z"', allowed="a,b"),
-        "column `c` of d.t: not all of it are members",
+        "column `c` of d.t: a name that is not a member",
     ),
     ("an enum of what", _c("enum", '"a"'), "field `c` without the members that are allowed"),
     (

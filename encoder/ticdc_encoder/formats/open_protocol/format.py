@@ -9,17 +9,20 @@ from functools import lru_cache
 from typing import Any
 
 from ticdc_encoder.column import Column
-from ticdc_encoder.errors import DefinitionError, WireError
+from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
 from ticdc_encoder.formats.compression import Compression, deflate, inflate
 from ticdc_encoder.formats.format import (
     RECORD_OVERHEAD,
     Clock,
     LargeMessageHandle,
-    MessageTooLarge,
     Record,
+    fitting,
+    no_row,
+    per_table,
     timestamp,
     wall_clock,
+    written,
 )
 from ticdc_encoder.formats.json_text import encoding_json, jsoniter, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
@@ -37,6 +40,8 @@ from ticdc_encoder.values import server_time
 
 VERSION = (1).to_bytes(8, "big")
 ROW, DDL, RESOLVED = 1, 2, 3
+_LENGTHS = 16
+"""The bytes that say how long the key and the value of a pair are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +230,7 @@ def _values(table: Table, image: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _OpenColumn:
     """`head` is the column's JSON up to its value: `bare` without its name and the brace."""
 
     name: str
@@ -236,11 +241,11 @@ class _Column:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """How rows of a table are written; `table` keeps the identity that it is found by."""
+class _OpenPlan:
+    """How rows of a table are written."""
 
     table: Table
-    columns: tuple[_Column, ...]
+    columns: tuple[_OpenColumn, ...]
     names: frozenset[str]
     row_id: str | None
 
@@ -254,25 +259,18 @@ class Encoder:
         self._local = server_time(options.time_zone)
         self._string = encoding_json if options.classic else jsoniter
         self._writers = writers(self._string, classic=options.classic)
-        self._plans: dict[int, _Plan] = {}
+        self._plan = per_table(self._make_plan)
         self._keys: list[bytes] = []
         self._values: list[bytes] = []
         self._size = 0
 
     def row(self, change: RowChange) -> list[Record]:
-        """The records that this row completes. Raises `MessageTooLarge` where TiCDC's changefeed
+        """The records that this row completes. Raises `MessageTooLarge` if TiCDC's changefeed
         would stop."""
         limit = self._options.max_message_bytes
-        key, value = self._pair(change, reduced=change.incomplete)
-        if _alone(key, value) > limit:
-            if self._options.large_message_handle_option == "handle-key-only":
-                key, value = self._pair(change, reduced=True)
-            if _alone(key, value) > limit:
-                raise MessageTooLarge(
-                    f"a row of {change.table.schema}.{change.table.name} takes "
-                    f"{_alone(key, value)} bytes, max-message-bytes is {limit}"
-                )
-        length = len(key) + len(value) + 16
+        large = self._options.large_message_handle_option
+        key, value = fitting(self._pair, change, limit, large, len(VERSION) + _LENGTHS)
+        length = len(key) + len(value) + _LENGTHS
         completed = []
         if self._keys and self._size + length > limit:
             completed = self.flush()
@@ -304,13 +302,13 @@ class Encoder:
     def resolved(self, resolved: Resolved) -> Record:
         return _framed([f'{{"ts":{resolved.resolved_ts},"t":{RESOLVED}}}'.encode()], [b""])
 
-    def _pair(self, change: RowChange, *, reduced: bool) -> tuple[bytes, bytes]:
+    def _pair(self, change: RowChange, reduced: bool) -> tuple[bytes, bytes]:
         plan = self._plan(change.table)
         key = utf_8(self._key(plan, change, reduced))
         value = utf_8(self._value(plan, change, reduced))
         return key, deflate(value, self._options.compression)
 
-    def _key(self, plan: _Plan, change: RowChange, reduced: bool) -> str:
+    def _key(self, plan: _OpenPlan, change: RowChange, reduced: bool) -> str:
         table = change.table
         start = f'{{"ts":{change.commit_ts},"scm":{self._string(table.schema)}'
         start += f',"tbl":{self._string(table.name)}'
@@ -328,12 +326,12 @@ class Encoder:
         large += f',"ohk":false,"ccl":{self._string(location)}' if location is not None else ""
         return f'{start},"t":{ROW}{large}{partition}}}'
 
-    def _value(self, plan: _Plan, change: RowChange, reduced: bool) -> str:
+    def _value(self, plan: _OpenPlan, change: RowChange, reduced: bool) -> str:
         options = self._options
         before, after = change.before, change.after
         if after is None:
             if before is None:
-                raise DefinitionError(f"a change of {plan.table.name} without any row")
+                raise no_row(plan.table)
             handle_only = reduced or options.delete_only_output_handle_key_columns
             return f'{{"d":{_columns(plan, before, handle_only)}}}'
         new = f'{{"u":{_columns(plan, after, reduced)}'
@@ -344,7 +342,7 @@ class Encoder:
         old = self._updated(plan, before, after, reduced)
         return f'{new},"p":{{{old}}}}}' if old or not options.classic else f"{new}}}"
 
-    def _updated(self, plan: _Plan, before: Row, after: Row, reduced: bool) -> str:
+    def _updated(self, plan: _OpenPlan, before: Row, after: Row, reduced: bool) -> str:
         """The columns that changed. The new architecture forgets the name around a column that
         became NULL."""
         changed = {n: v for n, v in before.items() if n not in after or after[n] != v}
@@ -353,17 +351,11 @@ class Encoder:
                 column.bare + text
                 if after.get(column.name) is None and not self._options.classic
                 else f"{column.head}{text}}}"
-                for column, text in _texts(plan, changed, reduced)
+                for column, text in _texts(plan, changed, handle_only=reduced)
             ]
         )
 
-    def _plan(self, table: Table) -> _Plan:
-        plan = self._plans.get(id(table))
-        if plan is None:
-            plan = self._plans[id(table)] = self._make_plan(table)
-        return plan
-
-    def _make_plan(self, table: Table) -> _Plan:
+    def _make_plan(self, table: Table) -> _OpenPlan:
         flags = column_flags(table, classic=self._options.classic)
         columns = []
         for column in table.columns:
@@ -373,7 +365,7 @@ class Encoder:
             marked = ',"h":true' if handle else ""
             bare = f'"t":{TYPE_CODES[column.type.name]}{marked},"f":{flags[column.name]},"v":'
             columns.append(
-                _Column(
+                _OpenColumn(
                     column.name,
                     f"{self._string(column.name)}:{{{bare}",
                     bare,
@@ -383,7 +375,7 @@ class Encoder:
             )
         if self._options.classic:
             columns.sort(key=lambda column: column.name)
-        return _Plan(
+        return _OpenPlan(
             table,
             tuple(columns),
             frozenset(column.name for column in table.columns),
@@ -397,11 +389,6 @@ class Encoder:
         return lambda value: write(local(value) if isinstance(value, str) else value)
 
 
-def _alone(key: bytes, value: bytes) -> int:
-    """What a record of this pair alone counts against max-message-bytes."""
-    return len(VERSION) + len(key) + len(value) + 16 + RECORD_OVERHEAD
-
-
 def _framed(keys: list[bytes], values: list[bytes]) -> Record:
     return (
         VERSION + b"".join([len(key).to_bytes(8, "big") + key for key in keys]),
@@ -409,24 +396,12 @@ def _framed(keys: list[bytes], values: list[bytes]) -> Record:
     )
 
 
-def _texts(plan: _Plan, row: Row, handle_only: bool) -> list[tuple[_Column, str]]:
+def _texts(plan: _OpenPlan, row: Row, *, handle_only: bool) -> list[tuple[_OpenColumn, str]]:
     """The columns to write, each with its value as JSON."""
-    if not row.keys() <= plan.names:
-        strange = next(name for name in row if name not in plan.names)
-        raise DefinitionError(f"{plan.table.schema}.{plan.table.name} has no column `{strange}`")
-    texts = []
-    for column in plan.columns:
-        if column.name not in row or (handle_only and not column.handle):
-            continue
-        value = row[column.name]
-        try:
-            texts.append((column, "null" if value is None else column.write(value)))
-        except (TypeError, ValueError) as error:
-            raise DefinitionError(
-                f"column `{column.name}` of {plan.table.schema}.{plan.table.name}: {error}"
-            ) from error
-    return texts
+    pairs: list[tuple[_OpenColumn, str | None]] = written(plan, row, handle_only=handle_only)
+    return [(column, "null" if text is None else text) for column, text in pairs]
 
 
-def _columns(plan: _Plan, row: Row, handle_only: bool) -> str:
-    return "{" + ",".join([f"{c.head}{text}}}" for c, text in _texts(plan, row, handle_only)]) + "}"
+def _columns(plan: _OpenPlan, row: Row, handle_only: bool) -> str:
+    texts = _texts(plan, row, handle_only=handle_only)
+    return "{" + ",".join([f"{column.head}{text}}}" for column, text in texts]) + "}"

@@ -615,7 +615,7 @@ def test_every_value_of_every_type_comes_back(
 
 def test_rows_that_their_table_cannot_hold_are_refused() -> None:
     for row, message in (
-        ({"a": 1.5}, "column `a` of test.t: not an integer of at most 64 bits"),
+        ({"a": 1.5}, "column `a` of test.t, tinyint: not an integer of at most 64 bits"),
         ({"a": 1, "c": 1}, "test.t has no column `c`"),
     ):
         with pytest.raises(DefinitionError) as raised:

@@ -682,7 +682,7 @@ def test_every_value_of_every_type_comes_back(
 
 def test_rows_that_their_table_cannot_hold_are_refused() -> None:
     for row, message in (
-        ({"a": 1.5}, "column `a` of d.t: not an integer of at most 64 bits"),
+        ({"a": 1.5}, "column `a` of d.t, int: not an integer of at most 64 bits"),
         ({"a": 1, "z": 1}, "d.t has no column `z`"),
     ):
         for options in FORMATS_OF_SIMPLE:

@@ -63,15 +63,15 @@ def changes_json(ddl: Ddl) -> str:
     """The array `tableChanges`."""
     if not ddl.table or ddl.kind == _TRUNCATE:
         return "[]"
-    place = f'"{ddl.schema}"."{ddl.table}"'
+    id_ = f'"{ddl.schema}"."{ddl.table}"'
     if ddl.kind in (_RENAME, _EXCHANGE):
         first = altered_table(ddl.query, ddl.schema) or (ddl.schema, ddl.table, False)
         other = f'"{first[0]}"."{first[1]}"'
-        place = other if ddl.kind == _EXCHANGE else f"{other},{place}"
+        id_ = other if ddl.kind == _EXCHANGE else f"{other},{id_}"
     dropped = ddl.kind == _DROP_TABLE or ddl.definition is None
     table = "null" if dropped else _table_json(ddl.definition, _defined(ddl))
     change = CHANGE_TYPES.get(ddl.kind, "ALTER")
-    return f'[{{"type":"{change}","id":{jsoniter(place)},"table":{table}}}]'
+    return f'[{{"type":"{change}","id":{jsoniter(id_)},"table":{table}}}]'
 
 
 def _defined(ddl: Ddl) -> dict[str, Column]:

@@ -17,7 +17,6 @@ import orjson
 from ticdc_encoder.errors import ConfigError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
 from ticdc_encoder.formats.compression import Compression, deflate, inflate
-from ticdc_encoder.formats.debezium.ddl import changes_json
 from ticdc_encoder.formats.debezium.fields import field_json, null_json
 from ticdc_encoder.formats.debezium.rows import read_row, string
 from ticdc_encoder.formats.debezium.schemas import AFTER_SOURCE, DDL_KEY, ddl_json, source_json
@@ -203,6 +202,9 @@ class Encoder:
 
     def ddl(self, ddl: Ddl) -> Record:
         """One record. Raises ConfigError for a version that has none."""
+        # This parses the statement: whoever decodes, or writes rows, needs no SQL parser.
+        from ticdc_encoder.formats.debezium.ddl import changes_json
+
         self._refuse_old("DDL")
         db = jsoniter(ddl.schema)
         value = (

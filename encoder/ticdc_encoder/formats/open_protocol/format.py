@@ -250,6 +250,10 @@ class _OpenPlan:
     row_id: str | None
 
 
+_Texts = list[tuple[_OpenColumn, str | None]]
+"""Columns, each with its value's JSON, which is never empty; None is NULL."""
+
+
 class Encoder:
     """Open Protocol's writer, with the batch that is open. Nothing in it tells the wall clock."""
 
@@ -346,12 +350,13 @@ class Encoder:
         """The columns that changed. The new architecture forgets the name around a column that
         became NULL."""
         changed = {n: v for n, v in before.items() if n not in after or after[n] != v}
+        texts: _Texts = written(plan, changed, handle_only=reduced)
         return ",".join(
             [
-                column.bare + text
+                f"{column.bare}{text or 'null'}"
                 if after.get(column.name) is None and not self._options.classic
-                else f"{column.head}{text}}}"
-                for column, text in _texts(plan, changed, handle_only=reduced)
+                else f"{column.head}{text or 'null'}}}"
+                for column, text in texts
             ]
         )
 
@@ -396,12 +401,6 @@ def _framed(keys: list[bytes], values: list[bytes]) -> Record:
     )
 
 
-def _texts(plan: _OpenPlan, row: Row, *, handle_only: bool) -> list[tuple[_OpenColumn, str]]:
-    """The columns to write, each with its value as JSON."""
-    pairs: list[tuple[_OpenColumn, str | None]] = written(plan, row, handle_only=handle_only)
-    return [(column, "null" if text is None else text) for column, text in pairs]
-
-
 def _columns(plan: _OpenPlan, row: Row, handle_only: bool) -> str:
-    texts = _texts(plan, row, handle_only=handle_only)
-    return "{" + ",".join([f"{column.head}{text}}}" for column, text in texts]) + "}"
+    texts: _Texts = written(plan, row, handle_only=handle_only)
+    return "{" + ",".join([f"{c.head}{t or 'null'}}}" for c, t in texts]) + "}"

@@ -262,18 +262,22 @@ def _read_ddl(members: Members, table: Table | None, previous: Table | None) -> 
     if query.__class__ is not str or not query:
         raise WireError("a DDL without sql")
     about = members.get("tableSchema") or {}
-    try:
-        schema = about.get("schema") or named_schema(query) or ""
-    except DefinitionError as error:
-        raise WireError(f"a DDL of no table: {error}") from error
     return Ddl(
-        schema=schema,
+        schema=about.get("schema") or _named_schema(query),
         table=about.get("table") or "",
         query=query,
         commit_ts=timestamp(members.get("commitTs"), "commitTs"),
         definition=table,
         previous=previous,
     )
+
+
+def _named_schema(query: str) -> str:
+    """The schema of a DDL without a tableSchema, such as DROP DATABASE: its statement names it."""
+    try:
+        return named_schema(query) or ""
+    except DefinitionError as error:
+        raise WireError(f"a DDL without a tableSchema: {error}") from error
 
 
 # Writing.

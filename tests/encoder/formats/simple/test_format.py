@@ -524,7 +524,7 @@ MALFORMED: list[tuple[str, bytes | None, str]] = [
     (
         "a DDL of nothing",
         _edited(type="QUERY", sql="CREATE DATABASE `x"),
-        "a DDL of no table: unbalanced quotes in the statement",
+        "a DDL without a tableSchema: unbalanced quotes in the statement",
     ),
     (
         "a BOOTSTRAP of nothing",

@@ -4,7 +4,6 @@ import tomllib
 from collections import Counter
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -12,6 +11,7 @@ import pytest
 from support.golden import Variant, scenario
 from support.golden_changes import happened, table_at
 from support.golden_replay import sendable, sent_changes, version_of
+from support.wire_vectors import vectors
 from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction, Value
@@ -29,8 +29,7 @@ from ticdc_encoder.storage.layout import (
 )
 from ticdc_encoder.storage.schema_file import SchemaFile, parse_schema_file, schema_file
 
-CSV_VECTORS = Path(__file__).parents[1] / "formats/csv/vectors.json"
-VECTORS: dict[str, Any] = json.loads(CSV_VECTORS.read_text())
+VECTORS: dict[str, Any] = vectors("csv")
 PATHS = VECTORS["12_paths"]
 
 

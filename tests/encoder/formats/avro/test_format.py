@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.wire_values import COLUMNS, rows
+from support.wire_vectors import vectors
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
@@ -30,7 +30,7 @@ from ticdc_encoder.formats.registry import (
 )
 from ticdc_encoder.sql.parser import parse_create_table
 
-VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors.json").read_text())
+VECTORS: dict[str, Any] = vectors("avro")
 PERSON = parse_create_table("create table person(id int primary key, age int)", "test")
 
 

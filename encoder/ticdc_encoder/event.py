@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from ticdc_encoder.column import Column, ForeignKey, Index, handle_key
-from ticdc_encoder.sql.partitions import Partitioning
+from ticdc_encoder.partitioning import Partitioning
 
 Value = None | int | float | Decimal | str | bytes
 """A value as exactly what came in.

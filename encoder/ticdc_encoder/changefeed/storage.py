@@ -28,7 +28,7 @@ _Name = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class StorageFile:
     """A file to write, its path relative to the sink's prefix. An index file and the metadata
     replace those that are there."""
 
@@ -81,9 +81,9 @@ class StorageChangefeed:
         self._rows: dict[Directory, list[bytes]] = {}
         self._numbers: dict[Directory, int] = {}
 
-    def encode(self, transaction: Transaction) -> list[File]:
+    def encode(self, transaction: Transaction) -> list[StorageFile]:
         """The schema files of tables that no DDL told; the rows themselves wait."""
-        files: list[File] = []
+        files: list[StorageFile] = []
         if transaction.start_ts in self._settings.ignore_txn_start_ts:
             return files
         changes = tuple(change for change in transaction.changes if self._sends(change.table))
@@ -102,7 +102,7 @@ class StorageChangefeed:
                         rows.append(self._settings.terminator.encode())
         return files
 
-    def ddl(self, ddl: Ddl) -> list[File]:
+    def ddl(self, ddl: Ddl) -> list[StorageFile]:
         """The data files of all rows before, and the DDL's schema files. `ddl.definition` is the
         table after it, before it for DROP TABLE; where it is not given, the table as it is known.
         """
@@ -132,20 +132,20 @@ class StorageChangefeed:
         files.append(self._changed(table, ddl.commit_ts, ddl if kept else None))
         return files
 
-    def flush(self) -> list[File]:
+    def flush(self) -> list[StorageFile]:
         """The data files of all rows that wait, each before its index."""
         files = []
         for directory, rows in self._rows.items():
             number = self._numbers[directory] = self._numbers.get(directory, 0) + 1
             name = directory.name(number, self._extension, self._settings.index_digits)
-            files.append(File(directory.path + name, b"".join(rows)))
-            files.append(File(directory.index_path, index_json(name)))
+            files.append(StorageFile(directory.path + name, b"".join(rows)))
+            files.append(StorageFile(directory.index_path, index_json(name)))
         self._rows = {}
         return files
 
-    def resolve(self, ts: int) -> list[File]:
+    def resolve(self, ts: int) -> list[StorageFile]:
         """The data files of all rows that wait, and the metadata with this checkpoint."""
-        return [*self.flush(), File(METADATA, metadata_json(ts))]
+        return [*self.flush(), StorageFile(METADATA, metadata_json(ts))]
 
     def _sends(self, table: Table) -> bool:
         return self._filter.matches(table.schema, table.name) and (
@@ -161,14 +161,14 @@ class StorageChangefeed:
         known = self._tables.get((ddl.schema, ddl.table)) or self._tables.get(named)
         return None if known is None else replace(known, schema=ddl.schema, name=ddl.table)
 
-    def _changed(self, table: Table, version: int, ddl: Ddl | None) -> File:
+    def _changed(self, table: Table, version: int, ddl: Ddl | None) -> StorageFile:
         """The schema file of a table as it is from a version on."""
         name = table.schema, table.name
         self._tables[name], self._versions[name] = table, version
         query, kind = ("", 0) if ddl is None else (ddl.query, ddl.kind)
         return _file(SchemaFile(*name, version, query, kind, table))
 
-    def _introduced(self, table: Table) -> list[File]:
+    def _introduced(self, table: Table) -> list[StorageFile]:
         """The schema file of a table that no DDL told."""
         if (table.schema, table.name) in self._tables:
             return []
@@ -186,6 +186,6 @@ class StorageChangefeed:
         )
 
 
-def _file(file: SchemaFile) -> File:
+def _file(file: SchemaFile) -> StorageFile:
     path, content = schema_file(file)
-    return File(path.path, content)
+    return StorageFile(path.path, content)

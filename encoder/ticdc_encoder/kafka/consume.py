@@ -8,20 +8,16 @@ from time import monotonic
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]
 
-from ticdc_encoder.errors import ConfigError, TicdcError
+from ticdc_encoder.errors import ConfigError, TopicError
 from ticdc_encoder.kafka.records import Located
 
 _PATIENCE = 10.0
+"""Seconds."""
 _BATCH = 500
+"""Records."""
 _SILENT = logging.getLogger(__name__)
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
-
-
-class TopicError(TicdcError):
-    """A topic that cannot be read."""
-
-    exit_code = 1
 
 
 def records_of_topic(

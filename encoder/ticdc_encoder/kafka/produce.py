@@ -7,17 +7,16 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import ProduceError
 from ticdc_encoder.message import Message
 
+__all__ = ["ProduceError", "ensure_topics", "produce"]
+
 _PATIENCE = 30.0
+"""Seconds."""
 _MAX_MESSAGE_BYTES = (
     "10485760"  # TiCDC's default of max-message-bytes; librdkafka's is a tenth of it
 )
-
-
-class ProduceError(TicdcError):
-    """A message that the broker did not take, or a topic that is not as wanted."""
 
 
 def produce(

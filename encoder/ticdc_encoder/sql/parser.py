@@ -11,7 +11,7 @@ from typing import Any
 from ticdc_encoder.column import Column, ColumnType, ForeignKey, Index
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql import partitions
+from ticdc_encoder.partitioning import partitioning_from_json
 from ticdc_encoder.sql.alter import alter_table, create_index, drop_index
 from ticdc_encoder.sql.clauses import Clauses
 from ticdc_encoder.sql.statements import (
@@ -111,7 +111,7 @@ def from_json(stored: Mapping[str, Any]) -> Table:
         "columns": columns,
         "indexes": indexes,
         "foreign_keys": keys,
-        "partitioning": partitions.from_json(stored.get("partitioning")),
+        "partitioning": partitioning_from_json(stored.get("partitioning")),
     }
     return Table(**{**_tuples(stored, "handle_key"), **whole})
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import Column, ForeignKey, Index
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql.partitions import Partition, Partitioning
+from ticdc_encoder.partitioning import Partition, Partitioning
 
 # --- what an ALTER TABLE does -------------------------------------------------------------------
 

@@ -4,29 +4,14 @@ sqlglot's MySQL tokenizer knows quotes, escapes and literals; its words are hand
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-from sqlglot.dialects.mysql import MySQL
-from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import TokenType
+from functools import cache
+from typing import Any, ClassVar, Literal
 
 from ticdc_encoder.errors import DefinitionError
 
-
-class _Tokenizer(MySQL.Tokenizer):  # type: ignore[misc, unused-ignore]
-    COMMANDS: ClassVar[set[TokenType]] = set()  # the words after RENAME are words, too
-
-
 Kind = Literal["word", "name", "string", "number", "bits", "hex", "symbol"]
-_KINDS: dict[TokenType, Kind] = {
-    TokenType.IDENTIFIER: "name",
-    TokenType.STRING: "string",
-    TokenType.NATIONAL_STRING: "string",
-    TokenType.NUMBER: "number",
-    TokenType.BIT_STRING: "bits",
-    TokenType.HEX_STRING: "hex",
-}
 
 # What runs in TiDB although it stands in a comment: /*!80000 ... */, /*T! ... */, /*T![x] ... */
 _COMMENT = re.compile(
@@ -72,25 +57,50 @@ class Word:
     end: int
 
 
+@cache
+def _tokenizer() -> tuple[Any, dict[Any, Kind]]:
+    """The tokenizer, and the kinds of its tokens. sqlglot is imported with the first statement:
+    who decodes rows needs none of it, and it takes longer to import than all formats."""
+    from sqlglot.dialects.mysql import MySQL
+    from sqlglot.tokenizer_core import TokenType
+
+    class Tokenizer(MySQL.Tokenizer):  # type: ignore[misc, unused-ignore]
+        COMMANDS: ClassVar[set[TokenType]] = set()  # the words after RENAME are words, too
+
+    return Tokenizer, {
+        TokenType.IDENTIFIER: "name",
+        TokenType.STRING: "string",
+        TokenType.NATIONAL_STRING: "string",
+        TokenType.NUMBER: "number",
+        TokenType.BIT_STRING: "bits",
+        TokenType.HEX_STRING: "hex",
+    }
+
+
+def _words(sql: str) -> Iterator[Word]:
+    tokenizer, kinds = _tokenizer()
+    from sqlglot.errors import TokenError
+
+    try:
+        tokens = tokenizer(dialect="mysql").tokenize(sql)
+    except TokenError as exc:
+        raise DefinitionError("unbalanced quotes in the statement") from exc
+    for token in tokens:
+        kind = kinds.get(token.token_type)
+        if kind is None:
+            kind = "word" if token.text[:1].isalpha() or token.text[:1] in "_$" else "symbol"
+        # The tokenizer joins some keywords (`PRIMARY KEY`).
+        for part in token.text.split() if kind == "word" else [token.text]:
+            yield Word(kind, part, token.start, token.end + 1)
+
+
 class Words:
     """The statement's words, read from left to right."""
 
     def __init__(self, sql: str) -> None:
         self._sql = _without_comments(sql)
         self._at = 0
-        self._words: list[Word] = []
-        try:
-            tokens = _Tokenizer(dialect="mysql").tokenize(self._sql)
-        except TokenError as exc:
-            raise DefinitionError("unbalanced quotes in the statement") from exc
-        for token in tokens:
-            kind = _KINDS.get(token.token_type)
-            if kind is None:
-                kind = "word" if token.text[:1].isalpha() or token.text[:1] in "_$" else "symbol"
-            # The tokenizer joins some keywords (`PRIMARY KEY`).
-            parts = token.text.split() if kind == "word" else [token.text]
-            for part in parts:
-                self._words.append(Word(kind, part, token.start, token.end + 1))
+        self._words = list(_words(self._sql))
 
     def done(self) -> bool:
         return self._at >= len(self._words)
@@ -189,8 +199,19 @@ class Words:
         return self._sql[start : self._words[self._at - 1].start].strip()
 
 
+# As TiCDC writes it: without a comment or a string.
+_PLAIN_SCHEMA_DDL = re.compile(
+    r"\s*(?:CREATE|ALTER|DROP)\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?"
+    r"`([^`\\]+)`(?:[\s=]+[a-z_][a-z0-9_]*)*\s*;?\s*",
+    re.ASCII | re.IGNORECASE,
+)
+
+
 def named_schema(query: str) -> str | None:
     """The database that a CREATE, ALTER or DROP DATABASE names. None for any other statement."""
+    plain = _PLAIN_SCHEMA_DDL.fullmatch(query)
+    if plain is not None:
+        return plain[1]  # without sqlglot, since decoders ask
     words = Words(query)
     if not (words.take("CREATE") or words.take("ALTER") or words.take("DROP")):
         return None

@@ -4,7 +4,6 @@ import tomllib
 from collections import Counter
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -12,7 +11,8 @@ import pytest
 from support.golden import Variant, scenario
 from support.golden_changes import happened, table_at
 from support.golden_replay import sendable, sent_changes, version_of
-from ticdc_encoder.changefeed.storage import File, StorageChangefeed
+from support.wire_vectors import vectors
+from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction, Value
 from ticdc_encoder.sql.parser import parse_create_table
@@ -29,8 +29,7 @@ from ticdc_encoder.storage.layout import (
 )
 from ticdc_encoder.storage.schema_file import SchemaFile, parse_schema_file, schema_file
 
-CSV_VECTORS = Path(__file__).parents[1] / "formats/csv/vectors.json"
-VECTORS: dict[str, Any] = json.loads(CSV_VECTORS.read_text())
+VECTORS: dict[str, Any] = vectors("csv")
 PATHS = VECTORS["12_paths"]
 
 
@@ -313,7 +312,7 @@ def replayed(variant: Variant) -> dict[str, bytes]:
     changefeed = StorageChangefeed(
         variant.sink_uri, config, version_of(variant), time_zone=variant.server_tz
     )
-    files: list[File] = []
+    files: list[StorageFile] = []
     for event in happened(variant.scenario):
         match event:
             case Transaction():
@@ -327,7 +326,7 @@ def replayed(variant: Variant) -> dict[str, bytes]:
     return one_per_directory([*files, *changefeed.flush()])
 
 
-def one_per_directory(files: list[File]) -> dict[str, bytes]:
+def one_per_directory(files: list[StorageFile]) -> dict[str, bytes]:
     """The files with all data files of a directory in the first: the golden data cuts none."""
     joined: dict[str, bytes] = {}
     for file in files:
@@ -448,7 +447,7 @@ def test_files_have_the_day_of_their_writing_and_count_within_it() -> None:
         "shop/orders/1/2024-02-29/CDC00000000000000000002.csv",
         "shop/orders/1/2024-03-01/CDC00000000000000000001.csv",
     ]
-    assert changefeed.resolve(11) == [File("metadata", metadata_json(11))]
+    assert changefeed.resolve(11) == [StorageFile("metadata", metadata_json(11))]
 
 
 def test_a_ddl_begins_a_directory_and_comes_behind_the_rows_before_it() -> None:

@@ -3,6 +3,7 @@ for the choices."""
 
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -116,3 +117,41 @@ def one_of(path: str, value: str, *choices: str) -> Any:
     if value not in choices:
         raise ConfigError(f"{path} is {value!r}, not one of {', '.join(choices)}")
     return value
+
+
+def unchanged(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSetting:
+    """One setting: its dotted `path` in the file and its `parameter` in the sink URI, each None if
+    it has none. The `default` also gives its type. `normal` brings a value to normal form, as
+    `str.lower`, before it is compared with the `choices`, if there are any."""
+
+    path: str | None
+    default: bool | int | str
+    parameter: str | None = None
+    choices: tuple[str, ...] = ()
+    normal: Callable[[Any], Any] = unchanged
+
+    def read(self, in_file: Mapping[str, Any], in_uri: Mapping[str, str]) -> Any:
+        """The value: that of the sink URI, else of the file, else the default. Raises ConfigError,
+        also for a value of the file that the sink URI overrules."""
+        kind: Any = type(self.default)  # bool, int or str
+        value: Any = self.default
+        if self.path is not None:
+            value = of_type(self.path, in_file.get(self.path, self.default), kind)
+        if self.parameter is not None and self.parameter in in_uri:
+            value = of_text(self.parameter, in_uri[self.parameter], kind)
+        value = self.normal(value)
+        if self.choices:
+            one_of(self.parameter or self.path or "", value, *self.choices)
+        return value
+
+
+def read_settings(
+    settings: Mapping[str, SinkSetting], in_file: Mapping[str, Any], in_uri: Mapping[str, str]
+) -> dict[str, Any]:
+    """The value of each, by the same names. Raises ConfigError for the first that is wrong."""
+    return {name: setting.read(in_file, in_uri) for name, setting in settings.items()}

@@ -9,7 +9,6 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
-from inspect import ismodule
 from pathlib import Path
 
 import pytest

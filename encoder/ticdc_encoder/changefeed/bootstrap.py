@@ -27,7 +27,7 @@ class Bootstraps:
     def __init__(self, interval_in_sec: int, in_msg_count: int, clock: Callable[[], int]) -> None:
         self._interval, self._count, self._clock = interval_in_sec * 1000, in_msg_count, clock
         self._sent: dict[int, _Sent] = {}
-        self._told: set[tuple[str, str, int]] = set()
+        self._versions: set[tuple[str, str, int]] = set()
         self._numbered: dict[_Name, tuple[Table, Table]] = {}
 
     def numbered(self, table: Table, ts: int) -> Table:
@@ -44,13 +44,13 @@ class Bootstraps:
         self._numbered[name] = table, numbered
         return numbered
 
-    def told(self, table: Table) -> None:
-        """A DDL has told this version of the table."""
-        self._told.add((table.schema, table.name, table.version or 0))
+    def sent_by_ddl(self, table: Table) -> None:
+        """A DDL has brought this version of the table."""
+        self._versions.add((table.schema, table.name, table.version or 0))
 
     def due(self, table: Table) -> bool:
-        """Whether the schema goes before this row of the table. So does a version that no DDL has
-        told, as none is in TiCDC."""
+        """Whether the schema is sent before this row of the table. It also is for a version that no
+        DDL has brought."""
         if self._interval <= 0 or self._count <= 0:
             return False
         now = self._clock()
@@ -58,8 +58,12 @@ class Bootstraps:
         version = table.schema, table.name, table.version or 0
         if sent is not None:
             sent.rows += 1
-            if version in self._told and sent.rows < self._count and now - sent.at < self._interval:
+            if (
+                version in self._versions
+                and sent.rows < self._count
+                and now - sent.at < self._interval
+            ):
                 return False
         self._sent[table.table_id or 0] = _Sent(now)
-        self._told.add(version)
+        self._versions.add(version)
         return True

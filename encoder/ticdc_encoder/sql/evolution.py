@@ -7,9 +7,9 @@ from itertools import zip_longest
 from ticdc_encoder.column import Column, Index
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
+from ticdc_encoder.partitioning import Partitioning
 from ticdc_encoder.sql.clauses import complete, with_foreign_key
 from ticdc_encoder.sql.column import default_collation
-from ticdc_encoder.partitioning import Partitioning
 from ticdc_encoder.sql.statements import (
     Action,
     AddColumn,

@@ -407,8 +407,8 @@ LARGE_ROWS = {
 REFUSED: list[tuple[str, Any, str]] = [
     ("mysql://root:secret@h/db", None, "the sink URI is of mysql, not of kafka"),
     ("kafka://h:9092/?protocol=canal-json", None, "names no topic"),
-    ("kafka://h/t", None, "protocol '' is none of"),
-    ("kafka://h/t?protocol=csv", None, "protocol 'csv' is none of"),
+    ("kafka://h/t", None, "protocol is '', not one of avro"),
+    ("kafka://h/t?protocol=csv", None, "protocol is 'csv', not one of avro"),
     (URI + "&partition-num=0", None, "partition-num must be at least 1"),
     (URI + "&partition-num=two", None, "partition-num must be of type int"),
     (URI + "&content-compatible=yes", None, "content-compatible must be of type bool"),

@@ -12,7 +12,7 @@ import pytest
 from support.golden import Variant, scenario
 from support.golden_changes import happened, table_at
 from support.golden_replay import sendable, sent_changes, version_of
-from ticdc_encoder.changefeed.storage import StorageFile, StorageChangefeed
+from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction, Value
 from ticdc_encoder.sql.parser import parse_create_table

@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ticdc_encoder.cli.decode import json_line, lines
 from ticdc_encoder.cli.options import described, parse_options
@@ -197,7 +197,11 @@ def _parser() -> argparse.ArgumentParser:
         " or options; 3 a message that cannot be read.",
     )
     parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_decode(parser.add_subparsers(required=True, metavar="COMMAND"))
+    return parser
+
+
+def _add_decode(commands: Any) -> None:
     decode = commands.add_parser(
         "decode",
         help="print a topic or a file as lines of JSON",
@@ -234,7 +238,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--key", metavar="FILE", help="the key of the one record whose value is in FILE")
     add("--table", metavar="FILE", help="csv: the schema file, or a CREATE TABLE statement")
-    return parser
 
 
 def _options_help() -> Iterator[str]:

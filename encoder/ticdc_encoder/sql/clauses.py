@@ -1,7 +1,7 @@
 """Columns, keys and options as CREATE TABLE and ALTER TABLE write them, and what they make."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ticdc_encoder.column import TEXTS, Column, ColumnType, ForeignKey, Index
@@ -162,13 +162,19 @@ class Clauses:
 
     def check(self) -> None:
         self._words.expect("CHECK")
+        self._condition()
+
+    def _condition(self) -> None:
         self._words.parenthesised()
         _ = self._words.take("NOT", "ENFORCED") or self._words.take("ENFORCED")
 
     def reference(self) -> tuple[tuple[str, str], tuple[str, ...]]:
-        """The parent, "" for a schema that is not said, and its columns."""
+        """The parent table, "" for a schema that is not written, and its columns."""
+        self._words.expect("REFERENCES")
+        return self._parent()
+
+    def _parent(self) -> tuple[tuple[str, str], tuple[str, ...]]:
         words = self._words
-        words.expect("REFERENCES")
         parent = words.qualified("")
         columns = self._names()
         while words.take("ON") or words.take("MATCH"):
@@ -262,53 +268,67 @@ class Clauses:
 
     def _attribute(self, column: Column) -> Column:
         """The column with its next attribute."""
-        words = self._words
-        if words.take("NOT", "NULL"):
-            return replace(column, nullable=False)
-        if words.take("NULL"):
-            return replace(column, nullable=True)
-        if words.take("DEFAULT"):
-            null = words.at("NULL")
-            default = typed_default(words, column.type)
-            self.computed |= default is None and not null
-            return replace(column, default=default)
-        if words.take("SERIAL", "DEFAULT", "VALUE"):
-            self._key_of(column.name)
-            return replace(column, nullable=False, auto_increment=True)
-        if words.take("ON", "UPDATE"):
-            current_timestamp(words)
-            return replace(column, on_update=True)
-        if words.take("AUTO_INCREMENT"):
-            return replace(column, auto_increment=True)
-        if words.take("PRIMARY", "KEY") or words.take("KEY"):
-            self._key_of(column.name, primary=True)
-        elif words.take("UNIQUE"):
-            words.take("KEY")
-            self._key_of(column.name)
-        elif words.take("COMMENT"):
-            return replace(column, comment=words.string())
-        elif words.take("COLLATE"):
-            return replace(column, type=replace(column.type, collation=words.option().lower()))
-        elif words.take("GENERATED", "ALWAYS", "AS") or words.take("AS"):
-            expression = words.parenthesised()
-            if words.take("STORED"):
-                return replace(column, generated="stored", expression=expression)
-            words.take("VIRTUAL")
-            return replace(column, generated="virtual", expression=expression)
-        elif words.at("REFERENCES"):
-            self.reference()
-        elif words.take("CONSTRAINT"):
-            if not words.at("CHECK"):
-                words.identifier()
-        elif words.at("CHECK"):
-            self.check()
-        elif words.take("AUTO_RANDOM"):
-            if words.at("("):
-                words.parenthesised()
-        elif words.take("COLUMN_FORMAT") or words.take("STORAGE"):
-            words.identifier()
-        elif not (words.take("CLUSTERED") or words.take("GLOBAL")):
-            raise DefinitionError(f"unexpected {words.shown()}")
+        for words, read in _ATTRIBUTES.items():
+            if self._words.take(*words):
+                return read(self, column)
+        raise DefinitionError(f"unexpected {self._words.shown()}")
+
+    def _default(self, column: Column) -> Column:
+        null = self._words.at("NULL")
+        default = typed_default(self._words, column.type)
+        self.computed |= default is None and not null
+        return replace(column, default=default)
+
+    def _serial(self, column: Column) -> Column:
+        self._key_of(column.name)
+        return replace(column, nullable=False, auto_increment=True)
+
+    def _on_update(self, column: Column) -> Column:
+        current_timestamp(self._words)
+        return replace(column, on_update=True)
+
+    def _primary_key(self, column: Column) -> Column:
+        self._key_of(column.name, primary=True)
+        return column
+
+    def _unique_key(self, column: Column) -> Column:
+        self._words.take("KEY")
+        self._key_of(column.name)
+        return column
+
+    def _comment(self, column: Column) -> Column:
+        return replace(column, comment=self._words.string())
+
+    def _collation(self, column: Column) -> Column:
+        return replace(column, type=replace(column.type, collation=self._words.option().lower()))
+
+    def _generated(self, column: Column) -> Column:
+        expression = self._words.parenthesised()
+        if self._words.take("STORED"):
+            return replace(column, generated="stored", expression=expression)
+        self._words.take("VIRTUAL")
+        return replace(column, generated="virtual", expression=expression)
+
+    def _references(self, column: Column) -> Column:
+        self._parent()
+        return column
+
+    def _constraint(self, column: Column) -> Column:
+        if not self._words.at("CHECK"):
+            self._words.identifier()
+        return column
+
+    def _column_check(self, column: Column) -> Column:
+        self._condition()
+        return column
+
+    def _auto_random(self, column: Column) -> Column:
+        if self._words.at("("):
+            self._words.parenthesised()
+        return column
+
+    def _storage(self, column: Column) -> Column:
+        self._words.identifier()
         return column
 
     def _options(self, table: Table) -> Table:
@@ -340,3 +360,29 @@ def _free_name(columns: tuple[str, ...], taken: set[str]) -> str:
     while name.lower() in taken:
         name, number = f"{first}_{number}", number + 1
     return name
+
+
+_ATTRIBUTES: dict[tuple[str, ...], Callable[[Clauses, Column], Column]] = {
+    ("NOT", "NULL"): lambda _, column: replace(column, nullable=False),
+    ("NULL",): lambda _, column: replace(column, nullable=True),
+    ("DEFAULT",): Clauses._default,
+    ("SERIAL", "DEFAULT", "VALUE"): Clauses._serial,
+    ("ON", "UPDATE"): Clauses._on_update,
+    ("AUTO_INCREMENT",): lambda _, column: replace(column, auto_increment=True),
+    ("PRIMARY", "KEY"): Clauses._primary_key,
+    ("KEY",): Clauses._primary_key,
+    ("UNIQUE",): Clauses._unique_key,
+    ("COMMENT",): Clauses._comment,
+    ("COLLATE",): Clauses._collation,
+    ("GENERATED", "ALWAYS", "AS"): Clauses._generated,
+    ("AS",): Clauses._generated,
+    ("REFERENCES",): Clauses._references,
+    ("CONSTRAINT",): Clauses._constraint,
+    ("CHECK",): Clauses._column_check,
+    ("AUTO_RANDOM",): Clauses._auto_random,
+    ("COLUMN_FORMAT",): Clauses._storage,
+    ("STORAGE",): Clauses._storage,
+    ("CLUSTERED",): lambda _, column: column,
+    ("GLOBAL",): lambda _, column: column,
+}
+"""The first words of a column's attribute -> what reads the rest of it."""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -10,8 +9,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Value
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.kafka.records import Located
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from ticdc_encoder.tso import moment, physical
 
 
 def lines(protocol: str, options: Any, records: Iterable[Located]) -> Iterator[str]:
@@ -119,8 +117,4 @@ def _time(ts: int) -> str | None:
     """When a TSO was, in UTC."""
     if not ts:
         return None
-    try:
-        time = _EPOCH + timedelta(milliseconds=ts >> 18)
-    except OverflowError:
-        return None
-    return f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03d}Z"
+    return f"{moment(ts):%Y-%m-%dT%H:%M:%S}.{physical(ts) % 1000:03d}Z"

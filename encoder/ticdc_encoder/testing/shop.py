@@ -13,6 +13,7 @@ from typing import Any
 
 from ticdc_encoder.event import Ddl, RowChange, Transaction
 from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.tso import compose, physical
 
 SCHEMA = "shop"
 
@@ -75,7 +76,7 @@ class Shop:
         self.total = accounts * BALANCE
         self._random = Random(seed)
         self._clock = clock
-        self._commit_ts = 1_700_000_000_000 << 18
+        self._commit_ts = compose(1_700_000_000_000)
         self._reserved: int | None = None
         self._sharing: set[tuple[str, Key]] = set()
         self._orders = 0
@@ -127,9 +128,9 @@ class Shop:
         if self._reserved is not None:
             self._commit_ts, self._reserved = self._reserved, None
         else:
-            physical = self._commit_ts >> 18
-            now = self._clock() if self._clock else physical + self._random.randrange(4)
-            self._commit_ts = max(self._commit_ts + 1, now << 18)
+            last = physical(self._commit_ts)
+            now = self._clock() if self._clock else last + self._random.randrange(4)
+            self._commit_ts = max(self._commit_ts + 1, compose(now))
         return self._commit_ts
 
     def _commit(self, steps: list[Step], *, shared: bool = False) -> Transaction:
@@ -175,7 +176,7 @@ class Shop:
             "account": self._random.randrange(self._opening),
             "state": 1,
             "lines": lines,
-            "placed": _datetime(self._commit_ts >> 18),
+            "placed": _datetime(physical(self._commit_ts)),
             "note": self._random.choice(_NOTES),
         }
         return [

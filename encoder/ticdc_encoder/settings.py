@@ -43,7 +43,7 @@ def checked(
 ) -> list[str]:
     """The paths of settings that are to be ignored, or that are part of what is. Raises ConfigError
     for those that are unknown, beside `unknown`, and for unsupported ones that are set."""
-    found, strange = [], sorted(unknown)
+    accepted, refused = [], sorted(unknown)
     unsupported, ignored = set(unsupported), set(ignored)
     for path, value in in_file.items():
         parts = path.split(".")
@@ -52,12 +52,12 @@ def checked(
             if value:
                 raise ConfigError(f"{path} is not supported")
         elif parents & ignored:
-            found.append(path)
+            accepted.append(path)
         elif path not in known:
-            strange.append(path)
-    if strange:
-        raise ConfigError(f"unknown setting: {', '.join(strange)}")
-    return found
+            refused.append(path)
+    if refused:
+        raise ConfigError(f"unknown setting: {', '.join(refused)}")
+    return accepted
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

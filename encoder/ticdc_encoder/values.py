@@ -193,8 +193,8 @@ def server_time(time_zone: str) -> Callable[[str], str]:
         if timestamp.startswith("0000-00-00"):
             return timestamp
         seconds, point, fraction = timestamp.partition(".")
-        there = datetime.fromisoformat(seconds).replace(tzinfo=UTC).astimezone(zone)
-        return there.replace(tzinfo=None).isoformat(" ") + point + fraction
+        local_time = datetime.fromisoformat(seconds).replace(tzinfo=UTC).astimezone(zone)
+        return local_time.replace(tzinfo=None).isoformat(" ") + point + fraction
 
     return local
 
@@ -210,10 +210,10 @@ def utc_time(time_zone: str) -> Callable[[str], str]:
         if timestamp.startswith("0000-00-00"):
             return timestamp
         seconds, point, fraction = timestamp.partition(".")
-        there = datetime.fromisoformat(seconds)
-        moment = there.replace(tzinfo=zone).astimezone(UTC)
-        again = there.replace(tzinfo=zone, fold=1).astimezone(UTC)
-        if moment != again or moment.astimezone(zone).replace(tzinfo=None) != there:
+        local_time = datetime.fromisoformat(seconds)
+        moment = local_time.replace(tzinfo=zone).astimezone(UTC)
+        again = local_time.replace(tzinfo=zone, fold=1).astimezone(UTC)
+        if moment != again or moment.astimezone(zone).replace(tzinfo=None) != local_time:
             raise ValueError(f"a time that is twice or never in {time_zone} (run TiCDC in UTC)")
         return moment.replace(tzinfo=None).isoformat(" ") + point + fraction
 
@@ -264,8 +264,8 @@ def quote(raw: bytes) -> str:
     return "".join(map(_quote_character, characters))
 
 
-def _unquote_escape(found: re.Match[str]) -> str:
-    short, byte, *code = found.groups()
+def _unquote_escape(match: re.Match[str]) -> str:
+    short, byte, *code = match.groups()
     if short:
         return _UNQUOTED[short]
     if byte:

@@ -200,13 +200,13 @@ class Router:
         sent = [column for column in table.columns if column.generated != "virtual"]
         if not self._classic or len(sent) == len(table.columns):
             return columns
-        places = [table.columns.index(column) for column in columns]
-        if max(places) >= len(sent):
+        positions = [table.columns.index(column) for column in columns]
+        if max(positions) >= len(sent):
             raise ConfigError(
                 f"{table.schema}.{table.name} has virtual columns before those of its dispatcher, "
                 "where TiCDC of that version panics"
             )
-        return [sent[place] for place in places]
+        return [sent[position] for position in positions]
 
     def _text(self, column: Column) -> Callable[[Value], bytes]:
         """A value's bytes in the hash."""
@@ -239,12 +239,12 @@ def _unique_index(table: Table, name: str) -> tuple[str, ...]:
 def _declared(table: Table, names: Sequence[str]) -> list[Column]:
     """The columns of these names, whatever their case."""
     declared = {column.name.lower(): column for column in table.columns}
-    found = []
+    columns = []
     for name in names:
         column = declared.get(name.lower())
         if column is None:
             raise ConfigError(f"{table.schema}.{table.name} has no column {name}")
         if column.generated == "virtual":
             raise ConfigError(f"column {name} of {table.schema}.{table.name} is virtual")
-        found.append(column)
-    return found
+        columns.append(column)
+    return columns

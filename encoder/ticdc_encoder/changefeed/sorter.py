@@ -46,14 +46,15 @@ def stored(changes: Iterable[RowChange], room: int = ROOM) -> Iterator[Iterator[
     and where a row lacks a part of it.
     """
     facts = _Facts()
-    given = iter(changes)
-    held = [fact for change in islice(given, room) for fact in facts.of(change)]
-    following = next(given, None)
+    remaining = iter(changes)
+    first = [fact for change in islice(remaining, room) for fact in facts.of(change)]
+    following = next(remaining, None)
     if following is None:
-        ordered: Iterator[_Ranked] = iter(_netted(held, facts.order))
+        ordered: Iterator[_Ranked] = iter(_netted(first, facts.order))
     else:
         ordered = _sorted_on_disk(
-            chain(held, (f for c in chain([following], given) for f in facts.of(c))), facts.order
+            chain(first, (f for c in chain([following], remaining) for f in facts.of(c))),
+            facts.order,
         )
     for _, of_table in groupby(ordered, key=itemgetter(0)):
         yield (change for *_, change in of_table)
@@ -84,22 +85,22 @@ class _Facts:
             yield group, self._number, None, change
             return
         try:
-            left = None if before is None else _place(key, before, after or {})
-            held = None if after is None else _place(key, after, after)
+            old = None if before is None else _key_value(key, before, after or {})
+            new = None if after is None else _key_value(key, after, after)
         except KeyError as error:
             raise DefinitionError(
                 f"a row of {table.schema}.{table.name} without {error}, of its primary key"
             ) from None
-        if left is None or held is None or left == held:
-            yield group, self._number, held if left is None else left, change
+        if old is None or new is None or old == new:
+            yield group, self._number, new if old is None else old, change
             return
-        yield group, self._number, left, _with(change, before, None)
+        yield group, self._number, old, _with(change, before, None)
         self._number += 1
-        yield group, self._number, held, _with(change, None, after)
+        yield group, self._number, new, _with(change, None, after)
 
-    def order(self, group: int, place: Hashable) -> Any:
+    def order(self, group: int, value: Hashable) -> Any:
         """What the table's places are sorted by."""
-        return self._orders[group](place)
+        return self._orders[group](value)
 
     def _key(self, table: Table) -> list[tuple[str, str | None]]:
         """The columns of the clustered key, each with its collation."""
@@ -120,18 +121,18 @@ def _order(types: list[ColumnType]) -> _Order:
         type_.name in _IN_ORDER or type_.binary or (type_.name in TEXTS and _by_bytes(type_))
         for type_ in types
     ):
-        return lambda place: None
+        return lambda value: None
     if len(types) == 1 and types[0].name in INTEGERS:
         # TiDB's row id, which has a sign.
-        return lambda place: place - (_TOP << 1) if place >= _TOP else place
-    return lambda place: place
+        return lambda value: value - (_TOP << 1) if value >= _TOP else value
+    return lambda value: value
 
 
 def _by_bytes(type_: ColumnType) -> bool:
     return type_.collation is not None and is_binary(type_.collation)
 
 
-def _place(key: list[tuple[str, str | None]], row: Row, other: Row) -> Hashable:
+def _key_value(key: list[tuple[str, str | None]], row: Row, other: Row) -> Hashable:
     """`row` may lack what `other` has."""
     if len(key) == 1:
         ((name, collation),) = key
@@ -159,18 +160,18 @@ def _netted(facts: Iterable[Any], order: Callable[[int, Hashable], Any]) -> list
     """Of facts: what became of each place, in order."""
     ordered: list[_Ranked] = []
     net: dict[tuple[int, Hashable], tuple[int, RowChange]] = {}
-    for group, number, place, change in facts:
-        if place is None:
+    for group, number, value, change in facts:
+        if value is None:
             ordered.append((group, rank(change), None, number, change))
             continue
-        known = net.get((group, place))
+        known = net.get((group, value))
         if known is None:
-            net[group, place] = number, change
+            net[group, value] = number, change
         else:
-            net[group, place] = known[0], _joined(known[1], change)
-    for (group, place), (number, change) in net.items():
+            net[group, value] = known[0], _joined(known[1], change)
+    for (group, value), (number, change) in net.items():
         if change.before is not None or change.after is not None:
-            ordered.append((group, rank(change), order(group, place), number, change))
+            ordered.append((group, rank(change), order(group, value), number, change))
     ordered.sort(key=_POSITION)
     return ordered
 
@@ -210,9 +211,9 @@ def _sorted_on_disk(
     is merged in order."""
     with closing(Runs(_RUNS)) as runs:
         with closing(Runs(_RUNS)) as scattered:
-            for group, number, place, change in facts:
-                at = number if place is None else hash((group, place))
-                scattered.append(at % _RUNS, (group, number, place, change))
+            for group, number, value, change in facts:
+                at = number if value is None else hash((group, value))
+                scattered.append(at % _RUNS, (group, number, value, change))
             for run, gathered in enumerate(scattered):
                 for entry in _netted(gathered, order):
                     runs.append(run, entry)

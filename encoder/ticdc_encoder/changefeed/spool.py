@@ -65,19 +65,19 @@ class Spool:
 
     def __init__(self, room: int = ROOM) -> None:
         self._room = room
-        self._held: list[RowChange] = []
+        self._unwritten: list[RowChange] = []
         self._pages: Pages | None = None
         self._written: list[int] = []
 
     def append(self, change: RowChange) -> None:
-        self._held.append(change)
-        if len(self._held) >= self._room:
+        self._unwritten.append(change)
+        if len(self._unwritten) >= self._room:
             if self._pages is None:
                 self._pages = Pages()
-            for start in range(0, len(self._held), _BATCH):
-                page = [(held,) for held in self._held[start : start + _BATCH]]
+            for start in range(0, len(self._unwritten), _BATCH):
+                page = [(change,) for change in self._unwritten[start : start + _BATCH]]
                 self._written.append(self._pages.write(page))
-            self._held = []
+            self._unwritten = []
 
     def drain(self) -> Iterator[RowChange]:
         if self._pages is not None:
@@ -85,8 +85,8 @@ class Spool:
                 yield from (change for (change,) in self._pages.read(at))
             self._pages.close()
             self._pages = None
-        yield from self._held
-        self._held = []
+        yield from self._unwritten
+        self._unwritten = []
 
 
 class Runs:

@@ -108,8 +108,8 @@ class StorageChangefeed:
         """
         files = self.flush()
         if not ddl.table:
-            kept = self._events.keeps_ddl(ddl.schema, "", ddl.query, ddl.kind)
-            if kept and self._filter.matches_schema(ddl.schema):
+            passes = self._events.keeps_ddl(ddl.schema, "", ddl.query, ddl.kind)
+            if passes and self._filter.matches_schema(ddl.schema):
                 file = SchemaFile(ddl.schema, "", ddl.commit_ts, ddl.query, ddl.kind)
                 files.append(_file(file))
             return files
@@ -127,9 +127,9 @@ class StorageChangefeed:
             return files
         if renames and first != name:
             self._tables.pop(first, None)
-        kept = self._events.keeps_ddl(*(first if renames else name), ddl.query, ddl.kind)
+        passes = self._events.keeps_ddl(*(first if renames else name), ddl.query, ddl.kind)
         # A DDL that is not told still gives the table's rows another schema.
-        files.append(self._changed(table, ddl.commit_ts, ddl if kept else None))
+        files.append(self._changed(table, ddl.commit_ts, ddl if passes else None))
         return files
 
     def flush(self) -> list[StorageFile]:

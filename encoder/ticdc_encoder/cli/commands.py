@@ -94,8 +94,8 @@ def _decoded(arguments: argparse.Namespace) -> Iterator[str]:
         raise ConfigError("either FILE or --kafka TOPIC: what is to be decoded")
     if (arguments.file, arguments.key, arguments.table).count("-") > 1:
         raise ConfigError("standard input is one file, not two")
-    found = _csv(arguments) if arguments.protocol == "csv" else _messages(arguments)
-    return islice(found, arguments.count)
+    events = _csv(arguments) if arguments.protocol == "csv" else _messages(arguments)
+    return islice(events, arguments.count)
 
 
 def _csv(arguments: argparse.Namespace) -> Iterator[str]:

@@ -32,8 +32,8 @@ def _lines_with_memory(format_: Any, options: Any, records: Iterable[Located]) -
     waiting: dict[int, Located] = {}
     for number, record in enumerate(records):
         waited = decoder.waits
-        found = _decoded(record, decoder.decode, record.key, record.value, number)
-        for at, event in found:
+        decoded = _decoded(record, decoder.decode, record.key, record.value, number)
+        for at, event in decoded:
             yield json_line(event, record if at == number else waiting.pop(at))
         if decoder.waits > waited:
             waiting[number] = record
@@ -47,7 +47,7 @@ def _decoded(record: Located, decode: Any, *arguments: Any) -> Any:
     try:
         return decode(*arguments)
     except TicdcError as error:
-        error.add_note(f"at {record.place}")
+        error.add_note(f"at {record.where}")
         raise
 
 

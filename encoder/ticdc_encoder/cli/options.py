@@ -18,14 +18,14 @@ def described(options: Callable[..., Any]) -> dict[str, str]:
     return {_named(field.name): _values(kinds[field.name]) for field in fields(options)}  # type: ignore[arg-type]
 
 
-def parse_options(options: Callable[..., Any], given: Iterable[str], **fixed: Any) -> Any:
+def parse_options(options: Callable[..., Any], pairs: Iterable[str], **fixed: Any) -> Any:
     """`options`, a format's, with each `key=value`. `schema-registry` is a URL, and
     `schema-registry.KEY` a setting of Confluent's client. Raises ConfigError."""
     kinds = get_type_hints(options)
     names = {_named(field.name): field.name for field in fields(options)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     registry: dict[str, str] = {}
-    for pair in given:
+    for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals:
             raise ConfigError(f"the option {key!r} is not KEY=VALUE")

@@ -58,10 +58,10 @@ class ColumnSelectors:
         for matcher, columns in self._selectors:
             if not matcher.matches(table.schema, table.name):
                 continue
-            kept = tuple(column for column in table.columns if columns.matches(column.name))
-            if len(kept) == len(table.columns):
+            selected = tuple(column for column in table.columns if columns.matches(column.name))
+            if len(selected) == len(table.columns):
                 return table
-            names = {column.name.lower() for column in kept}
+            names = {column.name.lower() for column in selected}
             for what, needed in (
                 ("its handle key", table.handle_key),
                 ("its dispatcher", dispatched),
@@ -72,7 +72,7 @@ class ColumnSelectors:
                             f"the column selector of {name} excludes {column}, which {what} needs"
                         )
             # With all indexes: Open Protocol's flags tell those of columns that are left out, too.
-            return replace(table, columns=kept)
+            return replace(table, columns=selected)
         return table
 
 

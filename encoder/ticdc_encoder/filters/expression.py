@@ -58,8 +58,8 @@ def parsed(text: str) -> exp.Expression:
         tree: Any = sqlglot.parse_one(text, read="mysql")
     except (SqlglotError, ValueError, RecursionError) as error:
         raise ConfigError(f"not an SQL expression: {text!r}") from error
-    found: exp.Expression = tree
-    return found
+    expression: exp.Expression = tree
+    return expression
 
 
 _COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], bool]] = {
@@ -185,10 +185,10 @@ class _Compiler:
         return _number(lambda row: int(first(row) == second(row)))
 
     def _in(self, node: exp.Expression, options: Sequence[exp.Expression]) -> Term:
-        found = self._compared(node, options[0], eq).value
+        result = self._compared(node, options[0], eq).value
         for option in options[1:]:
-            found = _or(found, self._compared(node, option, eq).value)
-        return _number(found)
+            result = _or(result, self._compared(node, option, eq).value)
+        return _number(result)
 
     def _like(self, node: exp.Like) -> Term:
         subject, pattern = self.term(node.this), self.term(node.expression)
@@ -208,8 +208,8 @@ class _Compiler:
             return _number(lambda row: int(value(row) is None))
         if not isinstance(node.expression, exp.Boolean):
             raise ConfigError("IS is evaluated of NULL, TRUE and FALSE")
-        truth, wanted = self._truth(node.this), int(node.expression.this)
-        return _number(lambda row: int(truth(row) == wanted))
+        truth, expected = self._truth(node.this), int(node.expression.this)
+        return _number(lambda row: int(truth(row) == expected))
 
     # Truth.
 
@@ -289,8 +289,8 @@ _LIKE = {"%": ".*", "_": "."}
 
 def _single(value: float) -> float:
     """The double that a FLOAT is, of the one nearest to its shortest decimal."""
-    found: float = unpack("f", pack("f", value))[0]
-    return found
+    single: float = unpack("f", pack("f", value))[0]
+    return single
 
 
 def _number(value: Callable[[Row], Any]) -> Term:
@@ -311,15 +311,15 @@ def _literal(node: exp.Literal) -> Term:
 
 
 def _negated(value: Callable[[Row], int | None]) -> Callable[[Row], int | None]:
-    return through(value, lambda found: 1 - found)
+    return through(value, lambda truth: 1 - truth)
 
 
 def _and(
     first: Callable[[Row], int | None], second: Callable[[Row], int | None]
 ) -> Callable[[Row], int | None]:
     def both(row: Row) -> int | None:
-        found = first(row), second(row)
-        return 0 if 0 in found else None if None in found else 1
+        truths = first(row), second(row)
+        return 0 if 0 in truths else None if None in truths else 1
 
     return both
 
@@ -328,7 +328,7 @@ def _or(
     first: Callable[[Row], int | None], second: Callable[[Row], int | None]
 ) -> Callable[[Row], int | None]:
     def either(row: Row) -> int | None:
-        found = first(row), second(row)
-        return 1 if 1 in found else None if None in found else 0
+        truths = first(row), second(row)
+        return 1 if 1 in truths else None if None in truths else 0
 
     return either

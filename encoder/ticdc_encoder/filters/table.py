@@ -107,14 +107,14 @@ _PLAIN = re.compile(r"[0-9A-Za-z$_\u0080-\U0010ffff]")
 def imported(patterns: Iterable[str]) -> tuple[str, ...]:
     """The patterns, with the rules of the files that they name in their place: what these say
     later does not count. Raises `ConfigError`."""
-    given = tuple(patterns)
-    found = [
+    rules = tuple(patterns)
+    imported_rules = [
         rule
-        for pattern in given
+        for pattern in rules
         for rule in (_lines(pattern) if pattern.startswith("@") else [pattern])
     ]
     # Files without a rule let nothing pass, as before; no patterns would be no filter.
-    return tuple(found) if found or not given else ("!*.*",)
+    return tuple(imported_rules) if imported_rules or not rules else ("!*.*",)
 
 
 def _lines(pattern: str) -> Iterator[str]:
@@ -179,14 +179,14 @@ def _pattern(text: str) -> tuple[str, str]:
     if not text:
         raise ConfigError("a pattern is missing")
     if text[0] == "/":
-        if found := _REGEXP.match(text):
-            return of_go(found[1]), text[found.end() :]
+        if match := _REGEXP.match(text):
+            return of_go(match[1]), text[match.end() :]
         raise ConfigError("an open regular expression")
     if text[0] in '"`':
-        if found := _QUOTED.match(text):
+        if match := _QUOTED.match(text):
             quote = text[0]
-            name = (found[1] or found[2]).replace(quote * 2, quote)
-            return rf"\A{re.escape(name)}\Z", text[found.end() :]
+            name = (match[1] or match[2]).replace(quote * 2, quote)
+            return rf"\A{re.escape(name)}\Z", text[match.end() :]
         raise ConfigError("an open quote")
     return _wildcards(text)
 
@@ -202,8 +202,8 @@ def of_go(expression: str) -> str:
     """As Python writes it: Go's classes are of ASCII alone. Raises ConfigError for what Go does not
     know. Source: the syntax page of Go's `regexp`."""
     shared = _PART.sub(lambda part: "." if part[2] or part[1] in _QUOTES else part[0], expression)
-    if found := _OF_PYTHON_ALONE.search(shared):
-        raise ConfigError(f"{found[0]!r} is in no regular expression of Go")
+    if match := _OF_PYTHON_ALONE.search(shared):
+        raise ConfigError(f"{match[0]!r} is in no regular expression of Go")
     return _PART.sub(_part_of_go, expression)
 
 
@@ -213,9 +213,9 @@ _QUOTES = {rf"\{character}" for character in r"\()*+?}"}
 def _part_of_go(part: re.Match[str]) -> str:
     escape, members = part[1], part[2]
     if members:
-        if found := re.search(r"(?<!\\)(?:\\\\)*\\[WDS]", members):
-            raise ConfigError(f"{found[0][-2:]} within [] is not read here")
-        return re.sub(r"\\.", lambda found: _ASCII.get(found[0][1], found[0]), members)
+        if match := re.search(r"(?<!\\)(?:\\\\)*\\[WDS]", members):
+            raise ConfigError(f"{match[0][-2:]} within [] is not read here")
+        return re.sub(r"\\.", lambda match: _ASCII.get(match[0][1], match[0]), members)
     if escape is None:
         return part[0]
     if escape in (r"\b", r"\B"):
@@ -240,11 +240,11 @@ def _wildcards(text: str) -> tuple[str, str]:
             parts.append(".*")
         elif character == "?":
             parts.append(".")
-        elif found := _RANGE.match(text, at):
-            excluded = {"!": "^", "^": r"\^", "": ""}[found[1]]
-            members = _SET_OPERATOR.sub(r"\\\g<0>", found[2])
+        elif match := _RANGE.match(text, at):
+            excluded = {"!": "^", "^": r"\^", "": ""}[match[1]]
+            members = _SET_OPERATOR.sub(r"\\\g<0>", match[2])
             parts.append(f"[{excluded}{members}]")
-            width = found.end() - at
+            width = match.end() - at
         elif _PLAIN.match(character):
             parts.append(re.escape(character))
         else:

@@ -72,10 +72,10 @@ def _records(
         for record in records:
             if (error := record.error()) is not None:
                 raise KafkaException(error)
-            number, found = record.partition() or 0, record.offset() or 0
-            if follow or found < ends[number]:
-                place = f"{topic}[{number}] offset {found}"
-                yield Located(record.key(), record.value(), place, topic, number, found)
+            number, position = record.partition() or 0, record.offset() or 0
+            if follow or position < ends[number]:
+                where = f"{topic}[{number}] offset {position}"
+                yield Located(record.key(), record.value(), where, topic, number, position)
         if not follow:
             # A position may also pass what is no record, as the marker of a transaction.
             reached = reader.position([TopicPartition(topic, n) for n in open_])
@@ -83,13 +83,13 @@ def _records(
 
 
 def _partitions(reader: Consumer, topic: str, partition: int | None) -> list[int]:
-    found = _listed(reader, topic)
-    if found.error is not None:
-        raise TopicError(f"{topic} cannot be read: {found.error.str()}")
+    metadata = _listed(reader, topic)
+    if metadata.error is not None:
+        raise TopicError(f"{topic} cannot be read: {metadata.error.str()}")
     if partition is None:
-        return sorted(found.partitions)
-    if partition not in found.partitions:
-        raise TopicError(f"{topic} has no partition {partition}, but {len(found.partitions)}")
+        return sorted(metadata.partitions)
+    if partition not in metadata.partitions:
+        raise TopicError(f"{topic} has no partition {partition}, but {len(metadata.partitions)}")
     return [partition]
 
 
@@ -97,8 +97,8 @@ def _listed(reader: Consumer, topic: str) -> TopicMetadata:
     deadline = monotonic() + _PATIENCE
     while True:
         try:
-            found: TopicMetadata = reader.list_topics(topic, 1.0).topics[topic]
-            return found
+            metadata: TopicMetadata = reader.list_topics(topic, 1.0).topics[topic]
+            return metadata
         except KafkaException:
             reader.poll(0)  # where librdkafka tells what failed
             if monotonic() > deadline:
@@ -106,5 +106,5 @@ def _listed(reader: Consumer, topic: str) -> TopicMetadata:
 
 
 def _reason(error: KafkaException) -> str:
-    found = error.args[0]
-    return str(found.str()) if isinstance(found, KafkaError) else str(found)
+    cause = error.args[0]
+    return str(cause.str()) if isinstance(cause, KafkaError) else str(cause)

@@ -51,7 +51,7 @@ def produce(
 class _Delivery:
     def __init__(self, config: Mapping[str, str], progress: Callable[[int], None] | None) -> None:
         self.acknowledged = 0
-        self._told = 0
+        self._reported = 0
         self._progress = progress
         self._failed: ProduceError | None = None
         try:
@@ -101,9 +101,9 @@ class _Delivery:
             self._producer.purge()
             self._producer.poll(0)
             raise self._failed
-        if self._progress is not None and self.acknowledged > self._told:
-            self._told = self.acknowledged
-            self._progress(self._told)
+        if self._progress is not None and self.acknowledged > self._reported:
+            self._reported = self.acknowledged
+            self._progress(self._reported)
 
     def _on_delivery(self, error: KafkaError | None, message: Delivered) -> None:
         if error is None:
@@ -151,10 +151,14 @@ def ensure_topics(
 
 def _led(admin: AdminClient, topic: str) -> int | None:
     """The number of partitions, None while the topic or a leader is missing."""
-    found = admin.list_topics(timeout=_PATIENCE).topics.get(topic)
-    if found is None or found.error or any(p.leader < 0 for p in found.partitions.values()):
+    metadata = admin.list_topics(timeout=_PATIENCE).topics.get(topic)
+    if (
+        metadata is None
+        or metadata.error
+        or any(p.leader < 0 for p in metadata.partitions.values())
+    ):
         return None
-    return len(found.partitions)
+    return len(metadata.partitions)
 
 
 def _reason(exc: KafkaException) -> str:

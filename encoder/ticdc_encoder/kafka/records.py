@@ -23,7 +23,7 @@ class Located:
 
     key: bytes | None
     value: bytes | None
-    place: str
+    where: str
     topic: str | None = None
     partition: int | None = None
     offset: int | None = None
@@ -35,15 +35,15 @@ def records_of_lines(lines: Iterable[bytes], name: str) -> Iterator[Located]:
         line = line.rstrip(b"\r\n")
         if not line:
             continue
-        place = f"line {number} of {name}"
+        where = f"line {number} of {name}"
         members = _record(line)
         if members is None:
-            yield Located(None, line, place)
+            yield Located(None, line, where)
             continue
         try:
-            yield _located(members, place)
+            yield _located(members, where)
         except (TypeError, ValueError, binascii.Error) as error:
-            raise WireError(f"{place} is no record: {error}") from error
+            raise WireError(f"{where} is no record: {error}") from error
 
 
 def _record(line: bytes) -> dict[str, Any] | None:
@@ -59,7 +59,7 @@ def _record(line: bytes) -> dict[str, Any] | None:
     return members if {"value", "payload"} & members.keys() else None
 
 
-def _located(members: dict[str, Any], place: str) -> Located:
+def _located(members: dict[str, Any], where: str) -> Located:
     if "payload" in members:
         key, value = (_text(members.get(name)) for name in ("key", "payload"))
     else:
@@ -67,7 +67,7 @@ def _located(members: dict[str, Any], place: str) -> Located:
     partition, offset = members["partition"], members.get("offset")
     if not all(number is None or type(number) is int for number in (partition, offset)):
         raise ValueError("partition or offset is no number")
-    return Located(key, value, place, str(members["topic"]), partition, offset)
+    return Located(key, value, where, str(members["topic"]), partition, offset)
 
 
 def _base64(text: Any) -> bytes | None:

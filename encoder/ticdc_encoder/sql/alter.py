@@ -297,7 +297,7 @@ def _option(words: Words) -> Action:
         if words.take(name):
             _value(words)
             return NoEffect(name)
-    what = words.shown()
+    what = words.upcoming()
     words.skip_to_semicolon()
     return OtherAction(what)
 

@@ -28,15 +28,15 @@ def complete(described: Table, columns: Iterable[Column], indexes: Iterable[Inde
     if not columns:
         raise DefinitionError("a table without columns")
     indexes = sorted(indexes, key=lambda index: not index.primary)
-    taken: set[str] = set()
+    used: set[str] = set()
     for index in indexes:
-        if index.name.lower() in taken:
+        if index.name.lower() in used:
             raise DefinitionError(f"two keys of the name {index.name!r}")
-        taken |= {index.name.lower()} if index.name and not index.primary else set()
+        used |= {index.name.lower()} if index.name and not index.primary else set()
     named: list[Index] = []
     for index in indexes:
-        named.append(_resolved(index, declared, taken))
-        taken.add(named[-1].name.lower())
+        named.append(_resolved(index, declared, used))
+        used.add(named[-1].name.lower())
     if sum(index.primary for index in named) > 1:
         raise DefinitionError("two primary keys")
     primary = {column for index in named if index.primary for column in index.columns}
@@ -73,15 +73,15 @@ def with_foreign_key(table: Table, key: ForeignKey) -> Table:
     key = replace(key, name=key.name or f"fk_{number}", columns=columns)
     indexes = table.indexes
     if not any(index.begins_with(columns) for index in indexes):
-        made = Index(key.name, columns, lengths=(None,) * len(columns))
-        indexes = (*indexes, made)
+        created = Index(key.name, columns, lengths=(None,) * len(columns))
+        indexes = (*indexes, created)
     return replace(table, indexes=indexes, foreign_keys=(*table.foreign_keys, key))
 
 
 _NUMBERED = re.compile(r"fk_[0-9]{1,9}")
 
 
-def _resolved(index: Index, declared: dict[str, Column], taken: set[str]) -> Index:
+def _resolved(index: Index, declared: dict[str, Column], used: set[str]) -> Index:
     for column in index.columns:
         if column.lower() not in declared:
             raise DefinitionError(f"index on an unknown column {column!r}")
@@ -90,7 +90,7 @@ def _resolved(index: Index, declared: dict[str, Column], taken: set[str]) -> Ind
         None if length == declared[column.lower()].type.length else length
         for column, length in zip(columns, index.lengths, strict=True)
     )
-    named = index.name or _free_name(columns, taken)
+    named = index.name or _free_name(columns, used)
     return replace(index, name=named, columns=columns, lengths=lengths)
 
 
@@ -271,7 +271,7 @@ class Clauses:
         for words, read in _ATTRIBUTES.items():
             if self._words.take(*words):
                 return read(self, column)
-        raise DefinitionError(f"unexpected {self._words.shown()}")
+        raise DefinitionError(f"unexpected {self._words.upcoming()}")
 
     def _default(self, column: Column) -> Column:
         null = self._words.at("NULL")
@@ -353,11 +353,11 @@ class Clauses:
         return replace(table, charset=charset, collation=collation or default_collation(charset))
 
 
-def _free_name(columns: tuple[str, ...], taken: set[str]) -> str:
+def _free_name(columns: tuple[str, ...], used: set[str]) -> str:
     """TiDB's name of a unique key that was given none."""
     first = columns[0] if columns else "expression_index"
     name, number = first, 2
-    while name.lower() in taken:
+    while name.lower() in used:
         name, number = f"{first}_{number}", number + 1
     return name
 

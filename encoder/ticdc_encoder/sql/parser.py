@@ -75,7 +75,7 @@ def parse_ddl(query: str, schema: str) -> Statement:
         words.skip_to_semicolon()
     words.take(";")
     if not words.done():
-        raise DefinitionError(f"unexpected {words.shown()} after the statement")
+        raise DefinitionError(f"unexpected {words.upcoming()} after the statement")
     return statement
 
 

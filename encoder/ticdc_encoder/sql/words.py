@@ -35,18 +35,18 @@ def escaped(sql: str) -> str:
     `FieldType.Restore` and `TableOption.Restore`, of which only literals go by `ValueExpr.Restore`.
     """
 
-    def kept(match: re.Match[str]) -> str:
+    def double(match: re.Match[str]) -> str:
         raw = match[1] or match[2]
         return match[0].replace("\\", "\\\\") if raw else match[0]
 
-    return _AS_IT_IS.sub(kept, sql) if "\\" in sql else sql
+    return _AS_IT_IS.sub(double, sql) if "\\" in sql else sql
 
 
 def _without_comments(sql: str) -> str:
-    def kept(match: re.Match[str]) -> str:
+    def code(match: re.Match[str]) -> str:
         return match[1] or f" {match[2] or ''} "
 
-    return _COMMENT.sub(kept, sql)
+    return _COMMENT.sub(code, sql)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Words:
     def done(self) -> bool:
         return self._at >= len(self._words)
 
-    def shown(self) -> str:
+    def upcoming(self) -> str:
         return "the end" if self.done() else repr(self._words[self._at].text)
 
     def first_two(self) -> str:
@@ -133,18 +133,18 @@ class Words:
 
     def take(self, *texts: str) -> bool:
         """Pass these words if they come next."""
-        found = self.at(*texts)
-        self._at += len(texts) if found else 0
-        return found
+        matches = self.at(*texts)
+        self._at += len(texts) if matches else 0
+        return matches
 
     def expect(self, *texts: str) -> None:
         if not self.take(*texts):
-            raise DefinitionError(f"expected {' '.join(texts)}, found {self.shown()}")
+            raise DefinitionError(f"expected {' '.join(texts)}, found {self.upcoming()}")
 
     def next(self, *kinds: Kind) -> str:
         """The next word's text, which must be of one of these kinds (any if none is given)."""
         if self.done() or (kinds and self._words[self._at].kind not in kinds):
-            raise DefinitionError(f"expected a {' or '.join(kinds)}, found {self.shown()}")
+            raise DefinitionError(f"expected a {' or '.join(kinds)}, found {self.upcoming()}")
         self._at += 1
         return self._words[self._at - 1].text
 

@@ -112,22 +112,22 @@ class Layout:
 
     def data_file(self, path: str) -> DataFile | None:
         """The data file of that path; None for a path of anything else."""
-        found = re.fullmatch(self._directory + _NAME, path)
-        if found is None:
+        match = re.fullmatch(self._directory + _NAME, path)
+        if match is None:
             return None
-        return DataFile(_directory(found), int(found["number"]), found["extension"])
+        return DataFile(_directory(match), int(match["number"]), match["extension"])
 
     def index(self, path: str) -> Directory | None:
         """The directory of an index file; None for a path of anything else."""
-        found = re.fullmatch(self._directory + _INDEX, path)
-        return None if found is None else _directory(found)
+        match = re.fullmatch(self._directory + _INDEX, path)
+        return None if match is None else _directory(match)
 
     def schema_path(self, path: str) -> SchemaPath | None:
         """The schema file of that path; None for a path of anything else."""
-        found = (_SCHEMA_BY_ID if self.table_id_paths else _SCHEMA).fullmatch(path)
-        if found is None:
+        match = (_SCHEMA_BY_ID if self.table_id_paths else _SCHEMA).fullmatch(path)
+        if match is None:
             return None
-        parts = found.groupdict()
+        parts = match.groupdict()
         table_id = parts.get("table_id")
         return SchemaPath(
             parts.get("schema") or "",
@@ -144,8 +144,8 @@ class Layout:
         return _TABLE + r"(?:(?P<partition>[0-9]{1,20})/)?" + _DATES[self.date_separator]
 
 
-def _directory(found: re.Match[str]) -> Directory:
-    parts = found.groupdict()
+def _directory(match: re.Match[str]) -> Directory:
+    parts = match.groupdict()
     partition, table_id = parts.get("partition"), parts.get("table_id")
     return Directory(
         parts.get("schema") or "",
@@ -171,10 +171,10 @@ _NAMED = re.compile(_NAME)
 
 def last_number(index: bytes) -> int:
     """The number of the data file that an index names."""
-    found = _NAMED.fullmatch(index.decode("utf-8", "replace").strip())
-    if found is None:
+    match = _NAMED.fullmatch(index.decode("utf-8", "replace").strip())
+    if match is None:
         raise WireError("the index file names no data file")
-    return int(found["number"])
+    return int(match["number"])
 
 
 def metadata_json(checkpoint_ts: int) -> bytes:

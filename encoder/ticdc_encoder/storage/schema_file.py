@@ -209,9 +209,9 @@ def _table(schema: str, name: str, columns: list[Any] | None) -> Table | None:
     parsed = [_column(column) for column in columns]
     if None in parsed:
         return None
-    told = [(c, k) for c, k in filter(None, parsed) if not c.name.startswith(_HIDDEN)]
-    key = tuple(column.name for column, is_key in told if is_key)
-    return Table(schema, name, tuple(column for column, _ in told), handle_key=key)
+    visible = [(c, k) for c, k in filter(None, parsed) if not c.name.startswith(_HIDDEN)]
+    key = tuple(column.name for column, is_key in visible if is_key)
+    return Table(schema, name, tuple(column for column, _ in visible), handle_key=key)
 
 
 def _column(members: Any) -> tuple[Column, bool] | None:

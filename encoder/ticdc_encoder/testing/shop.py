@@ -211,10 +211,10 @@ class Shop:
     def _cancel(self) -> list[Step]:
         if not self._open_orders:
             return self._order()
-        place = self._random.randrange(len(self._open_orders))
-        self._open_orders[place], self._open_orders[-1] = (
+        position = self._random.randrange(len(self._open_orders))
+        self._open_orders[position], self._open_orders[-1] = (
             self._open_orders[-1],
-            self._open_orders[place],
+            self._open_orders[position],
         )
         order = self.rows["orders"][(self._open_orders.pop(),)]
         lines = [self.rows["order_lines"][(order["id"], n + 1)] for n in range(order["lines"])]

@@ -1,5 +1,5 @@
-"""A setting's value, from TOML or from a sink URI; errors name the setting, never its value but
-for the choices."""
+"""A setting's value, from TOML or from a sink URI; errors name the setting, but never its value
+unless it has choices."""
 
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ def uri_parts(sink_uri: str) -> tuple[str, str, dict[str, str]]:
         parts = urlsplit(sink_uri)
     except ValueError:  # whose text may show a password
         raise ConfigError(
-            "the sink URI is no URI: is its password written with %40 and such?"
+            "the sink URI is not a URI: are special characters of its password escaped, as %40?"
         ) from None
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     return parts.scheme, unquote(parts.path), dict(reversed(pairs))
@@ -41,8 +41,8 @@ def checked(
     ignored: Iterable[str],
     unknown: Iterable[str] = (),
 ) -> list[str]:
-    """The paths of settings that are to be ignored, or that are part of what is. Raises ConfigError
-    for those that are unknown, beside `unknown`, and for unsupported ones that are set."""
+    """The paths that are `ignored`, or below one that is. Raises ConfigError for paths that are not
+    known, which it lists with `unknown`, and for unsupported settings that are on."""
     accepted, refused = [], sorted(unknown)
     unsupported, ignored = set(unsupported), set(ignored)
     for path, value in in_file.items():
@@ -70,7 +70,7 @@ def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 
 def of_type(path: str, value: object, kind: type[T]) -> T:
-    if type(value) is not kind:  # True is no number
+    if type(value) is not kind:  # True is not a number
         raise ConfigError(f"{path} must be of type {kind.__name__}")
     return value
 
@@ -104,7 +104,7 @@ def list_of(path: str, in_file: Mapping[str, Any], kind: type[Any]) -> list[Any]
 def entries(
     path: str, in_file: Mapping[str, Any], parse: Callable[[Mapping[str, Any]], Entry]
 ) -> Iterator[Entry]:
-    """What is made of each table of an array; errors say which one it is."""
+    """Each table of an array, parsed; errors name the entry."""
     for number, entry in enumerate(list_of(path, in_file, dict)):
         try:
             yield parse(entry)

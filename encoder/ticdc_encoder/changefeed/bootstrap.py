@@ -1,4 +1,4 @@
-"""What Simple tells of a table's schema apart from DDL: its numbers, and when it is due again.
+"""Simple's schemas apart from DDL: a table's id and version, and when its schema is sent again.
 
 Source: TiCDC `pkg/sink/codec/bootstraper.go`, and its settings `send-bootstrap-*`.
 """
@@ -22,7 +22,7 @@ class _Sent:
 class Bootstraps:
     """The schema of a table is due before its first row, and again before the row that comes after
     so many others, or so long. (TiCDC looks at the clock every 5 seconds, here it is at each row.)
-    It is never due where one of the two numbers is not positive."""
+    It is never due if one of the two numbers is not positive."""
 
     def __init__(self, interval_in_sec: int, in_msg_count: int, clock: Callable[[], int]) -> None:
         self._interval, self._count, self._clock = interval_in_sec * 1000, in_msg_count, clock
@@ -31,8 +31,8 @@ class Bootstraps:
         self._numbered: dict[_Name, tuple[Table, Table]] = {}
 
     def numbered(self, table: Table, ts: int) -> Table:
-        """The table with its id and version. Where it has none, its version is the commit_ts that
-        it was first seen at."""
+        """The table with its id and version. Without one, its version is the commit_ts at which it
+        was first seen."""
         if table.table_id and table.version:
             return table
         name = table.schema, table.name

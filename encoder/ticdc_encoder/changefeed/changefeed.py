@@ -43,7 +43,8 @@ _EXCHANGE_PARTITION = 42
 
 
 class Changefeed:
-    """What `cdc cli changefeed create` makes of a sink URI and a configuration file.
+    """The changefeed that `cdc cli changefeed create` creates from a sink URI and a configuration
+    file.
 
     Versions from 8.5.4 on mean TiCDC's new architecture. `time_zone` is the server's (`--tz`):
     TIMESTAMP is sent in it, while rows carry it in UTC. `clock` gives the time that messages carry,
@@ -291,7 +292,7 @@ class Changefeed:
 
 
 def _kind(statement: Statement) -> int:
-    """TiDB's action code, as far as a statement's first words tell; else 0."""
+    """TiDB's action code, as far as it follows from a statement's first words; else 0."""
     match statement:
         case CreateSchema():
             return 1

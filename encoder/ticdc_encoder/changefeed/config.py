@@ -1,6 +1,6 @@
 """A changefeed's settings: the sink URI and the TOML file that `cdc cli changefeed create` takes.
 
-Where both say something, the sink URI rules. Source: TiCDC's "changefeed configurations" page and
+If both have a setting, the sink URI's rules. Source: TiCDC's "changefeed configurations" page and
 `pkg/config/replica_config.go`, `pkg/config/sink.go`.
 """
 
@@ -109,7 +109,7 @@ _SETTINGS: dict[str, SinkSetting] = {
     ),
     "force_replicate": SinkSetting("force-replicate", False),
 }
-# Of the two, a protocol heeds its own.
+# Each protocol reads its own of the two.
 _OLD_VALUE = {
     "debezium": SinkSetting("sink.debezium.output-old-value", True),
     "open": SinkSetting("sink.open.output-old-value", True),
@@ -124,17 +124,17 @@ _LISTS = (
 
 _ALIASES = {"flat-avro": "avro", "default": "open-protocol"}
 _WITHOUT_OLD_VALUE = (7, 2, 0)
-"""From here on enable-old-value is without effect."""
+"""From here on enable-old-value has no effect."""
 _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
 
-# They change which messages there are, in ways that are not written here.
+# They change the messages in ways that are not implemented here.
 _UNSUPPORTED = (
     "bdr-mode",
     "enable-active-active",
     "sink.debezium-include-start-ts",
 )
 _GLUE = f"{_KAFKA}.glue-schema-registry-config"
-# They say how TiCDC runs.
+# About how TiCDC runs.
 IGNORED_OF_ALL = (
     "active-active-progress-interval",
     "active-active-sync-stats-interval",
@@ -165,7 +165,7 @@ IGNORED_OF_ALL = (
     "sync-point-retention",
     "synced-status",
 )
-# They say how it connects, or concern other sinks and protocols.
+# About how TiCDC connects, or about other sinks and protocols.
 _IGNORED = (
     *IGNORED_OF_ALL,
     "sink.cloud-storage-config",
@@ -353,7 +353,7 @@ class ChangefeedConfig:
 
 
 def filter_settings(in_file: Mapping[str, Any], version: Version) -> dict[str, Any]:
-    """What every changefeed is told of which tables and events it sends, by the names of fields."""
+    """Which tables and events a changefeed sends: fields that every configuration has."""
     case_sensitive = in_file.get("case-sensitive", case_sensitive_by_default(version))
     return {
         "case_sensitive": of_type("case-sensitive", case_sensitive, bool),
@@ -375,7 +375,7 @@ def _sink_uri(sink_uri: str) -> tuple[str, dict[str, str]]:
     """The topic and the parameters."""
     scheme, path, in_uri = uri_parts(sink_uri)
     if scheme not in ("kafka", "kafka+ssl"):
-        raise ConfigError(f"the sink URI is of {scheme or 'no scheme'}, not of kafka")
+        raise ConfigError(f"the sink URI's scheme is {scheme!r}, not kafka")
     topic = path.strip("/")
     if not topic:
         raise ConfigError("the sink URI names no topic")

@@ -1,8 +1,9 @@
 """A transaction as TiKV holds it, in the order in which TiCDC takes it from its sorter.
 
-A row lies at its clustered primary key: one that leaves it is a DELETE there and an INSERT
-elsewhere, whatever TiCDC is told, and what one transaction deletes and inserts at one clustered key
-is an UPDATE. (Source: TiCDC's documents, "TiCDC Behavior in Splitting UPDATE Events".)
+A row is stored at its clustered primary key: an UPDATE of that key is a DELETE at the old and an
+INSERT at the new one, whatever the configuration, and a DELETE and an INSERT of one transaction at
+one clustered key are an UPDATE. (Source: TiCDC's documents, "TiCDC Behavior in Splitting UPDATE
+Events".)
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -21,11 +22,11 @@ from ticdc_encoder.event import Row, RowChange, Table
 _RUNS = 256
 _POSITION = itemgetter(0, 1, 2, 3)
 _Fact = tuple[int, int, Hashable, RowChange]
-"""Number of the table, number of the change, the place at the clustered key (None: no such key),
-and what is said of that place."""
+"""Number of the table, number of the change, the value of the clustered key (None: no such key),
+and the change of the row with that value."""
 _Ranked = tuple[int, int, Any, int, RowChange]
-"""Number of the table, rank, where the place is among others (None: not known), number of the first
-change of the place, and what became of it."""
+"""Number of the table, rank, position of the key's value among others (None: not known), number of
+the first change with that value, and the net change."""
 _IN_ORDER = INTEGERS | {"year", "decimal", "date", "datetime", "timestamp"}
 """Types whose values are in the order of their keys in TiKV."""
 
@@ -38,12 +39,12 @@ def rank(change: RowChange) -> int:
 def stored(changes: Iterable[RowChange], room: int = ROOM) -> Iterator[Iterator[RowChange]]:
     """The changes of one transaction, table by table (or partition of a table) as they first come,
     each table's DELETE before UPDATE before INSERT, and each of those by the clustered key: in the
-    order given where there is none, or one of texts whose collation is not binary, or where a
-    partitioned table's changes do not say their partition.
+    given order if there is no such key, or one of texts whose collation is not binary, or if a
+    partitioned table's changes do not carry their partition.
 
-    `changes` may be those of statements in their order, or what became of each row. Beyond `room`,
-    they are sorted on disk. Raises DefinitionError where two rows would be at one clustered key,
-    and where a row lacks a part of it.
+    `changes` may be those of the statements in their order, or the net change of each row. Beyond
+    `room`, they are sorted on disk. Raises DefinitionError if two rows would have one clustered
+    key, or if a row lacks a part of it.
     """
     facts = _Facts()
     remaining = iter(changes)
@@ -61,7 +62,7 @@ def stored(changes: Iterable[RowChange], room: int = ROOM) -> Iterator[Iterator[
 
 
 class _Facts:
-    """Numbers tables and changes, and finds the rows' places."""
+    """Numbers tables and changes, and takes the values of the clustered keys."""
 
     def __init__(self) -> None:
         self._tables: dict[tuple[str, str, int | None], int] = {}
@@ -99,7 +100,7 @@ class _Facts:
         yield group, self._number, new, _with(change, None, after)
 
     def order(self, group: int, value: Hashable) -> Any:
-        """What the table's places are sorted by."""
+        """What the rows of the table are sorted by."""
         return self._orders[group](value)
 
     def _key(self, table: Table) -> list[tuple[str, str | None]]:
@@ -157,7 +158,7 @@ def _with(change: RowChange, before: Row | None, after: Row | None) -> RowChange
 
 
 def _netted(facts: Iterable[Any], order: Callable[[int, Hashable], Any]) -> list[_Ranked]:
-    """Of facts: what became of each place, in order."""
+    """The net change of each row, in order."""
     ordered: list[_Ranked] = []
     net: dict[tuple[int, Hashable], tuple[int, RowChange]] = {}
     for group, number, value, change in facts:
@@ -177,7 +178,7 @@ def _netted(facts: Iterable[Any], order: Callable[[int, Hashable], Any]) -> list
 
 
 def _joined(first: RowChange, second: RowChange) -> RowChange:
-    """Both changes of a place as one."""
+    """Both changes of a row as one."""
     before, after = first.before, first.after
     if second.before is not None:
         if after is not None and _same(second.before, after):
@@ -207,8 +208,8 @@ def _two_rows(change: RowChange) -> DefinitionError:
 def _sorted_on_disk(
     facts: Iterable[_Fact], order: Callable[[int, Hashable], Any]
 ) -> Iterator[_Ranked]:
-    """As `_netted`: what is said of one place is brought together, then what became of the places
-    is merged in order."""
+    """As `_netted`: the facts of one row are brought together, then the net changes are merged in
+    order."""
     with closing(Runs(_RUNS)) as runs:
         with closing(Runs(_RUNS)) as scattered:
             for group, number, value, change in facts:

@@ -1,6 +1,6 @@
 """The settings of a changefeed into cloud storage: its sink URI and configuration file.
 
-Where both say something, the sink URI rules. Source: TiCDC's "Replicate Data to Storage Services"
+If both have a setting, the sink URI's rules. Source: TiCDC's "Replicate Data to Storage Services"
 page and `pkg/sink/cloudstorage/config.go`.
 """
 
@@ -79,7 +79,7 @@ _CANAL_JSON_SETTINGS: dict[str, SinkSetting] = {
 }
 _ALL_SETTINGS = (*_SETTINGS.values(), *_CSV_SETTINGS.values(), *_CANAL_JSON_SETTINGS.values())
 _LISTS = ("filter.event-filters", "filter.ignore-txn-start-ts", "filter.rules")
-# They change which rows there are, or files, in ways that are not written here.
+# They change the rows or files in ways that are not implemented here.
 _UNSUPPORTED = (
     "bdr-mode",
     "enable-active-active",
@@ -87,7 +87,7 @@ _UNSUPPORTED = (
     f"{_STORAGE}.output-column-id",
     f"{_STORAGE}.use-table-id-as-path",
 )
-# They say how TiCDC runs or connects, when it ends a file, or concern other sinks and protocols.
+# About how TiCDC runs or connects, when it ends a file, or about other sinks and protocols.
 _CUTS = ("worker-count", "flush-interval", "file-size", "flush-concurrency")
 _IGNORED = (
     *IGNORED_OF_ALL,
@@ -169,7 +169,7 @@ class StorageConfig:
         shows the URI: it may hold secrets."""
         scheme, _, in_uri = uri_parts(sink_uri)
         if scheme not in _SCHEMES:
-            raise ConfigError(f"the sink URI is of {scheme or 'no scheme'}, not of storage")
+            raise ConfigError(f"the sink URI's scheme is {scheme!r}, not one of cloud storage")
         in_file = dict(flat(toml_table(config)))
         _check(in_uri, in_file)
         values = read_settings(_SETTINGS, in_file, in_uri)

@@ -15,8 +15,8 @@ from ticdc_encoder.tso import moment, physical
 def lines(protocol: str, options: Any, records: Iterable[Located]) -> Iterator[str]:
     """One line per event, in the records' order. `options` are the format's.
 
-    A row of Simple waits for its table's schema; what still waits at the end comes with every value
-    as text, and `"schema": "missing"`. Errors name the record's place.
+    A row of Simple waits for its table's schema; what still waits at the end is printed with every
+    value as text, and `"schema": "missing"`. Errors name the record's position.
     """
     format_ = FORMATS[protocol]
     if format_.Decoder is not None:
@@ -52,9 +52,9 @@ def _decoded(record: Located, decode: Any, *arguments: Any) -> Any:
 
 
 def json_line(event: Event, record: Located | None = None, **more: str) -> str:
-    """An event as one line of JSON, which says where it was. Integers are exact; DECIMAL is text,
-    bytes are `{"hex": ...}`, what is not UTF-8 in text is an escaped surrogate; a column that was
-    not sent is absent. A commit_ts that the message does not have is null."""
+    """An event as one line of JSON, with its position in the topic. Integers are exact; DECIMAL is
+    text, bytes are `{"hex": ...}`, what is not UTF-8 in text is an escaped surrogate; a column that
+    was not sent is absent. A commit_ts that the message does not have is null."""
     members = {**_members(event), **more}
     for name in ("topic", "partition", "offset"):
         value = None if record is None else getattr(record, name)

@@ -25,7 +25,7 @@ class Term:
 
 
 def through(value: Callable[[Row], Any], change: Callable[[Any], Any]) -> Callable[[Row], Any]:
-    """NULL stays NULL."""
+    """`change` applied to the value; NULL stays NULL."""
 
     def changed(row: Row) -> Any:
         operand = value(row)

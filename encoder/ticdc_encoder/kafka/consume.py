@@ -45,12 +45,12 @@ def records_of_topic(
             logger=_SILENT,
         )
     except KafkaException as error:
-        raise ConfigError(f"no Kafka client with these settings: {_reason(error)}") from error
+        raise ConfigError(f"librdkafka refuses these settings: {_reason(error)}") from error
     with closing(reader):
         try:
             yield from _records(reader, topic, partition, offset, follow)
         except KafkaException as error:
-            # The first failure says what is the matter, the last that nothing is left to try.
+            # The first failure names the cause, the last only that nothing is left to try.
             reason = failures[0].str() if failures else _reason(error)
             raise TopicError(f"{topic} cannot be read: {reason}") from error
 
@@ -77,7 +77,7 @@ def _records(
                 where = f"{topic}[{number}] offset {position}"
                 yield Located(record.key(), record.value(), where, topic, number, position)
         if not follow:
-            # A position may also pass what is no record, as the marker of a transaction.
+            # A position may also pass what is not a record, such as a transaction's marker.
             reached = reader.position([TopicPartition(topic, n) for n in open_])
             open_ = {at.partition for at in reached if at.offset < ends[at.partition]}
 
@@ -100,7 +100,7 @@ def _listed(reader: Consumer, topic: str) -> TopicMetadata:
             metadata: TopicMetadata = reader.list_topics(topic, 1.0).topics[topic]
             return metadata
         except KafkaException:
-            reader.poll(0)  # where librdkafka tells what failed
+            reader.poll(0)  # librdkafka reports what failed here
             if monotonic() > deadline:
                 raise
 

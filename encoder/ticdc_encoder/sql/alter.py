@@ -67,7 +67,7 @@ _NO_EFFECT = (
 
 
 def alter_table(words: Words, schema: str) -> Statement | None:
-    """What follows ALTER TABLE. None where it renames and does something else, too."""
+    """What follows ALTER TABLE. None if it renames and does something else, too."""
     old = words.qualified(schema)
     if words.at("RENAME") and not any(words.at("RENAME", part) for part in _PARTS):
         words.expect("RENAME")

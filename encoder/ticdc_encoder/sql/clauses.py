@@ -1,4 +1,5 @@
-"""Columns, keys and options as CREATE TABLE and ALTER TABLE write them, and what they make."""
+"""Columns, keys and options as CREATE TABLE and ALTER TABLE write them, and the table that they
+define."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -61,7 +62,7 @@ def complete(described: Table, columns: Iterable[Column], indexes: Iterable[Inde
 
 
 def with_foreign_key(table: Table, key: ForeignKey) -> Table:
-    """`table` with a foreign key, and the index of its name that TiDB makes where no index begins
+    """`table` with a foreign key, and the index of its name that TiDB creates if no index begins
     with its columns."""
     declared = {column.name.lower(): column.name for column in table.columns}
     for name in key.columns:
@@ -103,7 +104,7 @@ def _inherited(type_: ColumnType, charset: str | None, collation: str | None) ->
 
 
 class Clauses:
-    """Reads definitions one by one and gathers what they say."""
+    """Reads definitions one by one and collects the columns and keys."""
 
     def __init__(self, words: Words) -> None:
         self._words = words
@@ -201,7 +202,7 @@ class Clauses:
         return words.done() or words.at(",") or words.at(")") or words.at(";")
 
     def index(self, *, primary: bool = False, unique: bool = False, name: str = "") -> None:
-        """The rest of a key's definition; `name` where it came before."""
+        """The rest of a key's definition; `name` if it came before."""
         words = self._words
         words.take("IF", "NOT", "EXISTS")
         if not (name or words.at("(") or words.at("USING")):
@@ -221,7 +222,7 @@ class Clauses:
             if not words.take(","):
                 break
         words.expect(")")
-        clustered = primary  # where nothing is said (tidb_enable_clustered_index = ON)
+        clustered = primary  # by default (tidb_enable_clustered_index = ON)
         partial = False
         while not self._ended():
             partial |= words.at("WHERE") and not primary
@@ -348,13 +349,13 @@ class Clauses:
             else:
                 words.next()
         if charset is None and collation is None:
-            return table  # those of its database, which nobody tells
+            return table  # those of its database, which are unknown
         charset = charset or (collation or "").partition("_")[0]
         return replace(table, charset=charset, collation=collation or default_collation(charset))
 
 
 def _free_name(columns: tuple[str, ...], used: set[str]) -> str:
-    """TiDB's name of a unique key that was given none."""
+    """The name that TiDB gives a unique key without one."""
     first = columns[0] if columns else "expression_index"
     name, number = first, 2
     while name.lower() in used:

@@ -1,4 +1,4 @@
-"""What a table is after a DDL, and which of its columns was which before."""
+"""A table after a DDL, and which of its columns was which before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -38,9 +38,9 @@ from ticdc_encoder.sql.statements import (
 
 @dataclass(frozen=True, slots=True)
 class Evolved:
-    """`sources` tells, for each column that was there before, its name before; `computed` are the
-    new columns whose default is an expression, so that the values of existing rows are not known;
-    `moved` are the columns that were given a place."""
+    """`sources` maps each column that existed before to its name before; `computed` are the new
+    columns whose default is an expression, so that the values of existing rows are not known;
+    `moved` are the columns with FIRST or AFTER."""
 
     before: Table
     after: Table
@@ -51,7 +51,7 @@ class Evolved:
 
 def apply(statement: Statement, table: Table) -> Table:
     """The table's definition after a statement that alters or renames it; any other statement
-    leaves it as it is. Raises `DefinitionError` where the two do not belong together."""
+    leaves it as it is. Raises `DefinitionError` if the statement does not fit the table."""
     match statement:
         case AlterTable():
             return evolve(statement, table).after
@@ -158,7 +158,7 @@ class _Work:
                 if not (if_not_exists and named in {i.name.lower() for i in self.indexes}):
                     self._set(indexes=[*self.indexes, index])
             case DropIndex(name):
-                # One that a foreign key made for itself is in no statement.
+                # No statement names the index that a foreign key created for itself.
                 rest = [index for index in self.indexes if index.name.lower() != name.lower()]
                 self._set(indexes=rest)
             case RenameIndex(name, new):
@@ -201,7 +201,7 @@ class _Work:
         if self._has(action.column.name):
             if action.if_not_exists:
                 return
-            raise DefinitionError(f"there is a column {action.column.name!r} already")
+            raise DefinitionError(f"column {action.column.name!r} exists already")
         columns = list(self.columns)
         columns.insert(self._after(action.after, len(columns)), action.column)
         self._note(action.column.name, action.computed, action.after)

@@ -53,7 +53,8 @@ __all__ = [
 
 
 def parse_create_table(sql: str, default_schema: str) -> Table:
-    """The table that a CREATE TABLE defines; `default_schema` where its name is not qualified.
+    """The table that a CREATE TABLE defines; `default_schema` is its schema if its name is not
+    qualified.
 
     Raises DefinitionError, also for CREATE TABLE ... LIKE and ... AS SELECT.
     """
@@ -65,8 +66,8 @@ def parse_create_table(sql: str, default_schema: str) -> Table:
 
 
 def parse_ddl(query: str, schema: str) -> Statement:
-    """The one statement in `query`, where unqualified names belong to `schema`. A backslash in
-    what TiCDC does not escape is one: see `escaped`."""
+    """The one statement in `query`. Unqualified names belong to `schema`. A backslash counts as one
+    if TiCDC does not escape it: see `escaped`. Raises DefinitionError."""
     words = Words(escaped(query))
     if words.done() or words.at(";"):
         raise DefinitionError("an empty statement")

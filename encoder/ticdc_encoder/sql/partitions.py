@@ -10,7 +10,7 @@ from ticdc_encoder.sql.words import Words
 
 
 def partition_by(words: Words) -> Partitioning | None:
-    """What follows PARTITION BY, up to the end. None for what is not understood."""
+    """What follows PARTITION BY, up to the end. None if it is not understood."""
     try:
         partitioning = _partition_by(words)
     except DefinitionError:

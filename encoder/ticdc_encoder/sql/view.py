@@ -5,7 +5,7 @@ from ticdc_encoder.sql.words import Words
 
 
 def create_view(words: Words, schema: str) -> Statement | None:
-    """What follows CREATE. None where it creates something else."""
+    """What follows CREATE. None if it creates something else."""
     or_replace = words.take("OR", "REPLACE")
     if words.take("ALGORITHM"):
         words.option()

@@ -1,4 +1,4 @@
-"""The words of a MySQL or TiDB statement, with what stands in executable comments among them.
+"""The words of a MySQL or TiDB statement, those in executable comments included.
 
 sqlglot's MySQL tokenizer knows quotes, escapes and literals; its words are handed out one by one.
 """
@@ -13,7 +13,7 @@ from ticdc_encoder.errors import DefinitionError
 
 Kind = Literal["word", "name", "string", "number", "bits", "hex", "symbol"]
 
-# What runs in TiDB although it stands in a comment: /*!80000 ... */, /*T! ... */, /*T![x] ... */
+# Comments whose text TiDB runs: /*!80000 ... */, /*T! ... */, /*T![x] ... */
 _COMMENT = re.compile(
     r"""('(?:[^'\\]|\\.)*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|`[^`]*+(?:`|\Z))"""
     r"""|/\*(?:T!(?:\[[^\]]*\])?|!\d*)(.*?)\*/|/\*.*?\*/|(?:--(?=\s|$)|\#)[^\n]*""",
@@ -21,7 +21,7 @@ _COMMENT = re.compile(
 )
 
 
-# Where TiCDC writes a text as it is, but for quotes: labels, and comments that are no column's.
+# Texts that TiCDC writes as they are, but for quotes: labels, and comments other than columns'.
 _AS_IT_IS = re.compile(
     r"""\b(?:ENUM|SET)\(('(?:[^']|'')*+'(?:,'(?:[^']|'')*+')*+)\)|COMMENT = ('(?:[^']|'')*+')"""
     r"""|'(?:[^'\\]|\\.)*+'|`[^`]*+`""",
@@ -30,9 +30,10 @@ _AS_IT_IS = re.compile(
 
 
 def escaped(sql: str) -> str:
-    """A statement as TiCDC sends it, with every backslash in a text escaped. Literals are so;
-    labels of ENUM and SET, and comments of tables and partitions, are not. Source: TiDB's
-    `FieldType.Restore` and `TableOption.Restore`, of which only literals go by `ValueExpr.Restore`.
+    """A statement as TiCDC sends it, with every backslash in a text escaped. TiCDC escapes those in
+    literals, but not those in labels of ENUM and SET or in comments of tables and partitions.
+    Source: TiDB's `FieldType.Restore` and `TableOption.Restore`, of which only literals go by
+    `ValueExpr.Restore`.
     """
 
     def double(match: re.Match[str]) -> str:
@@ -60,7 +61,7 @@ class Word:
 @cache
 def _tokenizer() -> tuple[Any, dict[Any, Kind]]:
     """The tokenizer, and the kinds of its tokens. sqlglot is imported with the first statement:
-    who decodes rows needs none of it, and it takes longer to import than all formats."""
+    decoding rows needs none of it, and it takes longer to import than all formats."""
     from sqlglot.dialects.mysql import MySQL
     from sqlglot.tokenizer_core import TokenType
 

@@ -1,6 +1,6 @@
-"""Where the cloud storage sink puts its files, relative to its prefix.
+"""The paths of the cloud storage sink's files, relative to its prefix.
 
-Source: TiCDC `pkg/sink/cloudstorage`. Names of schemas and tables stand in the paths as they are.
+Source: TiCDC `pkg/sink/cloudstorage`. Names of schemas and tables are not escaped in the paths.
 """
 
 import re
@@ -40,9 +40,10 @@ _SCHEMA_BY_ID = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Where data files of one numbering lie. `version` is that of the table's schema file, but for
-    rows that came again; `date` the day on which TiCDC wrote them. With `use-table-id-as-path`
-    there is a `table_id` and no names; with several writers each has a `dispatcher`."""
+    """The directory of data files of one numbering. `version` is that of the table's schema file,
+    except for rows that were sent again; `date` the day on which TiCDC wrote them. With
+    `use-table-id-as-path` there is a `table_id` and no names; with several writers each has a
+    `dispatcher`."""
 
     schema: str
     table: str
@@ -87,7 +88,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPath:
-    """Where a schema file lies; a database's has the table ""."""
+    """The path of a schema file; a database's has the table ""."""
 
     schema: str
     table: str
@@ -105,7 +106,7 @@ class SchemaPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The changefeed's settings that a path does not tell."""
+    """The changefeed's settings that do not follow from a path."""
 
     date_separator: DateSeparator = "day"
     table_id_paths: bool = False
@@ -186,11 +187,11 @@ def checkpoint_ts(metadata: bytes) -> int:
     below it in a schema file."""
     members = load(metadata)
     if not isinstance(members, dict):
-        raise WireError("the metadata is no JSON object")
+        raise WireError("the metadata is not a JSON object")
     return timestamp(members.get("checkpoint-ts"), "checkpoint-ts")
 
 
-# What is in data files.
+# The contents of data files.
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +207,8 @@ class FileFormat:
 
 
 def _canal_json(data: bytes, table: Table, options: Any) -> Iterator[RowChange]:
-    """The changes of a file of Canal-JSON: each line tells its columns, and no more is known of
-    the table than that. Line breaks inside of values are escaped."""
+    """The changes of a file of Canal-JSON: each line has its columns, and nothing else is known of
+    the table. Line breaks inside of values are escaped."""
     for number, line in enumerate(data.splitlines(), 1):
         if not line:
             continue
@@ -218,7 +219,7 @@ def _canal_json(data: bytes, table: Table, options: Any) -> Iterator[RowChange]:
             raise
         for event in events:
             if not isinstance(event, RowChange):
-                raise WireError(f"record {number} of the file is no row")
+                raise WireError(f"record {number} of the file is not a row")
             yield event
 
 

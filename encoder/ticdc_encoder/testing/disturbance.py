@@ -1,4 +1,4 @@
-"""What at-least-once delivery may legally do to a changefeed's messages."""
+"""What at-least-once delivery may do to a changefeed's messages."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ class Disturbance:
         return self._random.sample(list(marks), len(marks))
 
     def _tail(self, message: Message) -> deque[Message]:
-        """What was sent last where this message goes."""
+        """The last messages that were sent to this message's partition."""
         partition = (message.topic, message.partition)
         return self._tails.setdefault(partition, deque(maxlen=self._slice_length))
 

@@ -2,7 +2,7 @@
 
 Accounts transfer money among each other, so that their total never changes; orders come with their
 lines and leave with them; users swap e-mail addresses and primary keys, leave, and come back under
-keys that others had. One seed makes one history.
+keys that others had. One seed gives one history.
 """
 
 from collections.abc import Callable
@@ -86,7 +86,7 @@ class Shop:
         self._free_emails: list[str] = []
         self._free_ids: list[int] = []
 
-    # What the changefeed sees.
+    # For the changefeed.
 
     def definitions(self) -> list[Ddl]:
         """CREATE DATABASE and the CREATE TABLEs."""
@@ -115,7 +115,7 @@ class Shop:
 
     def resolve(self) -> int:
         """A ts above all transactions so far. Now and then the next one commits at exactly it: a
-        resolved ts R says nothing of commit_ts R."""
+        resolved ts R does not cover commit_ts R."""
         self._sharing.clear()
         resolved_ts = self._next_ts()
         if self._random.random() < 0.25:
@@ -155,7 +155,7 @@ class Shop:
         )
         return Transaction(commit_ts, tuple(changes), start_ts=commit_ts - 1)
 
-    # What happens in the shop. Each act gives the steps of one transaction.
+    # The acts of the shop. Each returns the steps of one transaction.
 
     def _transfer(self) -> list[Step]:
         """Two to four accounts; what some lose the others gain."""
@@ -257,7 +257,7 @@ class Shop:
         return [("users", None, _user(id, email))]
 
     def _return(self) -> list[Step]:
-        """DELETE and INSERT of one key, the address kept by another spelling of the row."""
+        """DELETE and INSERT of one key, with the address unchanged."""
         (user,) = self._some_users(1)
         return [("users", user, None), ("users", None, {**user, "name": None})]
 
@@ -304,4 +304,4 @@ _ACTS: dict[Callable[[Shop], list[Step]], int] = {
     Shop._join: 2,
     Shop._return: 3,
 }
-"""How often each happens, of a hundred."""
+"""How often each happens, in percent."""

@@ -49,7 +49,7 @@ class Partitioning:
         return replace(self, partitions=rest)
 
     def with_others(self, old: tuple[str, ...], new: tuple[Partition, ...]) -> "Partitioning":
-        """`new` instead of `old`, where the first of `old` is; at the end if none of them exists."""
+        """`new` instead of `old`, where the first of `old` is, or at the end if none exists."""
         names = [partition.name.lower() for partition in self.partitions]
         positions = [names.index(name.lower()) for name in old if name.lower() in names]
         rest = self.without(old).partitions

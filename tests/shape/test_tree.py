@@ -9,7 +9,6 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
-from inspect import ismodule
 from pathlib import Path
 
 import pytest
@@ -63,6 +62,34 @@ def test_the_encoder_imports_no_client_and_no_consumer(module: Path) -> None:
     doors |= {ENCODER / "formats/registry.py"}
     allowed = {"confluent_kafka"} if module in doors else set()
     assert imported(module) & (CLIENTS | {"ticdc_consumer"}) <= allowed
+
+
+RANKS = {
+    **dict.fromkeys(("sql",), 1),
+    **dict.fromkeys(("formats", "filters"), 2),
+    **dict.fromkeys(("changefeed", "kafka", "storage", "testing"), 3),
+    **dict.fromkeys(("cli",), 4),
+}
+"""The encoder's packages. Below them is the vocabulary of its root, above them its public face."""
+
+
+def rank(module: str) -> int:
+    parts = module.split(".")
+    return (
+        5 if parts in (["ticdc_encoder"], ["ticdc_encoder", "produce"]) else RANKS.get(parts[1], 0)
+    )
+
+
+def test_the_encoder_imports_one_way() -> None:
+    upward = []
+    for path in ENCODER.rglob("*.py"):
+        parts = path.relative_to(ENCODER.parent).with_suffix("").parts
+        module = ".".join(parts).removesuffix(".__init__")
+        for node in ast.walk(ast.parse(path.read_text())):
+            source = node.module if isinstance(node, ast.ImportFrom) else ""
+            if source and source.startswith("ticdc_encoder") and rank(source) > rank(module):
+                upward.append(f"{module} imports {source}")
+    assert upward == []
 
 
 WITHOUT_CLIENTS = """

@@ -14,7 +14,7 @@ from typing import Any
 
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.changefeed.split import mysql_split_mode
-from ticdc_encoder.changefeed.storage import StorageFile, StorageChangefeed
+from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 from ticdc_encoder.event import RowChange, Table, Transaction
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.formats.registry import Registry
@@ -279,7 +279,9 @@ def topic_of(
     return [message for *_, message in sorted(born, key=lambda of: of[:2])]
 
 
-def storage_of(chosen: Sequence[Feed], settings: str, rng: Random, **csv: bool) -> list[list[StorageFile]]:
+def storage_of(
+    chosen: Sequence[Feed], settings: str, rng: Random, **csv: bool
+) -> list[list[StorageFile]]:
     """The files, by the step whose checkpoint is the last of them. A file has any number of
     transactions, some maybe of the next step, and may be there before the checkpoint of the
     previous. A day, of which there is a directory, is some changes long."""

@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from ticdc_encoder.changefeed.storage import StorageFile, StorageChangefeed
+from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 from ticdc_encoder.event import Ddl, RowChange, Transaction
 from ticdc_encoder.sql.parser import parse_create_table
 

@@ -30,19 +30,21 @@ _Name = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class StorageFile:
     """A file to write, its path relative to the sink's prefix. An index file and the metadata
-    replace those that are there."""
+    replace the existing ones."""
 
     path: str
     content: bytes
 
 
 class StorageChangefeed:
-    """What `cdc cli changefeed create` makes of a sink URI of storage and a configuration file.
+    """The changefeed that `cdc cli changefeed create` creates from a sink URI of cloud storage and
+    a configuration file.
 
-    Rows wait for `flush` or `resolve`, which give one data file per directory; TiCDC cuts files by
-    size and time. A table's directory is named by its last DDL's commit_ts, before any by
-    `start_ts`. `today` says in which date's directory files lie. Files of a DDL come last where
-    `write` is in the order of what is returned, and so does the metadata.
+    Rows wait for `flush` or `resolve`, which return one data file per directory; TiCDC cuts files
+    by size and time. A table's directory is named by the commit_ts of its last DDL, or by
+    `start_ts` before any. `today` gives the date in the paths. Write the files in the order in
+    which they are returned: those of a DDL, and the metadata, come last. Raises ConfigError for a
+    configuration that TiCDC refuses, or that is not supported here.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class StorageChangefeed:
         self._numbers: dict[Directory, int] = {}
 
     def encode(self, transaction: Transaction) -> list[StorageFile]:
-        """The schema files of tables that no DDL told; the rows themselves wait."""
+        """The schema files of tables that no DDL has described; the rows themselves wait."""
         files: list[StorageFile] = []
         if transaction.start_ts in self._settings.ignore_txn_start_ts:
             return files
@@ -104,12 +106,12 @@ class StorageChangefeed:
 
     def ddl(self, ddl: Ddl) -> list[StorageFile]:
         """The data files of all rows before, and the DDL's schema files. `ddl.definition` is the
-        table after it, before it for DROP TABLE; where it is not given, the table as it is known.
+        table after it, before it for DROP TABLE; if it is None, the table as it is known.
         """
         files = self.flush()
         if not ddl.table:
-            kept = self._events.keeps_ddl(ddl.schema, "", ddl.query, ddl.kind)
-            if kept and self._filter.matches_schema(ddl.schema):
+            passes = self._events.keeps_ddl(ddl.schema, "", ddl.query, ddl.kind)
+            if passes and self._filter.matches_schema(ddl.schema):
                 file = SchemaFile(ddl.schema, "", ddl.commit_ts, ddl.query, ddl.kind)
                 files.append(_file(file))
             return files
@@ -127,9 +129,9 @@ class StorageChangefeed:
             return files
         if renames and first != name:
             self._tables.pop(first, None)
-        kept = self._events.keeps_ddl(*(first if renames else name), ddl.query, ddl.kind)
-        # A DDL that is not told still gives the table's rows another schema.
-        files.append(self._changed(table, ddl.commit_ts, ddl if kept else None))
+        passes = self._events.keeps_ddl(*(first if renames else name), ddl.query, ddl.kind)
+        # A DDL that is filtered out still gives the table's rows another schema.
+        files.append(self._changed(table, ddl.commit_ts, ddl if passes else None))
         return files
 
     def flush(self) -> list[StorageFile]:
@@ -169,7 +171,7 @@ class StorageChangefeed:
         return _file(SchemaFile(*name, version, query, kind, table))
 
     def _introduced(self, table: Table) -> list[StorageFile]:
-        """The schema file of a table that no DDL told."""
+        """The schema file of a table that no DDL has described."""
         if (table.schema, table.name) in self._tables:
             return []
         return [self._changed(table, self._start_ts, None)]

@@ -10,14 +10,14 @@ from ticdc_encoder.sql.words import Words
 
 
 def partition_by(words: Words) -> Partitioning | None:
-    """What follows PARTITION BY, up to the end. None for what is not understood."""
+    """What follows PARTITION BY, up to the end. None if it is not understood."""
     try:
-        found = _partition_by(words)
+        partitioning = _partition_by(words)
     except DefinitionError:
-        found = None
+        partitioning = None
     whole = words.done() or words.at(";")
     words.skip_to_semicolon()
-    return found if whole else None
+    return partitioning if whole else None
 
 
 def _partition_by(words: Words) -> Partitioning:
@@ -62,11 +62,11 @@ def _names(words: Words) -> Iterator[str]:
 def definitions(words: Words) -> tuple[Partition, ...]:
     """`(PARTITION p VALUES ..., ...)`."""
     words.expect("(")
-    found = []
+    partitions = []
     while True:
         words.expect("PARTITION")
         name = words.identifier()
-        found.append(Partition(name, tuple(_values(words))))
+        partitions.append(Partition(name, tuple(_values(words))))
         while not (words.at(",") or words.at(")")):  # COMMENT, ENGINE and so on
             if words.at("("):
                 words.parenthesised()
@@ -75,7 +75,7 @@ def definitions(words: Words) -> tuple[Partition, ...]:
         if not words.take(","):
             break
     words.expect(")")
-    return tuple(found)
+    return tuple(partitions)
 
 
 def _values(words: Words) -> Iterator[tuple[PartitionValue, ...]]:
@@ -99,11 +99,11 @@ def _values(words: Words) -> Iterator[tuple[PartitionValue, ...]]:
 
 def _tuple(words: Words) -> tuple[PartitionValue, ...]:
     words.expect("(")
-    found = [_value(words)]
+    values = [_value(words)]
     while words.take(","):
-        found.append(_value(words))
+        values.append(_value(words))
     words.expect(")")
-    return tuple(found)
+    return tuple(values)
 
 
 def _value(words: Words) -> PartitionValue:

@@ -1,4 +1,4 @@
-"""The words of a MySQL or TiDB statement, with what stands in executable comments among them.
+"""The words of a MySQL or TiDB statement, those in executable comments included.
 
 sqlglot's MySQL tokenizer knows quotes, escapes and literals; its words are handed out one by one.
 """
@@ -13,7 +13,7 @@ from ticdc_encoder.errors import DefinitionError
 
 Kind = Literal["word", "name", "string", "number", "bits", "hex", "symbol"]
 
-# What runs in TiDB although it stands in a comment: /*!80000 ... */, /*T! ... */, /*T![x] ... */
+# Comments whose text TiDB runs: /*!80000 ... */, /*T! ... */, /*T![x] ... */
 _COMMENT = re.compile(
     r"""('(?:[^'\\]|\\.)*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|`[^`]*+(?:`|\Z))"""
     r"""|/\*(?:T!(?:\[[^\]]*\])?|!\d*)(.*?)\*/|/\*.*?\*/|(?:--(?=\s|$)|\#)[^\n]*""",
@@ -21,7 +21,7 @@ _COMMENT = re.compile(
 )
 
 
-# Where TiCDC writes a text as it is, but for quotes: labels, and comments that are no column's.
+# Texts that TiCDC writes as they are, but for quotes: labels, and comments other than columns'.
 _AS_IT_IS = re.compile(
     r"""\b(?:ENUM|SET)\(('(?:[^']|'')*+'(?:,'(?:[^']|'')*+')*+)\)|COMMENT = ('(?:[^']|'')*+')"""
     r"""|'(?:[^'\\]|\\.)*+'|`[^`]*+`""",
@@ -30,23 +30,24 @@ _AS_IT_IS = re.compile(
 
 
 def escaped(sql: str) -> str:
-    """A statement as TiCDC sends it, with every backslash in a text escaped. Literals are so;
-    labels of ENUM and SET, and comments of tables and partitions, are not. Source: TiDB's
-    `FieldType.Restore` and `TableOption.Restore`, of which only literals go by `ValueExpr.Restore`.
+    """A statement as TiCDC sends it, with every backslash in a text escaped. TiCDC escapes those in
+    literals, but not those in labels of ENUM and SET or in comments of tables and partitions.
+    Source: TiDB's `FieldType.Restore` and `TableOption.Restore`, of which only literals go by
+    `ValueExpr.Restore`.
     """
 
-    def kept(match: re.Match[str]) -> str:
+    def double(match: re.Match[str]) -> str:
         raw = match[1] or match[2]
         return match[0].replace("\\", "\\\\") if raw else match[0]
 
-    return _AS_IT_IS.sub(kept, sql) if "\\" in sql else sql
+    return _AS_IT_IS.sub(double, sql) if "\\" in sql else sql
 
 
 def _without_comments(sql: str) -> str:
-    def kept(match: re.Match[str]) -> str:
+    def code(match: re.Match[str]) -> str:
         return match[1] or f" {match[2] or ''} "
 
-    return _COMMENT.sub(kept, sql)
+    return _COMMENT.sub(code, sql)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Word:
 @cache
 def _tokenizer() -> tuple[Any, dict[Any, Kind]]:
     """The tokenizer, and the kinds of its tokens. sqlglot is imported with the first statement:
-    who decodes rows needs none of it, and it takes longer to import than all formats."""
+    decoding rows needs none of it, and it takes longer to import than all formats."""
     from sqlglot.dialects.mysql import MySQL
     from sqlglot.tokenizer_core import TokenType
 
@@ -105,7 +106,7 @@ class Words:
     def done(self) -> bool:
         return self._at >= len(self._words)
 
-    def shown(self) -> str:
+    def upcoming(self) -> str:
         return "the end" if self.done() else repr(self._words[self._at].text)
 
     def first_two(self) -> str:
@@ -133,18 +134,18 @@ class Words:
 
     def take(self, *texts: str) -> bool:
         """Pass these words if they come next."""
-        found = self.at(*texts)
-        self._at += len(texts) if found else 0
-        return found
+        matches = self.at(*texts)
+        self._at += len(texts) if matches else 0
+        return matches
 
     def expect(self, *texts: str) -> None:
         if not self.take(*texts):
-            raise DefinitionError(f"expected {' '.join(texts)}, found {self.shown()}")
+            raise DefinitionError(f"expected {' '.join(texts)}, found {self.upcoming()}")
 
     def next(self, *kinds: Kind) -> str:
         """The next word's text, which must be of one of these kinds (any if none is given)."""
         if self.done() or (kinds and self._words[self._at].kind not in kinds):
-            raise DefinitionError(f"expected a {' or '.join(kinds)}, found {self.shown()}")
+            raise DefinitionError(f"expected a {' or '.join(kinds)}, found {self.upcoming()}")
         self._at += 1
         return self._words[self._at - 1].text
 

@@ -132,7 +132,7 @@ def test_the_metadata_has_the_checkpoint() -> None:
 
 
 MALFORMED = [
-    (lambda: checkpoint_ts(b"[]"), "the metadata is no JSON object"),
+    (lambda: checkpoint_ts(b"[]"), "the metadata is not a JSON object"),
     (lambda: checkpoint_ts(b"{}"), "checkpoint-ts is not a timestamp of 1 to 2^64 - 1"),
     (lambda: checkpoint_ts(b'{"checkpoint-ts":'), "not JSON at character 17"),
     (lambda: last_number(b""), "the index file names no data file"),
@@ -224,7 +224,7 @@ def test_the_checksum_is_over_bytes_that_ticdc_lost(sql: str, written: str) -> N
 def test_a_length_that_none_can_be_is_refused() -> None:
     table = parse_create_table("create table t(id int primary key)", "s")
     _, content = schema_file(SchemaFile("s", "t", 5, table=table))
-    with pytest.raises(WireError, match="ColumnPrecision of column `id` is no number"):
+    with pytest.raises(WireError, match="ColumnPrecision of column `id` is not a number"):
         parse_schema_file(None, content.replace(b'"11"', b'"%s"' % LONG.encode()))
 
 
@@ -232,7 +232,7 @@ BAD_SCHEMAS = [
     ({"Table": "u"}, "the schema file of s.t is of s.u"),
     ({"TableVersion": 6}, "the schema file of version 5 is of version 6"),
     ({"Query": "x"}, None),
-    ({"Query": None}, "Query is missing or no str"),
+    ({"Query": None}, "Query is missing or not of type str"),
     ({"TableColumns": {}}, "TableColumns is not a list"),
     ({"TableColumnsTotal": 2}, "the schema file's checksum is not "),
 ]
@@ -504,7 +504,7 @@ def test_partitions_and_filters_are_heeded() -> None:
 
 
 REFUSED: list[tuple[str, Any, str]] = [
-    ("kafka://h/t?protocol=csv", None, "the sink URI is of kafka, not of storage"),
+    ("kafka://h/t?protocol=csv", None, "the sink URI's scheme is 'kafka', not one of"),
     ("s3://key:secret@b/p?protocol=avro", None, "protocol is 'avro', not one of csv, canal-json"),
     ("s3://b/p", None, "protocol is '', not one of csv, canal-json"),
     ("s3://b/p?protocol=csv&date-separator=week", None, "date-separator is 'week', not one of"),
@@ -516,7 +516,7 @@ REFUSED: list[tuple[str, Any, str]] = [
         "unknown setting: sink.csv.include-commit-tss",
     ),
     ("s3://b/p?protocol=csv", {"bdr-mode": True}, "bdr-mode is not supported"),
-    (f"{'s3://app:p'}\u2100ss-secret@b/p?protocol=csv", None, "is no URI"),
+    (f"{'s3://app:p'}\u2100ss-secret@b/p?protocol=csv", None, "is not a URI"),
     ("s3://b/p?protocol=csv", {"sink": {"csv": {"delimiter": 1}}}, "must be of type str"),
     ("s3://b/p?protocol=csv", {"sink": {"csv": {"quote": "ab"}}}, "quote must be one character"),
     (
@@ -557,7 +557,7 @@ def test_what_ticdc_adjusts_is_adjusted() -> None:
 def test_a_file_of_canal_json_holds_rows_only() -> None:
     format_ = FILE_FORMATS["canal-json"]
     mark = b'{"id":0,"isDdl":false,"type":"TIDB_WATERMARK","_tidb":{"watermarkTs":5}}'
-    with pytest.raises(WireError, match="record 1 of the file is no row"):
+    with pytest.raises(WireError, match="record 1 of the file is not a row"):
         format_.decode(mark, ORDERS, format_.Options())
     with pytest.raises(WireError, match="not JSON at character 1; in record 2 of the file"):
         format_.decode(b"\r\n{", ORDERS, format_.Options())

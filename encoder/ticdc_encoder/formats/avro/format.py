@@ -34,6 +34,7 @@ from ticdc_encoder.formats.json_text import encoding_json, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import Registry, frame, unframe
+from ticdc_encoder.tso import physical
 from ticdc_encoder.values import server_time, utc_time
 
 DDL, RESOLVED, DELETE = b"\1", b"\2", b"\3"
@@ -303,7 +304,7 @@ class Encoder:
             parts += [
                 avro_binary.sized(operation),
                 avro_binary.long(change.commit_ts),
-                avro_binary.long(change.commit_ts >> 18),
+                avro_binary.long(physical(change.commit_ts)),
             ]
             if options.integrity_check:
                 columns = [c for c in plan.table.columns if c.generated != "virtual"]

@@ -29,6 +29,7 @@ from ticdc_encoder.formats.format import (
 )
 from ticdc_encoder.formats.json_text import easyjson, encoding_json, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
+from ticdc_encoder.tso import physical
 from ticdc_encoder.values import FAMILIES, server_time
 
 _WATERMARK = "TIDB_WATERMARK"
@@ -219,7 +220,7 @@ class Encoder:
         is_ddl = "false" if type_ == _WATERMARK else "true"
         text = (
             f'{{"id":0,"database":{encoding_json(schema)},"table":{encoding_json(table)},'
-            f'"pkNames":null,"isDdl":{is_ddl},"type":"{type_}","es":{ts >> 18},'
+            f'"pkNames":null,"isDdl":{is_ddl},"type":"{type_}","es":{physical(ts)},'
             f'"ts":{self._clock()},"sql":{encoding_json(sql)},"sqlType":null,"mysqlType":null,'
             f'"data":null,"old":null'
         )
@@ -245,7 +246,7 @@ class Encoder:
             utf_8(
                 "".join(
                     (
-                        f'{plan.head}"{kind}","es":{change.commit_ts >> 18},"ts":{self._clock()},'
+                        f'{plan.head}"{kind}","es":{physical(change.commit_ts)},"ts":{self._clock()},'
                         '"sql":"","sqlType":',
                         f'{{{codes}}},"mysqlType":{{{types}}}'
                         if texts

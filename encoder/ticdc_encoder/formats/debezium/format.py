@@ -34,6 +34,7 @@ from ticdc_encoder.formats.format import (
 from ticdc_encoder.formats.json_text import jsoniter, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.names import sanitize
+from ticdc_encoder.tso import physical
 from ticdc_encoder.values import utc_time
 
 Version = tuple[int, int, int]
@@ -242,7 +243,7 @@ class Encoder:
     def _source_json(self, db: str, table: str, ts: int) -> str:
         return (
             f'"source":{{"version":"2.4.0.Final","connector":"TiCDC","name":{self._cluster},'
-            f'"ts_ms":{ts >> 18},"snapshot":"false","db":{jsoniter(db)},"table":{jsoniter(table)},'
+            f'"ts_ms":{physical(ts)},"snapshot":"false","db":{jsoniter(db)},"table":{jsoniter(table)},'
             '"server_id":0,"gtid":null,"file":"","pos":0,"row":0,"thread":0,"query":null,'
             f'"commit_ts":{ts},"cluster_id":{self._cluster}}}'
         )

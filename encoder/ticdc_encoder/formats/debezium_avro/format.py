@@ -39,6 +39,7 @@ from ticdc_encoder.formats.format import (
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import Registry, SchemaId, frame, unframe
+from ticdc_encoder.tso import physical
 
 _Part = Literal["key", "value"]
 
@@ -231,7 +232,7 @@ class Encoder:
                 b"\0" if before is None else b"\2" + _image(plan, plan.columns, before),
                 b"\0" if after is None else b"\2" + _image(plan, plan.columns, after),
                 plan.source[0],
-                long(commit_ts >> 18),
+                long(physical(commit_ts)),
                 plan.source[1],
                 long(commit_ts),
                 plan.source[2],

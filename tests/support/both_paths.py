@@ -7,9 +7,9 @@ from typing import Any
 from unittest import mock
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.protocols.protocol import decoder
+from ticdc_consumer.protocols import decoder
+from ticdc_consumer.protocols.shape import Shape, shape
 from ticdc_consumer.read import task as read
-from ticdc_consumer.read.facts import Shape, shape
 from ticdc_consumer.read.fast import json as fast_json
 from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
@@ -102,7 +102,7 @@ def job_of(
         begin=begin,
         end=end,
         latest=LATEST,
-        places=(PLACE,),
+        partitions=(PLACE,),
         starts={PLACE: 0},
         ends={PLACE: LATEST},
         joined=frozenset(),
@@ -146,9 +146,9 @@ def outcome(job: ReadJob, records: Iterable[Record], reader: FastReader) -> Outc
     except TicdcError as error:
         found.error = (type(error).__name__, str(error), *getattr(error, "__notes__", ()))
     found.facts.sort(key=lambda fact: fact[:4])
-    report, tally = reading.report, reading.fold.tally
-    found.report = (progress, [*report.missing], report.unknown_ddls, tally, reading.close())
-    found.taken, found.rows = counted.taken, tally.facts.total()
+    report, counts = reading.report, reading.fold.counts
+    found.report = (progress, [*report.missing], report.unknown_ddls, counts, reading.close())
+    found.taken, found.rows = counted.taken, counts.facts.total()
     return found
 
 

@@ -57,7 +57,7 @@ class SimpleReader:
     def unread(self) -> Sequence[Waiting]:
         return self._decoder.take_waiting()
 
-    def told(self) -> Sequence[Table]:
+    def new_schemas(self) -> Sequence[Table]:
         return self._decoder.take_told()
 
     def _as_sent(self, change: RowChange) -> RowChange:

@@ -26,7 +26,8 @@ from support.loading import opened, options, place, route
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.layouts import Tables
 from ticdc_consumer.load import Counts, _delete_rows
-from ticdc_consumer.read.facts import SCHEMA, Fold, shape
+from ticdc_consumer.protocols.shape import shape
+from ticdc_consumer.read.facts import SCHEMA, Fold
 from ticdc_consumer.read.fast.reader import NoFastReader
 from ticdc_consumer.read.time_zone import Zone
 from ticdc_consumer.reconcile.fold import (

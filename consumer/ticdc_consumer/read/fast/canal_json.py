@@ -9,7 +9,7 @@ from ticdc_encoder.column import BINARIES, ColumnType
 from ticdc_encoder.event import Event, RowChange
 from ticdc_encoder.values import FAMILIES
 
-from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.fast.json import (
     BASE64,
     CHARACTERS,
@@ -22,10 +22,10 @@ from ticdc_consumer.read.fast.json import (
     SIGNED,
     STRING,
     UNSIGNED,
+    FastChange,
+    FastTables,
     Form,
     Member,
-    Tables,
-    Taken,
     compiled,
     is_utf_8,
     read,
@@ -56,15 +56,15 @@ class FastCanal:
     def __init__(
         self,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
         latest: int,
     ) -> None:
-        self._tables = Tables(layouts, shapes)
+        self._tables = FastTables(layouts, shapes)
         self._latest = latest
         self._forms: dict[bytes, dict[bytes, list[_Form]]] = {}
         """By the head, then by the first letter of `type`."""
 
-    def take(self, key: bytes | None, value: bytes | None) -> Sequence[Taken] | None:
+    def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
         if value is None:
             return None
         at = value.find(_HEAD_END)

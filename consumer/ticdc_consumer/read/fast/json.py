@@ -7,7 +7,7 @@ that is the plain decoder's to say.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -17,7 +17,8 @@ from pyarrow import json
 from ticdc_encoder.column import INTEGERS, TEMPORALS
 from ticdc_encoder.event import RowChange
 
-from ticdc_consumer.read.facts import Key, Shape, shape
+from ticdc_consumer.protocols.shape import TableShapes, shape
+from ticdc_consumer.read.columns import Key
 from ticdc_consumer.targets.layout import Layout
 
 CHARACTERS = rb"[^\"\\\x00-\x1f]*+"
@@ -47,7 +48,7 @@ FIRST_TRY = 32
 as it needs for some hundred rows."""
 MOST_FORMS = 6
 
-Taken = tuple[int, int, Key | None, bytes | None, Key | None]
+FastChange = tuple[int, int, Key | None, bytes | None, Key | None]
 """Table number, commit_ts, the key that is present, the piece that holds its row, the key that is
 absent."""
 
@@ -118,13 +119,13 @@ def compiled(pattern: bytes) -> "re.Pattern[bytes]":
     return re.compile(pattern)
 
 
-class Tables:
+class FastTables:
     """Which tables' rows may be read fast, and how often one was met that could not be."""
 
     def __init__(
         self,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
     ) -> None:
         self._layouts = layouts
         self._shapes = shapes

@@ -12,7 +12,7 @@ from ticdc_encoder.event import Event, RowChange
 from ticdc_encoder.formats.open_protocol import VERSION
 from ticdc_encoder.formats.open_protocol.types import READERS
 
-from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.fast.json import (
     BASE64,
     CHARACTERS,
@@ -24,10 +24,10 @@ from ticdc_consumer.read.fast.json import (
     SIGNED,
     STRING,
     UNSIGNED,
+    FastChange,
+    FastTables,
     Form,
     Member,
-    Tables,
-    Taken,
     compiled,
     is_utf_8,
     read,
@@ -57,19 +57,19 @@ class FastOpen:
     def __init__(
         self,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
         latest: int,
     ) -> None:
-        self._tables = Tables(layouts, shapes)
+        self._tables = FastTables(layouts, shapes)
         self._latest = latest
         self._forms: dict[tuple[str, str], dict[bytes, list[Form]]] = {}
         self._heads: dict[bytes, dict[bytes, list[Form]]] = {}
         """Forms by what follows `ts` in the key, then by how the value begins."""
 
-    def take(self, key: bytes | None, value: bytes | None) -> Sequence[Taken] | None:
+    def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
         if not key or not value or key[:8] != VERSION:
             return None
-        taken: list[Taken] = []
+        changes: list[FastChange] = []
         at, key_end, end, value_end = 8, len(key), 0, len(value)
         while at < key_end:
             start, begin = at + 8, end + 8
@@ -94,11 +94,11 @@ class FastOpen:
             for form in forms.get(piece[:3], ()):
                 found = form.fullmatch(piece)
                 if found is not None:
-                    taken.append((form.table, commit_ts, *form.facts(found.groups())))
+                    changes.append((form.table, commit_ts, *form.facts(found.groups())))
                     break
             else:
                 return None
-        return taken if taken and end == value_end else None
+        return changes if changes and end == value_end else None
 
     def _without_row_id(self, head: bytes) -> dict[bytes, list[Form]] | None:
         found = _ROW_ID.fullmatch(head)

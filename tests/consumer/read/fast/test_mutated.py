@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.both_paths import same
 from support.fast_messages import LINES, PEOPLE, PERSON, PROTOCOLS, encoded, message, primed
-from ticdc_consumer.protocols.protocol import decoder
-from ticdc_consumer.read.facts import Columns, shape
+from ticdc_consumer.protocols import decoder
+from ticdc_consumer.protocols.shape import shape
+from ticdc_consumer.read.columns import Columns
 from ticdc_consumer.read.fast.reader import FastReader
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.time_zone import Zone

@@ -17,7 +17,7 @@ from ticdc_encoder.values import canonicaliser
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.read.time_zone import Zone
-from ticdc_consumer.targets.encoders import encoders
+from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import Layout
 
 SCHEMA = pa.schema(

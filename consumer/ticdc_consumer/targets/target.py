@@ -1,18 +1,31 @@
 """What the consumer asks of a database: one connection, on the driver."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import UnknownCommit
-from ticdc_consumer.targets.layout import Layout, Reference, TargetTable
+from ticdc_consumer.targets.layout import (
+    Layout,
+    Reference,
+    ReferenceChanges,
+    TargetName,
+    TargetTable,
+)
+from ticdc_consumer.targets.schema.alter import Alteration
+
+T = TypeVar("T")
+
+_PLAIN = {"no_parameters": True}
+"""Without parameters a `%` in a statement is only that."""
 
 
 class Target(ABC):
@@ -23,8 +36,19 @@ class Target(ABC):
     """
 
     dialect: ClassVar[str]
+    """The name in `DATABASES`."""
+    sqlglot_dialect: ClassVar[str]
     transactional_ddl: ClassVar[bool]
+    """Whether DDL is part of a transaction, else it commits by itself."""
     begin_statement: ClassVar[str] = "BEGIN"
+    before_ddl: ClassVar[str] = ""
+    """A statement that must run between the rows and the DDL of one transaction."""
+    unsigned_bigint_is_text: ClassVar[bool] = False
+    """Whether new columns hold an unsigned BIGINT as text, which compares by its digits."""
+    has_zero_dates: ClassVar[bool] = True
+    """Whether columns of dates hold zero and partial dates."""
+    timestamp_zone: ClassVar[str] = ""
+    """What the literal of a TIMESTAMP in UTC ends with."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
@@ -93,8 +117,8 @@ class Target(ABC):
             raise translated from error
 
     def execute(self, statement: str, parameters: Any = ()) -> sa.CursorResult[Any]:
-        """One statement as the driver takes it; nothing in it is touched or logged."""
-        return self.connection.exec_driver_sql(statement, parameters)
+        """One statement as the driver takes it; nothing in it is changed or logged."""
+        return self.connection.exec_driver_sql(statement, parameters, _PLAIN)
 
     @abstractmethod
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
@@ -116,6 +140,36 @@ class Target(ABC):
     @abstractmethod
     def end_session(self, session_id: str) -> None:
         """Ends another session of this server, and returns when it is gone."""
+
+    def alive(self) -> bool:
+        """Whether the session still answers."""
+        try:
+            self.execute("SELECT 1").close()
+        except sa.exc.SQLAlchemyError:
+            return False
+        return True
+
+    @abstractmethod
+    def overtake(
+        self, changefeed: str, patience: float, owner: Callable[[], str], work: Callable[[], T]
+    ) -> T:
+        """Runs `work`, which begins with the locking read of the checkpoint, in one transaction.
+
+        Ends whoever keeps it waiting for longer than `patience` seconds. `owner` reads the stored
+        session without waiting, and raises `Fenced` if the one in the way is newer.
+        """
+
+    def locking_read(self, statement: sa.Select[Any]) -> sa.Select[Any]:
+        """The SELECT, such that other sessions cannot change its rows before this one commits."""
+        return statement.with_for_update()
+
+    def one_at_a_time(self) -> None:  # noqa: B027
+        """Inside `transaction`: makes other sessions that call this wait for its end. Only where
+        CREATE TABLE IF NOT EXISTS and INSERT fail if two sessions run them at once."""
+
+    def may_create_tables(self) -> bool | None:
+        """Whether this user may create the consumer's tables; None if the catalog does not say."""
+        return True
 
     # What is there.
 
@@ -194,6 +248,34 @@ class Target(ABC):
         With `on_drift` "overwrite", rows outside that hold a unique value of these are deleted
         first; returns how many were. With "stop" a clash raises `Stop`."""
 
+    # What DDL needs to know.
+
+    @abstractmethod
+    def column_types(self, table: Table) -> dict[str, str]:
+        """The types of the columns that `create_table` creates, as `describe` returns them."""
+
+    def temporary_schema(self, schema: str | None) -> str | None:
+        """The schema of temporary tables that replace one of `schema`."""
+        return schema
+
+    def is_complete(self, statement: str) -> bool:
+        """Whether the statement ends here, at a `;` that is not part of it."""
+        return True
+
+    def wait_for_ddl(self, tables: Sequence[TargetName]) -> None:  # noqa: B027
+        """Returns when no other session runs a DDL of these tables. Only where DDL is not
+        transactional: the server goes on with it after its client is gone."""
+
+    def comparable_text(self, name: str) -> str:
+        """The expression that compares a quoted text column of the consumer's own by its bytes,
+        spaces at the end aside."""
+        return name
+
+    def sorts_below_space(self, name: str) -> str | None:
+        """The condition that a quoted text column holds characters that sort below the space, if
+        `comparable_text` does not compare those as a padded text."""
+        return None
+
     # DDL, as text of this dialect.
 
     @abstractmethod
@@ -222,3 +304,19 @@ class Target(ABC):
 
     @abstractmethod
     def truncate_table(self, schema: str | None, name: str) -> list[str]: ...
+
+    @abstractmethod
+    def alter_table(
+        self,
+        schema: str | None,
+        name: str,
+        evolved: Evolved,
+        commit_ts: int,
+        references: ReferenceChanges,
+    ) -> Alteration:
+        """What turns the table as it was before into that after. Where DDL is not transactional,
+        nothing if it is done already. Raises `Stop` for what cannot be done exactly."""
+
+    @abstractmethod
+    def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
+        """`definition` is the upstream's, if it is known."""

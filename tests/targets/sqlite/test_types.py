@@ -9,8 +9,9 @@ from support.canonical_rows import key_payloads, row_payloads
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import fit
 from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable, UniqueKey
-from ticdc_consumer.targets.sqlite import encode_keys, types
-from ticdc_consumer.targets.sqlite.session import quote_name
+from ticdc_consumer.targets.sqlite import types
+from ticdc_consumer.targets.sqlite.encode import encode_keys
+from ticdc_consumer.targets.sqlite.quoting import quote_name
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.sql.parser import parse_create_table
 

@@ -1,26 +1,37 @@
 """One session of a MySQL, MariaDB or TiDB server."""
 
 import time
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.errors import Unavailable, Usage
 from ticdc_consumer.targets.column_mapping import fit
-from ticdc_consumer.targets.layout import Layout, Reference, TargetTable
-from ticdc_consumer.targets.mysql import catalog, types
+from ticdc_consumer.targets.layout import (
+    Layout,
+    Reference,
+    ReferenceChanges,
+    TargetName,
+    TargetTable,
+)
+from ticdc_consumer.targets.mysql import alter, catalog, types, under_way
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import Bulk
 from ticdc_consumer.targets.mysql.collations import merges
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
+from ticdc_consumer.targets.mysql.fence import take_session_lock
 from ticdc_consumer.targets.mysql.quoting import quote_name
+from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
+
+T = TypeVar("T")
 
 SQL_MODE = ",".join(
     (
@@ -72,8 +83,26 @@ def connect(engine: sa.Engine) -> sa.Connection:
         raise Unavailable(f"cannot connect to {where}: {reason}") from None
 
 
-def open_session(url: sa.URL) -> "MySql":
-    """A session of whichever of the three the server is."""
+_CREATE_PRIVILEGES = """
+SELECT count(*) FROM (
+  SELECT grantee, privilege_type FROM information_schema.user_privileges
+  UNION ALL
+  SELECT grantee, privilege_type FROM information_schema.schema_privileges
+  WHERE DATABASE() LIKE table_schema
+) AS granted
+WHERE privilege_type = 'CREATE'
+AND grantee = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')
+"""
+
+
+def open_session(url: sa.URL, to_look: bool = False) -> "MySql":
+    """A session of whichever of the three the server is, by what it says of its version. Raises
+    `Usage` if the URL names no database, and `Unavailable`."""
+    if not url.database:
+        scheme = url.get_backend_name()
+        raise Usage(
+            f"[target] url names no database; write it like {scheme}+pymysql://user@host/db"
+        )
     engine = engine_of(url)
     with connect(engine) as connection:
         version = str(connection.exec_driver_sql("SELECT VERSION()").scalar())
@@ -85,6 +114,7 @@ class MySql(Target):
     """MySQL 8, and what the three have in common."""
 
     dialect: ClassVar[str] = MYSQL.name
+    sqlglot_dialect: ClassVar[str] = "mysql"
     transactional_ddl: ClassVar[bool] = False
     begin_statement: ClassVar[str] = "START TRANSACTION"
     differences: ClassVar[Dialect] = MYSQL
@@ -108,12 +138,6 @@ class MySql(Target):
         self._any_case = bool(case)
         self._bulk = Bulk(connection, int(packet), self.differences, SQL_MODE)
         return connection
-
-    def execute(self, statement: str, parameters: Any = ()) -> sa.CursorResult[Any]:
-        # Without parameters, a % in the statement is a %.
-        return self.connection.exec_driver_sql(
-            statement, parameters, execution_options={"no_parameters": True}
-        )
 
     def _rows(self, statement: str, parameters: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
         return self.execute(statement, parameters).fetchall()
@@ -149,6 +173,17 @@ class MySql(Target):
                     f"session {number} of the target was killed and is still rolling back"
                 )
             time.sleep(0.05)
+
+    def overtake(
+        self, changefeed: str, patience: float, owner: Callable[[], str], work: Callable[[], T]
+    ) -> T:
+        take_session_lock(self, changefeed, patience, owner)
+        with self.transaction():
+            return work()
+
+    def may_create_tables(self) -> bool | None:
+        # Roles and wildcards are not in these catalogs.
+        return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
 
     # What is there.
 
@@ -228,6 +263,18 @@ class MySql(Target):
         with self.errors(layout):
             return self._bulk.insert(layout, rows, on_drift)
 
+    # What DDL needs to know.
+
+    def column_types(self, table: Table) -> dict[str, str]:
+        columns = new_tables.shape(self.differences, table).columns
+        return {
+            name: column.type.partition(" character set ")[0].lower()
+            for name, column in columns.items()
+        }
+
+    def wait_for_ddl(self, tables: Sequence[TargetName]) -> None:
+        under_way.wait_for_others(self, tables)
+
     # DDL.
 
     def column_type(self, column: Column) -> str:
@@ -257,6 +304,19 @@ class MySql(Target):
 
     def truncate_table(self, schema: str | None, name: str) -> list[str]:
         return [f"TRUNCATE TABLE {self.quote(schema, name)}"]
+
+    def alter_table(
+        self,
+        schema: str | None,
+        name: str,
+        evolved: Evolved,
+        commit_ts: int,
+        references: ReferenceChanges,
+    ) -> Alteration:
+        return alter.alter_table(self, schema, name, evolved, commit_ts, references)
+
+    def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
+        return alter.rename_table(self, old, new, definition)
 
 
 _NO_SUCH_SESSION = 1094

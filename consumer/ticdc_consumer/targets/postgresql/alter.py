@@ -6,7 +6,8 @@ from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import ReferenceChanges
-from ticdc_consumer.targets.postgresql.session import WORDS, add_reference, quote_name
+from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
+from ticdc_consumer.targets.postgresql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import (
     Alteration,
     Differences,

@@ -3,27 +3,39 @@
 import hashlib
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import psycopg
 import pyarrow as pa
 import sqlalchemy as sa
-from ticdc_encoder.column import INTEGERS, TEXTS, Column, ColumnType
+from ticdc_encoder.column import INTEGERS, Column, ColumnType
 from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import Unavailable, Unsupported
+from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.targets import kernels
 from ticdc_consumer.targets.column_mapping import SKIP, fit
-from ticdc_consumer.targets.layout import Layout, Reference, TargetColumn, TargetTable
-from ticdc_consumer.targets.postgresql import catalog, errors, types
-from ticdc_consumer.targets.schema.create import Words, create_table, index_name
+from ticdc_consumer.targets.layout import (
+    Layout,
+    Reference,
+    ReferenceChanges,
+    TargetColumn,
+    TargetName,
+    TargetTable,
+)
+from ticdc_consumer.targets.postgresql import alter, catalog, errors, types
+from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
+from ticdc_consumer.targets.postgresql.fence import past_the_row_lock
+from ticdc_consumer.targets.postgresql.quoting import quote_name
+from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.create import create_table, shape
 from ticdc_consumer.targets.target import Target
 
+T = TypeVar("T")
+
 LOCK_TIMEOUT = "10s"
-LONGEST_NAME = 63
-"""Bytes. PostgreSQL cuts longer names silently."""
 ROWS_AT_ONCE = 100_000
 COPY_BYTES = 1 << 20
 FEW_ROWS = 20
@@ -38,9 +50,19 @@ SET idle_in_transaction_session_timeout = 0
 """
 
 
+def open_session(url: sa.URL, to_look: bool = False) -> "PostgreSQL":
+    """Raises `Unavailable`."""
+    return PostgreSQL.open(url)
+
+
 class PostgreSQL(Target):
     dialect: ClassVar[str] = "postgresql"
+    sqlglot_dialect: ClassVar[str] = "postgres"
     transactional_ddl: ClassVar[bool] = True
+    has_zero_dates: ClassVar[bool] = False
+    timestamp_zone: ClassVar[str] = "+00"
+    # No table is altered whose deferred checks are still to come.
+    before_ddl: ClassVar[str] = "SET CONSTRAINTS ALL IMMEDIATE"
     begin_statement: ClassVar[str] = (
         "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET CONSTRAINTS ALL DEFERRED"
     )
@@ -122,6 +144,18 @@ class PostgreSQL(Target):
                 f"a privilege is missing: pg_read_all_stats, to see whose session {pid} is"
             )
         return bool(found) and found[0][0] == started
+
+    def overtake(
+        self, changefeed: str, patience: float, owner: Callable[[], str], work: Callable[[], T]
+    ) -> T:
+        return past_the_row_lock(self, changefeed, patience, owner, work)
+
+    def one_at_a_time(self) -> None:
+        self.execute("SELECT pg_advisory_xact_lock(hashtext('ticdc_checkpoint'))")
+
+    def may_create_tables(self) -> bool | None:
+        query = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
+        return bool(self.execute(query).scalar())
 
     # What is there.
 
@@ -343,6 +377,23 @@ class PostgreSQL(Target):
             self._replicas[relation] = catalog.strict_without_triggers(self._rows, relation)
         return self._replicas[relation]
 
+    # What DDL needs to know.
+
+    def column_types(self, table: Table) -> dict[str, str]:
+        columns = shape(table, WORDS).columns
+        return {
+            name: column.type.partition(" COLLATE ")[0].lower() for name, column in columns.items()
+        }
+
+    def temporary_schema(self, schema: str | None) -> str | None:
+        return "pg_temp"
+
+    def comparable_text(self, name: str) -> str:
+        return f"rtrim({name}, ' ') COLLATE \"C\""
+
+    def sorts_below_space(self, name: str) -> str | None:
+        return f"{name} ~ '[\\x01-\\x1f]'"
+
     # DDL.
 
     def column_type(self, column: Column) -> str:
@@ -390,23 +441,18 @@ class PostgreSQL(Target):
         kind = "DELETE FROM" if referring else "TRUNCATE TABLE"
         return [f"{kind} {self.quote(schema, name)}"]
 
+    def alter_table(
+        self,
+        schema: str | None,
+        name: str,
+        evolved: Evolved,
+        commit_ts: int,
+        references: ReferenceChanges,
+    ) -> Alteration:
+        return alter.alter_table(self, schema, name, evolved, commit_ts, references)
 
-def add_reference(target: Target, schema: str | None, name: str, added: Reference) -> str:
-    label = quote_name(index_name(name, added.name))
-    return (
-        f"ALTER TABLE {target.quote(schema, name)} ADD CONSTRAINT {label} "
-        f"FOREIGN KEY ({', '.join(map(quote_name, added.columns))}) "
-        f"REFERENCES {target.quote(added.schema, added.table)} "
-        f"({', '.join(map(quote_name, added.parent_columns))}) DEFERRABLE INITIALLY DEFERRED"
-    )
-
-
-def quote_name(name: str) -> str:
-    if "\0" in name or not name:
-        raise Unsupported(f"the name {name!r} cannot be one of PostgreSQL")
-    if len(name.encode()) > LONGEST_NAME:
-        raise Unsupported(f"the name {name!r} is longer than PostgreSQL's {LONGEST_NAME} bytes")
-    return '"' + name.replace('"', '""') + '"'
+    def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
+        return alter.rename_table(self, old, new, definition)
 
 
 def _bare(quoted: str) -> str:
@@ -439,21 +485,6 @@ def _literal(value: str | None) -> str:
 def _delete(from_: str, where: str) -> str:
     return f"DELETE FROM {from_} WHERE {where}"  # noqa: S608
 
-
-def _key_type(column: Column) -> str:
-    """Bytes as they are, whatever the database's locale: no two keys are taken for equal."""
-    type_ = types.column_type(column)
-    textual = column.type.name in TEXTS or column.type.name in ("enum", "set")
-    return f'{type_} COLLATE "C"' if textual else type_
-
-
-WORDS = Words(
-    quote=quote_name,
-    column_type=types.column_type,
-    key_type=_key_type,
-    prefix=lambda column, length: f"substring({column} from 1 for {length})",
-    now=lambda column: f"CURRENT_TIMESTAMP({column.type.decimals or 0})",
-)
 
 _ESCAPED = re.compile(r"\\(.)")
 _UNESCAPED = {"t": "\t", "n": "\n", "r": "\r"}

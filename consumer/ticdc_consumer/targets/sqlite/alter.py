@@ -41,7 +41,8 @@ from ticdc_consumer.targets.schema.create import (
     shape,
 )
 from ticdc_consumer.targets.schema.initial import Initial
-from ticdc_consumer.targets.sqlite.session import WORDS, quote_name, reference_text
+from ticdc_consumer.targets.sqlite.create import WORDS, reference_text
+from ticdc_consumer.targets.sqlite.quoting import quote_name
 from ticdc_consumer.targets.target import Target
 
 REBUILT = "ticdc_rebuilt"

@@ -1,11 +1,13 @@
 """One connection to a SQLite file."""
 
+import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import length_hint
-from typing import Any, ClassVar, Literal, cast
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import orjson
 import pyarrow as pa
@@ -13,13 +15,28 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import Retry, Stop, Unavailable, Unsupported
+from ticdc_consumer.errors import Retry, Stop, Unavailable, Unsupported, Usage
 from ticdc_consumer.targets.column_mapping import SKIP, fit
-from ticdc_consumer.targets.layout import Layout, Reference, TargetColumn, TargetTable, UniqueKey
-from ticdc_consumer.targets.schema.create import Words, create_table
-from ticdc_consumer.targets.sqlite import types
+from ticdc_consumer.targets.layout import (
+    Layout,
+    Reference,
+    ReferenceChanges,
+    TargetColumn,
+    TargetName,
+    TargetTable,
+    UniqueKey,
+)
+from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.create import create_table, shape
+from ticdc_consumer.targets.sqlite import alter, types
+from ticdc_consumer.targets.sqlite.create import WORDS, reference_text
+from ticdc_consumer.targets.sqlite.fence import after_the_file_lock
+from ticdc_consumer.targets.sqlite.quoting import quote_name
 from ticdc_consumer.targets.target import Target
+
+T = TypeVar("T")
 
 BUSY_TIMEOUT = 5.0
 """Seconds that a statement waits for the lock of another process."""
@@ -39,9 +56,30 @@ _FILE = {
 }
 
 
+def open_session(url: sa.URL, to_look: bool = False) -> "SQLite":
+    """A session of the file. With `to_look`, a file that does not exist is not created, but read
+    as the empty one that it will be. Raises `Usage` if the URL names no file, and `Unavailable`."""
+    if url.database in (None, "", ":memory:"):
+        raise Usage("[target] url names no file; write it like sqlite:////data/shop.db")
+    return SQLite.open(_empty(url) if to_look else url)
+
+
+def _empty(url: sa.URL) -> sa.URL:
+    """SQLite's own memory instead of a file that does not exist. Raises `Unavailable` if it could
+    not be created."""
+    file = Path(url.database or "")
+    if url.query or file.exists():
+        return url
+    if not os.access(file.parent, os.W_OK):
+        raise Unavailable(f"{file} does not exist, and cannot be created")
+    return url.set(database=":memory:")
+
+
 class SQLite(Target):
     dialect: ClassVar[str] = "sqlite"
+    sqlglot_dialect: ClassVar[str] = "sqlite"
     transactional_ddl: ClassVar[bool] = True
+    unsigned_bigint_is_text: ClassVar[bool] = True
     # The write lock first: a transaction that reads before it writes cannot wait for it.
     begin_statement: ClassVar[str] = "BEGIN IMMEDIATE"
 
@@ -116,6 +154,11 @@ class SQLite(Target):
             f"another process holds the write lock of {self.engine.url.database}, and SQLite "
             "cannot end it"
         )
+
+    def overtake(
+        self, changefeed: str, patience: float, owner: Callable[[], str], work: Callable[[], T]
+    ) -> T:
+        return after_the_file_lock(self, patience, work)
 
     # What is there.
 
@@ -349,6 +392,25 @@ class SQLite(Target):
     def _driver(self) -> sqlite3.Connection:
         return cast("sqlite3.Connection", self.connection.connection.dbapi_connection)
 
+    # What DDL needs to know.
+
+    def column_types(self, table: Table) -> dict[str, str]:
+        columns = shape(table, WORDS).columns
+        return {name: column.type.lower() for name, column in columns.items()}
+
+    def temporary_schema(self, schema: str | None) -> str | None:
+        return "temp"
+
+    def is_complete(self, statement: str) -> bool:
+        # The body of a trigger has several.
+        return sqlite3.complete_statement(statement)
+
+    def comparable_text(self, name: str) -> str:
+        return f"rtrim({name}, ' ')"
+
+    def sorts_below_space(self, name: str) -> str | None:
+        return f"{name} GLOB '*[' || char(1) || '-' || char(31) || ']*'"
+
     # DDL.
 
     def column_type(self, column: Column) -> str:
@@ -374,14 +436,18 @@ class SQLite(Target):
     def truncate_table(self, schema: str | None, name: str) -> list[str]:
         return [f"DELETE FROM {self.quote(schema, name)}"]  # noqa: S608
 
+    def alter_table(
+        self,
+        schema: str | None,
+        name: str,
+        evolved: Evolved,
+        commit_ts: int,
+        references: ReferenceChanges,
+    ) -> Alteration:
+        return alter.alter_table(self, schema, name, evolved, commit_ts, references)
 
-def reference_text(of: Reference) -> str:
-    """A foreign key as a line of CREATE TABLE. Without columns, it is to the primary key."""
-    parent = f" ({', '.join(map(quote_name, of.parent_columns))})" if of.parent_columns else ""
-    return (
-        f"FOREIGN KEY ({', '.join(map(quote_name, of.columns))}) REFERENCES "
-        f"{quote_name(of.table)}{parent} DEFERRABLE INITIALLY DEFERRED"
-    )
+    def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
+        return alter.rename_table(self, old, new, definition)
 
 
 def _rowid(layout: Layout) -> str:
@@ -391,22 +457,6 @@ def _rowid(layout: Layout) -> str:
         if quote_name(name) not in columns:
             return name
     raise Stop(f"{layout.name}: columns of its hide the row numbers that SQLite tells rows by")
-
-
-def quote_name(name: str) -> str:
-    if "\0" in name or not name:
-        raise Unsupported(f"the name {name!r} cannot be one of SQLite")
-    return '"' + name.replace('"', '""') + '"'
-
-
-WORDS = Words(
-    quote=quote_name,
-    column_type=types.column_type,
-    key_type=types.column_type,
-    prefix=lambda column, length: f"substr({column}, 1, {length})",
-    # SQLite's has no digits after the second.
-    now=lambda column: None if column.type.decimals else "CURRENT_TIMESTAMP",
-)
 
 
 def _equals(layout: Layout, position: int) -> str:

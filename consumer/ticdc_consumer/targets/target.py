@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -13,6 +13,8 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import UnknownCommit
+from ticdc_consumer.targets.bulk import Bulk, OnDrift
+from ticdc_consumer.targets.column_mapping import TypeRules, fit
 from ticdc_consumer.targets.layout import (
     Layout,
     Reference,
@@ -23,6 +25,9 @@ from ticdc_consumer.targets.layout import (
 from ticdc_consumer.targets.schema.alter import Alteration
 
 T = TypeVar("T")
+
+Query = Callable[..., list[tuple[Any, ...]]]
+"""`Target.query`: (statement, *parameters) -> rows."""
 
 _PLAIN = {"no_parameters": True}
 """Without parameters a `%` in a statement is only that."""
@@ -50,23 +55,34 @@ class Target(ABC):
     timestamp_zone: ClassVar[str] = ""
     """What the literal of a TIMESTAMP in UTC ends with."""
 
+    connection: sa.Connection
+    bulk: Bulk
+
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
-        self.connection: sa.Connection = self._connect()
+        self._open()
 
     @classmethod
     @abstractmethod
     def open(cls, url: sa.URL) -> "Target":
         """Connects and sets the session up. Raises `Unavailable` without the password in it."""
 
+    def _open(self) -> None:
+        self.connection = self._connect()
+        self.bulk = self._new_bulk()
+
     @abstractmethod
     def _connect(self) -> sa.Connection:
         """A new session: strict modes, UTC, foreign keys off or deferred, autocommit."""
 
+    @abstractmethod
+    def _new_bulk(self) -> Bulk:
+        """The bulk path of the session that `_connect` opened."""
+
     def reconnect(self) -> None:
         """Leaves a broken session behind and opens another. Session locks are gone with it."""
         self.close()
-        self.connection = self._connect()
+        self._open()
 
     def close(self) -> None:
         self.connection.invalidate()
@@ -119,6 +135,10 @@ class Target(ABC):
     def execute(self, statement: str, parameters: Any = ()) -> sa.CursorResult[Any]:
         """One statement as the driver takes it; nothing in it is changed or logged."""
         return self.connection.exec_driver_sql(statement, parameters, _PLAIN)
+
+    def query(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """All rows of a statement."""
+        return [tuple(row) for row in self.execute(statement, parameters).all()]
 
     @abstractmethod
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
@@ -189,10 +209,14 @@ class Target(ABC):
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         """The table's foreign keys, from the catalog."""
 
-    @abstractmethod
-    def has_rows(self, schema: str | None, table: str) -> bool: ...
+    def has_rows(self, schema: str | None, table: str) -> bool:
+        with self.errors():
+            return bool(self.query(f"SELECT 1 FROM {self.quote(schema, table)} LIMIT 1"))  # noqa: S608
 
     @abstractmethod
+    def type_rules(self, rules: frozenset[str]) -> TypeRules:
+        """How columns are mapped, under the rules that the user switched on."""
+
     def layout(
         self,
         source: Table,
@@ -205,48 +229,40 @@ class Target(ABC):
         """How rows of `source` (columns as they come) go into `target`.
 
         With `keys_only` nothing but deletes is to come, and `source` holds just the key: columns
-        that it lacks are no matter. `definition` is the upstream's CREATE TABLE where the stream
-        had it: it tells labels and collations. An empty `key` is that of a table without any.
+        that it lacks do not matter. `definition` is the upstream's CREATE TABLE, if the stream had
+        it: it has labels and collations. An empty `key` is that of a table without any.
 
         Raises `Stop`, naming table and column, for a source column that the target lacks, a NOT
         NULL target column without default that the source lacks, a type that cannot hold every
-        value of the source type, a fold key that is no NOT NULL unique key of the target, a unique
-        key whose collation is coarser than upstream's.
+        value of the source type, a fold key that is not a NOT NULL unique key of the target, a
+        unique key whose collation is coarser than upstream's.
         """
+        relation = self.quote(target.schema, target.name)
+        return fit(self.type_rules(rules), relation, source, key, target, definition, keys_only)
 
-    # What is done to it. Each call is inside `transaction`.
+    # What is done to rows, see `Bulk`.
 
-    @abstractmethod
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        """Deletes the rows of these keys (payloads of `encode_keys`); says how many there were."""
+        with self.errors(layout):
+            return self.bulk.delete(layout, keys)
 
-    @abstractmethod
     def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        """How many rows of these keys there are; outside `transaction`, too."""
+        with self.errors(layout):
+            return self.bulk.existing(layout, keys)
 
-    @abstractmethod
     def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
-        """What `delete` sends, for people: values stand where it sends parameters."""
+        return self.bulk.shown_deletes(layout, keys)
 
-    @abstractmethod
-    def shown_inserts(
-        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
-    ) -> list[str]:
-        """What `insert` sends, for people; PostgreSQL's COPY as INSERT."""
+    def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
+        return self.bulk.shown_inserts(layout, rows, on_drift)
 
-    @abstractmethod
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
-        """Deletes, for each of these rows (payloads of `encode_rows`, of a layout without a key),
-        one row that is equal to it, NULLs included; says how many there were."""
+        with self.errors(layout):
+            return self.bulk.delete_rows(layout, rows)
 
-    @abstractmethod
-    def insert(
-        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
-    ) -> int:
-        """Upserts (`layout.upsert`) or plainly inserts rows (payloads of `encode_rows`).
-
-        With `on_drift` "overwrite", rows outside that hold a unique value of these are deleted
-        first; returns how many were. With "stop" a clash raises `Stop`."""
+    def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
+        with self.errors(layout):
+            return self.bulk.insert(layout, rows, on_drift)
 
     # What DDL needs to know.
 
@@ -320,3 +336,10 @@ class Target(ABC):
     @abstractmethod
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         """`definition` is the upstream's, if it is known."""
+
+
+def original(error: BaseException) -> BaseException:
+    """The driver's error, without SQLAlchemy's wrapping."""
+    if isinstance(error, sa.exc.DBAPIError) and error.orig is not None:
+        return error.orig
+    return error

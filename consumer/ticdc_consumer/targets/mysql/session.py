@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import ClassVar, TypeVar
 
-import pyarrow as pa
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
@@ -12,7 +11,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Unavailable, Usage
-from ticdc_consumer.targets.column_mapping import fit
+from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
     Layout,
     Reference,
@@ -23,13 +22,13 @@ from ticdc_consumer.targets.layout import (
 from ticdc_consumer.targets.mysql import alter, catalog, types, under_way
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
-from ticdc_consumer.targets.mysql.bulk import Bulk
+from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.collations import merges
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
 from ticdc_consumer.targets.mysql.fence import take_session_lock
 from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
-from ticdc_consumer.targets.target import Target
+from ticdc_consumer.targets.target import Target, original
 
 T = TypeVar("T")
 
@@ -76,7 +75,7 @@ def connect(engine: sa.Engine) -> sa.Connection:
         return engine.connect()
     except (sa.exc.DBAPIError, pymysql.err.MySQLError, RuntimeError) as error:
         # A RuntimeError says which package an authentication method needs.
-        driver = refusals.original(error)
+        driver = original(error)
         reason = driver.args[-1] if driver.args else type(driver).__name__
         url = engine.url
         where = f"{url.host or 'localhost'}:{url.port or 3306}"
@@ -125,22 +124,21 @@ class MySql(Target):
 
     def _connect(self) -> sa.Connection:
         connection = connect(self.engine)
-        self.connection = connection
+        self.connection = connection  # for `execute`
         try:
             with self.errors():
                 for statement in (*_SETTINGS, *self.differences.settings):
                     self.execute(statement)
-                settings = self._rows("SELECT @@max_allowed_packet, @@lower_case_table_names")
+                settings = self.query("SELECT @@max_allowed_packet, @@lower_case_table_names")
         except BaseException:
             connection.close()
             raise
         packet, case = settings[0]
-        self._any_case = bool(case)
-        self._bulk = Bulk(connection, int(packet), self.differences, SQL_MODE)
+        self._packet, self._any_case = int(packet), bool(case)
         return connection
 
-    def _rows(self, statement: str, parameters: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
-        return self.execute(statement, parameters).fetchall()
+    def _new_bulk(self) -> MySqlBulk:
+        return MySqlBulk(self.connection, self._packet, self.differences, SQL_MODE)
 
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
         return refusals.translate(error, layout)
@@ -152,7 +150,7 @@ class MySql(Target):
 
     def session_id(self) -> str:
         with self.errors():
-            return str(self._rows("SELECT CONNECTION_ID()")[0][0])
+            return str(self.query("SELECT CONNECTION_ID()")[0][0])
 
     def end_session(self, session_id: str) -> None:
         number = int(session_id)
@@ -167,7 +165,7 @@ class MySql(Target):
     def _until_gone(self, number: int) -> None:
         query = f"SELECT 1 FROM {self.differences.processes} WHERE id = {number}"  # noqa: S608
         deadline = time.monotonic() + _PATIENCE
-        while self._rows(query):
+        while self.query(query):
             if time.monotonic() > deadline:
                 raise Unavailable(
                     f"session {number} of the target was killed and is still rolling back"
@@ -185,7 +183,7 @@ class MySql(Target):
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
 
-    # What is there.
+    # The catalog.
 
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
         return schema, table
@@ -199,69 +197,22 @@ class MySql(Target):
 
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
         with self.errors():
-            database = schema or self._rows("SELECT DATABASE()")[0][0]
-            return catalog.describe(self._rows, database, table, self._any_case)
+            database = schema or self.query("SELECT DATABASE()")[0][0]
+            return catalog.describe(self.query, database, table, self._any_case)
 
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         with self.errors():
-            database = schema or self._rows("SELECT DATABASE()")[0][0]
-            return catalog.references(self._rows, database, table)
+            database = schema or self.query("SELECT DATABASE()")[0][0]
+            return catalog.references(self.query, database, table)
 
-    def has_rows(self, schema: str | None, table: str) -> bool:
-        relation = self.quote(schema, table)
-        with self.errors():
-            return bool(self._rows(f"SELECT 1 FROM {relation} LIMIT 1"))  # noqa: S608
-
-    def layout(
-        self,
-        source: Table,
-        key: Sequence[str],
-        target: TargetTable,
-        definition: Table | None,
-        rules: frozenset[str],
-        keys_only: bool = False,
-    ) -> Layout:
+    def type_rules(self, rules: frozenset[str]) -> TypeRules:
         trusted = types.SAME_COLLATIONS in rules
-        return fit(
-            dialect=self.dialect,
-            relation=self.quote(target.schema, target.name),
-            quote=self._quote,
-            codec=lambda type_, there, _: types.codec(type_, there, self.differences, rules),
-            merges=lambda collation, type_: not trusted and merges(collation, type_),
-            source=source,
-            key=key,
-            target=target,
-            definition=definition,
-            keys_only=keys_only,
+        return TypeRules(
+            self.dialect,
+            self._quote,
+            lambda type_, existing, _: types.codec(type_, existing, self.differences, rules),
+            lambda collation, type_: not trusted and merges(collation, type_),
         )
-
-    # What is done to it.
-
-    def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        with self.errors(layout):
-            return self._bulk.delete(layout, keys)
-
-    def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        with self.errors(layout):
-            return self._bulk.existing(layout, keys)
-
-    def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
-        return [_shown(text) for text in self._bulk.deletes(layout, keys)]
-
-    def shown_inserts(
-        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
-    ) -> list[str]:
-        return [_shown(text) for text, _ in self._bulk.inserts(layout, rows, on_drift)]
-
-    def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
-        with self.errors(layout):
-            return self._bulk.delete_rows(layout, rows)
-
-    def insert(
-        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
-    ) -> int:
-        with self.errors(layout):
-            return self._bulk.insert(layout, rows, on_drift)
 
     # What DDL needs to know.
 
@@ -313,17 +264,16 @@ class MySql(Target):
         commit_ts: int,
         references: ReferenceChanges,
     ) -> Alteration:
-        return alter.alter_table(self, schema, name, evolved, commit_ts, references)
+        work = alter.MySqlAlteration(
+            self.differences, self, schema, name, evolved, commit_ts, references
+        )
+        return work.alteration()
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)
 
 
 _NO_SUCH_SESSION = 1094
-
-
-def _shown(statement: bytes) -> str:
-    return statement.decode("utf-8", "backslashreplace")
 
 
 class MariaDb(MySql):

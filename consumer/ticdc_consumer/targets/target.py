@@ -268,7 +268,8 @@ class Target(ABC):
 
     @abstractmethod
     def column_types(self, table: Table) -> dict[str, str]:
-        """The types of the columns that `create_table` creates, as `describe` returns them."""
+        """The types of the columns that `create_table` creates; where DDL is transactional, as
+        `describe` returns them."""
 
     def temporary_schema(self, schema: str | None) -> str | None:
         """The schema of temporary tables that replace one of `schema`."""

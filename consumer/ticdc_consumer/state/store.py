@@ -19,7 +19,6 @@ from ticdc_consumer.protocols.schemas import SchemaKey, key_of
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.schema import CHECKPOINT, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.state.scope import check_scope, scope_hash, scope_text
-from ticdc_consumer.targets import fence
 from ticdc_consumer.targets.target import Target
 
 T = TypeVar("T")
@@ -99,7 +98,7 @@ class Store:
         if self._exists(*METADATA.tables):
             return
         with self.target.transaction():
-            self._one_at_a_time()
+            self.target.one_at_a_time()
             for table in METADATA.sorted_tables:
                 self._run(sa.schema.CreateTable(table, if_not_exists=True))
 
@@ -157,7 +156,7 @@ class Store:
         """Writes the first checkpoint. Raises `Fenced` if another consumer was faster."""
 
         def insert() -> None:
-            self._one_at_a_time()
+            self.target.one_at_a_time()
             if self._row(lock=True) is not None:
                 raise Fenced(f"changefeed {self.changefeed}: another consumer began it first")
             self._run(
@@ -241,7 +240,7 @@ class Store:
 
     def recover(self) -> None:
         """After a `Retry`: replaces the session if it is gone."""
-        if not fence.alive(self.target):
+        if not self.target.alive():
             self.reconnect()
 
     def reconnect(self) -> int:
@@ -271,14 +270,9 @@ class Store:
             inspector = sa.inspect(self.target.connection)
             return all(inspector.has_table(name) for name in names)
 
-    def _one_at_a_time(self) -> None:
-        """PostgreSQL's CREATE TABLE IF NOT EXISTS and INSERT fail where two run at once."""
-        if self.target.dialect == "postgresql":
-            self.target.execute("SELECT pg_advisory_xact_lock(hashtext('ticdc_checkpoint'))")
-
     def _row(self, *, lock: bool = False) -> Any:
         statement = sa.select(CHECKPOINT).where(CHECKPOINT.c.changefeed == self.changefeed)
-        return self._run(statement.with_for_update() if lock else statement).one_or_none()
+        return self._run(self.target.locking_read(statement) if lock else statement).one_or_none()
 
     def _set(self, **values: object) -> None:
         mine = CHECKPOINT.c.changefeed == self.changefeed
@@ -363,7 +357,7 @@ class Store:
     # --- the fence -----------------------------------------------------------------------------
 
     def _overtake(self, work: Callable[[], T]) -> T:
-        return fence.overtake(self.target, self.changefeed, self._takeover_after, self._owner, work)
+        return self.target.overtake(self.changefeed, self._takeover_after, self._owner, work)
 
     def _owner(self) -> str:
         """The stored session, read without waiting. Raises `Fenced` if it is a newer consumer's:

@@ -45,8 +45,9 @@ class Target(ABC):
         self.connection = self._connect()
 
     def close(self) -> None:
-        self.connection.invalidate()
-        self.connection.close()
+        if not self.connection.closed:  # as after a `reconnect` that failed
+            self.connection.invalidate()
+            self.connection.close()
         self.engine.dispose()
 
     @contextmanager

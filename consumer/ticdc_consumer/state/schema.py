@@ -129,6 +129,9 @@ KEPT = sa.Table(
     **_EXACT,
 )
 
+VERSION_0 = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT)
+"""The tables of the releases before `ticdc_state`."""
+
 STATE = sa.Table(
     "ticdc_state",
     METADATA,

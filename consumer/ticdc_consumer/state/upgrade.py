@@ -67,7 +67,7 @@ class OwnTables:
             return StateVersion(0, 0, "") if inspector.has_table(CHECKPOINT.name) else None
 
     def readable(self) -> bool:
-        """Whether there are tables. Raises `Stop` for tables of a version that this release cannot
+        """Whether there are tables to read. Raises `Stop` for tables of a version that this release cannot
         read."""
         stored = self.version()
         if stored is None:
@@ -79,7 +79,8 @@ class OwnTables:
                 f"release, and this release reads version {schema.OLDEST_READABLE} or later; its "
                 f"first `run` migrates them to version {schema.STATE_VERSION}"
             )
-        return True
+        # Where DDL commits by itself, a first start that was interrupted leaves some of them.
+        return stored.version > 0 or self._all_exist()
 
     def prepare(self, patience: float) -> None:
         """Creates or migrates the tables if they need it; several consumers may do so at once.
@@ -154,6 +155,11 @@ class OwnTables:
             return False
         refuse_newer(stored)
         return stored.version == schema.STATE_VERSION
+
+    def _all_exist(self) -> bool:
+        with self._target.errors():
+            inspector = sa.inspect(self._target.connection)
+            return all(inspector.has_table(table.name) for table in schema.VERSION_0)
 
     def _announce(self) -> None:
         """Writes what the migration leads to. Raises `Stop` if a newer one was announced."""

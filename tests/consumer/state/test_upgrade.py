@@ -251,6 +251,23 @@ def test_an_interrupted_migration_is_completed_by_the_next_start(
                 assert target.execute("SELECT * FROM ticdc_more").all() == []
 
 
+def test_a_first_start_that_was_interrupted_has_no_checkpoint(target_url: str) -> None:
+    with opened(target_url) as target, crash_at(target, 0) as ran:
+        Store(target, CHANGEFEED).start(IMPATIENT)
+    writing = [number for number, text in enumerate(ran, 1) if WRITES.match(text)]
+    for statement in writing:
+        with opened(target_url) as target:
+            drop_tables(target)
+            with crash_at(target, statement), pytest.raises(Crash):
+                Store(target, CHANGEFEED).start(IMPATIENT)
+            target.connection.invalidate()
+        with opened(target_url) as target:
+            store = Store(target, CHANGEFEED)
+            assert (store.read(), store.changefeeds(), store.schemas()) == (None, [], {})
+            assert store.start(IMPATIENT) is None
+            assert store.tables.version() == CURRENT
+
+
 @contextmanager
 def together(*works: Callable[[], None]) -> Iterator[list[Exception]]:
     """Runs all at once; yields what they raised, when they are done."""

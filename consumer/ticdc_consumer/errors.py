@@ -10,10 +10,10 @@
             Conflict            3   (read.facts) two different rows of one key at one commit_ts
         Retry                   -   the target refused a transaction for a passing reason
         UnknownCommit           -   the connection was lost at COMMIT
-        WireError, ...              (ticdc_encoder.errors) what a message, a setting or a topic lacks
+        WireError, ...              (ticdc_encoder.errors) a message, setting or topic
 
-`Retry` and `UnknownCommit` do not leave the consumer: `state.retry` tries again, asks the checkpoint
-what happened, and ends with `Unavailable`.
+`Retry` and `UnknownCommit` do not leave the consumer: `state.retry` tries again, asks the
+checkpoint what happened, and ends with `Unavailable`.
 """
 
 from ticdc_encoder.errors import TicdcError

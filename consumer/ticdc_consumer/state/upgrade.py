@@ -67,8 +67,8 @@ class OwnTables:
             return StateVersion(0, 0, "") if inspector.has_table(CHECKPOINT.name) else None
 
     def readable(self) -> bool:
-        """Whether there are tables to read. Raises `Stop` for tables of a version that this release cannot
-        read."""
+        """Whether there are tables to read. Raises `Stop` if this release cannot read their
+        version."""
         stored = self.version()
         if stored is None:
             return False

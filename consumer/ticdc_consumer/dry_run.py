@@ -19,8 +19,9 @@ from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.load import Applied, NoChange
 from ticdc_consumer.spark.jobs import Change, Gathered
+from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import Basis, KeptTable, Ledger, LedgerEntry
-from ticdc_consumer.state.store import Checkpoint, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target

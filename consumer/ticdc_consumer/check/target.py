@@ -9,8 +9,9 @@ from ticdc_encoder.tso import shown
 
 from ticdc_consumer.check.context import Finding, Premises, fail, ok, warn
 from ticdc_consumer.layouts import Tables
-from ticdc_consumer.state.schema import OWN_TABLES
+from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 
@@ -19,6 +20,13 @@ def target(premises: Premises) -> Iterator[Finding]:
     url = sa.make_url(premises.options.target_url)
     opened = premises.open_target()
     yield ok("target", f"reached at {url.render_as_string()}")
+    own = OwnTables(opened).version()
+    if own is not None and own.version < STATE_VERSION:
+        yield ok(
+            "checkpoint",
+            f"the ticdc_* tables have version {own.version}; the first run of this release "
+            f"migrates them to {STATE_VERSION}, and ends older consumers of all changefeeds",
+        )
     checkpoint = premises.checkpoint
     if checkpoint is not None:
         yield ok("checkpoint", f"R = {shown(checkpoint.resolved_ts)}")

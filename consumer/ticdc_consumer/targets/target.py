@@ -85,8 +85,9 @@ class Target(ABC):
         self._open()
 
     def close(self) -> None:
-        self.connection.invalidate()
-        self.connection.close()
+        if not self.connection.closed:  # as after a `reconnect` that failed
+            self.connection.invalidate()
+            self.connection.close()
         self.engine.dispose()
 
     @contextmanager
@@ -186,6 +187,15 @@ class Target(ABC):
     def one_at_a_time(self) -> None:  # noqa: B027
         """Inside `transaction`: makes other sessions that call this wait for its end. Only where
         CREATE TABLE IF NOT EXISTS and INSERT fail if two sessions run them at once."""
+
+    def idle_holder(self, seconds: float) -> str:
+        """The session that keeps `one_at_a_time` waiting and whose client has been idle for so long
+        inside its transaction, as after a COMMIT that never arrived; "" for one that is busy."""
+        return ""
+
+    def limit_lock_waits(self, seconds: float) -> None:  # noqa: B027
+        """Has each DDL of this session fail that waits for a lock for longer. Only where DDL
+        commits by itself, and would else wait for days."""
 
     def may_create_tables(self) -> bool | None:
         """Whether this user may create the consumer's tables; None if the catalog does not say."""

@@ -172,6 +172,10 @@ class MySql(Target):
                 )
             time.sleep(0.05)
 
+    def limit_lock_waits(self, seconds: float) -> None:
+        # For metadata locks, which a reader's open transaction holds; a year by default.
+        self.execute(f"SET SESSION lock_wait_timeout = {max(1, round(seconds))}").close()
+
     def overtake(
         self, changefeed: str, patience: float, owner: Callable[[], str], work: Callable[[], T]
     ) -> T:

@@ -9,6 +9,16 @@ from ticdc_consumer.targets.target import Target
 
 T = TypeVar("T")
 
+IDLE_HOLDER = """
+SELECT a.pid || '@' || extract(epoch FROM a.backend_start)
+FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND (l.classid::bigint << 32 | l.objid::bigint) = hashtext('ticdc_checkpoint')
+AND a.state LIKE 'idle in transaction%%' AND clock_timestamp() - a.state_change > %s::interval
+"""
+"""The session that holds the lock of `one_at_a_time` and does nothing."""
+
 
 def past_the_row_lock(
     target: Target,

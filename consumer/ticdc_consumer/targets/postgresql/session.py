@@ -22,7 +22,7 @@ from ticdc_consumer.targets.layout import (
 from ticdc_consumer.targets.postgresql import alter, catalog, errors, types
 from ticdc_consumer.targets.postgresql.bulk import PostgreSqlBulk
 from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
-from ticdc_consumer.targets.postgresql.fence import past_the_row_lock
+from ticdc_consumer.targets.postgresql.fence import IDLE_HOLDER, past_the_row_lock
 from ticdc_consumer.targets.postgresql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.create import create_table, shape
@@ -139,6 +139,9 @@ class PostgreSQL(Target):
 
     def one_at_a_time(self) -> None:
         self.execute("SELECT pg_advisory_xact_lock(hashtext('ticdc_checkpoint'))")
+
+    def idle_holder(self, seconds: float) -> str:
+        return str(self.execute(IDLE_HOLDER, (f"{seconds} seconds",)).scalar() or "")
 
     def may_create_tables(self) -> bool | None:
         query = "SELECT has_schema_privilege(current_schema(), 'CREATE')"

@@ -74,16 +74,16 @@ def test_an_index_names_the_last_file_of_its_directory(case: dict[str, Any]) -> 
 
 @pytest.mark.parametrize(("path", "valid"), PATHS["is_schema_file"])
 def test_schema_files_are_told_from_others(path: str, valid: bool) -> None:
-    found = Layout().schema_path(path)
+    result = Layout().schema_path(path)
     # TiCDC's test looks at a path's end only: this one names no schema.
-    assert (found is not None) is (valid and path != "meta/schema_123_0123456789.json")
-    assert found is None or found.path == path
+    assert (result is not None) is (valid and path != "meta/schema_123_0123456789.json")
+    assert result is None or result.path == path
 
 
 def test_schema_files_tell_their_table_and_version() -> None:
     for case in PATHS["schema_file"]:
         # The samples' checksums are shorter than TiCDC's.
-        path = re.sub(r"_(\d+)\.json", lambda found: f"_{int(found[1]):010d}.json", case["path"])
+        path = re.sub(r"_(\d+)\.json", lambda match: f"_{int(match[1]):010d}.json", case["path"])
         assert Layout().schema_path(path) == SchemaPath(
             case["schema"], case["table"], case["version"], int(case["path"].split("_")[-1][:-5])
         )
@@ -120,8 +120,8 @@ LONG = "9" * 5000
 )
 def test_numbers_that_none_can_be_are_not_looked_for_in_a_path(path: str) -> None:
     layout = Layout(date_separator="none")
-    found = (layout.data_file(path), layout.index(path), layout.schema_path(path))
-    assert found == (None, None, None)
+    result = (layout.data_file(path), layout.index(path), layout.schema_path(path))
+    assert result == (None, None, None)
     assert layout.data_file("s/t/99999999999999999999/CDC99999999999999999999.csv") is not None
 
 
@@ -159,10 +159,10 @@ def test_reads_the_schema_files_of_ticdcs_tests(case: dict[str, Any]) -> None:
     path = Layout().schema_path(case["file_path"])
     assert path is not None
     file = parse_schema_file(path, case["file_content"].encode())
-    told = json.loads(case["file_content"])
+    members = json.loads(case["file_content"])
     assert (file.schema, file.name, file.version) == (path.schema, path.table, path.version)
-    assert (file.query, file.kind) == (told["Query"], told["Type"])
-    columns = told["TableColumns"] or []
+    assert (file.query, file.kind) == (members["Query"], members["Type"])
+    columns = members["TableColumns"] or []
     names = [] if file.table is None else [column.name for column in file.table.columns]
     assert names == [column["ColumnName"] for column in columns]
     if file.table is None:
@@ -177,12 +177,12 @@ def test_reads_the_schema_files_of_ticdcs_tests(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", VECTORS["11_schema_file_columns"]["cases"], ids=str)
 def test_reads_the_column_of_every_type(case: dict[str, Any]) -> None:
-    told = {**case["column"], "ColumnName": "c"}
-    place = {"Table": "t", "Schema": "s"}
-    columns = {"TableColumns": [told], "TableColumnsTotal": 1}
-    checksum = crc32(json.dumps({**place, "Version": 0, **columns}, indent=4).encode())
+    members = {**case["column"], "ColumnName": "c"}
+    table_members = {"Table": "t", "Schema": "s"}
+    columns = {"TableColumns": [members], "TableColumnsTotal": 1}
+    checksum = crc32(json.dumps({**table_members, "Version": 0, **columns}, indent=4).encode())
     about = {"Version": 1, "TableVersion": 5, "Query": "", "Type": 0}
-    content = json.dumps({**place, **about, **columns}).encode()
+    content = json.dumps({**table_members, **about, **columns}).encode()
     table = parse_schema_file(SchemaPath("s", "t", 5, checksum), content).table
     assert table is not None
     (column,) = table.columns
@@ -281,8 +281,8 @@ def test_schema_files_tell_the_upstreams_tables(variant: Variant) -> None:
             assert file.name in ("", "vw")
             continue
         true = table_at(variant.scenario, file.schema, file.name, file.version)
-        assert [_told(file.table, name) for name in names(file.table)] == [
-            _told(true, name) for name in names(true)
+        assert [_described(file.table, name) for name in names(file.table)] == [
+            _described(true, name) for name in names(true)
         ]
         primary = [index.columns for index in true.indexes if index.primary]
         assert {*file.table.handle_key} == {*(primary[0] if primary else ())}
@@ -292,7 +292,7 @@ def names(table: Table) -> list[str]:
     return [column.name for column in table.columns]
 
 
-def _told(table: Table, name: str) -> Any:
+def _described(table: Table, name: str) -> Any:
     """What a schema file has of a column: charset, flags and defaults' digits are not in it."""
     column = table.column(name)
     type_ = column.type
@@ -394,7 +394,7 @@ def _partitioned(files: dict[str, Any]) -> Counter[str]:
 )
 def test_canal_json_files_say_what_happened_upstream(variant: Variant) -> None:
     format_ = FILE_FORMATS["canal-json"]
-    said = []
+    facts = []
     for path, content in variant.files.items():
         file = LAYOUT.data_file(path)
         if file is None:
@@ -402,9 +402,9 @@ def test_canal_json_files_say_what_happened_upstream(variant: Variant) -> None:
         assert file.extension == format_.extension
         where = file.directory
         table = table_at(variant.scenario, where.schema, where.table, where.version)
-        said += [_fact(c) for c in format_.decode(content, table, format_.Options())]
+        facts += [_fact(c) for c in format_.decode(content, table, format_.Options())]
     happened_ = [_fact(change) for change in sent_changes(variant)]
-    assert sorted(said, key=repr) == sorted(happened_, key=repr)
+    assert sorted(facts, key=repr) == sorted(happened_, key=repr)
 
 
 def _fact(change: RowChange) -> tuple[Any, ...]:
@@ -463,9 +463,9 @@ def test_a_ddl_begins_a_directory_and_comes_behind_the_rows_before_it() -> None:
     assert index.path == "shop/orders/7/meta/CDC.index"
     where = Layout().schema_path(schema.path)
     assert where is not None
-    told = parse_schema_file(where, schema.content)
-    assert (told.version, told.query, told.kind) == (12, alter.query, 5)
-    assert told.ddl == alter
+    file = parse_schema_file(where, schema.content)
+    assert (file.version, file.query, file.kind) == (12, alter.query, 5)
+    assert file.ddl == alter
     rename = Ddl("shop", "sales", "RENAME TABLE `shop`.`orders` TO `shop`.`sales`", 13, 14)
     (renamed,) = changefeed.ddl(rename)
     assert renamed.path.startswith("shop/sales/meta/schema_13_")

@@ -548,7 +548,7 @@ def test_an_update_that_moves_between_partitions_is_split_where_that_is_asked_fo
 
 
 @pytest.mark.parametrize("dispatcher", [COLUMNS, BY_INDEX])
-def test_the_delete_of_an_update_that_tells_what_changed_goes_by_the_whole_old_row(
+def test_the_delete_of_an_update_with_changed_columns_alone_goes_by_the_whole_old_row(
     dispatcher: dict[str, Any],
 ) -> None:
     table = parse_create_table(

@@ -77,7 +77,7 @@ def without_matcher(entry: dict[str, Any]) -> dict[str, Any]:
         {"partition": "index-value", "index": "b"},
     ],
 )
-def test_where_the_old_architecture_panics_behind_a_virtual_column_it_is_told(
+def test_a_virtual_column_behind_which_the_old_architecture_panics_is_refused(
     entry: dict[str, Any],
 ) -> None:
     classic = Router([Dispatcher.parse({"matcher": ["*.*"], **entry})], "t", 16, classic=True)

@@ -268,7 +268,7 @@ def test_schemas_are_numbered_and_follow_the_ddl(encoding: Any, version: str) ->
     assert alter.previous == (rows[0].table if version == CLASSIC else None)
 
 
-def test_a_schema_that_no_ddl_told_goes_before_its_rows() -> None:
+def test_a_schema_that_no_ddl_described_goes_before_its_rows() -> None:
     changefeed = Changefeed(URI)
     changefeed.encode(_inserted(ORDERS, 6, id=1, v=1))
     other = parse_create_table("CREATE TABLE orders (id int primary key, x text)", "shop")

@@ -111,7 +111,7 @@ FILES = [
 
 
 @pytest.mark.parametrize(("protocol", "content", "expected"), FILES)
-def test_a_files_lines_are_messages_or_tell_records(
+def test_a_files_lines_are_messages_or_records(
     protocol: str,
     content: bytes,
     expected: list[Any],
@@ -372,7 +372,7 @@ def test_a_number_of_events_that_is_no_number_is_wrong_usage(
     assert f"{'9' * 20!r} is not a number" in capfd.readouterr().err
 
 
-def test_an_input_that_is_closed_is_told() -> None:
+def test_a_closed_input_is_reported() -> None:
     words = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "decode", "canal-json", "-"]
     done = subprocess.run(words, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (2, b"ticdc-encoder: standard input is closed\n")

@@ -248,7 +248,7 @@ def test_a_unique_index_over_a_part_of_the_rows_identifies_none() -> None:
         assert parse_ddl(query, "s") == AlterTable("s", "t", (AddIndex(table.indexes[0]),))
 
 
-def test_the_primary_key_is_clustered_unless_told_otherwise() -> None:
+def test_the_primary_key_is_clustered_by_default() -> None:
     for sql, clustered in (
         ("id int primary key", True),
         ("id int primary key /*T![clustered_index] CLUSTERED */", True),
@@ -312,7 +312,7 @@ STATEMENTS: list[tuple[str, Statement]] = [
 
 
 @pytest.mark.parametrize(("query", "expected"), STATEMENTS)
-def test_a_statement_says_what_it_does(query: str, expected: Statement) -> None:
+def test_a_statement_becomes_data(query: str, expected: Statement) -> None:
     assert parse_ddl(query, "s") == expected
 
 

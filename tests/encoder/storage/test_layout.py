@@ -73,14 +73,14 @@ def test_an_index_names_the_last_file_of_its_directory(case: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(("path", "valid"), PATHS["is_schema_file"])
-def test_schema_files_are_told_from_others(path: str, valid: bool) -> None:
+def test_schema_files_are_distinguished_from_others(path: str, valid: bool) -> None:
     result = Layout().schema_path(path)
     # TiCDC's test looks at a path's end only: this one names no schema.
     assert (result is not None) is (valid and path != "meta/schema_123_0123456789.json")
     assert result is None or result.path == path
 
 
-def test_schema_files_tell_their_table_and_version() -> None:
+def test_schema_files_have_their_table_and_version() -> None:
     for case in PATHS["schema_file"]:
         # The samples' checksums are shorter than TiCDC's.
         path = re.sub(r"_(\d+)\.json", lambda match: f"_{int(match[1]):010d}.json", case["path"])
@@ -92,7 +92,7 @@ def test_schema_files_tell_their_table_and_version() -> None:
     assert by_id.path == "123/meta/schema_5_0000000007.json"
 
 
-def test_a_year_is_told_from_a_partition_by_the_settings() -> None:
+def test_a_year_is_distinguished_from_a_partition_by_the_settings() -> None:
     path = "s/t/5/2022/CDC000002.csv"
     for separator, partition, day in (("year", None, "2022"), ("none", 2022, None)):
         file = Layout(date_separator=separator).data_file(path)  # type: ignore[arg-type]
@@ -192,7 +192,7 @@ def test_reads_the_column_of_every_type(case: dict[str, Any]) -> None:
     assert table.handle_key == (("c",) if "ColumnIsPk" in case["column"] else ())
 
 
-def test_a_column_may_tell_its_id() -> None:
+def test_a_column_may_have_its_id() -> None:
     table = parse_create_table("create table t(id int primary key)", "s")
     path, content = schema_file(SchemaFile("s", "t", 5, table=table), column_ids={"id": 1})
     assert b'"ColumnId": "1",\n            "ColumnName": "id"' in content
@@ -270,7 +270,7 @@ def named(variant: Variant) -> str:
 
 
 @pytest.mark.parametrize("variant", GOLDEN, ids=named)
-def test_schema_files_tell_the_upstreams_tables(variant: Variant) -> None:
+def test_schema_files_describe_the_upstreams_tables(variant: Variant) -> None:
     for path, content in variant.files.items():
         where = LAYOUT.schema_path(path)
         if where is None:
@@ -392,7 +392,7 @@ def _partitioned(files: dict[str, Any]) -> Counter[str]:
 @pytest.mark.parametrize(
     "variant", [v for v in GOLDEN if v.name == "storage-canal-json"], ids=named
 )
-def test_canal_json_files_say_what_happened_upstream(variant: Variant) -> None:
+def test_canal_json_files_hold_what_happened_upstream(variant: Variant) -> None:
     format_ = FILE_FORMATS["canal-json"]
     facts = []
     for path, content in variant.files.items():

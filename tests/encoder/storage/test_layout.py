@@ -20,7 +20,7 @@ from ticdc_encoder.storage.layout import (
     FILE_FORMATS,
     METADATA,
     Directory,
-    Layout,
+    PathLayout,
     SchemaPath,
     checkpoint_ts,
     index_json,
@@ -39,7 +39,7 @@ PATHS = VECTORS["12_paths"]
 
 @pytest.mark.parametrize("case", PATHS["data_file"], ids=lambda case: str(case["path"]))
 def test_data_files_are_found_by_their_path(case: dict[str, Any]) -> None:
-    layout = Layout(date_separator=case["date_separator"], table_id_paths="table_id" in case)
+    layout = PathLayout(date_separator=case["date_separator"], table_id_paths="table_id" in case)
     file = layout.data_file(case["path"])
     assert file is not None
     where = file.directory
@@ -61,7 +61,7 @@ def test_data_files_are_found_by_their_path(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", PATHS["index_file"], ids=lambda case: str(case["path"]))
 def test_an_index_names_the_last_file_of_its_directory(case: dict[str, Any]) -> None:
-    layout = Layout(date_separator="day" if "2023" in case["path"] else "none")
+    layout = PathLayout(date_separator="day" if "2023" in case["path"] else "none")
     where = layout.index(case["path"])
     assert where is not None
     assert where.index_path == case["path"]
@@ -74,7 +74,7 @@ def test_an_index_names_the_last_file_of_its_directory(case: dict[str, Any]) -> 
 
 @pytest.mark.parametrize(("path", "valid"), PATHS["is_schema_file"])
 def test_schema_files_are_distinguished_from_others(path: str, valid: bool) -> None:
-    result = Layout().schema_path(path)
+    result = PathLayout().schema_path(path)
     # TiCDC's test looks at a path's end only: this one names no schema.
     assert (result is not None) is (valid and path != "meta/schema_123_0123456789.json")
     assert result is None or result.path == path
@@ -84,10 +84,10 @@ def test_schema_files_have_their_table_and_version() -> None:
     for case in PATHS["schema_file"]:
         # The samples' checksums are shorter than TiCDC's.
         path = re.sub(r"_(\d+)\.json", lambda match: f"_{int(match[1]):010d}.json", case["path"])
-        assert Layout().schema_path(path) == SchemaPath(
+        assert PathLayout().schema_path(path) == SchemaPath(
             case["schema"], case["table"], case["version"], int(case["path"].split("_")[-1][:-5])
         )
-    by_id = Layout(table_id_paths=True).schema_path("123/meta/schema_5_0000000007.json")
+    by_id = PathLayout(table_id_paths=True).schema_path("123/meta/schema_5_0000000007.json")
     assert by_id == SchemaPath("", "", 5, 7, 123)
     assert by_id.path == "123/meta/schema_5_0000000007.json"
 
@@ -95,12 +95,12 @@ def test_schema_files_have_their_table_and_version() -> None:
 def test_a_year_is_distinguished_from_a_partition_by_the_settings() -> None:
     path = "s/t/5/2022/CDC000002.csv"
     for separator, partition, day in (("year", None, "2022"), ("none", 2022, None)):
-        file = Layout(date_separator=separator).data_file(path)  # type: ignore[arg-type]
+        file = PathLayout(date_separator=separator).data_file(path)  # type: ignore[arg-type]
         assert file is not None
         assert (file.directory.partition, file.directory.date) == (partition, day)
-    assert Layout(date_separator="day").data_file("s/t/5/CDC000002.csv") is None
+    assert PathLayout(date_separator="day").data_file("s/t/5/CDC000002.csv") is None
     for other in ("s/t/5/CDC000002.txt", "s/t/x/CDC000002.csv", "metadata", "s/t/5/meta/CDC.index"):
-        assert Layout(date_separator="none").data_file(other) is None
+        assert PathLayout(date_separator="none").data_file(other) is None
 
 
 LONG = "9" * 5000
@@ -119,7 +119,7 @@ LONG = "9" * 5000
     ids=lambda path: path.replace(LONG, "9..."),
 )
 def test_numbers_that_none_can_be_are_not_looked_for_in_a_path(path: str) -> None:
-    layout = Layout(date_separator="none")
+    layout = PathLayout(date_separator="none")
     result = (layout.data_file(path), layout.index(path), layout.schema_path(path))
     assert result == (None, None, None)
     assert layout.data_file("s/t/99999999999999999999/CDC99999999999999999999.csv") is not None
@@ -156,7 +156,7 @@ SAMPLES = VECTORS["10_schema_files"]["cases"]
 
 @pytest.mark.parametrize("case", SAMPLES, ids=lambda case: str(case["name"]))
 def test_reads_the_schema_files_of_ticdcs_tests(case: dict[str, Any]) -> None:
-    path = Layout().schema_path(case["file_path"])
+    path = PathLayout().schema_path(case["file_path"])
     assert path is not None
     file = parse_schema_file(path, case["file_content"].encode())
     members = json.loads(case["file_content"])
@@ -262,7 +262,7 @@ GOLDEN = [
     for variant in scenario(name).variants.values()
     if variant.sink_uri.startswith("file:")
 ]
-LAYOUT = Layout(date_separator="none")
+LAYOUT = PathLayout(date_separator="none")
 
 
 def named(variant: Variant) -> str:
@@ -461,7 +461,7 @@ def test_a_ddl_begins_a_directory_and_comes_behind_the_rows_before_it() -> None:
     data, index, schema = changefeed.ddl(alter)
     assert data.path == "shop/orders/7/CDC00000000000000000001.csv"
     assert index.path == "shop/orders/7/meta/CDC.index"
-    where = Layout().schema_path(schema.path)
+    where = PathLayout().schema_path(schema.path)
     assert where is not None
     file = parse_schema_file(where, schema.content)
     assert (file.version, file.query, file.kind) == (12, alter.query, 5)

@@ -33,7 +33,7 @@ def run(here: Bank, *queries: tuple[str, str]) -> None:
         LedgerEntry(199, seq, "bank", table, query) for seq, (query, table) in enumerate(queries, 1)
     ]
     here.apply(*entries)
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 def rows(target: Target, table: str) -> list[tuple[int, str]]:

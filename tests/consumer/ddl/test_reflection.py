@@ -35,7 +35,7 @@ def run(here: Bank, *queries: str) -> None:
         here.store.ledger.add(
             LedgerEntry(201 + n, 1, "bank", "accounts", query) for n, query in enumerate(queries)
         )
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 def execute(target: Target, *statements: str) -> None:
@@ -120,7 +120,7 @@ def test_an_alter_of_a_snapshot_that_commits_by_itself_is_done_once_wherever_it_
 
 
 def pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 REFUSED: list[tuple[str, str, Table | None, str, str]] = [

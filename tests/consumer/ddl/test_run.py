@@ -20,7 +20,7 @@ from support.loading import (
 )
 from ticdc_consumer import load
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.manual import done_by_person
+from ticdc_consumer.ddl.manual import done_by_operator
 from ticdc_consumer.errors import Fenced, Stop
 from ticdc_consumer.load import NoChange
 from ticdc_consumer.plan import SeenDdl
@@ -42,7 +42,7 @@ def entry(query: str, table: str = "accounts", seq: int = 1) -> LedgerEntry:
 
 
 def run_pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 def apply(here: Bank, *entries: LedgerEntry) -> None:
@@ -159,7 +159,7 @@ def test_what_cannot_run_waits_for_a_person_behind_its_cut(
         here = open_bank(target)
         with pytest.raises(Stop, match="--ddl-done 199:1"):
             run_pending(here)
-        done = done_by_person(target, here.store.ledger, "199:1")
+        done = done_by_operator(target, here.store.ledger, "199:1")
         assert done == replace(entry(query, table), state="done")
         run_pending(here)
         assert exists(target, "log")
@@ -267,7 +267,7 @@ def test_a_fenced_consumer_marks_nothing_done(target_url: str) -> None:
         Store(other, CHANGEFEED).start(IMPATIENT)
         with pytest.raises(Fenced):
             try:
-                done_by_person(target, here.store.ledger, "199")
+                done_by_operator(target, here.store.ledger, "199")
             except Exception:
                 here.store.recover()
                 raise

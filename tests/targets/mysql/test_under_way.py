@@ -36,7 +36,7 @@ def pending_bank(target: Target) -> Bank:
 
 
 def run_pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=3)
+    ddl.run_pending(here.ddl_context, here.store, retries=3)
 
 
 @contextmanager

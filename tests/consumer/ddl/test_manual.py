@@ -11,7 +11,6 @@ from support.loading import (
     open_bank,
     opened,
     place,
-    route,
 )
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator, statements
@@ -136,7 +135,9 @@ def test_sql_that_the_target_refuses_leaves_the_ddl_waiting(target_url: str) -> 
         here = bank(target)
         here.apply(entry(SEQUENCE))
         with pytest.raises(Stop, match="the target refused statement 2 of 2"):
-            run_by_operator(target, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere")
+            run_by_operator(
+                target, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere"
+            )
         assert states(here) == ["pending"]
         assert (columns(target, "x") == []) is target.transactional_ddl
         with pytest.raises(Stop, match="199:1"):
@@ -215,7 +216,7 @@ def test_a_table_whose_ddl_was_not_understood_keeps_what_is_certain(
             here.store.ledger.add([entry(query)])
         done_by_operator(target, here.store.ledger, "199")
         known = {
-            name: ([column.name for column in table.columns], basis)
-            for name, (table, basis) in here.store.ledger.known().items()
+            name: ([column.name for column in definition.table.columns], definition.basis)
+            for name, definition in here.store.ledger.known().by_name.items()
         }
         assert known == ({} if kept is None else {("bank", "accounts"): (kept, "told")})

@@ -16,7 +16,6 @@ from support.loading import (
     open_bank,
     opened,
     place,
-    route,
 )
 from ticdc_consumer import load
 from ticdc_consumer.ddl import run as ddl
@@ -124,7 +123,7 @@ def test_the_spelling_of_the_table_is_the_upstreams(sqlite_url: str) -> None:
     ("query", "table", "why"),
     [
         (ALTER, "accounts", "its default is an expression"),
-        ("RENAME TABLE nowhere TO a", "a", "neither is there"),
+        ("RENAME TABLE nowhere TO a", "a", "neither exists"),
         ("RENAME TABLE accounts TO a, b TO c", "a", "RENAME TABLE is not translated"),
         ("CREATE TABLE log LIKE accounts", "log", "the definition of bank.accounts did not come"),
         ("CREATE VIEW v AS SELECT 1", "v", "CREATE VIEW is not translated"),
@@ -176,9 +175,11 @@ def test_the_consumers_own_tables_are_out_of_reach(target_url: str, query: str) 
         def to_home(_: str, table: str) -> tuple[str, str]:
             return home, table
 
-        load.apply(target, here.store, here.old, here.new, NoChange(), here.options, [own], to_home)
+        context = replace(here.ddl_context, route=to_home)
+        step = load.Step(here.old, here.new, [own])
+        load.apply(context, here.store, step, NoChange(), here.options)
         with pytest.raises(Stop, match="the consumer's own table"):
-            ddl.run_pending(target, here.store, to_home, frozenset(), 1)
+            ddl.run_pending(context, here.store, retries=1)
         assert here.store.read() == here.new
 
 

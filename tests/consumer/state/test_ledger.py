@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -33,7 +34,7 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.sql.parser import from_json, parse_create_table
 
 BASES: list[Basis] = ["made", "told", "checked", "seen", "found"]
 NAMES = ["t", "T", "u", "child"]
@@ -118,7 +119,7 @@ class Play:
                 queries = [(self.rng.choice(view), n + 1) for n in range(self.rng.randint(0, 2))]
                 self.ledger.add(LedgerEntry(self._commit_ts, n, "s", "t", q) for q, n in queries)
             case 2 if entries:
-                state = self.rng.choice(["pending", "done", "skipped"])
+                state: Any = self.rng.choice(["pending", "done", "skipped"])
                 marked = replace(self.rng.choice(entries), state=state, reason=f"as it is {state}")
                 self.ledger.mark(marked)
             case 3 | 4:
@@ -323,7 +324,6 @@ def test_a_definition_is_parsed_when_it_is_asked_for_and_then_once(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[str] = []
-    from_json = known_tables.from_json
 
     def counted(stored: dict[str, str]) -> Table:
         parsed.append(stored["name"])

@@ -161,7 +161,9 @@ def test_what_stopped_is_skipped_once_the_policy_says_so(target_url: str) -> Non
         ("ALTER TABLE accounts ADD `", None),
     ],
 )
-def test_a_suggestion_has_the_targets_names(sqlite_url: str, query: str, shown: str | None) -> None:
+def test_a_suggestion_has_the_targets_names(
+    sqlite_url: str, query: str, expected: str | None
+) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         where = route(target)

@@ -149,7 +149,7 @@ def test_what_stopped_is_skipped_once_the_policy_says_so(target_url: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("query", "shown"),
+    ("query", "expected"),
     [
         (
             "CREATE VIEW v AS SELECT id FROM accounts WHERE owner = 'a'",
@@ -161,7 +161,9 @@ def test_what_stopped_is_skipped_once_the_policy_says_so(target_url: str) -> Non
         ("ALTER TABLE accounts ADD `", None),
     ],
 )
-def test_a_suggestion_has_the_targets_names(sqlite_url: str, query: str, shown: str | None) -> None:
+def test_a_suggestion_has_the_targets_names(
+    sqlite_url: str, query: str, expected: str | None
+) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         where = route(target)
@@ -169,7 +171,7 @@ def test_a_suggestion_has_the_targets_names(sqlite_url: str, query: str, shown: 
         names = {
             name: target.quote(*target.locate(*where("s", name))) for name in ("v", "accounts")
         }
-        assert suggestion == ([] if shown is None else [shown.format(**names)])
+        assert suggestion == ([] if expected is None else [expected.format(**names)])
 
 
 def test_what_the_target_refused_is_suggested_as_it_was_tried(target_url: str) -> None:

@@ -1,4 +1,4 @@
-"""A table's rows, read where they are: most columns of a JSON message are text already."""
+"""A table's rows, read in place: most columns of a JSON message are text already."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -8,13 +8,14 @@ from ticdc_encoder.event import Table, Value
 from ticdc_encoder.values import integer, integer_value, text
 
 _SHORT = 18
-"""So many characters hold no integer of more than 64 bits."""
+"""An integer of at most so many characters fits into 64 bits."""
 
 
 class RowReader:
-    """Reads rows of a table in place: of an image each value becomes what it says.
+    """Reads rows of a table in place: each value of an image is replaced by the column's value.
 
-    `readers` are those of its columns; NULL needs none. `unknown` is what is said of any other.
+    `readers` has one for each column, for values that are not NULL. `unknown` ends the error for
+    any other column.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class RowReader:
         self._others = tuple((n, read) for n, read in readers.items() if read not in known)
 
     def read(self, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
-        """What is there of a change's two images, of all columns or some. Raises WireError."""
+        """Reads the images that a change has, of all columns or some. Raises WireError."""
         if before is None:
             if after is not None:
                 self._read_image(after)
@@ -139,6 +140,6 @@ class RowReader:
         if name in self._digits and isinstance(error, TypeError):
             raise WireError(f"column `{name}` of {where}: not text") from error
         reason = str(error)
-        if reason.startswith("invalid literal"):  # which would show the value
+        if reason.startswith("invalid literal"):  # the text would contain the value
             reason = "not the digits of an integer"
         raise WireError(f"column `{name}` of {where}: {reason}") from error

@@ -108,7 +108,7 @@ def test_a_corrupted_change_stops_or_is_marked() -> None:
         (1, checksum, False),
         (checksum, checksum, True),
     ):
-        assert verify(change, previous, current, "warn", told=told)
+        assert verify(change, previous, current, "warn", reported=told)
         with pytest.raises(ChecksumMismatch) as raised:
-            verify(change, previous, current, "stop", told=told)
-        assert str(raised.value) == "a row of d.t is not what its checksum says (commit_ts 5)"
+            verify(change, previous, current, "stop", reported=told)
+        assert str(raised.value) == "a row of d.t does not match its checksum (commit_ts 5)"

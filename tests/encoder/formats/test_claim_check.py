@@ -319,13 +319,13 @@ def test_a_claim_check_of_another_change_is_refused(tmp_path: Path) -> None:
         replace(LARGE, after=None),
     ]
     for other in others:
-        with pytest.raises(WireError, match="is of another change than its message"):
+        with pytest.raises(WireError, match="holds another change than its message"):
             redeem(replace(reduced, claim_check=left(other)), storage, decode)
-    with pytest.raises(WireError, match="is itself not whole"):
+    with pytest.raises(WireError, match="is itself incomplete"):
         again = replace(LARGE, incomplete=True, claim_check=left(LARGE))
         redeem(replace(reduced, claim_check=left(again)), storage, decode)
     mark = encoder.resolved(Resolved(6))
-    with pytest.raises(WireError, match="is not of one row"):
+    with pytest.raises(WireError, match="does not hold one row"):
         redeem(replace(reduced, claim_check=storage.write(*mark)), storage, decode)  # type: ignore[arg-type]
 
 

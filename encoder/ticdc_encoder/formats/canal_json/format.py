@@ -60,11 +60,11 @@ class Options:
 def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Event]:
     """The events of one record. TIMESTAMP values stay in the zone that they came in.
 
-    A row without a commit_ts, as a changefeed without the TiDB extension sends it, raises
+    A row without a commit_ts, such as a changefeed without the TiDB extension sends, raises
     `MissingCommitTs`. `handle_key` is the primary key, empty for every other key.
     """
     if not value:
-        raise WireError(f"an empty value is no canal-json{likeness(key, value)}")
+        raise WireError(f"an empty value is not canal-json{likeness(key, value)}")
     plain = value
     if options.compression != "none":
         plain = inflate(value, options.compression, options.message_limit)
@@ -76,7 +76,7 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     except WireError as error:
         raise WireError(f"{error}{likeness(key, value)}") from error
     if members.__class__ is not dict or "isDdl" not in members:
-        raise WireError(f"no canal-json object{likeness(key, plain)}")
+        raise WireError(f"not a canal-json object{likeness(key, plain)}")
     is_ddl = members["isDdl"]
     if is_ddl is True:
         return [_read_ddl(members, options)]
@@ -207,9 +207,9 @@ class Encoder:
         )
 
     def resolved(self, resolved: Resolved) -> Record:
-        """Raises ConfigError without the TiDB extension, to which the message belongs."""
+        """Raises ConfigError without the TiDB extension, which the message needs."""
         if not self._options.enable_tidb_extension:
-            raise ConfigError("canal-json has a resolved ts with enable-tidb-extension only")
+            raise ConfigError("canal-json has a resolved ts only with enable-tidb-extension")
         ts = resolved.resolved_ts
         return self._bare("", "", _WATERMARK, ts, "", f'"watermarkTs":{ts}')
 

@@ -68,8 +68,8 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     """The events of one record, in its order. TIMESTAMP values stay in the zone that they came
     in. `handle_key` are the columns with `h`, in the order of the wire."""
     if key is None or key[:8] != VERSION:
-        found = "no key" if not key else "a key of another version"
-        raise WireError(f"{found} is no open-protocol of version 1{likeness(key, value)}")
+        problem = "no key" if not key else "a key of another version"
+        raise WireError(f"{problem}: not open-protocol of version 1{likeness(key, value)}")
     keys = _items(key, 8, "key")
     values = _items(value, 0, "value") if value else [b""] * len(keys)
     if len(keys) != len(values):
@@ -125,7 +125,7 @@ def _read(key: bytes, value: bytes, options: Options) -> Event:
     if kind == ROW:
         return _read_row(about, content, ts)
     if kind != DDL:
-        raise WireError("t is none of 1, 2 and 3")
+        raise WireError("t is not 1, 2 or 3")
     code = content.get("t")
     query = _string(content, "q")
     if code.__class__ is not int or not query:
@@ -134,14 +134,14 @@ def _read(key: bytes, value: bytes, options: Options) -> Event:
 
 
 def _images(content: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """What is before and after the change, by the members that are there."""
+    """The rows before and after the change, as far as the value has them."""
     new, old, deleted = content.get("u"), content.get("p"), content.get("d")
     for image in (new, old, deleted):
         if image is not None and not isinstance(image, dict):
             raise WireError("u, p or d is not an object")
     if deleted:
         if new or old:
-            raise WireError("a row that is deleted, and is there")
+            raise WireError("a row that is both deleted and present")
         return deleted, None
     if not new:
         raise WireError("neither u nor d has columns")
@@ -187,7 +187,7 @@ def _known(table: Table, readers: Mapping[str, Any], partial: dict[str, Any]) ->
     around it, as bare members t, h, f and v: its old value is not known."""
     if {*map(type, partial.values())} != {dict}:
         if not partial.keys().isdisjoint({"t", "h", "f", "v"} & set(table.handle_key)):
-            raise WireError("p has bare members named as a key column")
+            raise WireError("p has bare members named like a key column")
         partial = {n: column for n, column in partial.items() if isinstance(column, dict)}
     if partial.keys() <= readers.keys():
         return partial
@@ -198,7 +198,7 @@ def _known(table: Table, readers: Mapping[str, Any], partial: dict[str, Any]) ->
 def _table(
     schema: str, name: str, partitioned: bool, shape: tuple[tuple[str, int, int, bool], ...]
 ) -> RowReader:
-    """What reads each column's value, of the table that rows of this shape show."""
+    """Reads rows of this shape; its table is known as far as they describe it."""
     if not name:
         raise WireError("a row without a table")
     columns, key = [], []
@@ -255,7 +255,7 @@ _Texts = list[tuple[_OpenColumn, str | None]]
 
 
 class Encoder:
-    """Open Protocol's writer, with the batch that is open. Nothing in it tells the wall clock."""
+    """Open Protocol's writer, with the open batch. Its messages have no wall-clock time."""
 
     def __init__(self, options: Options, clock: Clock = wall_clock) -> None:
         del clock
@@ -326,7 +326,7 @@ class Encoder:
             large += "" if location is None else f',"ccl":{self._string(location)}'
             return f'{start}{partition},"t":{ROW}{large}}}'
         large = ',"ohk":true' if reduced else ""
-        # TiCDC writes `ohk` twice where it says `ccl`.
+        # TiCDC writes `ohk` twice if it writes `ccl`.
         large += f',"ohk":false,"ccl":{self._string(location)}' if location is not None else ""
         return f'{start},"t":{ROW}{large}{partition}}}'
 

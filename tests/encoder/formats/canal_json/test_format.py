@@ -219,12 +219,12 @@ ROW = (
 OPEN_KEY = bytes(7) + b"\1"
 
 MALFORMED: list[tuple[str, bytes | None, bytes | None, str]] = [
-    ("no value", None, None, "an empty value is no canal-json"),
-    ("an empty value", b"", b"", "an empty value is no canal-json"),
+    ("no value", None, None, "an empty value is not canal-json"),
+    ("an empty value", b"", b"", "an empty value is not canal-json"),
     ("truncated", None, ROW[:-3].encode(), "not JSON at character 225"),
     ("not UTF-8", None, ROW.replace("x", "\xff").encode("latin-1"), "not UTF-8 at byte 200"),
-    ("a list", None, b"[]", "no canal-json object"),
-    ("a number", None, b"7", "no canal-json object"),
+    ("a list", None, b"[]", "not a canal-json object"),
+    ("a number", None, b"7", "not a canal-json object"),
     (
         "open-protocol",
         OPEN_KEY + bytes(8),
@@ -235,9 +235,9 @@ MALFORMED: list[tuple[str, bytes | None, bytes | None, str]] = [
         "simple",
         None,
         b'{"version":1,"type":"INSERT","commitTs":5}',
-        "no canal-json object (it looks like simple with encoding-format=json)",
+        "not a canal-json object (it looks like simple with encoding-format=json)",
     ),
-    ("debezium", None, b'{"payload":{}}', "no canal-json object (it looks like debezium)"),
+    ("debezium", None, b'{"payload":{}}', "not a canal-json object (it looks like debezium)"),
     ("avro", None, b"\0\0\0\0\1abc", "not JSON at character 0 (it looks like avro)"),
     (
         "lz4",

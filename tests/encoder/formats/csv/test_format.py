@@ -416,7 +416,7 @@ def test_the_handle_key_of_the_old_architecture_is_the_integer_primary_key() -> 
     assert encoded([change], options) == b'"D","employee","hr",5,"7",7,\\N,\\N,\\N,\\N\r\n'
     assert decode(encoded([change], options), EMPLOYEE, options) == [change]
     table = parse_create_table("create table t(id varchar(9) primary key)", "s")
-    with pytest.raises(DefinitionError, match=r"s\.t has no integer handle that its rows tell"):
+    with pytest.raises(DefinitionError, match=r"s\.t has no integer handle in its rows"):
         encoded([RowChange(table, 5, None, {"id": "a"})], options)
 
 
@@ -437,7 +437,7 @@ MALFORMED: list[tuple[bytes, Options, str]] = [
         TIMED,
         "commit-ts is not a timestamp of 1 to 2^64 - 1",
     ),
-    (b'"X","t","s",5,1,"",\\N\r\n', TIMED, "the operation is none of I, U and D"),
+    (b'"X","t","s",5,1,"",\\N\r\n', TIMED, "the operation is not I, U or D"),
     (b'"I","u","s",5,1,"",\\N\r\n', TIMED, "a row of another table than s.t"),
     (b'"I","t","s",5,x,"",\\N\r\n', TIMED, "column `id` of s.t: "),
     (b'"I","t","s",5,\\N,"",\\N\r\n', TIMED, "key column `id` of s.t is null"),
@@ -453,7 +453,7 @@ MALFORMED: list[tuple[bytes, Options, str]] = [
         "column `e` of s.t: not one of the members; in record 2 of the file",
     ),
     (b'"I","t","s",5,x,1,"",\\N\r\n', OLD, "is-update is neither true nor false"),
-    (b'"U","t","s",5,true,1,"",\\N\r\n', OLD, "the operation is none of I, U and D"),
+    (b'"U","t","s",5,true,1,"",\\N\r\n', OLD, "the operation is not I, U or D"),
     (b'"D","t","s",5,true,1,"",\\N\r\n', OLD, "the old row of an UPDATE without the new one"),
     (
         b'"D","t","s",5,true,1,"",\\N\r\n"I","t","s",5,false,1,"",\\N\r\n',
@@ -513,16 +513,16 @@ READ_IN_TWO_WAYS: list[tuple[dict[str, Any], str]] = [
     ({"quote": "", "delimiter": "|+|"}, "a delimiter that ends as it begins"),
     ({"quote": "", "delimiter": "n"}, "a delimiter that has a backslash, r or n"),
     ({"quote": "", "delimiter": "\\", "null": "N"}, "a delimiter that has a backslash, r or n"),
-    ({"quote": "", "null": ""}, "a null that a text may be"),
-    ({"quote": "", "null": "NULL"}, "a null that a text may be"),
-    ({"quote": "", "null": r"\\N"}, "a null that a text may be"),
+    ({"quote": "", "null": ""}, "a null that may also be a text"),
+    ({"quote": "", "null": "NULL"}, "a null that may also be a text"),
+    ({"quote": "", "null": r"\\N"}, "a null that may also be a text"),
     ({"delimiter": "NN"}, "a null that shares a character with the delimiter"),
     ({"quote": "", "terminator": "EOL"}, "a terminator without a line break"),
     ({"null": "0"}, "a null that is a number"),
     ({"null": "-1.5e3"}, "a null that is a number"),
     ({"null": "a,b"}, "a null that shares a character with the delimiter"),
     ({"null": '"'}, "a null that shares a character with the delimiter, terminator or quote"),
-    ({"quote": "", "null": "\\0\\"}, "a null that a text may be"),
+    ({"quote": "", "null": "\\0\\"}, "a null that may also be a text"),
     ({"delimiter": "-"}, "characters that numbers have"),
     ({"terminator": "00"}, "characters that numbers have"),
     ({"terminator": ",\n"}, "a terminator that shares a character"),

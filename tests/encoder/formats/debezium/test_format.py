@@ -625,7 +625,7 @@ def test_older_versions_tell_less(
 def test_a_resolved_ts_needs_the_extension() -> None:
     key, value = _written(Resolved(9), PLAIN)
     assert decode(key, value, PLAIN) == [Resolved(9)]
-    with pytest.raises(ConfigError, match="enable-tidb-extension only"):
+    with pytest.raises(ConfigError, match="only with enable-tidb-extension"):
         Encoder(Options(enable_tidb_extension=False)).resolved(Resolved(9))
 
 
@@ -664,18 +664,18 @@ def _c(type_: str, value: str, **parameters: str) -> bytes:
 
 
 MALFORMED: list[tuple[str, bytes | None, str]] = [
-    ("nothing", None, "an empty value is no debezium"),
+    ("nothing", None, "an empty value is not debezium"),
     ("no JSON", b"{", "not JSON at character 1"),
     (
         "canal-json",
         b'{"isDdl":false,"mysqlType":null}',
-        "no debezium payload (it looks like canal-json)",
+        "not a debezium payload (it looks like canal-json)",
     ),
-    ("no payload", b'{"payload":1}', "no debezium payload (it looks like debezium)"),
+    ("no payload", b'{"payload":1}', "not a debezium payload (it looks like debezium)"),
     (
         "no source",
         b'{"payload":{"op":"c"}}',
-        "no debezium payload with a source (it looks like debezium)",
+        "not a debezium payload with a source (it looks like debezium)",
     ),
     (
         "another connector",
@@ -733,7 +733,7 @@ MALFORMED: list[tuple[str, bytes | None, str]] = [
         _c("set", '"a,z"', allowed="a,b"),
         "column `c` of d.t: a name that is not a member",
     ),
-    ("an enum of what", _c("enum", '"a"'), "field `c` without the members that are allowed"),
+    ("an enum of what", _c("enum", '"a"'), "field `c` without its allowed members"),
     (
         "bits of what",
         _typed('"tidb_type":"bit","type":"bytes","field":"c"', '"AA=="'),

@@ -339,9 +339,11 @@ def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(ConfigError, match="debezium-avro needs a schema registry"):
         Encoder(Options())
     for options in (opened(), opened(avro_enable_watermark=True, enable_tidb_extension=False)):
-        with pytest.raises(ConfigError, match="debezium-avro has a DDL with avro-enable-watermark"):
+        with pytest.raises(
+            ConfigError, match="debezium-avro has a DDL only with avro-enable-watermark"
+        ):
             Encoder(options).ddl(Ddl("s", "t", "x", 5))
-        with pytest.raises(ConfigError, match="debezium-avro has a resolved ts with"):
+        with pytest.raises(ConfigError, match="debezium-avro has a resolved ts only with"):
             Encoder(options).resolved(Resolved(5))
     with pytest.raises(MessageTooLarge, match=r"a row of test\.foo takes \d+ bytes"):
         Encoder(opened(max_message_bytes=100)).row(RowChange(FOO, 5, None, {**BIG, "ubig": 1}))
@@ -376,13 +378,13 @@ MALFORMED: list[tuple[bytes | None, bytes | None, str]] = [
         "the value does not begin with the id of a schema (it looks like debezium)",
     ),
     (KEY, VALUE[:-1], "the value ends early"),
-    (KEY, VALUE + b"\0", "the value goes on after its record"),
+    (KEY, VALUE + b"\0", "the value has bytes after its record"),
     (KEY, frame(10), "the schema is not JSON"),
-    (KEY, frame(11), "field `c` is not of one type"),
-    (KEY, frame(12), "field `c` holds another type than varchar in bytes"),
+    (KEY, frame(11), "field `c` has more than one type"),
+    (KEY, frame(12), "field `c` has tidb_type varchar, but bytes"),
     (KEY, frame(13), "an unknown tidb_type: 'wibble'"),
     (frame(14), VALUE, "a field without a name"),
-    (KEY, frame(1) + b"\2\2", "no debezium record with a source"),
+    (KEY, frame(1) + b"\2\2", "not a debezium record with a source"),
     (KEY, VALUE.replace(b"\2c", b"\2x"), "op is none of c, u, d and m"),
     (KEY, VALUE.replace(b"\2c", b"\2d"), "op d with a row too many, or too few"),
 ]

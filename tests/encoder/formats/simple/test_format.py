@@ -387,7 +387,7 @@ def test_a_checksum_is_verified() -> None:
     for wrong in ({"current": fits ^ 1}, {"current": fits, "corrupted": True}):
         with pytest.raises(ChecksumMismatch) as raised:
             decoder.decode(None, _with_checksum(ROW, **wrong))
-        assert str(raised.value) == "a row of d.t is not what its checksum says (commit_ts 5)"
+        assert str(raised.value) == "a row of d.t does not match its checksum (commit_ts 5)"
         warn = Decoder(Options(on_corruption="warn"), [T1])
         assert warn.decode(None, _with_checksum(ROW, **wrong)) == [
             (0, replace(ROW, corrupted=True))
@@ -439,18 +439,18 @@ def _schema(**members: Any) -> bytes:
 
 
 MALFORMED: list[tuple[str, bytes | None, str]] = [
-    ("nothing", None, "an empty value is no simple"),
+    ("nothing", None, "an empty value is not simple"),
     ("no JSON", b"{", "not JSON at character 1"),
     ("a list", b"[]", "a message that is not an object"),
     (
         "canal-json",
         b'{"isDdl":false,"mysqlType":null}',
-        "no simple message of version 1 (it looks like canal-json)",
+        "not a simple message of version 1 (it looks like canal-json)",
     ),
     (
         "another version",
         _edited(version=2),
-        "no simple message of version 1",
+        "not a simple message of version 1",
     ),
     ("a strange type", _edited(type="MERGE"), "an unknown type: 'MERGE'"),
     ("no table", _edited(table=...), "a row without a database or a table"),
@@ -521,7 +521,7 @@ MALFORMED: list[tuple[str, bytes | None, str]] = [
     (
         "an index",
         _schema(indexes=[{**SCHEMA["tableSchema"]["indexes"][0], "columns": ["z"]}]),
-        "index `primary` has a column that the table has not",
+        "index `primary` has a column that the table does not have",
     ),
     (
         "an index of numbers",

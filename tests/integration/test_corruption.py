@@ -32,7 +32,7 @@ def test_a_corrupted_row_stops_with_its_key_and_place(corrupted: tuple[Feed, Com
     feed, run = corrupted
     refuses(
         run,
-        f"shop.items: the row with key id=3 of commit_ts {ts(150)} does not match its checksum",
+        f"shop.items: the row with key id=3 of commit_ts {ts(150)} is not what its checksum says",
         '[source] on_corruption = "warn"',
         f"at {feed.topic}[0] offset 4",
     )

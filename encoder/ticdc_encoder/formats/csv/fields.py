@@ -98,9 +98,9 @@ def columns_of(
 ) -> list[Texts] | None:
     """The file's columns by Python's own reader, where it reads what `fields` does; else None.
 
-    `bare` says which fields TiCDC writes without quotes. The reader does not tell a quoted field
-    from a bare one, nor one end of a line from another: their numbers do. Those
-    inside of bare fields are not counted: no such value has a quote or the end of a line.
+    `bare` marks the fields that TiCDC writes without quotes. The reader does not distinguish a
+    quoted field from a bare one, nor one end of a line from another: their numbers do. Those inside
+    of bare fields are not counted: no such value has a quote or the end of a line.
     """
     if len(quote) != 1 or len(delimiter) != 1 or terminator not in ("\r\n", "\n"):
         return None

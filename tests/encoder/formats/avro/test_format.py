@@ -84,8 +84,14 @@ def test_watermark_mode_has_ddl_resolved_ts_and_the_commit_ts_of_a_delete() -> N
     options = opened(avro_enable_watermark=True)
     encoder = Encoder(options)
     resolved = Resolved(mark["expected"]["commit_ts"])
-    told = ddl["expected"]
-    change = Ddl(told["schema"], told["table"], told["query"], told["commitTs"], told["type"])
+    expected = ddl["expected"]
+    change = Ddl(
+        expected["schema"],
+        expected["table"],
+        expected["query"],
+        expected["commitTs"],
+        expected["type"],
+    )
     delete = RowChange(PERSON, marker["expected"]["commit_ts"], {"id": 1, "age": 18}, None)
     assert encoder.resolved(resolved) == (None, bytes.fromhex(mark["value_hex"]))
     assert encoder.ddl(change) == (None, bytes.fromhex(ddl["value_hex"]))

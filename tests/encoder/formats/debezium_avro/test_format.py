@@ -62,10 +62,10 @@ def test_the_documents_row_is_read_and_written() -> None:
     assert (change.table.schema, change.table.name) == ("test", "foo")
     assert change.table.handle_key == ("id",)
     clock = 1701326309000
-    found = value[-6:]
+    end = value[-6:]
     encoder = Encoder(options, lambda: clock)
     ((key_, value_),) = encoder.row(RowChange(FOO, 1, None, row))
-    assert (key_, (value_ or b"")[:-6] + found) == (key, value)
+    assert (key_, (value_ or b"")[:-6] + end) == (key, value)
     registry = options.registry
     assert isinstance(registry, MemoryRegistry)
     assert registry.subjects == {SAMPLE["key_subject"]: [1], SAMPLE["value_subject"]: [2]}
@@ -155,10 +155,10 @@ def _real_date(value: str, nullable: bool) -> str | None:
 def fact(table: Table, change: RowChange) -> tuple[Any, ...]:
     images = []
     for row in (change.before, change.after):
-        shown = None
+        values = None
         if row is not None:
-            shown = tuple((n, lossy(table.column(n), v)) for n, v in sorted(row.items()))
-        images.append(shown)
+            values = tuple((n, lossy(table.column(n), v)) for n, v in sorted(row.items()))
+        images.append(values)
     return table.schema, table.name, change.commit_ts, *images
 
 
@@ -177,7 +177,7 @@ def typed(table: Table, row: Row | None) -> Row | None:
 def test_the_golden_messages_say_what_happened_upstream(variant: Variant) -> None:
     """But for what Debezium loses; true names are there."""
     options = Options(registry=registry_of(variant))
-    said = []
+    decoded = []
     for record in variant.records:
         change = one(decode(record.key, record.value, options))
         table = table_at(variant.scenario, change.table.schema, change.table.name, change.commit_ts)
@@ -185,9 +185,9 @@ def test_the_golden_messages_say_what_happened_upstream(variant: Variant) -> Non
         change = replace(
             change, before=typed(table, change.before), after=typed(table, change.after)
         )
-        said.append(fact(table, change))
+        decoded.append(fact(table, change))
     happened = [fact(c.table, c) for c in sent_changes(variant) if sendable(variant, c)]
-    assert sorted(said, key=repr) == sorted(happened, key=repr)
+    assert sorted(decoded, key=repr) == sorted(happened, key=repr)
 
 
 def without_ids(
@@ -195,16 +195,16 @@ def without_ids(
 ) -> dict[tuple[str, int], list[Any]]:
     """Each partition's messages with their schemas' texts for ids, and without `ts_ms` at the end,
     which says when they were made."""
-    found: dict[tuple[str, int], list[Any]] = {}
+    records: dict[tuple[str, int], list[Any]] = {}
     for message in messages:
         parts = []
         for data in (message.key, message.value):
             assert data is not None
             parts.append((schemas[int.from_bytes(data[1:5], "big")], data[5:]))
         (key, value) = parts
-        of = found.setdefault((message.topic, message.partition), [])
+        of = records.setdefault((message.topic, message.partition), [])
         of.append((key, value[0], value[1][:-6]))
-    return found
+    return records
 
 
 @pytest.mark.parametrize("variant", GOLDEN, ids=named)
@@ -264,10 +264,10 @@ def test_what_is_written_is_read_but_for_what_is_lost(
     )
     for change in (RowChange(TABLE, 5, before, row), RowChange(TABLE, 6, row, None)):
         (record,) = Encoder(options).row(change)
-        found = one(decode(*record, options))
-        assert fact(TABLE, found) == fact(TABLE, change)
-        assert found.table.handle_key == ("bigint",)
-        assert {c.name: c.type.name for c in found.table.columns} == {
+        event = one(decode(*record, options))
+        assert fact(TABLE, event) == fact(TABLE, change)
+        assert event.table.handle_key == ("bigint",)
+        assert {c.name: c.type.name for c in event.table.columns} == {
             c.name: c.type.name for c in WIDE
         }
 

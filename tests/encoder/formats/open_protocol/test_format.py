@@ -140,7 +140,7 @@ def _plain(record: Record, options: Options, *, row_ids: bool) -> tuple[list[byt
 def test_writes_the_golden_messages(name: str, variant: str) -> None:
     sent = scenario(name).variants[variant]
     options = options_of(sent)
-    told = upstream(name)
+    truth = upstream(name)
     # A row id that is no column of the table is not known to the encoder.
     row_ids = not options.classic
     encoder = Encoder(options)
@@ -149,7 +149,7 @@ def test_writes_the_golden_messages(name: str, variant: str) -> None:
         for event in decode(message.key, message.value, options):
             match event:
                 case RowChange():
-                    records += encoder.row(told.whole(name, event))
+                    records += encoder.row(truth.whole(name, event))
                 case Ddl():
                     records.append(encoder.ddl(event))
                 case Resolved():
@@ -223,8 +223,8 @@ def test_a_batch_ends_where_the_next_row_would_pass_the_limit() -> None:
     changes = [
         RowChange(A_B, 1, None, {"a": a, "b": a * 100 + b}) for a, b in ((1, 23), (2, 23), (3, 33))
     ]
-    made = [encoder.row(change) for change in changes]
-    assert made == [[], [], [_vector("ut-batch-2-rows")]]
+    completed = [encoder.row(change) for change in changes]
+    assert completed == [[], [], [_vector("ut-batch-2-rows")]]
     assert encoder.flush() == [_vector("ut-batch-tail")]
     assert encoder.flush() == []
 
@@ -232,8 +232,8 @@ def test_a_batch_ends_where_the_next_row_would_pass_the_limit() -> None:
 def test_a_batch_ends_with_its_last_row() -> None:
     encoder = Encoder(Options(max_batch_size=2))
     change = RowChange(A_B, 1, None, {"a": 1, "b": 123})
-    made = [len(encoder.row(change)) for _ in range(5)]
-    assert (made, len(encoder.flush())) == ([0, 1, 0, 1, 0], 1)
+    completed = [len(encoder.row(change)) for _ in range(5)]
+    assert (completed, len(encoder.flush())) == ([0, 1, 0, 1, 0], 1)
 
 
 def test_a_row_beyond_the_limit_is_reduced_to_its_handle_key() -> None:

@@ -9,6 +9,9 @@ import orjson
 from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.values import fixed
 
+Members = dict[str, Any]
+"""A JSON object, or an Avro record, as it was parsed: nothing in it is checked."""
+
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CONTROLS = {chr(code): f"\\u{code:04x}" for code in range(0x20)} | _SHORT
 _HTML = _CONTROLS | {c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}

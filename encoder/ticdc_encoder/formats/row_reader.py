@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Table, Value
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.values import integer, integer_value, text
 
 _SHORT = 18
@@ -35,7 +36,7 @@ class RowReader:
         known = text, integer, integer_value
         self._others = tuple((n, read) for n, read in readers.items() if read not in known)
 
-    def read(self, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+    def read(self, before: Members | None, after: Members | None) -> None:
         """Reads the images that a change has, of all columns or some. Raises WireError."""
         if before is None:
             if after is not None:
@@ -48,7 +49,7 @@ class RowReader:
             self._read_image(before)
             self._read_image(after)
 
-    def _read_image(self, image: dict[str, Any]) -> None:
+    def _read_image(self, image: Members) -> None:
         name = ""
         try:
             if len(image) != self._width:
@@ -78,7 +79,7 @@ class RowReader:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._refuse(error, name, image)
 
-    def _read_update(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+    def _read_update(self, before: Members, after: Members) -> None:
         """A text that both rows have is read once."""
         name = ""
         try:
@@ -117,7 +118,7 @@ class RowReader:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._refuse(error, name, before, after)
 
-    def _read_one(self, image: dict[str, Any], name: str) -> None:
+    def _read_one(self, image: Members, name: str) -> None:
         value = image[name]
         try:
             if value is not None:
@@ -129,7 +130,7 @@ class RowReader:
             where = f"{self.table.schema}.{self.table.name}"
             raise WireError(f"key column `{name}` of {where} is null")
 
-    def _refuse(self, error: Exception, name: str, *images: dict[str, Any]) -> NoReturn:
+    def _refuse(self, error: Exception, name: str, *images: Members) -> NoReturn:
         where = f"{self.table.schema}.{self.table.name}"
         for image in images:
             for column in image:

@@ -10,8 +10,9 @@ from io import BytesIO
 from typing import Any
 
 from ticdc_encoder.errors import ConfigError, WireError
+from ticdc_encoder.formats.json_text import Members
 
-Read = Callable[[bytes, int], dict[str, Any]]
+Read = Callable[[bytes, int], Members]
 """Reads the record of a message, from a position to its end."""
 
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
@@ -49,7 +50,7 @@ def unscaled(number: int) -> bytes:
     return sized(number.to_bytes(bits // 8 + 1, "big", signed=True))
 
 
-def schema_of(text: str) -> dict[str, Any]:
+def schema_of(text: str) -> Members:
     """A registered schema, which must be a record's."""
     try:
         schema = json.loads(text)
@@ -61,7 +62,7 @@ def schema_of(text: str) -> dict[str, Any]:
     return schema  # type: ignore[no-any-return]
 
 
-def reader(schema: dict[str, Any], what: str) -> Read:
+def reader(schema: Members, what: str) -> Read:
     """A function that reads the data of a schema. Text that is not UTF-8 is decoded by
     surrogateescape. Raises ConfigError without fastavro, WireError if Avro has no such schema."""
     try:
@@ -73,7 +74,7 @@ def reader(schema: dict[str, Any], what: str) -> Read:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise WireError(f"the schema of the {what} is not a valid Avro schema") from error
 
-    def read(data: bytes, start: int) -> dict[str, Any]:
+    def read(data: bytes, start: int) -> Members:
         stream = BytesIO(data)
         stream.seek(start)
         try:

@@ -12,6 +12,7 @@ from ticdc_encoder.formats.avro import binary as avro_binary
 from ticdc_encoder.formats.avro import schema as avro_schema
 from ticdc_encoder.formats.avro.names import schema_name
 from ticdc_encoder.formats.avro.values import from_avro
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.registry import Registry, SchemaId
 
 
@@ -26,7 +27,7 @@ class RecordShape:
     extension: frozenset[str]
     hidden: tuple[str, ...]
 
-    def row(self, members: dict[str, Any]) -> Row:
+    def row(self, members: Members) -> Row:
         """The row, which is made of `members` itself."""
         for name in self.hidden:
             del members[name]
@@ -61,7 +62,7 @@ def value_shape(registry: Registry, key_id: SchemaId | None, value_id: SchemaId)
     return _shape(schema, key, "value")
 
 
-def _shape(schema: dict[str, Any], key: tuple[str, ...] | None, what: str) -> RecordShape:
+def _shape(schema: Members, key: tuple[str, ...] | None, what: str) -> RecordShape:
     fields = schema["fields"]
     names = [field.get("name") if isinstance(field, dict) else None for field in fields]
     behind = [name for name in names if name in avro_schema.AFTER_COLUMNS]

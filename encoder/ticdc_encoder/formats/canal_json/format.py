@@ -6,7 +6,6 @@ Source: TiCDC `pkg/sink/codec/canal`. The two architectures differ only for a ro
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ticdc_encoder.column import ColumnType
 from ticdc_encoder.errors import ConfigError, WireError
@@ -27,7 +26,7 @@ from ticdc_encoder.formats.format import (
     wall_clock,
     written,
 )
-from ticdc_encoder.formats.json_text import easyjson, encoding_json, load, utf_8
+from ticdc_encoder.formats.json_text import Members, easyjson, encoding_json, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.values import FAMILIES, server_time
 
@@ -93,10 +92,10 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     return read_rows(rows_message(members, extension), commit_ts)
 
 
-_NO_EXTENSION: dict[str, Any] = {}
+_NO_EXTENSION: Members = {}
 
 
-def _extension(members: dict[str, Any], options: Options) -> dict[str, Any]:
+def _extension(members: Members, options: Options) -> Members:
     extension = members.get("_tidb")
     if extension is None:
         if not options.require_commit_ts:
@@ -111,18 +110,18 @@ def _extension(members: dict[str, Any], options: Options) -> dict[str, Any]:
     return extension
 
 
-def _commit_ts(extension: dict[str, Any]) -> int:
+def _commit_ts(extension: Members) -> int:
     if extension is _NO_EXTENSION:
         return 0
     return timestamp(extension.get("commitTs"), "commitTs")
 
 
-def _without_rows(members: dict[str, Any], what: str) -> None:
+def _without_rows(members: Members, what: str) -> None:
     if members.get("data") is not None or members.get("old") is not None:
         raise WireError(f"a {what} with data")
 
 
-def _read_ddl(members: dict[str, Any], options: Options) -> Ddl:
+def _read_ddl(members: Members, options: Options) -> Ddl:
     _without_rows(members, "DDL")
     query = string(members, "sql")
     if not query:
@@ -135,7 +134,7 @@ def _read_ddl(members: dict[str, Any], options: Options) -> Ddl:
     )
 
 
-def _read_watermark(members: dict[str, Any], options: Options) -> Resolved:
+def _read_watermark(members: Members, options: Options) -> Resolved:
     _without_rows(members, "watermark")
     return Resolved(timestamp(_extension(members, options).get("watermarkTs"), "watermarkTs"))
 

@@ -12,11 +12,9 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Event, RowChange, Table
 from ticdc_encoder.formats.canal_json.types import parse_mysql_type
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.row_reader import RowReader
 from ticdc_encoder.values import FAMILIES
-
-Members = dict[str, Any]
-"""A JSON object."""
 
 
 def string(members: Members, name: str) -> str:
@@ -55,7 +53,7 @@ class RowsMessage(
     mysql_type: dict[str, str] | None
     old: list[dict[str, str | None]] | None = None
     data: list[dict[str, str | None]] | None = None
-    extension: dict[str, Any]
+    extension: Members
 
 
 _parse = msgspec.json.Decoder(RowsMessage).decode

@@ -10,7 +10,6 @@ those of JSON.
 from collections.abc import Callable
 from dataclasses import dataclass
 from re import compile as pattern
-from typing import Any
 
 import orjson
 
@@ -31,7 +30,7 @@ from ticdc_encoder.formats.format import (
     wall_clock,
     written,
 )
-from ticdc_encoder.formats.json_text import jsoniter, load, utf_8
+from ticdc_encoder.formats.json_text import Members, jsoniter, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.values import utc_time
@@ -98,7 +97,7 @@ _SCHEMA = b',"schema":{"type":"struct","optional":false,"name":'
 _SCHEMA_END = b"]}}"
 
 
-def _message(key: bytes | None, plain: bytes) -> tuple[dict[str, Any], bytes | None]:
+def _message(key: bytes | None, plain: bytes) -> tuple[Members, bytes | None]:
     """The payload, and the schema's text. The two are read apart: a table's schema is by far the
     larger and the same in every message. Inside a string, the quotes of `_SCHEMA` would be escaped.
     """
@@ -121,7 +120,7 @@ def _message(key: bytes | None, plain: bytes) -> tuple[dict[str, Any], bytes | N
     return payload, None if schema is None else orjson.dumps(schema)
 
 
-def _read_ddl(payload: dict[str, Any], source: dict[str, Any], ts: int) -> Ddl:
+def _read_ddl(payload: Members, source: Members, ts: int) -> Ddl:
     query = string(payload, "ddl")
     if not query:
         raise WireError("an empty ddl")

@@ -8,11 +8,11 @@ from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import RowChange, Table
 from ticdc_encoder.formats.debezium.fields import inferred_type, parse_field
 from ticdc_encoder.formats.debezium.values import reader
-from ticdc_encoder.formats.json_text import load
+from ticdc_encoder.formats.json_text import Members, load
 from ticdc_encoder.formats.row_reader import RowReader
 
 
-def string(members: dict[str, Any], name: str) -> str:
+def string(members: Members, name: str) -> str:
     value = members.get(name)
     if value.__class__ is not str:
         raise WireError(f"{name} is missing or not a string")
@@ -20,8 +20,8 @@ def string(members: dict[str, Any], name: str) -> str:
 
 
 def read_row(
-    payload: dict[str, Any],
-    source: dict[str, Any],
+    payload: Members,
+    source: Members,
     schema: bytes | None,
     keys: tuple[str, ...],
     ts: int,
@@ -39,7 +39,7 @@ def read_row(
     for side in (before, after):
         if side is not None and (side.__class__ is not dict or not side):
             raise WireError("before or after is not an object with columns")
-    image: dict[str, Any] = after or before or {}
+    image: Members = after or before or {}
     db, table, names = string(source, "db"), string(source, "table"), tuple(image)
     if require_types and (schema is None or b'"tidb_type":' not in schema):
         setting = "debezium-disable-schema=false" if schema is None else _EXTENSION
@@ -110,7 +110,7 @@ def _inferred_table(
     )
 
 
-def _fields(schema: Any) -> dict[str, dict[str, Any]]:
+def _fields(schema: Any) -> dict[str, Members]:
     """The fields of a row, by name."""
     parts = schema.get("fields") if isinstance(schema, dict) else None
     for part in parts if isinstance(parts, list) else ():

@@ -38,6 +38,7 @@ from ticdc_encoder.formats.format import (
     timestamp,
     wall_clock,
 )
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import Registry, SchemaId, frame, unframe
@@ -90,7 +91,7 @@ class _EnvelopeShape:
             self.tables[schema, name] = table
         return table
 
-    def row(self, table: Table, members: dict[str, Any]) -> Row:
+    def row(self, table: Table, members: Members) -> Row:
         """The row, which is made of `members` itself."""
         for name, convert in self.convert:
             value = members[name]
@@ -318,11 +319,11 @@ def _image(plan: _DebeziumAvroPlan, columns: _Columns, row: Row) -> bytes:
         raise refused(plan.table, [each[:2] for each in columns], row) from error
 
 
-def _struct(name: str, fields: list[Any]) -> dict[str, Any]:
+def _struct(name: str, fields: list[Any]) -> Members:
     return {"type": "struct", "name": name, "optional": False, "fields": fields}
 
 
-def _member(name: str, type_: str, *, optional: bool = False) -> dict[str, Any]:
+def _member(name: str, type_: str, *, optional: bool = False) -> Members:
     return {"field": name, "type": type_, "optional": optional}
 
 

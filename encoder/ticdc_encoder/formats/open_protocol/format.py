@@ -24,7 +24,7 @@ from ticdc_encoder.formats.format import (
     wall_clock,
     written,
 )
-from ticdc_encoder.formats.json_text import encoding_json, jsoniter, load, utf_8
+from ticdc_encoder.formats.json_text import Members, encoding_json, jsoniter, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.open_protocol.types import (
     NULLABLE,
@@ -94,7 +94,7 @@ def _items(data: bytes, at: int, what: str) -> list[bytes]:
     return items
 
 
-def _object(data: bytes, what: str) -> dict[str, Any]:
+def _object(data: bytes, what: str) -> Members:
     try:
         members = load(data, tolerant=True)
     except WireError as error:
@@ -104,7 +104,7 @@ def _object(data: bytes, what: str) -> dict[str, Any]:
     return members
 
 
-def _string(members: dict[str, Any], name: str) -> str:
+def _string(members: Members, name: str) -> str:
     value = members.get(name)
     if value.__class__ is not str:
         raise WireError(f"{name} is missing or not a string")
@@ -133,7 +133,7 @@ def _read(key: bytes, value: bytes, options: Options) -> Event:
     return Ddl(about.get("scm") or "", about.get("tbl") or "", query, ts, code)
 
 
-def _images(content: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def _images(content: Members) -> tuple[Members | None, Members | None]:
     """The rows before and after the change, as far as the value has them."""
     new, old, deleted = content.get("u"), content.get("p"), content.get("d")
     for image in (new, old, deleted):
@@ -148,7 +148,7 @@ def _images(content: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, A
     return old, new
 
 
-def _read_row(about: dict[str, Any], content: dict[str, Any], ts: int) -> RowChange:
+def _read_row(about: Members, content: Members, ts: int) -> RowChange:
     before, after = _images(content)
     partition_id, location = about.get("ptn"), about.get("ccl")
     if partition_id is not None and partition_id.__class__ is not int:
@@ -182,7 +182,7 @@ def _read_row(about: dict[str, Any], content: dict[str, Any], ts: int) -> RowCha
     )
 
 
-def _known(table: Table, readers: Mapping[str, Any], partial: dict[str, Any]) -> dict[str, Any]:
+def _known(table: Table, readers: Mapping[str, Any], partial: Members) -> Members:
     """The columns of `p`. The new architecture writes a column that became NULL without its name
     around it, as bare members t, h, f and v: its old value is not known."""
     if {*map(type, partial.values())} != {dict}:
@@ -218,7 +218,7 @@ def _table(
     )
 
 
-def _values(table: Table, image: dict[str, Any]) -> dict[str, Any]:
+def _values(table: Table, image: Members) -> Members:
     try:
         return {name: column["v"] for name, column in image.items()}
     except KeyError as error:

@@ -15,11 +15,11 @@ from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS
 from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.format import written
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.simple.message import (
     VERSION,
     Checksums,
     Encoding,
-    Members,
     Plan,
     plan,
     row_type,
@@ -39,7 +39,7 @@ _MASK = (1 << 64) - 1
 _NAMESPACE = "com.pingcap.simple.avro"
 
 
-def _record(name: str, /, **fields: Any) -> dict[str, Any]:
+def _record(name: str, /, **fields: Any) -> Members:
     return {
         "type": "record",
         "name": name,
@@ -48,7 +48,7 @@ def _record(name: str, /, **fields: Any) -> dict[str, Any]:
     }
 
 
-def _array(items: Any) -> dict[str, Any]:
+def _array(items: Any) -> Members:
     return {"type": "array", "items": items}
 
 
@@ -321,7 +321,7 @@ class AvroWriter:
         }
         return _message("DML", members)
 
-    def _schema(self, table: Table) -> dict[str, Any]:
+    def _schema(self, table: Table) -> Members:
         members = schema_members(table)
         members["database"] = members.pop("schema")
         for column in members["columns"]:
@@ -341,7 +341,7 @@ class AvroWriter:
 _NUMBERS = INTEGERS | {"float", "double", "bit", "year", "decimal"}
 
 
-def _image(plan: Plan, row: Row | None, reduced: bool) -> dict[str, Any] | None:
+def _image(plan: Plan, row: Row | None, reduced: bool) -> Members | None:
     if row is None:
         return None
     return {column.name: value for column, value in written(plan, row, handle_only=reduced)}
@@ -366,7 +366,7 @@ def _raw(bits: int) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _message(type_: str, members: dict[str, Any]) -> bytes:
+def _message(type_: str, members: Members) -> bytes:
     head = _HEADS[type_]
     payload = BytesIO()
     payload.write(head)

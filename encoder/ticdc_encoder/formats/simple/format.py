@@ -26,11 +26,12 @@ from ticdc_encoder.formats.format import (
     timestamp,
     wall_clock,
 )
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.row_reader import RowReader
 from ticdc_encoder.formats.simple.json import ENCODING as JSON
 from ticdc_encoder.formats.simple.json import JsonWriter
-from ticdc_encoder.formats.simple.message import VERSION, Checksums, Encoding, Members, Writer
+from ticdc_encoder.formats.simple.message import VERSION, Checksums, Encoding, Writer
 from ticdc_encoder.formats.simple.rows import (
     SchemaKey,
     inferred_table,

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ticdc_encoder.event import RowChange, Table, Value
+from ticdc_encoder.formats.json_text import Members
 
 VERSION = 1
-
-Members = dict[str, Any]
-"""A message as its JSON has it: `type`, `commitTs`, `data` and so on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from ticdc_encoder.errors import ConfigError, WireError
 from ticdc_encoder.event import RowChange, Table
 from ticdc_encoder.formats.checksum import OnCorruption, verify
 from ticdc_encoder.formats.format import timestamp
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.row_reader import RowReader
-from ticdc_encoder.formats.simple.message import Encoding, Members
+from ticdc_encoder.formats.simple.message import Encoding
 from ticdc_encoder.values import utc_time
 
 SchemaKey = tuple[str, str, int]

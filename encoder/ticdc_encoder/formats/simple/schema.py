@@ -10,6 +10,7 @@ from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, TYPE_NAMES, Column, 
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Table
 from ticdc_encoder.formats.defaults import stored_default, written_default
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.primary_key import implicit_primary_key, is_row_id
 
 _HIDDEN = "_V$_"
@@ -97,7 +98,7 @@ def _column(members: Any) -> Column | None:
     )
 
 
-def _type(members: dict[str, Any]) -> ColumnType | None:
+def _type(members: Members) -> ColumnType | None:
     """The type, by the conventions of a CREATE TABLE's; None for a view's columns."""
     name = _get(members, "mysqlType", str)
     if name == "unspecified":
@@ -168,7 +169,7 @@ def _real(indexes: list[Index]) -> tuple[Index, ...]:
 # Writing.
 
 
-def schema_members(table: Table) -> dict[str, Any]:
+def schema_members(table: Table) -> Members:
     """The tableSchema's members in the order of the wire, all of them: an encoding leaves out
     those that it does not write if they are 0, false or empty."""
     indexes = table.indexes
@@ -206,7 +207,7 @@ def schema_members(table: Table) -> dict[str, Any]:
     }
 
 
-def _type_members(type_: ColumnType) -> dict[str, Any]:
+def _type_members(type_: ColumnType) -> Members:
     labelled = type_.name in _LABELLED
     fixed = type_.name in ("year", "bit")
     return {

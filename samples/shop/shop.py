@@ -16,10 +16,8 @@ import time
 from collections.abc import Iterable
 
 from confluent_kafka import Producer
-from ticdc_encoder.changefeed import Changefeed
-from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.kafka.produce import ensure_topics
-from ticdc_encoder.message import Message
+from ticdc_encoder import Changefeed, Message, TicdcError
+from ticdc_encoder.produce import ensure_topics
 from ticdc_encoder.testing.disturbance import Disturbance
 from ticdc_encoder.testing.shop import Shop
 
@@ -45,7 +43,7 @@ def main() -> None:
     rows = [message for ddl in shop.definitions() for message in changefeed.ddl(ddl)]
     rows += changefeed.encode(shop.open())
     for done in itertools.count():
-        # A resolved ts says: all that committed before has been sent, whatever the partition.
+        # A resolved ts promises that all changes committed before it have been sent.
         marks = changefeed.resolve(shop.resolve())
         for batch in disturbance.wave(rows, marks):
             send(producer, batch)

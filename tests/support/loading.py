@@ -15,8 +15,7 @@ from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import METADATA
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets import open_target
-from ticdc_consumer.targets.encoders import encoders
+from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import Column, ColumnType, Index

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter, imported
-from ticdc_encoder.storage.layout import FILE_FORMATS
+from ticdc_encoder.tso import compose
 
 from ticdc_consumer.config.csv import CSV_SETTINGS
 
@@ -66,10 +66,9 @@ def mapping_rules(value: Any) -> frozenset[str]:
     """Names that `docs/types.md` gives."""
     # Pyarrow comes with them, and takes longer than all else that a command line needs.
     from ticdc_consumer.protocols.exactness import RULES as PROTOCOLS
-    from ticdc_consumer.targets.mysql.types import RULES as MYSQL
-    from ticdc_consumer.targets.postgresql.types import RULES as POSTGRESQL
+    from ticdc_consumer.targets import mapping_rules as of_targets
 
-    found, known = frozenset(names(value)), MYSQL | POSTGRESQL | PROTOCOLS
+    found, known = frozenset(names(value)), of_targets() | PROTOCOLS
     for name in sorted(found - known):
         raise ValueError(f"has {name!r}, which is none of {', '.join(sorted(known))}")
     return found
@@ -158,21 +157,16 @@ def ddl_tables(value: Any) -> dict[str, Any]:
     return found
 
 
-READ = ("avro", "canal-json", "debezium", "open-protocol", "simple")
-_NOT_READ = {
-    "canal": "has neither commit_ts nor resolved ts: take canal-json, enable-tidb-extension=true",
-    "maxwell": "has neither commit_ts nor resolved ts: take canal-json, enable-tidb-extension=true",
-    "debezium-avro": (
-        "does not tell NULL from a column's DEFAULT, nor which columns have one: set "
-        "protocol=debezium and enable-tidb-extension=true in the changefeed's sink URI"
-    ),
-}
-
-
 def protocol(value: Any) -> str:
-    if value in _NOT_READ:
-        raise ValueError(f"{value} {_NOT_READ[value]}")
-    return one_of(*sorted({*READ, *FILE_FORMATS}))(value)
+    """The name of an entry of `PROTOCOLS`."""
+    # Its entries are made of settings, which are below them.
+    from ticdc_consumer.protocols import NOT_READ, PROTOCOLS
+
+    if isinstance(value, str) and value in NOT_READ:
+        raise ValueError(f"{value} {NOT_READ[value]}")
+    if isinstance(value, str) and value in PROTOCOLS:
+        return value
+    return one_of(*sorted(PROTOCOLS))(value)
 
 
 def csv_settings(value: Any) -> dict[str, bool | str]:
@@ -208,7 +202,7 @@ def count(value: Any) -> int:
 def timestamp(value: Any) -> int:
     """A TSO: milliseconds since 1970 shifted left by 18, plus a counter."""
     number = count(value)
-    if not 1 << 18 <= number < 1 << 64:
+    if not compose(1) <= number < 1 << 64:
         raise ValueError("must be a TiDB timestamp (TSO), as 429918007904436226")
     return number
 

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from ticdc_consumer.errors import Fenced, Retry, Unavailable, UnknownCommit
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.state.upgrade import OwnTables
-from ticdc_consumer.targets import fence
 from ticdc_consumer.targets.target import Target
 
 T = TypeVar("T")
@@ -91,7 +90,7 @@ class Lease:
 
     def recover(self) -> None:
         """After a `Retry`: replaces the session if it was lost."""
-        if not fence.alive(self._target):
+        if not self._target.alive():
             self.reconnect()
 
     def own(self, row: Any) -> Any:
@@ -112,7 +111,7 @@ class Lease:
 
     def locked_row(self) -> Any:
         """The checkpoint's row, which no other session can change before this transaction ends."""
-        return self._row(sa.select(CHECKPOINT).where(self._mine).with_for_update())
+        return self._row(self._target.locking_read(sa.select(CHECKPOINT).where(self._mine)))
 
     def update(self, **values: object) -> None:
         """Writes columns of the checkpoint, inside a transaction that locked it."""
@@ -130,8 +129,7 @@ class Lease:
             ) from error
 
     def _past_others(self, work: Callable[[], T]) -> T:
-        return fence.overtake(
-            self._target,
+        return self._target.overtake(
             self.changefeed,
             self._takeover_after,
             lambda: self._tables.blocker() or self._owner(),

@@ -22,21 +22,10 @@ import sqlalchemy as sa
 from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.state import schema
 from ticdc_consumer.state.schema import CHECKPOINT, METADATA, STATE
-from ticdc_consumer.targets import fence
 from ticdc_consumer.targets.target import Target
 
 ALL = "*"
 """In place of a changefeed's name: the lock of the tables, which all changefeeds share."""
-
-_ADVISORY_KEY = "hashtext('ticdc_checkpoint')"
-_ADVISORY_HOLDER = """
-SELECT a.pid || '@' || extract(epoch FROM a.backend_start)
-FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-AND (l.classid::bigint << 32 | l.objid::bigint) = hashtext('ticdc_checkpoint')
-AND a.state LIKE 'idle in transaction%%' AND clock_timestamp() - a.state_change > %s::interval
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +95,7 @@ class OwnTables:
         """Inside a transaction: until its end, no other consumer migrates the tables or begins a
         changefeed. Raises `Stop` if a newer release migrated them since `prepare`."""
         self._lock()
-        self._require_current(sa.select(STATE).with_for_update())
+        self._require_current(self._target.locking_read(sa.select(STATE)))
 
     def require_current(self) -> None:
         """Inside a transaction that locked a checkpoint, which a migration would wait for. Raises
@@ -130,21 +119,19 @@ class OwnTables:
             self._lock()
             work()
 
-        fence.overtake(self._target, ALL, patience, self.blocker, locked)
+        self._target.overtake(ALL, patience, self.blocker, locked)
 
     def _lock(self) -> None:
-        """PostgreSQL's CREATE TABLE IF NOT EXISTS and INSERT fail if two sessions run them at
-        once."""
-        if self._target.dialect == "postgresql":
-            self._blocker = self._idle_holder
-            self._target.execute(f"SELECT pg_advisory_xact_lock({_ADVISORY_KEY})")
-            self._blocker = _nobody
+        """Waits for other sessions that create the tables or write to them for the first time."""
+        self._blocker = self._idle_holder
+        self._target.one_at_a_time()
+        self._blocker = _nobody
 
     def _migrate_in_steps(self, patience: float) -> None:
         # Whoever migrates may have to wait so long for each changefeed.
         self._alone(patience * (1 + len(self._changefeeds())), self._announce)
         # A reader's open transaction would keep an ALTER TABLE waiting for a year.
-        self._target.execute(f"SET SESSION lock_wait_timeout = {max(1, round(patience))}").close()
+        self._target.limit_lock_waits(patience)
         self._migrate(self._overtake)
         # The locks and the setting are the session's.
         self._target.reconnect()
@@ -201,13 +188,12 @@ class OwnTables:
     def _lock_and_fence(self, changefeed: str) -> None:
         mine = CHECKPOINT.c.changefeed == changefeed
         self._blocker = partial(self._owner, changefeed)
-        self._run(sa.select(CHECKPOINT.c.generation).where(mine).with_for_update())
+        self._run(self._target.locking_read(sa.select(CHECKPOINT.c.generation).where(mine)))
         self._blocker = _nobody
         self._raise_generation(changefeed)
 
     def _overtake(self, changefeed: str) -> None:
-        fence.overtake(
-            self._target,
+        self._target.overtake(
             changefeed,
             self._patience,
             partial(self._owner, changefeed),
@@ -225,11 +211,8 @@ class OwnTables:
             return str(self._run(sa.select(CHECKPOINT.c.owner).where(mine)).scalar() or "")
 
     def _idle_holder(self) -> str:
-        """The session that holds PostgreSQL's lock of the tables and whose client does nothing, as
-        after a COMMIT that never arrived; "" for one that is at work."""
         with self._target.errors():
-            waited = f"{self._patience} seconds"
-            return str(self._target.execute(_ADVISORY_HOLDER, (waited,)).scalar() or "")
+            return self._target.idle_holder(self._patience)
 
     def _create(self, table: sa.Table) -> None:
         self._run(sa.schema.CreateTable(table, if_not_exists=True))

@@ -1,11 +1,11 @@
 """CREATE VIEW and DROP VIEW."""
 
 from ticdc_encoder.sql.statements import CreateView, DropView, Statement
-from ticdc_encoder.sql.words import Words
+from ticdc_encoder.sql.words import SqlWords
 
 
-def create_view(words: Words, schema: str) -> Statement | None:
-    """What follows CREATE. None where it creates something else."""
+def create_view(words: SqlWords, schema: str) -> Statement | None:
+    """What follows CREATE. None if it creates something else."""
     or_replace = words.take("OR", "REPLACE")
     if words.take("ALGORITHM"):
         words.option()
@@ -23,7 +23,7 @@ def create_view(words: Words, schema: str) -> Statement | None:
         words.identifier()
     if not words.take("VIEW"):
         return None
-    said, view = words.qualified("")
+    view_schema, view = words.qualified("")
     columns = []
     if words.take("("):
         columns.append(words.identifier())
@@ -32,17 +32,17 @@ def create_view(words: Words, schema: str) -> Statement | None:
         words.expect(")")
     words.expect("AS")
     return CreateView(
-        said or schema,
+        view_schema or schema,
         view,
         tuple(columns),
         words.rest(),
-        "" if said else schema,
+        "" if view_schema else schema,
         or_replace,
         other_definer,
     )
 
 
-def drop_view(words: Words, schema: str) -> Statement | None:
+def drop_view(words: SqlWords, schema: str) -> Statement | None:
     """What follows DROP VIEW. None for several."""
     words.take("IF", "EXISTS")
     dropped = DropView(*words.qualified(schema))

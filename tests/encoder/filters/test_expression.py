@@ -87,8 +87,8 @@ EXPRESSIONS = {
     "c like 'ete'": "yes",
     "c like '_T_'": "yes",
     "c like 'et'": "no",
-    "s is 'new'": "IS is evaluated of NULL, TRUE and FALSE",
-    "id is 5": "IS is evaluated of NULL, TRUE and FALSE",
+    "s is 'new'": "IS is evaluated for NULL, TRUE and FALSE",
+    "id is 5": "IS is evaluated for NULL, TRUE and FALSE",
     f"{'(' * 5000}id{')' * 5000}": "not an SQL expression",
     "c < 'x'": "the order of utf8mb4_general_ci is not known",
     "c = s": "texts of utf8mb4_bin and utf8mb4_general_ci are not compared",
@@ -102,7 +102,7 @@ EXPRESSIONS = {
     "at = '2024-03-01 10:00:00.5'": "yes",
     "ts = '2024-03-02 08:00:00'": "yes",  # in Asia/Tokyo
     "len < '00:00:01' and len = '-1:30'": "yes",
-    "day = 'soon'": "'soon' is no time",
+    "day = 'soon'": "'soon' is not a time",
     "day = 20240301": "are not compared",
     "e = 'old'": "yes",
     "e = 2": "yes",
@@ -113,8 +113,8 @@ EXPRESSIONS = {
     "p + 0.5 = 3": "yes",
     "d * 10 = 11": "yes",
     "coalesce(n, id) = 18 and ifnull(n, 1)": "yes",
-    "coalesce(n, s) = 1": "COALESCE is evaluated of values of one type",
-    "s + 1 = 1": "arithmetic is evaluated of numbers",
+    "coalesce(n, s) = 1": "COALESCE is evaluated for values of one type",
+    "s + 1 = 1": "arithmetic is evaluated for numbers",
     "missing = 1": "shop.t has no column missing",
     "v = 1": "column v is virtual",
     "j = 1": "column j is json, which is not evaluated",
@@ -126,7 +126,7 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), EXPRESSIONS.items())
-def test_an_expression_says_what_tidb_says(text: str, expected: str) -> None:
+def test_an_expression_has_the_value_that_it_has_in_tidb(text: str, expected: str) -> None:
     if expected in ("yes", "no"):
         holds = condition(text, TABLE, "Asia/Tokyo")
         assert holds(ROW) is (expected == "yes")

@@ -4,7 +4,6 @@ import tomllib
 from collections import Counter
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -12,7 +11,8 @@ import pytest
 from support.golden import Variant, scenario
 from support.golden_changes import happened, table_at
 from support.golden_replay import sendable, sent_changes, version_of
-from ticdc_encoder.changefeed.storage import File, StorageChangefeed
+from support.wire_vectors import vectors
+from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction, Value
 from ticdc_encoder.sql.parser import parse_create_table
@@ -20,7 +20,7 @@ from ticdc_encoder.storage.layout import (
     FILE_FORMATS,
     METADATA,
     Directory,
-    Layout,
+    PathLayout,
     SchemaPath,
     checkpoint_ts,
     index_json,
@@ -29,8 +29,7 @@ from ticdc_encoder.storage.layout import (
 )
 from ticdc_encoder.storage.schema_file import SchemaFile, parse_schema_file, schema_file
 
-CSV_VECTORS = Path(__file__).parents[1] / "formats/csv/vectors.json"
-VECTORS: dict[str, Any] = json.loads(CSV_VECTORS.read_text())
+VECTORS: dict[str, Any] = vectors("csv")
 PATHS = VECTORS["12_paths"]
 
 
@@ -39,7 +38,7 @@ PATHS = VECTORS["12_paths"]
 
 @pytest.mark.parametrize("case", PATHS["data_file"], ids=lambda case: str(case["path"]))
 def test_data_files_are_found_by_their_path(case: dict[str, Any]) -> None:
-    layout = Layout(date_separator=case["date_separator"], table_id_paths="table_id" in case)
+    layout = PathLayout(date_separator=case["date_separator"], table_id_paths="table_id" in case)
     file = layout.data_file(case["path"])
     assert file is not None
     where = file.directory
@@ -61,7 +60,7 @@ def test_data_files_are_found_by_their_path(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", PATHS["index_file"], ids=lambda case: str(case["path"]))
 def test_an_index_names_the_last_file_of_its_directory(case: dict[str, Any]) -> None:
-    layout = Layout(date_separator="day" if "2023" in case["path"] else "none")
+    layout = PathLayout(date_separator="day" if "2023" in case["path"] else "none")
     where = layout.index(case["path"])
     assert where is not None
     assert where.index_path == case["path"]
@@ -73,34 +72,34 @@ def test_an_index_names_the_last_file_of_its_directory(case: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(("path", "valid"), PATHS["is_schema_file"])
-def test_schema_files_are_told_from_others(path: str, valid: bool) -> None:
-    found = Layout().schema_path(path)
+def test_schema_files_are_distinguished_from_others(path: str, valid: bool) -> None:
+    result = PathLayout().schema_path(path)
     # TiCDC's test looks at a path's end only: this one names no schema.
-    assert (found is not None) is (valid and path != "meta/schema_123_0123456789.json")
-    assert found is None or found.path == path
+    assert (result is not None) is (valid and path != "meta/schema_123_0123456789.json")
+    assert result is None or result.path == path
 
 
-def test_schema_files_tell_their_table_and_version() -> None:
+def test_schema_files_have_their_table_and_version() -> None:
     for case in PATHS["schema_file"]:
         # The samples' checksums are shorter than TiCDC's.
-        path = re.sub(r"_(\d+)\.json", lambda found: f"_{int(found[1]):010d}.json", case["path"])
-        assert Layout().schema_path(path) == SchemaPath(
+        path = re.sub(r"_(\d+)\.json", lambda match: f"_{int(match[1]):010d}.json", case["path"])
+        assert PathLayout().schema_path(path) == SchemaPath(
             case["schema"], case["table"], case["version"], int(case["path"].split("_")[-1][:-5])
         )
-    by_id = Layout(table_id_paths=True).schema_path("123/meta/schema_5_0000000007.json")
+    by_id = PathLayout(table_id_paths=True).schema_path("123/meta/schema_5_0000000007.json")
     assert by_id == SchemaPath("", "", 5, 7, 123)
     assert by_id.path == "123/meta/schema_5_0000000007.json"
 
 
-def test_a_year_is_told_from_a_partition_by_the_settings() -> None:
+def test_a_year_is_distinguished_from_a_partition_by_the_settings() -> None:
     path = "s/t/5/2022/CDC000002.csv"
     for separator, partition, day in (("year", None, "2022"), ("none", 2022, None)):
-        file = Layout(date_separator=separator).data_file(path)  # type: ignore[arg-type]
+        file = PathLayout(date_separator=separator).data_file(path)  # type: ignore[arg-type]
         assert file is not None
         assert (file.directory.partition, file.directory.date) == (partition, day)
-    assert Layout(date_separator="day").data_file("s/t/5/CDC000002.csv") is None
+    assert PathLayout(date_separator="day").data_file("s/t/5/CDC000002.csv") is None
     for other in ("s/t/5/CDC000002.txt", "s/t/x/CDC000002.csv", "metadata", "s/t/5/meta/CDC.index"):
-        assert Layout(date_separator="none").data_file(other) is None
+        assert PathLayout(date_separator="none").data_file(other) is None
 
 
 LONG = "9" * 5000
@@ -119,9 +118,9 @@ LONG = "9" * 5000
     ids=lambda path: path.replace(LONG, "9..."),
 )
 def test_numbers_that_none_can_be_are_not_looked_for_in_a_path(path: str) -> None:
-    layout = Layout(date_separator="none")
-    found = (layout.data_file(path), layout.index(path), layout.schema_path(path))
-    assert found == (None, None, None)
+    layout = PathLayout(date_separator="none")
+    result = (layout.data_file(path), layout.index(path), layout.schema_path(path))
+    assert result == (None, None, None)
     assert layout.data_file("s/t/99999999999999999999/CDC99999999999999999999.csv") is not None
 
 
@@ -133,7 +132,7 @@ def test_the_metadata_has_the_checkpoint() -> None:
 
 
 MALFORMED = [
-    (lambda: checkpoint_ts(b"[]"), "the metadata is no JSON object"),
+    (lambda: checkpoint_ts(b"[]"), "the metadata is not a JSON object"),
     (lambda: checkpoint_ts(b"{}"), "checkpoint-ts is not a timestamp of 1 to 2^64 - 1"),
     (lambda: checkpoint_ts(b'{"checkpoint-ts":'), "not JSON at character 17"),
     (lambda: last_number(b""), "the index file names no data file"),
@@ -156,13 +155,13 @@ SAMPLES = VECTORS["10_schema_files"]["cases"]
 
 @pytest.mark.parametrize("case", SAMPLES, ids=lambda case: str(case["name"]))
 def test_reads_the_schema_files_of_ticdcs_tests(case: dict[str, Any]) -> None:
-    path = Layout().schema_path(case["file_path"])
+    path = PathLayout().schema_path(case["file_path"])
     assert path is not None
     file = parse_schema_file(path, case["file_content"].encode())
-    told = json.loads(case["file_content"])
+    members = json.loads(case["file_content"])
     assert (file.schema, file.name, file.version) == (path.schema, path.table, path.version)
-    assert (file.query, file.kind) == (told["Query"], told["Type"])
-    columns = told["TableColumns"] or []
+    assert (file.query, file.kind) == (members["Query"], members["Type"])
+    columns = members["TableColumns"] or []
     names = [] if file.table is None else [column.name for column in file.table.columns]
     assert names == [column["ColumnName"] for column in columns]
     if file.table is None:
@@ -177,12 +176,12 @@ def test_reads_the_schema_files_of_ticdcs_tests(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", VECTORS["11_schema_file_columns"]["cases"], ids=str)
 def test_reads_the_column_of_every_type(case: dict[str, Any]) -> None:
-    told = {**case["column"], "ColumnName": "c"}
-    place = {"Table": "t", "Schema": "s"}
-    columns = {"TableColumns": [told], "TableColumnsTotal": 1}
-    checksum = crc32(json.dumps({**place, "Version": 0, **columns}, indent=4).encode())
+    members = {**case["column"], "ColumnName": "c"}
+    table_members = {"Table": "t", "Schema": "s"}
+    columns = {"TableColumns": [members], "TableColumnsTotal": 1}
+    checksum = crc32(json.dumps({**table_members, "Version": 0, **columns}, indent=4).encode())
     about = {"Version": 1, "TableVersion": 5, "Query": "", "Type": 0}
-    content = json.dumps({**place, **about, **columns}).encode()
+    content = json.dumps({**table_members, **about, **columns}).encode()
     table = parse_schema_file(SchemaPath("s", "t", 5, checksum), content).table
     assert table is not None
     (column,) = table.columns
@@ -192,7 +191,7 @@ def test_reads_the_column_of_every_type(case: dict[str, Any]) -> None:
     assert table.handle_key == (("c",) if "ColumnIsPk" in case["column"] else ())
 
 
-def test_a_column_may_tell_its_id() -> None:
+def test_a_column_may_have_its_id() -> None:
     table = parse_create_table("create table t(id int primary key)", "s")
     path, content = schema_file(SchemaFile("s", "t", 5, table=table), column_ids={"id": 1})
     assert b'"ColumnId": "1",\n            "ColumnName": "id"' in content
@@ -225,7 +224,7 @@ def test_the_checksum_is_over_bytes_that_ticdc_lost(sql: str, written: str) -> N
 def test_a_length_that_none_can_be_is_refused() -> None:
     table = parse_create_table("create table t(id int primary key)", "s")
     _, content = schema_file(SchemaFile("s", "t", 5, table=table))
-    with pytest.raises(WireError, match="ColumnPrecision of column `id` is no number"):
+    with pytest.raises(WireError, match="ColumnPrecision of column `id` is not a number"):
         parse_schema_file(None, content.replace(b'"11"', b'"%s"' % LONG.encode()))
 
 
@@ -233,7 +232,7 @@ BAD_SCHEMAS = [
     ({"Table": "u"}, "the schema file of s.t is of s.u"),
     ({"TableVersion": 6}, "the schema file of version 5 is of version 6"),
     ({"Query": "x"}, None),
-    ({"Query": None}, "Query is missing or no str"),
+    ({"Query": None}, "Query is missing or not of type str"),
     ({"TableColumns": {}}, "TableColumns is not a list"),
     ({"TableColumnsTotal": 2}, "the schema file's checksum is not "),
 ]
@@ -262,7 +261,7 @@ GOLDEN = [
     for variant in scenario(name).variants.values()
     if variant.sink_uri.startswith("file:")
 ]
-LAYOUT = Layout(date_separator="none")
+LAYOUT = PathLayout(date_separator="none")
 
 
 def named(variant: Variant) -> str:
@@ -270,7 +269,7 @@ def named(variant: Variant) -> str:
 
 
 @pytest.mark.parametrize("variant", GOLDEN, ids=named)
-def test_schema_files_tell_the_upstreams_tables(variant: Variant) -> None:
+def test_schema_files_describe_the_upstreams_tables(variant: Variant) -> None:
     for path, content in variant.files.items():
         where = LAYOUT.schema_path(path)
         if where is None:
@@ -281,8 +280,8 @@ def test_schema_files_tell_the_upstreams_tables(variant: Variant) -> None:
             assert file.name in ("", "vw")
             continue
         true = table_at(variant.scenario, file.schema, file.name, file.version)
-        assert [_told(file.table, name) for name in names(file.table)] == [
-            _told(true, name) for name in names(true)
+        assert [_described(file.table, name) for name in names(file.table)] == [
+            _described(true, name) for name in names(true)
         ]
         primary = [index.columns for index in true.indexes if index.primary]
         assert {*file.table.handle_key} == {*(primary[0] if primary else ())}
@@ -292,7 +291,7 @@ def names(table: Table) -> list[str]:
     return [column.name for column in table.columns]
 
 
-def _told(table: Table, name: str) -> Any:
+def _described(table: Table, name: str) -> Any:
     """What a schema file has of a column: charset, flags and defaults' digits are not in it."""
     column = table.column(name)
     type_ = column.type
@@ -313,7 +312,7 @@ def replayed(variant: Variant) -> dict[str, bytes]:
     changefeed = StorageChangefeed(
         variant.sink_uri, config, version_of(variant), time_zone=variant.server_tz
     )
-    files: list[File] = []
+    files: list[StorageFile] = []
     for event in happened(variant.scenario):
         match event:
             case Transaction():
@@ -327,7 +326,7 @@ def replayed(variant: Variant) -> dict[str, bytes]:
     return one_per_directory([*files, *changefeed.flush()])
 
 
-def one_per_directory(files: list[File]) -> dict[str, bytes]:
+def one_per_directory(files: list[StorageFile]) -> dict[str, bytes]:
     """The files with all data files of a directory in the first: the golden data cuts none."""
     joined: dict[str, bytes] = {}
     for file in files:
@@ -392,9 +391,9 @@ def _partitioned(files: dict[str, Any]) -> Counter[str]:
 @pytest.mark.parametrize(
     "variant", [v for v in GOLDEN if v.name == "storage-canal-json"], ids=named
 )
-def test_canal_json_files_say_what_happened_upstream(variant: Variant) -> None:
+def test_canal_json_files_hold_what_happened_upstream(variant: Variant) -> None:
     format_ = FILE_FORMATS["canal-json"]
-    said = []
+    facts = []
     for path, content in variant.files.items():
         file = LAYOUT.data_file(path)
         if file is None:
@@ -402,9 +401,9 @@ def test_canal_json_files_say_what_happened_upstream(variant: Variant) -> None:
         assert file.extension == format_.extension
         where = file.directory
         table = table_at(variant.scenario, where.schema, where.table, where.version)
-        said += [_fact(c) for c in format_.decode(content, table, format_.Options())]
+        facts += [_fact(c) for c in format_.decode(content, table, format_.Options())]
     happened_ = [_fact(change) for change in sent_changes(variant)]
-    assert sorted(said, key=repr) == sorted(happened_, key=repr)
+    assert sorted(facts, key=repr) == sorted(happened_, key=repr)
 
 
 def _fact(change: RowChange) -> tuple[Any, ...]:
@@ -448,7 +447,7 @@ def test_files_have_the_day_of_their_writing_and_count_within_it() -> None:
         "shop/orders/1/2024-02-29/CDC00000000000000000002.csv",
         "shop/orders/1/2024-03-01/CDC00000000000000000001.csv",
     ]
-    assert changefeed.resolve(11) == [File("metadata", metadata_json(11))]
+    assert changefeed.resolve(11) == [StorageFile("metadata", metadata_json(11))]
 
 
 def test_a_ddl_begins_a_directory_and_comes_behind_the_rows_before_it() -> None:
@@ -461,11 +460,11 @@ def test_a_ddl_begins_a_directory_and_comes_behind_the_rows_before_it() -> None:
     data, index, schema = changefeed.ddl(alter)
     assert data.path == "shop/orders/7/CDC00000000000000000001.csv"
     assert index.path == "shop/orders/7/meta/CDC.index"
-    where = Layout().schema_path(schema.path)
+    where = PathLayout().schema_path(schema.path)
     assert where is not None
-    told = parse_schema_file(where, schema.content)
-    assert (told.version, told.query, told.kind) == (12, alter.query, 5)
-    assert told.ddl == alter
+    file = parse_schema_file(where, schema.content)
+    assert (file.version, file.query, file.kind) == (12, alter.query, 5)
+    assert file.ddl == alter
     rename = Ddl("shop", "sales", "RENAME TABLE `shop`.`orders` TO `shop`.`sales`", 13, 14)
     (renamed,) = changefeed.ddl(rename)
     assert renamed.path.startswith("shop/sales/meta/schema_13_")
@@ -505,7 +504,7 @@ def test_partitions_and_filters_are_heeded() -> None:
 
 
 REFUSED: list[tuple[str, Any, str]] = [
-    ("kafka://h/t?protocol=csv", None, "the sink URI is of kafka, not of storage"),
+    ("kafka://h/t?protocol=csv", None, "the sink URI's scheme is 'kafka', not one of"),
     ("s3://key:secret@b/p?protocol=avro", None, "protocol is 'avro', not one of csv, canal-json"),
     ("s3://b/p", None, "protocol is '', not one of csv, canal-json"),
     ("s3://b/p?protocol=csv&date-separator=week", None, "date-separator is 'week', not one of"),
@@ -517,7 +516,7 @@ REFUSED: list[tuple[str, Any, str]] = [
         "unknown setting: sink.csv.include-commit-tss",
     ),
     ("s3://b/p?protocol=csv", {"bdr-mode": True}, "bdr-mode is not supported"),
-    (f"{'s3://app:p'}\u2100ss-secret@b/p?protocol=csv", None, "is no URI"),
+    (f"{'s3://app:p'}\u2100ss-secret@b/p?protocol=csv", None, "is not a URI"),
     ("s3://b/p?protocol=csv", {"sink": {"csv": {"delimiter": 1}}}, "must be of type str"),
     ("s3://b/p?protocol=csv", {"sink": {"csv": {"quote": "ab"}}}, "quote must be one character"),
     (
@@ -558,7 +557,7 @@ def test_what_ticdc_adjusts_is_adjusted() -> None:
 def test_a_file_of_canal_json_holds_rows_only() -> None:
     format_ = FILE_FORMATS["canal-json"]
     mark = b'{"id":0,"isDdl":false,"type":"TIDB_WATERMARK","_tidb":{"watermarkTs":5}}'
-    with pytest.raises(WireError, match="record 1 of the file is no row"):
+    with pytest.raises(WireError, match="record 1 of the file is not a row"):
         format_.decode(mark, ORDERS, format_.Options())
     with pytest.raises(WireError, match="not JSON at character 1; in record 2 of the file"):
         format_.decode(b"\r\n{", ORDERS, format_.Options())

@@ -3,7 +3,6 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -14,6 +13,7 @@ from support.golden import Variant, scenario
 from support.golden_changes import table_at
 from support.golden_replay import sent_changes
 from support.wire_values import COLUMNS, rows
+from support.wire_vectors import vectors
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
@@ -23,9 +23,9 @@ from ticdc_encoder.formats.csv import fields as csv_fields
 from ticdc_encoder.formats.csv import rows as csv_rows
 from ticdc_encoder.formats.csv.options import require_legible
 from ticdc_encoder.sql.parser import parse_create_table
-from ticdc_encoder.storage.layout import Layout
+from ticdc_encoder.storage.layout import PathLayout
 
-VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors.json").read_text())
+VECTORS: dict[str, Any] = vectors("csv")
 TIMED = Options(include_commit_ts=True)
 
 
@@ -232,7 +232,7 @@ def options_of(variant: Variant) -> Options:
 
 def read_files(variant: Variant) -> list[tuple[bytes, Table, list[RowChange]]]:
     """The data files, each with its table and changes."""
-    layout, options = Layout(date_separator="none"), options_of(variant)
+    layout, options = PathLayout(date_separator="none"), options_of(variant)
     read = []
     for path, data in variant.files.items():
         file = layout.data_file(path)

@@ -46,7 +46,22 @@ USERS = (
 PLAIN = "create table plain (id bigint primary key, name text, b blob)"
 KEYLESS = "create table heap (a int, b varchar(9))"
 
-HOSTILE = ['a"b', "a'b", "a;b -- c", "a`b", "a%sb", "100%", "Größe 表", "a\\b", "[x]", ":x ? $1{}"]
+HOSTILE = [
+    "'; DROP TABLE t; -- x",
+    "sp ace",
+    "x" * 60,
+    "{stage}",
+    'a"b',
+    "a'b",
+    "a;b -- c",
+    "a`b",
+    "a%sb",
+    "100%",
+    "Größe 表",
+    "a\\b",
+    "[x]",
+    ":x ? $1{}",
+]
 
 # (type, a key as it is written, the same key as it is looked for, another key)
 KEYS: list[tuple[str, Canonical, Canonical, Canonical]] = [
@@ -293,7 +308,7 @@ class TargetContract:
             f"create table `{quoted}` (`{quoted}` varchar(64) primary key, `v{quoted}` int, "
             f"unique key `{quoted}` (`v{quoted}`))"
         )
-        schema, place = target.locate(f"{target.engine.url.database}_{name}", name)
+        schema, place = target.locate(f"{target.engine.url.database}_{name}"[:60], name)
         for statement in target.create_schema(schema) if schema is not None else ():
             target.execute(statement)
         layout = created(target, table, schema)
@@ -469,12 +484,13 @@ class TargetContract:
     def test_equal_rows_without_a_key_are_counted(self, target: Target) -> None:
         layout = created(target, defined(KEYLESS))
         assert not layout.key
-        same: list[list[Canonical]] = [["1", None]] * 3 + [["1", "x"]] * 2 + [[None, None]]
+        null: list[Canonical] = ["1", None]
+        same: list[list[Canonical]] = [*[null] * 3, *[["1", "x"]] * 2, [None, None]]
         with target.transaction():
             target.insert(layout, row_payloads(layout, same), "stop")
-        gone: list[list[Canonical]] = [["1", None]] * 2 + [["1", "x"]] * 5 + [["2", None]]
+        deleted: list[list[Canonical]] = [*[null] * 2, *[["1", "x"]] * 5, ["2", None]]
         with target.transaction():
-            assert target.delete_rows(layout, row_payloads(layout, gone)) == 4
+            assert target.delete_rows(layout, row_payloads(layout, deleted)) == 4
         left = target.query("SELECT a, b FROM heap")
         assert sorted(left, key=str) == [(1, None), (None, None)]
 

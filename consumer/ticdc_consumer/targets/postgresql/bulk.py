@@ -142,8 +142,8 @@ class PostgreSqlBulk(Bulk):
         fold = {_bare(layout.columns[position]) for position in layout.key_positions()}
         written = {_bare(name) for name in columns}
         cleared = 0
-        for condition in catalog.clashing(self._query, layout.relation, fold, written):
-            cleared += self._run(_delete(layout.relation, condition.replace("{stage}", stage)))
+        for condition in catalog.clashing(self._query, layout.relation, stage, fold, written):
+            cleared += self._run(_delete(layout.relation, condition))
         names = ", ".join(columns)
         self._run(
             f"INSERT INTO {layout.relation} ({names}) OVERRIDING SYSTEM VALUE "  # noqa: S608

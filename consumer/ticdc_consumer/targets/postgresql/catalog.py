@@ -182,9 +182,11 @@ def _help(name: str, child: str, deferrable: bool, definition: str, acts: bool) 
     return f"ALTER TABLE {child} DROP CONSTRAINT {quoted}, ADD CONSTRAINT {quoted} {kept}"
 
 
-def clashing(query: Query, relation: str, fold: set[str], written: set[str]) -> list[str]:
-    """Conditions that find, in `{relation}`, rows that hold a unique value of a row in `{stage}`;
-    one for every unique key besides the fold key whose columns are all `written`.
+def clashing(
+    query: Query, relation: str, stage: str, fold: set[str], written: set[str]
+) -> list[str]:
+    """Conditions that find, in `relation`, rows that hold a unique value of a row in `stage`; one
+    for every unique key besides the fold key whose columns are all `written`.
 
     Unqualified names mean the stage's columns inside the sub-select, and the table's outside.
     """
@@ -198,7 +200,7 @@ def clashing(query: Query, relation: str, fold: set[str], written: set[str]) -> 
         if nulls_clash:
             # As text of a row: NULLs in it are equal.
             key = f"ROW({key})::text"
-        conditions.append(f"({key}) IN (SELECT {key} FROM {{stage}}{where}){outside}")  # noqa: S608
+        conditions.append(f"({key}) IN (SELECT {key} FROM {stage}{where}){outside}")  # noqa: S608
     return conditions
 
 

@@ -308,7 +308,7 @@ class TargetContract:
             f"create table `{quoted}` (`{quoted}` varchar(64) primary key, `v{quoted}` int, "
             f"unique key `{quoted}` (`v{quoted}`))"
         )
-        schema, place = target.locate(f"{target.engine.url.database}_{name}"[:60], name)
+        schema, table_name = target.locate(f"{target.engine.url.database}_{name}"[:60], name)
         for statement in target.create_schema(schema) if schema is not None else ():
             target.execute(statement)
         layout = created(target, table, schema)
@@ -316,13 +316,13 @@ class TargetContract:
         load(target, layout, [[f"{i}{name}", str(i)] for i in range(60)], on_drift="overwrite")
         assert load(target, layout, deleted=[[f"3{name}"], [f"4{name}"]])[0] == 2
         assert len(contents(target, layout)) == 58
-        assert target.has_rows(schema, place)
-        for statement in target.truncate_table(schema, place):
+        assert target.has_rows(schema, table_name)
+        for statement in target.truncate_table(schema, table_name):
             target.execute(statement)
-        assert not target.has_rows(schema, place)
-        for statement in target.drop_table(schema, place) * 2:
+        assert not target.has_rows(schema, table_name)
+        for statement in target.drop_table(schema, table_name) * 2:
             target.execute(statement)
-        assert target.describe(schema, place) is None
+        assert target.describe(schema, table_name) is None
 
     @pytest.mark.parametrize("name", ["", "a\0b"])
     def test_a_name_that_cannot_be_is_refused(self, target: Target, name: str) -> None:
@@ -485,10 +485,11 @@ class TargetContract:
         layout = created(target, defined(KEYLESS))
         assert not layout.key
         null: list[Canonical] = ["1", None]
-        same: list[list[Canonical]] = [*[null] * 3, *[["1", "x"]] * 2, [None, None]]
+        one: list[Canonical] = ["1", "x"]
+        same: list[list[Canonical]] = [*[null] * 3, *[one] * 2, [None, None]]
         with target.transaction():
             target.insert(layout, row_payloads(layout, same), "stop")
-        deleted: list[list[Canonical]] = [*[null] * 2, *[["1", "x"]] * 5, ["2", None]]
+        deleted: list[list[Canonical]] = [*[null] * 2, *[one] * 5, ["2", None]]
         with target.transaction():
             assert target.delete_rows(layout, row_payloads(layout, deleted)) == 4
         left = target.query("SELECT a, b FROM heap")

@@ -57,7 +57,7 @@ def changes(
     wanted = [r for r in references(after, definitions, locate) if r.name not in known]
     here = {reference.key for reference in there}
     return ReferenceChanges(
-        kept=tuple(r for r in there if r.key not in gone),
+        staying=tuple(r for r in there if r.key not in gone),
         dropped=tuple(r for r in there if r.key in gone),
         added=tuple(r for r in wanted if r.key not in here),
     )

@@ -202,7 +202,7 @@ def test_an_engine_without_transactions_is_refused(target: MySql, engine: str) -
 
 def test_a_view_is_refused(target: MySql) -> None:
     target.execute("CREATE VIEW v AS SELECT 1 AS id")
-    with pytest.raises(Stop, match=r"\.v in the target is no table but a view"):
+    with pytest.raises(Stop, match=r"\.v in the target is not a table but a view"):
         target.describe(None, "v")
 
 
@@ -249,21 +249,21 @@ KEY_VALUES: list[tuple[str, Canonical, Canonical, Canonical]] = [
 
 
 @pytest.mark.parametrize("position", ["only", "first", "last"])
-@pytest.mark.parametrize(("type_", "value", "again", "kept"), KEY_VALUES)
+@pytest.mark.parametrize(("type_", "value", "again", "another"), KEY_VALUES)
 def test_a_key_of_any_type_is_found(
     target: MySql,
     type_: str,
     value: Canonical,
     again: Canonical,
-    kept: Canonical,
+    another: Canonical,
     position: str,
 ) -> None:
     columns = {"only": "k", "first": "k, n", "last": "n, k"}[position]
     table = defined(f"CREATE TABLE t (k {type_}, n INT, PRIMARY KEY ({columns}))")
     layout = created(target, table)
-    load(target, layout, [[value, "1"], [kept, "2"]])
+    load(target, layout, [[value, "1"], [another, "2"]])
     key = {"only": [again], "first": [again, "1"], "last": ["1", again]}[position]
-    absent = {"only": [kept], "first": [kept, "7"], "last": ["7", kept]}[position]
+    absent = {"only": [another], "first": [another, "7"], "last": ["7", another]}[position]
     if position == "only":
         absent = key
     assert load(target, layout, deleted=[key, absent]) == (1, 0)
@@ -352,12 +352,12 @@ MISFITS = [
     ("int", "int", "2147483648", "a value out of the column's range (error 1264)"),
     ("int unsigned", "int unsigned", "-1", "a value out of the column's range (error 1264)"),
     ("int not null", "int", None, "NULL in a column that is NOT NULL (error 1048)"),
-    ("date", "date", "2023-02-32", "a value that is none of the column's type (error 1292)"),
+    ("date", "date", "2023-02-32", "a value that is not of the column's type (error 1292)"),
     (
         "timestamp(6) null",
         "timestamp(6)",
         "2039-01-01 00:00:00",
-        "a value that is none of the column's type (error 1292)",
+        "a value that is not of the column's type (error 1292)",
     ),
     ("bit(4)", "bit(4)", "16", "a value that is too long (error 1406)"),
     ("set('a')", "set('a')", "2", "a value that the column cannot hold exactly (error 1265)"),

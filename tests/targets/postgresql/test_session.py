@@ -93,8 +93,8 @@ def test_every_type_survives_at_its_bounds(target: PostgreSQL, table: str) -> No
         [[from_text(row[column.name], column.type) for column in layout.source] for row in rows],
     )
     stored = [column.name for column in upstream.columns if column.generated != "virtual"]
-    shown = [SHOWN.get(kinds[name].name, "{c}::text").format(c=f'"{name}"') for name in stored]
-    statement = f"SELECT {', '.join(shown)} FROM {layout.relation} t ORDER BY t.id"  # noqa: S608
+    columns = [SHOWN.get(kinds[name].name, "{c}::text").format(c=f'"{name}"') for name in stored]
+    statement = f"SELECT {', '.join(columns)} FROM {layout.relation} t ORDER BY t.id"  # noqa: S608
     read = target.execute(statement).all()
     for got, row in zip(read, rows, strict=True):
         for name, value in zip(stored, got, strict=True):
@@ -133,8 +133,8 @@ def test_rows_are_upserted_and_deleted_in_any_number(target: PostgreSQL, count: 
     assert contents(target, layout) == [
         (i, f"new{i}\t\\\n", bytes([i % 256])) for i in range(count)
     ]
-    gone, _ = load(target, layout, deleted=[[str(i)] for i in range(1, count + 5)])
-    assert gone == count - 1
+    deleted, _ = load(target, layout, deleted=[[str(i)] for i in range(1, count + 5)])
+    assert deleted == count - 1
     assert [row[0] for row in contents(target, layout)] == [0]
 
 

@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Literal, Self
 
 from confluent_kafka import Consumer as KafkaConsumer
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import Message as KafkaMessage
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from pyspark.sql import SparkSession
 
 from ticdc_consumer import failpoints as faults
@@ -20,10 +21,12 @@ from ticdc_consumer.dry_run import Draft, DraftStore, DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs
 from ticdc_consumer.errors import Stop, Unavailable, Usage
 from ticdc_consumer.layouts import Tables
-from ticdc_consumer.plan import Place
 from ticdc_consumer.protocols.protocol import PHYSICAL_SHIFT
 from ticdc_consumer.reader import PATIENCE, Reader
-from ticdc_consumer.source.kafka.brokers import Cluster, Listing, consumer_settings
+from ticdc_consumer.source.kafka.brokers import Cluster
+from ticdc_consumer.source.kafka.client import consumer_settings
+from ticdc_consumer.source.listing import Listing
+from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.source.storage.source import StorageSource
 from ticdc_consumer.spark.session import session, stop, warm_up
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -261,7 +264,7 @@ class Consumer:
         return Checkpoint.first(self.options, 0 if from_ts is None else from_ts + 1, positions)
 
     def _check_reaches_back(
-        self, begins: Mapping[Place, int], listing: Listing, from_ts: int
+        self, begins: Mapping[TopicPartition, int], listing: Listing, from_ts: int
     ) -> None:
         """Each partition's log must begin before the snapshot, by the clock of Kafka."""
         bound = (from_ts >> PHYSICAL_SHIFT) - self.options.clock_skew * 1000
@@ -323,7 +326,7 @@ class Consumer:
         consumer = KafkaConsumer(consumer_settings(self.options.kafka))
         deadline = time.monotonic() + PATIENCE
         try:
-            consumer.assign([TopicPartition(topic, number, offset)])
+            consumer.assign([KafkaTopicPartition(topic, number, offset)])
             while time.monotonic() < deadline:
                 record = consumer.poll(0.2)
                 if record is not None and record.error() is None:

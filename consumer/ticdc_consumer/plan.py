@@ -3,30 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ticdc_encoder.event import Ddl
-
-Place = tuple[str, int]
-"""Topic and partition."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Mark:
-    """A resolved message: `time` is its Kafka timestamp in ms, `crc` that of key and value."""
-
-    resolved_ts: int
-    offset: int = 0
-    topic: str = ""
-    time: int = 0
-    crc: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SeenDdl:
-    """A DDL, and where its first copy lies in partition 0."""
-
-    ddl: Ddl
-    topic: str
-    offset: int
+from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +17,10 @@ class Cut:
     begin: int
     end: int
     proof: Mark
-    starts: Mapping[Place, int]
-    ends: Mapping[Place, int]
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
     topic_ids: Mapping[str, str]
-    joined: frozenset[Place] = frozenset()
+    joined: frozenset[TopicPartition] = frozenset()
     ddls: tuple[SeenDdl, ...] = ()
 
 
@@ -84,9 +61,9 @@ def restart_offset(
     return rest if least_kept is None else min(rest, least_kept)
 
 
-def spread(weights: Sequence[tuple[Place, int]], tasks: int) -> list[list[Place]]:
+def spread(weights: Sequence[tuple[TopicPartition, int]], tasks: int) -> list[list[TopicPartition]]:
     """Partitions over at most `tasks` tasks, heaviest first into the lightest; none is empty."""
-    bins: list[tuple[int, list[Place]]] = [(0, []) for _ in range(max(1, tasks))]
+    bins: list[tuple[int, list[TopicPartition]]] = [(0, []) for _ in range(max(1, tasks))]
     for place, weight in sorted(weights, key=lambda item: (-item[1], item[0])):
         lightest = min(range(len(bins)), key=lambda i: (bins[i][0], i))
         load, places = bins[lightest]

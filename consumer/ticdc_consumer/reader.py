@@ -16,15 +16,17 @@ from ticdc_consumer import failpoints as faults
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.pickled_once import Lasting
-from ticdc_consumer.plan import Cut, Mark, Place, choose, end_of_cut, spread
+from ticdc_consumer.plan import Cut, choose, end_of_cut, spread
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
 from ticdc_consumer.read.facts import Shape
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.reconcile.fold import Clash
 from ticdc_consumer.source.ddl_filter import wants
-from ticdc_consumer.source.kafka.brokers import Cluster, Listing
+from ticdc_consumer.source.kafka.brokers import Cluster
 from ticdc_consumer.source.kafka.scout import Scout
+from ticdc_consumer.source.listing import Listing
+from ticdc_consumer.source.marks import Mark, TopicPartition
 from ticdc_consumer.source.storage.source import StorageSource
 from ticdc_consumer.spark.jobs import Gathered, gather
 from ticdc_consumer.spark.session import cores
@@ -139,9 +141,7 @@ class Reader:
             ends=cut.ends,
             joined=cut.joined,
             proof_time=base.mark_time,
-            known_ddls=frozenset(
-                (s.ddl.commit_ts, s.ddl.schema, s.ddl.table, s.ddl.query) for s in known
-            ),
+            known_ddls=frozenset(seen.identity for seen in known),
             layouts=self._lasting(layouts),
             shapes=dict(shapes),
             most_bytes=self._options.memory_budget // len(groups),
@@ -191,8 +191,8 @@ class Reader:
         """Reads the two rows of a clash by one task, which names their key and columns. Raises
         `Stop`."""
         places = sorted(cut.ends)
-        starts: dict[Place, int] = {}
-        ends: dict[Place, int] = {}
+        starts: dict[TopicPartition, int] = {}
+        ends: dict[TopicPartition, int] = {}
         for number, offset in (clash.first, clash.second):
             place = places[number]
             starts[place] = min(offset, starts.get(place, offset))
@@ -251,7 +251,7 @@ class Reader:
 
     def _starts(
         self, base: Checkpoint, listing: Listing
-    ) -> tuple[dict[Place, int], frozenset[Place]]:
+    ) -> tuple[dict[TopicPartition, int], frozenset[TopicPartition]]:
         """Where each listed partition is read from, and those that join. Raises `Stop`."""
         starts = {}
         for place, position in base.positions.items():
@@ -285,7 +285,9 @@ class Reader:
         joined = () if isinstance(self._cluster, StorageSource) else new
         return starts, frozenset(joined)
 
-    def _rows_before(self, mark: Mark, starts: Mapping[Place, int], listing: Listing) -> float:
+    def _rows_before(
+        self, mark: Mark, starts: Mapping[TopicPartition, int], listing: Listing
+    ) -> float:
         """About how many rows lie before a mark: its share of its partition, times the lag. All,
         where it lies in none."""
         head = (mark.topic, 0)

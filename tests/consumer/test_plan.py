@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ticdc_consumer.plan import Mark, SeenDdl, choose, end_of_cut, restart_offset, spread
+from ticdc_consumer.plan import choose, end_of_cut, restart_offset, spread
+from ticdc_consumer.source.marks import Mark, SeenDdl
 from ticdc_encoder.event import Ddl
 
 

@@ -21,7 +21,8 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.read import kafka as poll
 from ticdc_consumer.read import task as read
 from ticdc_consumer.reader import Reader
-from ticdc_consumer.source.kafka.brokers import Cluster, Listing
+from ticdc_consumer.source.kafka.brokers import Cluster
+from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.state.store import Store
 
 SEEDS = range(250)

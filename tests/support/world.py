@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from confluent_kafka import KafkaError, TopicPartition
-from ticdc_consumer.source.kafka.brokers import Listing
+from ticdc_consumer.source.listing import Listing
 from ticdc_encoder.column import Column, ColumnType, Index
 from ticdc_encoder.event import Ddl, Resolved, Row, RowChange, Table
 from ticdc_encoder.formats import FORMATS

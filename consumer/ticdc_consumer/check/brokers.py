@@ -7,7 +7,8 @@ from ticdc_encoder.tso import duration, shown
 
 from ticdc_consumer.check.context import SAMPLE, Finding, Premises, fail, ok, warn
 from ticdc_consumer.protocols.protocol import PHYSICAL_SHIFT, WITHOUT_MARKS
-from ticdc_consumer.source.kafka.brokers import admin_settings, topic_settings
+from ticdc_consumer.source.kafka.brokers import topic_settings
+from ticdc_consumer.source.kafka.client import admin_settings
 
 SHORT_RETENTION = 86_400.0
 

@@ -4,18 +4,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
 from ticdc_encoder.sql.parser import CreateTable, parse_ddl
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.plan import Place
+from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.protocol import decoder, located
 from ticdc_consumer.protocols.schemas import SchemaKey
-from ticdc_consumer.source.kafka.brokers import Cluster, Listing, consumer_settings
-from ticdc_consumer.source.kafka.scout import consume_error
+from ticdc_consumer.source.kafka.brokers import Cluster
+from ticdc_consumer.source.kafka.client import batches, consume_error, consumer_settings
+from ticdc_consumer.source.listing import Listing
+from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.source.storage.source import StorageSource
 from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets import open_target
@@ -55,8 +57,8 @@ def fail(subject: str, text: str, exit_code: int = Stop.exit_code) -> Finding:
 class Sample:
     """The first messages of the partitions: what they say, and what is wrong with them."""
 
-    messages: dict[Place, int] = field(default_factory=dict)
-    first_time: dict[Place, int] = field(default_factory=dict)
+    messages: dict[TopicPartition, int] = field(default_factory=dict)
+    first_time: dict[TopicPartition, int] = field(default_factory=dict)
     """Kafka's timestamp (ms) of the first message, by partition."""
     first_mark: dict[str, int] = field(default_factory=dict)
     """By topic, of its partition 0."""
@@ -77,7 +79,7 @@ class Sample:
     schemas: tuple[Table, ...] = ()
     errors: list[TicdcError] = field(default_factory=list)
 
-    def meet(self, place: Place, event: Event) -> None:
+    def meet(self, place: TopicPartition, event: Event) -> None:
         match event:
             case Resolved(resolved_ts):
                 if place[1] == 0:
@@ -114,7 +116,7 @@ class Premises:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.listing: Listing | None = None
-        self.begins: Mapping[Place, int] = {}
+        self.begins: Mapping[TopicPartition, int] = {}
         self.storage: StorageSource | None = None
         self.sample: Sample | None = None
         self.target: Target | None = None
@@ -170,8 +172,8 @@ class Premises:
         return sample
 
     def _first_messages(
-        self, starts: Mapping[Place, int]
-    ) -> Iterator[tuple[Place, bytes | None, bytes | None, int, int]]:
+        self, starts: Mapping[TopicPartition, int]
+    ) -> Iterator[tuple[TopicPartition, bytes | None, bytes | None, int, int]]:
         """At most `SAMPLE` records per partition."""
         assert self.listing is not None
         left = {
@@ -181,13 +183,8 @@ class Premises:
             return
         consumer = Consumer(consumer_settings(self.options.kafka))
         try:
-            consumer.assign([TopicPartition(*place, starts[place]) for place in left])
-            silence = 0.0
-            while left:
-                messages = consumer.consume(1000, 0.2)
-                silence = 0.0 if messages else silence + 0.2
-                if silence > SILENCE:
-                    raise Unavailable(f"the brokers gave nothing for {SILENCE:.0f} s")
+            consumer.assign([KafkaTopicPartition(*place, starts[place]) for place in left])
+            for messages in batches(consumer, 1000, SILENCE):
                 for message in messages:
                     place = (str(message.topic()), int(message.partition() or 0))
                     offset = int(message.offset() or 0)
@@ -209,5 +206,7 @@ class Premises:
                         del left[place]
                     elif problem := consume_error(error, *place, starts[place]):
                         raise problem
+                if not left:
+                    return
         finally:
             consumer.close()

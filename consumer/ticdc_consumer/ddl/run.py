@@ -24,7 +24,7 @@ from ticdc_consumer.ddl.names import Name, Route, place_of, statement_of
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Fenced, Retry, Stop, UnknownCommit, Unsupported
-from ticdc_consumer.plan import SeenDdl
+from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store

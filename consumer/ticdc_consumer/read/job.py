@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.plan import Place, restart_offset
+from ticdc_consumer.plan import restart_offset
 from ticdc_consumer.read.facts import Shape
-from ticdc_consumer.source.kafka.scout import Identity
+from ticdc_consumer.source.marks import DdlIdentity, TopicPartition
 from ticdc_consumer.targets.layout import Layout
 
 
@@ -20,12 +20,12 @@ class ReadJob:
     begin: int
     end: int
     latest: int
-    places: tuple[Place, ...]
-    starts: Mapping[Place, int]
-    ends: Mapping[Place, int]
-    joined: frozenset[Place]
+    places: tuple[TopicPartition, ...]
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+    joined: frozenset[TopicPartition]
     proof_time: int
-    known_ddls: frozenset[Identity]
+    known_ddls: frozenset[DdlIdentity]
     layouts: tuple[Layout, ...]
     shapes: Mapping[tuple[str, str], tuple[int, Shape | None]]
     """Upstream (schema, table) -> the number of its layout, and the shape that it was made for:
@@ -42,7 +42,7 @@ class ReadJob:
 class Progress:
     """How far one partition was read."""
 
-    place: Place
+    place: TopicPartition
     number: int
     end: int
     position: int

@@ -4,20 +4,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.plan import Place
 from ticdc_consumer.read.job import Progress
-from ticdc_consumer.source.kafka.brokers import consumer_settings
-from ticdc_consumer.source.kafka.scout import consume_error
+from ticdc_consumer.source.kafka.client import batches, consume_error, consumer_settings
+from ticdc_consumer.source.marks import TopicPartition
 
 SILENCE = 60.0
 """Seconds without a record after which a task says that the brokers do not answer."""
 
 
 def messages(
-    kafka: Mapping[str, str], partitions: Mapping[Place, Progress], size: int
+    kafka: Mapping[str, str], partitions: Mapping[TopicPartition, Progress], size: int
 ) -> Iterator[Iterator[tuple[Progress, Any]]]:
     """What the brokers give, `size` messages at a time at most, until all partitions are done."""
 
@@ -30,24 +29,21 @@ def messages(
     try:
         consumer.assign(
             [
-                TopicPartition(*place, progress.position)
+                KafkaTopicPartition(*place, progress.position)
                 for place, progress in partitions.items()
                 if not progress.done
             ]
         )
-        silence = 0.0
-        while not done():
-            batch = consumer.consume(size, 0) or consumer.consume(1, 0.2)
-            silence = 0.0 if batch else silence + 0.2
-            if silence > SILENCE:
-                raise Unavailable(f"the brokers gave nothing for {SILENCE:.0f} s")
+        for batch in batches(consumer, size, SILENCE):
             yield _records(batch, partitions)
+            if done():
+                return
     finally:
         consumer.unassign()
 
 
 def _records(
-    batch: Iterable[Any], partitions: Mapping[Place, Progress]
+    batch: Iterable[Any], partitions: Mapping[TopicPartition, Progress]
 ) -> Iterator[tuple[Progress, Any]]:
     """One by one: the end of a partition must not be seen before its last records are fed."""
     for message in batch:

@@ -7,9 +7,9 @@ import pyarrow as pa
 from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.sql.parser import from_json, to_json
 
-from ticdc_consumer.plan import Place
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.read.facts import REPORT, SCHEMA
+from ticdc_consumer.source.marks import TopicPartition
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class Report:
     `unread` are the schemas that rows of the cut lack, each with the topic, partition and offset of
     such a row; `schemas` those that the task was told. `given` is how many facts came before it."""
 
-    restarts: dict[Place, int] = field(default_factory=dict)
+    restarts: dict[TopicPartition, int] = field(default_factory=dict)
     missing: dict[tuple[str, str], tuple[Table, bool]] = field(default_factory=dict)
     unknown_ddls: list[Ddl] = field(default_factory=list)
     stale_ddls: list[Ddl] = field(default_factory=list)

@@ -20,9 +20,9 @@ from ticdc_consumer import load, plan
 from ticdc_consumer import reader as cuts
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.layouts import Tables
-from ticdc_consumer.plan import SeenDdl
 from ticdc_consumer.read import task as read
 from ticdc_consumer.source.kafka import scout
+from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import OWN_TABLES
 from ticdc_encoder.errors import TicdcError

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -15,24 +14,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.source.kafka.client import QUIET, Failures
+from ticdc_consumer.source.kafka.client import Failures, admin_settings
+from ticdc_consumer.source.listing import Listing
 
 REQUEST_TIMEOUT = 20.0
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """How librdkafka writes the id, all zeros, of a topic whose broker gives it none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """`ends` names every partition of every topic and the offset after its last record;
-    `topic_ids` is "" where the brokers have none (before Kafka 2.8), or no controller now."""
-
-    ends: Mapping[tuple[str, int], int]
-    topic_ids: Mapping[str, str]
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        return tuple(sorted(self.topic_ids))
 
 
 class Cluster:
@@ -170,9 +157,6 @@ class Cluster:
         return Unavailable(f"the brokers at {self._where} do not {what}: {reason}")
 
 
-_CONSUMER_ONLY = ("group.", "enable.auto", "auto.offset", "fetch.", "max.poll", "session.timeout")
-
-
 def topic_settings(admin: AdminClient, topics: Iterable[str]) -> dict[str, dict[str, str]]:
     """The topics' own settings, none where the brokers do not tell them."""
     wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
@@ -186,25 +170,3 @@ def topic_settings(admin: AdminClient, topics: Iterable[str]) -> dict[str, dict[
             entries = {}
         found[resource.name] = {name: str(entry.value) for name, entry in entries.items()}
     return found
-
-
-def admin_settings(kafka: Mapping[str, str]) -> dict[str, str | int | float | bool]:
-    """The settings that are no consumer's own (librdkafka warns of those)."""
-    return {**QUIET, **{k: v for k, v in kafka.items() if not k.startswith(_CONSUMER_ONLY)}}
-
-
-def consumer_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
-    """A consumer that follows nobody's group, and never jumps over a gap in the log."""
-    return {
-        "group.id": "ticdc-consumer",
-        "fetch.queue.backoff.ms": 2,  # 1000 by default: a drained queue would sleep
-        "fetch.wait.max.ms": 20,  # a seek waits for the fetch that is under way
-        "queued.max.messages.kbytes": 65536,
-        **QUIET,
-        **kafka,
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "auto.offset.reset": "error",
-        "enable.partition.eof": True,
-        "allow.auto.create.topics": False,
-    }

@@ -4,15 +4,15 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import Message as KafkaMessage
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Resolved
 from ticdc_encoder.formats.registry import RegistryError
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.plan import Mark, SeenDdl
 from ticdc_consumer.protocols.protocol import (
     WITHOUT_MARKS,
     check_ts,
@@ -22,11 +22,11 @@ from ticdc_consumer.protocols.protocol import (
     may_be_control,
 )
 from ticdc_consumer.protocols.schemas import Schemas
-from ticdc_consumer.source.kafka.brokers import Listing, consumer_settings
-from ticdc_consumer.source.kafka.client import Failures
+from ticdc_consumer.source.kafka.client import Failures, consume_error, consumer_settings
+from ticdc_consumer.source.listing import Listing
+from ticdc_consumer.source.marks import DdlIdentity, Mark, SeenDdl, TopicPartition
 
 BATCH = 10_000
-Identity = tuple[int, str, str, str]
 
 
 class Scout:
@@ -43,7 +43,7 @@ class Scout:
         self._decode = decoder(options, schemas.tables)
         self._may_be_control = may_be_control(options)
         group = options.kafka.get("group.id", f"ticdc-{options.changefeed}")
-        self._failures = Failures(tells=True)
+        self._failures = Failures(warns=True)
         self._consumer = Consumer(
             {
                 **consumer_settings(options.kafka),
@@ -54,7 +54,7 @@ class Scout:
         self._next: dict[str, int] = {}
         self.marks: list[Mark] = []
         self.top: dict[str, Mark] = {}
-        self._ddls: dict[Identity, SeenDdl] = {}
+        self._ddls: dict[DdlIdentity, SeenDdl] = {}
         self.regressions = 0
         self._rows = False
         self._last_record = time.monotonic()
@@ -67,12 +67,12 @@ class Scout:
         for topic, offset in starts.items():
             if topic not in self._next:
                 self._next[topic] = offset
-                self._consumer.incremental_assign([TopicPartition(topic, 0, offset)])
+                self._consumer.incremental_assign([KafkaTopicPartition(topic, 0, offset)])
 
-    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Writes the group's offsets, without waiting."""
         self._consumer.commit(
-            offsets=[TopicPartition(*place, offset) for place, offset in offsets.items()],
+            offsets=[KafkaTopicPartition(*place, offset) for place, offset in offsets.items()],
             asynchronous=True,
         )
 
@@ -162,8 +162,8 @@ class Scout:
                         self._mark(Mark(resolved_ts, offset, topic, stamp, crc))
                     case Ddl():
                         check_ts(event, latest)
-                        identity = (event.commit_ts, event.schema, event.table, event.query)
-                        self._ddls.setdefault(identity, SeenDdl(event, topic, offset))
+                        seen = SeenDdl(event, topic, offset)
+                        self._ddls.setdefault(seen.identity, seen)
                     case _:
                         self._rows = True
             # A row is a task's to read.
@@ -180,29 +180,3 @@ class Scout:
             return
         self.top[mark.topic] = mark
         self.marks.append(mark)
-
-
-_PASSING = (
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._RESOLVE,
-    KafkaError._TIMED_OUT,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.REQUEST_TIMED_OUT,
-)
-
-
-def consume_error(error: KafkaError, topic: str, partition: int, wanted: int) -> TicdcError | None:
-    """What a broker's refusal to give a record means; None for what librdkafka tries again."""
-    if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
-        return Stop(
-            f"{topic}[{partition}] no longer holds offset {wanted}, which the next cut needs: "
-            "the log was cut by retention or truncated, or the topic was deleted and created "
-            "again; load a new snapshot and start from it"
-        )
-    if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION):
-        return Stop(f"{topic}[{partition}] is gone: was the topic deleted?")
-    if error.code() in _PASSING or error.retriable():
-        return None
-    return Unavailable(f"{topic}[{partition}]: {error.str()}")

@@ -7,7 +7,7 @@ from ticdc_encoder.tso import moment
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.plan import Place
+from ticdc_consumer.source.marks import TopicPartition
 
 SETTLED_AFTER = timedelta(days=2)
 """A date is of the writer's time zone (up to 14 hours from UTC), and clocks differ."""
@@ -19,12 +19,12 @@ def layout_of(options: Options) -> Layout:
     )
 
 
-def place_of(directory: Directory) -> Place:
+def place_of(directory: Directory) -> TopicPartition:
     writer = "" if directory.dispatcher is None else f"/CDC_{directory.dispatcher}"
     return directory.path.rstrip("/") + writer, 0
 
 
-def directory_of(layout: Layout, place: Place) -> Directory:
+def directory_of(layout: Layout, place: TopicPartition) -> Directory:
     """The directory of a place that `place_of` named. Raises `Stop` where it has none, since that
     was under another layout."""
     name = place[0]
@@ -38,7 +38,7 @@ def directory_of(layout: Layout, place: Place) -> Directory:
     return found.directory
 
 
-def files_of_place(layout: Layout, place: Place, paths: list[str]) -> dict[int, str]:
+def files_of_place(layout: Layout, place: TopicPartition, paths: list[str]) -> dict[int, str]:
     """Of some paths those that the place numbers."""
     directory = directory_of(layout, place)
     found: dict[int, str] = {}

@@ -9,7 +9,7 @@ from ticdc_encoder.storage.layout import FILE_FORMATS, DataFile, Directory, Sche
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.plan import Place
+from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.source.storage.directories import layout_of, place_of, require_date, settled
 from ticdc_consumer.source.storage.files import Files
 
@@ -22,12 +22,14 @@ class Found:
     """`ends` are by place the number of its files; `indexed` those places whose index file was
     looked at, with the end that it was right for."""
 
-    ends: dict[Place, int] = field(default_factory=dict)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
     schemas: list[SchemaPath] = field(default_factory=list)
-    indexed: dict[Place, int] = field(default_factory=dict)
+    indexed: dict[TopicPartition, int] = field(default_factory=dict)
 
 
-def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Place, int]) -> Found:
+def look(
+    files: Files, options: Options, resolved_ts: int, indexed: Mapping[TopicPartition, int]
+) -> Found:
     """Lists the storage, without the places that are settled at `resolved_ts`. An index file is
     read where the place has other files than when it was `indexed`.
 
@@ -73,7 +75,7 @@ def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Plac
     return found
 
 
-def _end(place: Place, sizes: Mapping[int, int]) -> int:
+def _end(place: TopicPartition, sizes: Mapping[int, int]) -> int:
     """The number of files: they count from 1, and only the last may be empty."""
     last = max(sizes, default=0)
     _require(place, (n for n in range(1, last + 1) if n not in sizes), last, "is not there")
@@ -81,7 +83,7 @@ def _end(place: Place, sizes: Mapping[int, int]) -> int:
     return last - 1 if last and not sizes[last] else last
 
 
-def _require(place: Place, wrong: Iterable[int], last: int, what: str) -> None:
+def _require(place: TopicPartition, wrong: Iterable[int], last: int, what: str) -> None:
     for number in wrong:
         raise Stop(
             f"{place[0]}: file {number} {what}, though file {last} is there: what it held is lost; "
@@ -89,7 +91,7 @@ def _require(place: Place, wrong: Iterable[int], last: int, what: str) -> None:
         )
 
 
-def _check_index(files: Files, path: str, place: Place, end: int) -> None:
+def _check_index(files: Files, path: str, place: TopicPartition, end: int) -> None:
     """Before 8.5.5 an index is written before the file that it names, so that this one may lack."""
     content = files.read(path)
     if not content:

@@ -16,7 +16,7 @@ from ticdc_encoder.storage.schema_file import parse_schema_file
 from ticdc_consumer.config.csv import format_options
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.plan import Place
+from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.source.storage.directories import directory_of, files_of_place, layout_of
 from ticdc_consumer.source.storage.files import PATIENCE, files_of, patiently
 
@@ -30,14 +30,16 @@ class FileRecord:
     offset: int
 
 
-def not_yet(options: Options, place: Place, end: int, ddls: Iterable[int]) -> bool:
+def not_yet(options: Options, place: TopicPartition, end: int, ddls: Iterable[int]) -> bool:
     """Whether nothing of a cut that ends there can be in the place, which is of a later version:
     of that of a DDL (`ddls` are their commit_ts) at the cut's end, or a greater one."""
     version = directory_of(layout_of(options), place).version
     return version >= end or (version == end - 1 and version in ddls)
 
 
-def unwanted(options: Options, place: Place, wants: Callable[[tuple[str, str]], bool]) -> bool:
+def unwanted(
+    options: Options, place: TopicPartition, wants: Callable[[tuple[str, str]], bool]
+) -> bool:
     """Whether the place is of a table that is left out, whose files need not be readable. A path
     with a table's id does not tell, and of Canal-JSON the rows do."""
     if options.protocol != "csv":
@@ -46,7 +48,7 @@ def unwanted(options: Options, place: Place, wants: Callable[[tuple[str, str]], 
     return directory.table_id is None and not wants((directory.schema, directory.table))
 
 
-def records(options: Options, place: Place, start: int, end: int) -> Iterator[FileRecord]:
+def records(options: Options, place: TopicPartition, start: int, end: int) -> Iterator[FileRecord]:
     """The files of a place, from an offset to another. Raises `Stop` for one that is gone, and
     `Unavailable` where the storage stays away."""
     assert options.storage_url is not None

@@ -10,9 +10,9 @@ from ticdc_encoder.storage.schema_file import parse_schema_file
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.plan import Mark, Place, SeenDdl
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane
-from ticdc_consumer.source.kafka.brokers import Listing
+from ticdc_consumer.source.listing import Listing
+from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.source.storage.directories import directory_of, layout_of, settled
 from ticdc_consumer.source.storage.files import PATIENCE, Files, files_of, patiently
 from ticdc_consumer.source.storage.listing import look
@@ -33,7 +33,7 @@ class StorageSource:
         self._files: Files = files_of(options.storage_url)
         self._layout = layout_of(options)
         self._applied = (options.from_ts or 0) + 1
-        self._indexed: dict[Place, int] = {}
+        self._indexed: dict[TopicPartition, int] = {}
         self._schemas: set[str] = set()
         self._ddls: dict[str, SeenDdl] = {}
         self._next_look = 0.0
@@ -56,7 +56,7 @@ class StorageSource:
                 self._meet(schema)
         return Listing(found.ends, {topic: "" for topic, _ in found.ends})
 
-    def list_patiently(self, known: Iterable[Place], patience: float) -> Listing:
+    def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
         """A listing that has every place of `known`, but those that are settled; tried again for
         `patience` seconds, since files are listed one by one while others are written."""
         wanted = {p for p in known if not settled(directory_of(self._layout, p), self._applied)}
@@ -77,7 +77,7 @@ class StorageSource:
                 raise problem
             time.sleep(0.2)
 
-    def begins(self, places: Iterable[Place]) -> dict[Place, int]:
+    def begins(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Always 0: a place without its first file is no place."""
         return dict.fromkeys(places, 0)
 
@@ -100,7 +100,7 @@ class StorageSource:
     def follow(self, starts: Mapping[str, int]) -> None:
         """All is followed."""
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """There is nobody to tell."""
 
     def position(self, topic: str) -> int:

@@ -263,7 +263,7 @@ class Epochs:
 
     def _advanced(self, prepared: Prepared) -> Checkpoint:
         cut, report = prepared.cut, prepared.gathered.report
-        marks = self._reader.scout.top
+        marks = self._reader.source.top
         positions = {}
         for place, restart in report.restarts.items():
             topic, number = place

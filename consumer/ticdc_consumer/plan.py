@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 
+FEW = 1_000
+"""Messages up to which a cut says nothing about those to come."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -22,6 +25,11 @@ class Cut:
     topic_ids: Mapping[str, str]
     joined: frozenset[TopicPartition] = frozenset()
     ddls: tuple[SeenDdl, ...] = ()
+
+    @property
+    def offsets(self) -> int:
+        """How many there are to read, over all partitions."""
+        return sum(end - self.starts[partition] for partition, end in self.ends.items())
 
 
 def choose(
@@ -61,11 +69,56 @@ def restart_offset(
     return rest if least_kept is None else min(rest, least_kept)
 
 
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What the log's messages come to, as far as cuts have been read: rows, and encoded bytes."""
+
+    rows_per_message: float
+    bytes_per_message: float = 0.0
+
+    def after(self, messages: int, rows: int, size: int) -> "Estimates":
+        """With a cut that was read; a small one shows nothing."""
+        if messages <= FEW:
+            return self
+        return Estimates(max(0.1, rows / messages), size / messages)
+
+    def fit(self, messages: int, budget: int) -> bool:
+        """Whether the facts of so many messages should fit a budget of bytes: in memory, else by
+        Spark's shuffle."""
+        return messages * self.bytes_per_message <= budget
+
+    def rows_before(
+        self,
+        mark: Mark,
+        starts: Mapping[TopicPartition, int],
+        ends: Mapping[TopicPartition, int],
+    ) -> float:
+        """About how many rows are before a mark: its share of its partition, times the lag. All,
+        if it is not in a partition."""
+        head = (mark.topic, 0)
+        share = 1.0
+        if head in ends:
+            lag = max(1, ends[head] - starts[head])
+            share = min(1.0, max(0, mark.offset - starts[head]) / lag)
+        total = sum(ends[partition] - start for partition, start in starts.items())
+        return total * share * self.rows_per_message
+
+
+def shares(cut: Cut, tasks: int) -> list[list[int]]:
+    """The partitions of a cut, by their number in sorted order, for at most `tasks` tasks: those
+    that have something to read, else one that finds out that there is nothing."""
+    partitions = sorted(cut.ends)
+    numbers = {partition: number for number, partition in enumerate(partitions)}
+    weights = [(partition, cut.ends[partition] - cut.starts[partition]) for partition in partitions]
+    busy = [(partition, weight) for partition, weight in weights if weight > 0] or weights[:1]
+    return [[numbers[partition] for partition in group] for group in spread(busy, tasks)] or [[]]
+
+
 def spread(weights: Sequence[tuple[TopicPartition, int]], tasks: int) -> list[list[TopicPartition]]:
     """Partitions over at most `tasks` tasks, heaviest first into the lightest; none is empty."""
     bins: list[tuple[int, list[TopicPartition]]] = [(0, []) for _ in range(max(1, tasks))]
-    for place, weight in sorted(weights, key=lambda item: (-item[1], item[0])):
+    for partition, weight in sorted(weights, key=lambda item: (-item[1], item[0])):
         lightest = min(range(len(bins)), key=lambda i: (bins[i][0], i))
-        load, places = bins[lightest]
-        bins[lightest] = (load + weight, [*places, place])
-    return [places for _, places in bins if places]
+        load, group = bins[lightest]
+        bins[lightest] = (load + weight, [*group, partition])
+    return [group for _, group in bins if group]

@@ -1,13 +1,14 @@
 """What a task that reads is given, and how far it is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.plan import restart_offset
 from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.source import TaskSource
 from ticdc_consumer.source.marks import DdlIdentity, TopicPartition
 from ticdc_consumer.targets.layout import Layout
 
@@ -17,6 +18,7 @@ class ReadJob:
     """What all tasks of one cut need; pickled to them. `latest` bounds what is believed."""
 
     options: Options
+    source: TaskSource
     begin: int
     end: int
     latest: int
@@ -32,8 +34,6 @@ class ReadJob:
     None where only DELETEs were seen, which need not carry all columns."""
     most_bytes: int
     """Encoded facts that one task may give before it calls the cut too large; 0: any number."""
-    definitions: Mapping[tuple[str, str], Table] = field(default_factory=dict)
-    """Tables whose CREATE TABLE came through the stream; for a storage's files alone."""
     schemas: tuple[Table, ...] = ()
     """Simple's, by which rows are read."""
 

@@ -17,3 +17,13 @@ class Listing:
     @property
     def topics(self) -> tuple[str, ...]:
         return tuple(sorted(self.topic_ids))
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """What tells a record from another: `time` is Kafka's timestamp in ms, `crc` that of key and
+    value."""
+
+    offset: int
+    time: int
+    crc: int

@@ -50,8 +50,8 @@ def fast_reader(
     latest: int,
 ) -> FastReader:
     """The protocol's fast reader. `latest` is the greatest commit_ts that is believed."""
-    # To inflate costs more than a fast reader saves; a file is no message.
-    if options.compression == "none" and options.storage_url is None:
+    # To inflate costs more than a fast reader saves.
+    if options.compression == "none":
         match options.protocol:
             case "canal-json":
                 return FastCanal(layouts, shapes, latest)

@@ -5,11 +5,13 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from confluent_kafka import KafkaError
+from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import Message as KafkaMessage
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.source.marks import TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -112,3 +114,25 @@ def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[Kafka
         if silence > patience:
             raise Unavailable(f"the brokers gave nothing for {patience:.0f} s")
         yield batch
+
+
+def records_from(
+    kafka: Mapping[str, str], starts: Mapping[TopicPartition, int], size: int, patience: float
+) -> Iterator[tuple[TopicPartition, KafkaMessage | None]]:
+    """The records of some partitions from an offset each, without an end, and None where the end
+    of a partition is met. Raises as `consume_error` says and as `batches` does."""
+    consumer = Consumer(consumer_settings(kafka))
+    try:
+        consumer.assign([KafkaTopicPartition(*start, offset) for start, offset in starts.items()])
+        for batch in batches(consumer, size, patience):
+            for message in batch:
+                topic_partition = str(message.topic()), int(message.partition() or 0)
+                error = message.error()
+                if error is None:
+                    yield topic_partition, message
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    yield topic_partition, None
+                elif problem := consume_error(error, *topic_partition, starts[topic_partition]):
+                    raise problem
+    finally:
+        consumer.close()

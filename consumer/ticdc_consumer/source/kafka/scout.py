@@ -34,9 +34,6 @@ class Scout:
     applied, since Kafka's log is the buffer. The schemas that it meets are told to `schemas`. Up to
     a topic's first mark it decodes rows, too: what lacks a commit_ts may have no mark ever."""
 
-    rows_per_offset = 1.0
-    """About, as long as nothing is known."""
-
     def __init__(self, options: Options, schemas: Schemas) -> None:
         self._options = options
         self._schemas = schemas

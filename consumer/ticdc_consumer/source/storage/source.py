@@ -1,31 +1,35 @@
 """A storage as the planner sees Kafka: places with their ends, marks, DDL."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ticdc_encoder.errors import TicdcError, WireError
-from ticdc_encoder.event import Resolved
+from ticdc_encoder.event import Resolved, Table
 from ticdc_encoder.storage.layout import METADATA, SchemaPath, checkpoint_ts
 from ticdc_encoder.storage.schema_file import parse_schema_file
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane
-from ticdc_consumer.source.listing import Listing
+from ticdc_consumer.protocols.schemas import Schemas
+from ticdc_consumer.source import TaskSource
+from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.source.storage.directories import directory_of, layout_of, settled
 from ticdc_consumer.source.storage.files import PATIENCE, Files, files_of, patiently
 from ticdc_consumer.source.storage.listing import look
+from ticdc_consumer.source.storage.tasks import StorageTasks
 
 EVERY = 1.0
 """Seconds between two looks at `metadata`, which TiCDC writes every other second at most."""
 
 
 class StorageSource:
-    """What `Cluster` and `Scout` are for Kafka, in one: the driver's view of a storage."""
+    """The prefix of a cloud storage sink. A topic is a directory that numbers its files, with one
+    partition; an offset the number of files before."""
 
     rows_per_offset = 1_000.0
-    """About, as long as nothing is known."""
+    listing_may_lag = False
 
     def __init__(self, options: Options) -> None:
         assert options.storage_url is not None
@@ -40,6 +44,7 @@ class StorageSource:
         self.marks: list[Mark] = []
         self.top: dict[str, Mark] = {}
         self.regressions = 0
+        self.schemas = Schemas(options)
 
     def close(self) -> None:
         """The clients of storages are their processes'."""
@@ -59,12 +64,12 @@ class StorageSource:
     def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
         """A listing that has every place of `known`, but those that are settled; tried again for
         `patience` seconds, since files are listed one by one while others are written."""
-        wanted = {p for p in known if not settled(directory_of(self._layout, p), self._applied)}
+        expected = self.expected(known)
         deadline = time.monotonic() + patience
         while True:
             try:
                 listing = self.list()
-                missing = sorted(wanted - set(listing.ends))
+                missing = sorted(expected - set(listing.ends))
                 if not missing:
                     return listing
                 problem: TicdcError = Stop(
@@ -76,6 +81,16 @@ class StorageSource:
             if time.monotonic() > deadline:
                 raise problem
             time.sleep(0.2)
+
+    def expected(self, known: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Directories whose rows are all below R may be deleted."""
+        return {p for p in known if not settled(directory_of(self._layout, p), self._applied)}
+
+    def record_at(
+        self, topic_partition: TopicPartition, offset: int, patience: float
+    ) -> LogRecord | None:
+        """Files are numbered from 1 without a gap: there is nothing to compare."""
+        return None
 
     def begins(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Always 0: a place without its first file is no place."""
@@ -132,7 +147,7 @@ class StorageSource:
         if all(mark.resolved_ts < reach for mark in self.marks):
             patiently(self._look_at_metadata, patience)
 
-    def require_marks(self, patience: float, list_topics: Callable[[], Listing]) -> None:
+    def require_marks(self, silence: float) -> None:
         """The `metadata` file, which is the mark, is waited for."""
 
     def _look_at_metadata(self) -> int:
@@ -152,3 +167,10 @@ class StorageSource:
             return 0
         self.marks = [mark]
         return 1
+
+    # --- rows ----------------------------------------------------------------------------------
+
+    def tasks(
+        self, end: int, ddls: Iterable[int], definitions: Mapping[tuple[str, str], Table]
+    ) -> TaskSource:
+        return StorageTasks(self._options, end, frozenset(ddls), dict(definitions))

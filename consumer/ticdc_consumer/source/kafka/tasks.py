@@ -1,23 +1,45 @@
-"""EDGE Kafka -> messages, inside Spark's tasks."""
+"""Topics as Spark's tasks read them."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from ticdc_consumer.read.job import Progress
+from ticdc_consumer.source import ProgressT, Receiver
 from ticdc_consumer.source.kafka.client import batches, consume_error, consumer_settings
 from ticdc_consumer.source.marks import TopicPartition
 
 SILENCE = 60.0
-"""Seconds without a record after which a task says that the brokers do not answer."""
+"""Seconds without a record after which a task reports that the brokers do not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTasks:
+    """`kafka` are librdkafka's settings."""
+
+    kafka: Mapping[str, str]
+    gives_messages = True
+
+    def read(self, receiver: Receiver[ProgressT], size: int) -> Iterator[None]:
+        for batch in messages(self.kafka, receiver.progress, size):
+            for progress, message in batch:
+                offset = message.offset()
+                if not progress.done and offset < progress.end:
+                    receiver.feed(
+                        progress, message.key(), message.value(), offset, message.timestamp()[1]
+                    )
+                    if progress.position >= progress.end:
+                        progress.done = True
+            yield
+            yield from receiver.complete()
 
 
 def messages(
-    kafka: Mapping[str, str], partitions: Mapping[TopicPartition, Progress], size: int
-) -> Iterator[Iterator[tuple[Progress, Any]]]:
+    kafka: Mapping[str, str], partitions: Mapping[TopicPartition, ProgressT], size: int
+) -> Iterator[Iterator[tuple[ProgressT, Any]]]:
     """What the brokers give, `size` messages at a time at most, until all partitions are done."""
 
     def done() -> bool:
@@ -29,8 +51,8 @@ def messages(
     try:
         consumer.assign(
             [
-                KafkaTopicPartition(*place, progress.position)
-                for place, progress in partitions.items()
+                KafkaTopicPartition(*topic_partition, progress.position)
+                for topic_partition, progress in partitions.items()
                 if not progress.done
             ]
         )
@@ -43,9 +65,10 @@ def messages(
 
 
 def _records(
-    batch: Iterable[Any], partitions: Mapping[TopicPartition, Progress]
-) -> Iterator[tuple[Progress, Any]]:
+    batch: Iterable[Any], partitions: Mapping[TopicPartition, ProgressT]
+) -> Iterator[tuple[ProgressT, Any]]:
     """One by one: the end of a partition must not be seen before its last records are fed."""
+    # Messages are untyped: to check what may be None costs too much, once per message.
     for message in batch:
         progress = partitions.get((message.topic(), message.partition()))
         error = message.error()
@@ -71,7 +94,7 @@ def _consumer(kafka: Mapping[str, str]) -> Consumer:
     name = orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)
     if name not in _consumers:
         while _consumers:
-            # A worker outlives the run that used it: another cluster's may be gone.
+            # A worker outlives the run that used it: the cluster of another run may be down.
             _consumers.popitem()[1].close()
         _consumers[name] = Consumer(settings)
     return _consumers[name]

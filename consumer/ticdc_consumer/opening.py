@@ -114,6 +114,13 @@ def _first_checkpoint(options: Options, source: Source) -> Checkpoint:
 def _go_on(options: Options, source: Source, state: Checkpoint) -> None:
     """Raises `Stop` where the settings are not those of the checkpoint, or the log does not reach
     back to it."""
+    check_settings(options, state)
+    source.forget(state.resolved_ts)
+    require(gaps(options, source, state, survey(source, state.positions, PATIENCE)))
+
+
+def check_settings(options: Options, state: Checkpoint) -> None:
+    """Raises `Stop` for settings that the checkpoint was not reached with."""
     state.check_scope(options)
     from_ts = options.from_ts
     if from_ts is not None and from_ts >= state.resolved_ts:
@@ -122,5 +129,3 @@ def _go_on(options: Options, source: Source, state: Checkpoint) -> None:
             f"{from_ts}: leave from_ts out to go on from R; or, if the tables were loaded anew, "
             "start under another `changefeed` name"
         )
-    source.forget(state.resolved_ts)
-    require(gaps(options, source, state, survey(source, state.positions, PATIENCE)))

@@ -6,7 +6,7 @@ from confluent_kafka.admin import AdminClient
 from ticdc_encoder.tso import duration, shown
 
 from ticdc_consumer.check.context import SAMPLE, Finding, Premises, fail, ok, warn
-from ticdc_consumer.protocols.protocol import PHYSICAL_SHIFT, WITHOUT_MARKS
+from ticdc_consumer.protocols.protocol import WITHOUT_MARKS
 from ticdc_consumer.source.kafka.brokers import topic_settings
 from ticdc_consumer.source.kafka.client import admin_settings
 
@@ -88,87 +88,3 @@ def messages(premises: Premises) -> Iterator[Finding]:
             yield warn(
                 f"topic {topic}", f"no resolved ts among the first {SAMPLE} of partition 0{hint}"
             )
-
-
-def log(premises: Premises) -> Iterator[Finding]:
-    """The log must reach back to where a run would begin."""
-    if premises.listing is None:
-        return
-    if premises.checkpoint is not None:
-        yield from _log_after_checkpoint(premises)
-    elif premises.options.from_ts is not None:
-        yield from _log_after_snapshot(premises, premises.options.from_ts)
-    else:
-        yield from _whole_log(premises)
-
-
-def _log_after_checkpoint(premises: Premises) -> Iterator[Finding]:
-    assert premises.listing is not None
-    assert premises.checkpoint is not None
-    listing, found = premises.listing, 0
-    for place, position in sorted(premises.checkpoint.positions.items()):
-        name = f"{place[0]}[{place[1]}]"
-        begin, end = premises.begins.get(place), listing.ends.get(place)
-        if begin is None or end is None:
-            yield fail(name, "is in the checkpoint, but the brokers do not list it")
-            continue
-        topic_id = listing.topic_ids.get(place[0], "")
-        if topic_id and position.topic_id and topic_id != position.topic_id:
-            yield fail(name, "belongs to another topic of that name: it was deleted and created")
-        elif not begin <= position.restart_offset <= end:
-            yield fail(
-                name,
-                f"holds offsets {begin} to {end}, the checkpoint needs {position.restart_offset}",
-            )
-        else:
-            found += 1
-    if found:
-        yield ok("log", f"{found} partitions reach back to the checkpoint")
-    joining = len(set(listing.ends) - set(premises.checkpoint.positions))
-    if joining:
-        yield ok("log", f"{joining} partitions are new since the checkpoint")
-
-
-def _whole_log(premises: Premises) -> Iterator[Finding]:
-    cut = [place for place, begin in sorted(premises.begins.items()) if begin > 0]
-    for topic, partition in cut:
-        yield fail(
-            f"{topic}[{partition}]",
-            f"begins at offset {premises.begins[topic, partition]}: a first start needs the whole "
-            "log, or a loaded snapshot and --from-ts TS",
-        )
-    if not cut:
-        yield ok("log", "complete from offset 0: a first start without a snapshot is possible")
-
-
-def _log_after_snapshot(premises: Premises, from_ts: int) -> Iterator[Finding]:
-    assert premises.listing is not None
-    snapshot = (from_ts >> PHYSICAL_SHIFT) - premises.options.clock_skew * 1000
-    times = premises.sample.first_time if premises.sample else {}
-    wrong = 0
-    for place, begin in sorted(premises.begins.items()):
-        if begin == 0:
-            continue
-        time = times.get(place)
-        if time is None or time >= snapshot:
-            wrong += 1
-            yield fail(
-                f"{place[0]}[{place[1]}]",
-                "what it held at the snapshot may be deleted already: "
-                + ("nothing is left in it" if time is None else "its first message is younger"),
-            )
-    if not wrong:
-        yield ok("log", f"reaches back to the snapshot of {shown(from_ts)}")
-    yield warn(
-        "log",
-        "cannot tell whether the changefeed began at or before the snapshot: "
-        "compare its start-ts, or the first resolved ts above",
-    )
-
-
-def scope(premises: Premises) -> Iterator[Finding]:
-    """Topics, filter, routes, protocol and time zone give R its meaning."""
-    if premises.checkpoint is None:
-        return
-    premises.checkpoint.check_scope(premises.options)
-    yield ok("scope", "topics, filter, routes, protocol and time zone are the checkpoint's")

@@ -1,11 +1,11 @@
 """What `check` looks at: brokers, a sample of their messages, the target."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Literal
 
-from confluent_kafka import Consumer, KafkaError
-from confluent_kafka import TopicPartition as KafkaTopicPartition
+from confluent_kafka import Message as KafkaMessage
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
 from ticdc_encoder.sql.parser import CreateTable, parse_ddl
@@ -14,11 +14,10 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.protocol import decoder, located
 from ticdc_consumer.protocols.schemas import SchemaKey
-from ticdc_consumer.source.kafka.brokers import Cluster
-from ticdc_consumer.source.kafka.client import batches, consume_error, consumer_settings
+from ticdc_consumer.source import Source, open_source
+from ticdc_consumer.source.kafka.client import records_from
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import TopicPartition
-from ticdc_consumer.source.storage.source import StorageSource
 from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
@@ -58,8 +57,6 @@ class Sample:
     """The first messages of the partitions: what they say, and what is wrong with them."""
 
     messages: dict[TopicPartition, int] = field(default_factory=dict)
-    first_time: dict[TopicPartition, int] = field(default_factory=dict)
-    """Kafka's timestamp (ms) of the first message, by partition."""
     first_mark: dict[str, int] = field(default_factory=dict)
     """By topic, of its partition 0."""
     tables: dict[tuple[str, str], Table] = field(default_factory=dict)
@@ -109,7 +106,7 @@ class Sample:
 class Premises:
     """Brokers and target as far as they can be reached; each is asked for once.
 
-    `listing`, `begins`, `storage`, `sample`, `target` are None until the check whose subject they
+    `source`, `listing`, `begins`, `sample`, `target` are None until the check whose subject they
     are has found them.
     """
 
@@ -117,28 +114,36 @@ class Premises:
         self.options = options
         self.listing: Listing | None = None
         self.begins: Mapping[TopicPartition, int] = {}
-        self.storage: StorageSource | None = None
+        self.source: Source | None = None
         self.sample: Sample | None = None
         self.target: Target | None = None
         self.checkpoint: Checkpoint | None = None
 
     def close(self) -> None:
-        if self.target is not None:
-            self.target.close()
+        for opened in (self.source, self.target):
+            if opened is not None:
+                opened.close()
+
+    def open_source(self) -> Source:
+        self.source = open_source(self.options)
+        return self.source
 
     def list_topics(self) -> Listing:
-        cluster = Cluster(self.options.kafka, self.options.topics)
-        try:
-            self.listing = cluster.list()
-            self.begins = cluster.begins(self.listing.ends)
-        finally:
-            cluster.close()
+        source = self.open_source()
+        self.listing = source.list()
+        self.begins = source.begins(self.listing.ends)
         return self.listing
 
     def open_target(self) -> Target:
         self.target = open_target(self.options.target_url, to_look=True)
-        self.checkpoint = Store(self.target, self.options.changefeed).read()
+        self.read_checkpoint()
         return self.target
+
+    def read_checkpoint(self) -> Checkpoint | None:
+        """The checkpoint as it is now, which a consumer that runs may move."""
+        assert self.target is not None
+        self.checkpoint = Store(self.target, self.options.changefeed).read()
+        return self.checkpoint
 
     def take_sample(self) -> Sample:
         """Reads the first messages that a run would read, or that are still there."""
@@ -152,14 +157,14 @@ class Premises:
             stored = Store(self.target, self.options.changefeed).schemas()
         decode = decoder(self.options, stored.values())
         unread = []
-        for place, key, value, offset, time in self._first_messages(starts):
+        for place, message in self._first_messages(starts):
+            key, value = message.key(), message.value()
             sample.messages[place] = sample.messages.get(place, 0) + 1
-            sample.first_time.setdefault(place, time)
             try:
                 for event in decode(key, value):
                     sample.meet(place, event)
             except TicdcError as error:
-                sample.errors.append(located(error, *place, offset))
+                sample.errors.append(located(error, *place, int(message.offset() or 0)))
             if decode.unread():
                 unread.append((place, key, value))
         # Another partition may have told the schema.
@@ -173,7 +178,7 @@ class Premises:
 
     def _first_messages(
         self, starts: Mapping[TopicPartition, int]
-    ) -> Iterator[tuple[TopicPartition, bytes | None, bytes | None, int, int]]:
+    ) -> Iterator[tuple[TopicPartition, KafkaMessage]]:
         """At most `SAMPLE` records per partition."""
         assert self.listing is not None
         left = {
@@ -181,32 +186,15 @@ class Premises:
         }
         if not left:
             return
-        consumer = Consumer(consumer_settings(self.options.kafka))
-        try:
-            consumer.assign([KafkaTopicPartition(*place, starts[place]) for place in left])
-            for messages in batches(consumer, 1000, SILENCE):
-                for message in messages:
-                    place = (str(message.topic()), int(message.partition() or 0))
-                    offset = int(message.offset() or 0)
-                    error = message.error()
-                    if place not in left:
-                        continue
-                    if error is None:
-                        yield (
-                            place,
-                            message.key(),
-                            message.value(),
-                            offset,
-                            int(message.timestamp()[1]),
-                        )
-                        left[place] -= 1
-                        if not left[place]:
-                            del left[place]
-                    elif error.code() == KafkaError._PARTITION_EOF:
-                        del left[place]
-                    elif problem := consume_error(error, *place, starts[place]):
-                        raise problem
+        starts = {topic_partition: starts[topic_partition] for topic_partition in left}
+        with closing(records_from(self.options.kafka, starts, 1000, SILENCE)) as records:
+            for topic_partition, message in records:
+                if message is None:
+                    left.pop(topic_partition, None)
+                elif topic_partition in left:
+                    yield topic_partition, message
+                    left[topic_partition] -= 1
+                    if not left[topic_partition]:
+                        del left[topic_partition]
                 if not left:
                     return
-        finally:
-            consumer.close()

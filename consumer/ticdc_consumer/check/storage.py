@@ -11,7 +11,6 @@ from ticdc_encoder.tso import shown
 from ticdc_consumer.check.context import Finding, Premises, Sample, fail, ok, warn
 from ticdc_consumer.protocols.protocol import located
 from ticdc_consumer.source.storage.records import FileDecoder, records, unwanted
-from ticdc_consumer.source.storage.source import StorageSource
 
 SAMPLE = 50
 """Directories of which the next file is decoded."""
@@ -21,7 +20,7 @@ PATIENCE = 2.0
 
 def storage(premises: Premises) -> Iterator[Finding]:
     """The checkpoint, and a listing without a gap."""
-    source = premises.storage = StorageSource(premises.options)
+    source = premises.open_source()
     if premises.checkpoint is not None:
         source.forget(premises.checkpoint.resolved_ts)
     source.read_to(1 << 64, {}, PATIENCE)
@@ -33,20 +32,14 @@ def storage(premises: Premises) -> Iterator[Finding]:
     premises.listing = listing = source.list_patiently(known, PATIENCE)
     files = sum(listing.ends.values())
     yield ok("storage", f"{len(listing.ends):,} directories that number {files:,} files, no gap")
-    if premises.checkpoint is None and premises.options.from_ts is not None:
-        yield warn(
-            "storage",
-            "cannot tell whether the changefeed began at or before the snapshot: compare its "
-            "start-ts",
-        )
 
 
 def files(premises: Premises) -> Iterator[Finding]:
     """The next files must be of the stated protocol and settings, with a commit_ts."""
-    if premises.storage is None or premises.listing is None:
+    if premises.source is None or premises.listing is None:
         return
     sample = premises.sample = Sample()
-    for seen in premises.storage.ddls():
+    for seen in premises.source.ddls():
         sample.meet((seen.topic, 0), seen.ddl)
     known = premises.checkpoint.positions if premises.checkpoint else {}
     decoder = FileDecoder(premises.options, sample.created)

@@ -50,6 +50,9 @@ class Source(Protocol):
 
     # What there is.
 
+    def list(self) -> Listing:
+        """What there is now; one try."""
+
     def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
         """A listing that has what is `expected` of `known`; tried again for `patience` seconds,
         then raises `Stop`."""

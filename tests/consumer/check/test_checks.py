@@ -92,7 +92,7 @@ def test_all_is_well_before_a_first_start(kafka: Kafka, sqlite_url: str, protoco
     assert lines(findings, "fail") == []
     assert exit_code(findings) == 0
     subjects = [finding.subject for finding in findings]
-    assert subjects[:3] == ["java", "spark", "brokers"]
+    assert subjects[:3] == ["java", "spark", "target"]
     well = "\n".join(lines(findings, "ok"))
     for words in (
         f"topic {topic}: 2 partitions, ",
@@ -147,7 +147,9 @@ def test_a_log_that_lost_its_beginning_is_told(kafka: Kafka, sqlite_url: str) ->
     kafka.produce(messages(topic))
     kafka.delete_records(topic, 1, 3)
     (words,) = lines(told(options(kafka, topic, sqlite_url)), "fail")
-    assert words.startswith(f"{topic}[1]: begins at offset 3: a first start needs the whole log")
+    assert words.startswith(
+        f"{topic}[1]: begins at offset 3: the log is not whole; load a snapshot"
+    )
 
 
 def test_a_snapshot_must_be_younger_than_the_first_message(kafka: Kafka, sqlite_url: str) -> None:
@@ -156,13 +158,13 @@ def test_a_snapshot_must_be_younger_than_the_first_message(kafka: Kafka, sqlite_
     kafka.delete_records(topic, 1, 3)
     old = told(options(kafka, topic, sqlite_url, from_ts=429918007904436226))
     assert lines(old, "fail") == [
-        f"{topic}[1]: what it held at the snapshot may be deleted already: "
-        "its first message is younger"
+        f"{topic}[1]: begins at offset 3, whose record is not older than the snapshot "
+        "429918007904436226 by limits.clock_skew: rows may be lost; load a newer one"
     ]
     young = told(options(kafka, topic, sqlite_url, from_ts=(1 << 63)))
     assert lines(young, "fail") == []
     assert any(
-        "cannot tell whether the changefeed began" in words for words in lines(young, "warn")
+        "cannot show whether the changefeed began" in words for words in lines(young, "warn")
     )
 
 
@@ -182,8 +184,7 @@ def test_a_log_must_reach_back_to_the_checkpoint(kafka: Kafka, sqlite_url: str) 
     assert "scope: topics, filter, routes, protocol and time zone are the checkpoint's" in well
     kafka.delete_records(topic, 1, 6)
     (words,) = lines(told(wanted), "fail")
-    assert words.startswith(f"{topic}[1]: holds offsets 6 to ")
-    assert words.endswith(", the checkpoint needs 4")
+    assert words.startswith(f"{topic}[1]: begins at offset 6, but the next cut begins at 4: ")
     moved = told(options(kafka, topic, sqlite_url, tables__filter=["shop.*"]))
     assert [f.subject for f in moved if f.level == "fail"][1] == "scope"
 
@@ -264,8 +265,8 @@ def test_what_cannot_be_reached_is_told_and_the_rest_still_is(
     monkeypatch.setattr(listing, "REQUEST_TIMEOUT", 0.3)
     nowhere = f"sqlite:///{tmp_path}/no/such/folder/x.db"
     findings = told(options(mock_kafka, "shop", nowhere, kafka__bootstrap__servers="127.0.0.1:1"))
-    assert [f.subject for f in findings if f.level == "fail"] == ["brokers", "target"]
-    words = lines(findings, "fail")[0]
+    assert [f.subject for f in findings if f.level == "fail"] == ["target", "brokers"]
+    words = lines(findings, "fail")[1]
     assert words.startswith("brokers: the brokers at 127.0.0.1:1 do not list their topics: ")
     assert "Connection refused" in words
     assert exit_code(findings) == 1

@@ -1,7 +1,6 @@
 """Which topics and partitions there are, and where their logs begin and end."""
 
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.source.kafka.client import Failures, admin_settings
 from ticdc_consumer.source.listing import Listing
+from ticdc_consumer.source.patience import patiently
 
 REQUEST_TIMEOUT = 20.0
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -109,23 +109,18 @@ class Cluster:
         for a topic that is compacted.
         """
         known = set(known)
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                listing = self.list()
-                missing = sorted(known - set(listing.ends))
-                if not missing:
-                    break
+
+        def complete() -> Listing:
+            listing = self.list()
+            if missing := sorted(known - set(listing.ends)):
                 topic, partition = missing[0]
-                problem: Stop | Unavailable = Stop(
+                raise Stop(
                     f"{topic}[{partition}] is in the checkpoint, but the brokers do not list it: "
                     "was the topic deleted?"
                 )
-            except (Stop, Unavailable) as error:
-                problem = error
-            if time.monotonic() > deadline:
-                raise problem
-            time.sleep(0.2)
+            return listing
+
+        listing = patiently(complete, patience, (Stop, Unavailable))
         self._refuse_compacted(listing.topics)
         return listing
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaError
@@ -118,7 +118,7 @@ def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[Kafka
 
 def records_from(
     kafka: Mapping[str, str], starts: Mapping[TopicPartition, int], size: int, patience: float
-) -> Iterator[tuple[TopicPartition, KafkaMessage | None]]:
+) -> Generator[tuple[TopicPartition, KafkaMessage | None], None, None]:
     """The records of some partitions from an offset each, without an end, and None where the end
     of a partition is met. Raises as `consume_error` says and as `batches` does."""
     consumer = Consumer(consumer_settings(kafka))

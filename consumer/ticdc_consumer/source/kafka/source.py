@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 
 from confluent_kafka import KafkaError, KafkaException
@@ -45,6 +46,9 @@ class KafkaSource:
 
     # --- what there is --------------------------------------------------------------------------
 
+    def list(self) -> Listing:
+        return self._cluster.list()
+
     def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
         return self._cluster.list_patiently(known, patience)
 
@@ -59,10 +63,11 @@ class KafkaSource:
     ) -> LogRecord | None:
         start = {topic_partition: offset}
         try:
-            for _, message in records_from(self._options.kafka, start, 1, patience):
-                if message is not None:
-                    crc = zlib.crc32((message.key() or b"") + (message.value() or b""))
-                    return LogRecord(int(message.offset() or 0), int(message.timestamp()[1]), crc)
+            with closing(records_from(self._options.kafka, start, 1, patience)) as records:
+                for _, message in records:
+                    if message is not None:
+                        crc = zlib.crc32((message.key() or b"") + (message.value() or b""))
+                        return LogRecord(message.offset() or 0, message.timestamp()[1], crc)
         except (Stop, Unavailable) as error:
             topic, partition = topic_partition
             raise Unavailable(

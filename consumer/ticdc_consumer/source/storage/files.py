@@ -1,9 +1,8 @@
 """EDGE a storage, as fsspec opens it: which files there are, and what is in them."""
 
-import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from ticdc_encoder.errors import ConfigError
 
@@ -11,8 +10,6 @@ from ticdc_consumer.errors import Stop, Unavailable
 
 PATIENCE = 30.0
 """Seconds that a storage may take to answer again."""
-
-T = TypeVar("T")
 
 
 class Files:
@@ -81,18 +78,6 @@ class Files:
 def files_of(url: str) -> Files:
     """One per storage and process: clients are expensive."""
     return Files(url)
-
-
-def patiently(ask: Callable[[], T], patience: float) -> T:
-    """What `ask` gives, tried again for `patience` seconds where it raises `Unavailable`."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return ask()
-        except Unavailable:
-            if time.monotonic() > deadline:
-                raise
-        time.sleep(0.2)
 
 
 def _unavailable(what: str, error: Exception) -> Unavailable:

@@ -17,8 +17,9 @@ from ticdc_consumer.config.csv import format_options
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.source.patience import patiently
 from ticdc_consumer.source.storage.directories import directory_of, files_of_place, layout_of
-from ticdc_consumer.source.storage.files import PATIENCE, files_of, patiently
+from ticdc_consumer.source.storage.files import PATIENCE, files_of
 
 
 @dataclass(frozen=True, slots=True)

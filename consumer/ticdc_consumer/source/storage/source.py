@@ -15,8 +15,9 @@ from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source import TaskSource
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
+from ticdc_consumer.source.patience import patiently
 from ticdc_consumer.source.storage.directories import directory_of, layout_of, settled
-from ticdc_consumer.source.storage.files import PATIENCE, Files, files_of, patiently
+from ticdc_consumer.source.storage.files import PATIENCE, Files, files_of
 from ticdc_consumer.source.storage.listing import look
 from ticdc_consumer.source.storage.tasks import StorageTasks
 
@@ -65,22 +66,17 @@ class StorageSource:
         """A listing that has every place of `known`, but those that are settled; tried again for
         `patience` seconds, since files are listed one by one while others are written."""
         expected = self.expected(known)
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                listing = self.list()
-                missing = sorted(expected - set(listing.ends))
-                if not missing:
-                    return listing
-                problem: TicdcError = Stop(
+
+        def listing() -> Listing:
+            result = self.list()
+            if missing := sorted(expected - set(result.ends)):
+                raise Stop(
                     f"{missing[0][0]} is in the checkpoint, but the storage does not have it: was "
                     "it deleted? Load a new snapshot and start from it"
                 )
-            except (Stop, Unavailable, WireError) as error:
-                problem = error
-            if time.monotonic() > deadline:
-                raise problem
-            time.sleep(0.2)
+            return result
+
+        return patiently(listing, patience, (Stop, Unavailable, WireError))
 
     def expected(self, known: Iterable[TopicPartition]) -> set[TopicPartition]:
         """Directories whose rows are all below R may be deleted."""

@@ -341,6 +341,7 @@ def test_a_storage_that_stays_away_ends_the_run(
 ) -> None:
     monkeypatch.setattr(source, "PATIENCE", 0.5)
     monkeypatch.setattr(reading, "PATIENCE", 0.5)
+    monkeypatch.setattr(cuts, "PATIENCE", 0.5)
     monkeypatch.setattr("ticdc_consumer.opening.PATIENCE", 0.5)
     asked = 0
     real = LocalFileSystem.cat_file

@@ -116,8 +116,8 @@ def test_every_public_name_is_in_all(package: str) -> None:
     module = importlib.import_module(package)
     public = {
         name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and not ismodule(value)
+        for name in dir(module)  # names may be imported at their first use
+        if not name.startswith("_") and not ismodule(getattr(module, name))
     }
     assert set(getattr(module, "__all__", ())) == public
 

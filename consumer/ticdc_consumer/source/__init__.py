@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from ticdc_encoder.event import RowChange, Table
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Usage
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 
@@ -180,18 +179,17 @@ def _storage(options: Options) -> Source:
 
 # A kind is opened by a function, which imports what only this kind needs.
 SOURCES: dict[str, SourceKind] = {
-    "storage": SourceKind(lambda o: o.storage_url is not None, _storage, {"storage": True}),
-    "kafka": SourceKind(lambda o: o.storage_url is None, _kafka),
+    "kafka": SourceKind(lambda options: True, _kafka),
+    "storage": SourceKind(
+        lambda options: options.storage_url is not None, _storage, {"storage": True}
+    ),
 }
-"""The first whose settings are there is the source."""
+"""Asked from the last to the first: Kafka is what remains."""
 
 
 def source_kind(options: Options) -> str:
     """The name in `SOURCES` of the source that the options choose."""
-    for name, kind in SOURCES.items():
-        if kind.chosen(options):
-            return name
-    raise Usage("the settings name no source: set kafka.topics, or storage.url")
+    return next(name for name, kind in reversed(SOURCES.items()) if kind.chosen(options))
 
 
 def open_source(options: Options) -> Source:

@@ -1,19 +1,19 @@
 """Upstream tables -> layouts: which target table, which key, what is refused before any effect."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter, TableMatcher
-from ticdc_encoder.formats.avro.schema import sanitize
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.protocols.exactness import completed, require_exact, require_told
-from ticdc_consumer.read.facts import Shape, shape
+from ticdc_consumer.protocols import protocol_of
+from ticdc_consumer.protocols.exactness import require_all_columns
+from ticdc_consumer.protocols.shape import Shape, shape
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TargetTable
@@ -31,6 +31,7 @@ class Tables:
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._routes = Routes(options.route, case_sensitive=options.case_sensitive)
         self._at_least_once = TableMatcher(options.at_least_once, options.case_sensitive)
+        self._exactness = protocol_of(options).exactness
         self.definitions: Mapping[Name, Table] = {}
         self._seen: dict[Name, tuple[Column, ...]] = {}
         self.layouts: list[Layout] = []
@@ -50,9 +51,9 @@ class Tables:
         }
 
     def sightings(self) -> list[Table]:
-        """The tables whose CREATE TABLE did not come, as rows show them, where that is news. Avro's
-        do not: their types are families of types."""
-        if self._options.protocol == "avro":
+        """The tables whose CREATE TABLE did not come, as rows show them, where that is news. Rows
+        whose types are families of types (Avro's) do not show it."""
+        if not self._exactness.types_are_complete:
             return []
         found = [
             Table(layout.schema, layout.table, layout.source, handle_key=layout.key)
@@ -86,8 +87,8 @@ class Tables:
         name = (source.schema, source.name)
         label = f"{source.schema}.{source.name}"
         schema, table = self._target.locate(*self._routes(*name))
-        if self._options.protocol == "avro":
-            self._require_one_name(source, schema, table)
+        if wire_name := self._exactness.wire_name:
+            self._require_one_name(source, schema, table, wire_name)
         described = self._target.describe(schema, table)
         if described is None:
             raise Stop(
@@ -101,7 +102,7 @@ class Tables:
                 f"or empty the table{self._other_changefeeds()}"
             )
         self._refuse(label, described)
-        require_exact(self._options, source)
+        self._exactness.require_exact(source, self._options.rules)
         definition = self.definitions.get(name)
         key = self._key(label, source, definition, described)
         # Where nothing identifies a row, a DELETE carries all of it.
@@ -109,7 +110,7 @@ class Tables:
         if deletes_only:
             source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
         layout = self._target.layout(
-            completed(self._options, source, definition, described),
+            self._exactness.complete(source, definition, described),
             key,
             described,
             definition,
@@ -117,27 +118,31 @@ class Tables:
             keys_only=deletes_only,
         )
         if not deletes_only:
-            require_told(source, definition, described)
+            require_all_columns(source, definition, described)
         known = self.shapes.get(name)
         number = len(self.layouts) if known is None else known[0]
         self.layouts[number : number + 1] = [layout]
         self.shapes[name] = (number, None if deletes_only else shape(source))
         self._check_overlap(layout, number)
 
-    def _require_one_name(self, source: Table, schema: str | None, table: str) -> None:
-        """Avro says `_` for what is no letter or digit: nothing else may be called so there."""
+    def _require_one_name(
+        self, source: Table, schema: str | None, table: str, wire_name: Callable[[str], str]
+    ) -> None:
+        """The messages write several names alike (Avro's have `_` for what is not a letter or
+        digit): no other table may have a name that is written like this one's."""
         with self._target.errors():
             there = sa.inspect(self._target.connection).get_table_names(schema)
-        others = {name for name in there if name != table and sanitize(name) == table}
+        others = {name for name in there if name != table and wire_name(name) == table}
         others |= {
             other
             for of, other in self.definitions
-            if sanitize(of) == source.schema and sanitize(other) == source.name
+            if wire_name(of) == source.schema and wire_name(other) == source.name
         } - {source.name}
         if others:
             raise Stop(
-                f"{source.schema}.{source.name}: avro's messages say {source.name} for "
-                f"{min(others)}, too: rename it, or leave {source.name} out by [tables] filter"
+                f"{source.schema}.{source.name}: {self._options.protocol}'s messages have "
+                f"{source.name} for {min(others)}, too: rename it, or leave {source.name} out by "
+                "[tables] filter"
             )
 
     def _other_changefeeds(self) -> str:

@@ -19,7 +19,7 @@ from ticdc_consumer.pickled_once import Lasting
 from ticdc_consumer.plan import Cut, Estimates, choose, end_of_cut, shares
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
-from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.reconcile.fold import Clash
 from ticdc_consumer.source import PATIENCE, Source
@@ -130,7 +130,7 @@ class Reader:
         base: Checkpoint,
         cut: Cut,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
     ) -> Gathered:
         """Reads a cut with the layouts there are; the report tells if some are missing, or if a
         DDL was met that the cut does not hold. If it has `unread` rows, whose schema nobody told
@@ -147,7 +147,7 @@ class Reader:
             begin=cut.begin,
             end=cut.end,
             latest=latest_sane(self._options),
-            places=partitions,
+            partitions=partitions,
             starts=cut.starts,
             ends=cut.ends,
             joined=cut.joined,
@@ -169,7 +169,7 @@ class Reader:
             return gathered
         for partition in partitions:
             report.restarts.setdefault(partition, cut.starts[partition])
-        rows = sum(facts + replays for facts, _, replays in report.tables.values())
+        rows = sum(counts.facts + counts.replays for counts in report.tables.values())
         self._estimates = self._estimates.after(report.messages, rows, report.bytes)
         return gathered
 
@@ -193,7 +193,7 @@ class Reader:
         base: Checkpoint,
         cut: Cut,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
         clash: Clash,
     ) -> None:
         """Reads the two rows of a clash by one task, which names their key and columns. Raises

@@ -12,7 +12,8 @@ from ticdc_encoder.sql.parser import CreateTable, parse_ddl
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.protocols.protocol import decoder, located
+from ticdc_consumer.protocols import decoder
+from ticdc_consumer.protocols.protocol import located
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.source import Source, open_source
 from ticdc_consumer.source.kafka.client import records_from
@@ -172,7 +173,7 @@ class Premises:
             for event in decode(key, value):
                 sample.meet(place, event)
             sample.unread += len(decode.unread())
-        sample.schemas = (*stored.values(), *decode.told())
+        sample.schemas = (*stored.values(), *decode.new_schemas())
         self.sample = sample
         return sample
 

@@ -20,6 +20,7 @@ from ticdc_consumer import config
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import redact, secrets_of
 from ticdc_consumer.errors import Unavailable, Usage
+from ticdc_consumer.protocols import OURS, PROTOCOLS
 
 DECIDE = 3
 """Whatever is wrong with the data and has no exit code of its own."""
@@ -234,7 +235,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--rows", type=_count, default=30_000, metavar="N", help="row changes, about; 30000"
     )
-    protocols = ("canal-json", "open-protocol", "simple", "debezium")
+    protocols = [name for name in OURS if PROTOCOLS[name].demo is not None]
     demo.add_argument("--protocol", default="canal-json", choices=protocols, help="canal-json")
     demo.add_argument("--target", metavar="URL", help="an empty database instead of a SQLite file")
     demo.add_argument("--seed", type=int, default=1, metavar="N", help="another history")

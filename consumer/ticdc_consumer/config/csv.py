@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from ticdc_encoder.formats import canal_json, csv
+from ticdc_encoder.formats import csv
 from ticdc_encoder.formats.csv.options import require_legible
 
 from ticdc_consumer.config.options import Options
@@ -16,14 +16,12 @@ CSV_SETTINGS = {
 """Those of `[sink.csv]`, with the types of their values."""
 
 
-def format_options(options: Options) -> Any:
-    """Those of the protocol. Raises ConfigError for what TiCDC refuses, and for what can be read in
-    two ways."""
-    if options.protocol == "csv":
-        chosen: dict[str, Any] = {n.replace("-", "_"): v for n, v in options.storage_csv.items()}
-        found = csv.Options(
-            terminator=options.storage_terminator, time_zone=options.time_zone, **chosen
-        )
-        require_legible(found)
-        return found
-    return canal_json.Options(time_zone=options.time_zone)
+def csv_options(options: Options) -> csv.Options:
+    """The format's own options. Raises ConfigError for what TiCDC refuses, and for what can be read
+    in two ways."""
+    chosen: dict[str, Any] = {n.replace("-", "_"): v for n, v in options.storage_csv.items()}
+    result = csv.Options(
+        terminator=options.storage_terminator, time_zone=options.time_zone, **chosen
+    )
+    require_legible(result)
+    return result

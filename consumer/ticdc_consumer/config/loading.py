@@ -17,11 +17,8 @@ from typing import Any
 import confluent_kafka
 import sqlalchemy as sa
 from ticdc_encoder.errors import ConfigError
-from ticdc_encoder.formats import FORMATS
-from ticdc_encoder.storage.layout import FILE_FORMATS
 
 from ticdc_consumer.config import parsers as setting
-from ticdc_consumer.config.csv import format_options
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import redact, secret_values
 from ticdc_consumer.config.routing import Routes
@@ -76,11 +73,18 @@ def parse(settings: Settings) -> Options:
     for name, known in SETTINGS.items():
         if name in settings:
             options[known.option] = _read(name, known.read, settings[name])
+    # Its entries are made of settings, which are below them.
+    from ticdc_consumer.protocols import PROTOCOLS
+
+    protocol = PROTOCOLS[options["protocol"]]
     if of_storage:
-        _require_storage(settings, options)
+        _require_storage(settings)
+        if protocol.files is None:
+            names = " or ".join(name for name in PROTOCOLS if PROTOCOLS[name].files is not None)
+            raise Usage(f"protocol {options['protocol']} is not one of files: {names} is")
         options["topics"] = ()
-    elif options["protocol"] not in FORMATS:
-        raise Usage(f"protocol {options['protocol']} is of files: set storage.url")
+    elif protocol.format is None:
+        raise Usage(f"protocol {options['protocol']} is one of files: set storage.url")
     found = Options(
         **options,
         target_url=_target_url(settings),
@@ -89,30 +93,12 @@ def parse(settings: Settings) -> Options:
         registry=_passed_through(settings, "registry"),
         spark=_spark(settings),
     )
-    if found.protocol == "avro":
-        _check_avro(found)
+    protocol.check_settings(found)
     try:
         Routes(found.route, found.case_sensitive)
     except ConfigError as error:
         raise Usage(f"tables.route: {error}") from error
-    try:
-        format_options(found)
-    except ConfigError as error:
-        raise Usage(f"storage.csv: {error}") from error
     return found
-
-
-def _check_avro(options: Options) -> None:
-    if "url" not in options.registry:
-        raise Usage("registry.url is not set: avro's messages name schemas that it has")
-    for rule in options.filter:
-        name = rule.removeprefix("!").replace("`", "").replace('"', "")
-        expression = re.search(r"[/\[\\]", name)
-        if not expression and re.search(r"[^A-Za-z0-9_.*?]", name):
-            raise Usage(
-                f"tables.filter: avro's messages say _ for every other character than letters, "
-                f"digits and _, and the rule {rule} matches none of them"
-            )
 
 
 def _read(name: str, read: Callable[[Any], Any], value: Any) -> Any:
@@ -234,18 +220,10 @@ def _require_known(name: str) -> None:
 # Sections that are more than one option each.
 
 
-def _require_storage(settings: Settings, options: Mapping[str, Any]) -> None:
+def _require_storage(settings: Settings) -> None:
     for name in settings:
         if name.startswith("kafka."):
             raise Usage(f"both storage.url and {name} are set: leave [kafka] or [storage] out")
-    protocol = options["protocol"]
-    if protocol not in FILE_FORMATS:
-        raise Usage(f"protocol {protocol} is none of files: {' or '.join(FILE_FORMATS)} is")
-    if protocol == "csv" and not options.get("storage_csv", {}).get("include-commit-ts"):
-        raise Usage(
-            "storage.csv has no include-commit-ts = true: without its commit_ts no row can be "
-            "placed in time; set it in [sink.csv] of the changefeed, and here"
-        )
 
 
 def _target_url(settings: Settings) -> str:

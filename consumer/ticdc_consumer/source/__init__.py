@@ -106,7 +106,7 @@ class Source(Protocol):
         stream."""
 
 
-class PartitionProgress(Protocol):
+class ReadProgress(Protocol):
     """How far a task has read a partition."""
 
     position: int
@@ -117,7 +117,7 @@ class PartitionProgress(Protocol):
         """The next cut needs what is at this offset."""
 
 
-ProgressT = TypeVar("ProgressT", bound=PartitionProgress)
+ProgressT = TypeVar("ProgressT", bound=ReadProgress)
 
 
 class Receiver(Protocol[ProgressT]):

@@ -25,7 +25,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
 from ticdc_consumer.read.facts import REPORT
 from ticdc_consumer.read.job import ReadJob
-from ticdc_consumer.read.report import Report, unpack
+from ticdc_consumer.read.report import Report, TableCounts, unpack
 from ticdc_consumer.read.task import read
 from ticdc_consumer.reconcile.fold import (
     CLASH,
@@ -219,7 +219,7 @@ def _spilled(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]])
     finally:
         facts.unpersist()
     report = merge(unpack(row["payload"]) for row in told if row["pass"] == REPORT)
-    if report.given != sum(row["count"] for row in told if row["pass"] == TAKEN):
+    if report.facts_sent != sum(row["count"] for row in told if row["pass"] == TAKEN):
         chunks.unpersist()
         raise Retry("Spark lost a part of the cut, and did not read the same again")
     if report.missing or report.unknown_ddls or report.unread:
@@ -381,10 +381,9 @@ def merge(reports: Iterable[Report]) -> Report:
         merged.unread.update(report.unread)
         merged.schemas += report.schemas
         for number, counts in report.tables.items():
-            before = merged.tables.get(number, (0, 0, 0))
-            merged.tables[number] = tuple(map(sum, zip(before, counts, strict=True)))  # type: ignore[assignment]
+            merged.tables[number] = merged.tables.get(number, TableCounts()) + counts
         merged.messages += report.messages
         merged.bytes += report.bytes
-        merged.given += report.given
+        merged.facts_sent += report.facts_sent
         merged.too_large |= report.too_large
     return merged

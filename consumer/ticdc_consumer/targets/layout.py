@@ -17,6 +17,9 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import Column
 
+TableName = tuple[str, str]
+"""Schema and table."""
+
 
 @dataclass(frozen=True, slots=True)
 class TargetColumn:

@@ -200,7 +200,7 @@ NOT_STORED = [
     ("storage.url=s3://bucket?key=x", "storage.url must be a prefix without parameters"),
     ("storage.date_separator=week", "storage.date_separator must be none or year or month or day"),
     ("storage.terminator=", "storage.terminator must be a text that is not empty"),
-    ("protocol=simple", "protocol simple is none of files: csv or canal-json is"),
+    ("protocol=simple", "protocol simple is not one of files: canal-json or csv is"),
     ("kafka.topics=a", "both storage.url and kafka.topics are set: leave [kafka] or [storage] out"),
 ]
 
@@ -213,7 +213,7 @@ def test_a_wrong_setting_of_a_storage_is_named(stored: Path, text: str, words: s
 
 
 def test_csv_is_of_a_storage(written: Path) -> None:
-    with pytest.raises(Usage, match=r"protocol csv is of files: set storage\.url"):
+    with pytest.raises(Usage, match=r"protocol csv is one of files: set storage\.url"):
         load(written, "protocol=csv")
 
 
@@ -356,8 +356,8 @@ REFUSED = [
         "target.rules has 'zero-dates', which is none of "
         "calendar-dates, same-collations, vector-as-text, zero-date-as-null",
     ),
-    ("protocol=debezium-avro", "protocol debezium-avro does not tell NULL from a column's DEFAULT"),
-    ("protocol=maxwell", "take canal-json, enable-tidb-extension=true"),
+    ("protocol=debezium-avro", "protocol debezium-avro does not distinguish NULL from a column's"),
+    ("protocol=maxwell", "use canal-json, enable-tidb-extension=true"),
     ("protocol=avro", "registry.url is not set: avro's messages name schemas that it has"),
     ("tables.filter=shop", "tables.filter has a wrong rule: no '.' between schema and table"),
     (
@@ -570,5 +570,5 @@ def test_registry_settings_are_the_clients_and_their_secrets_are_masked() -> Non
 
 @pytest.mark.parametrize("rule", ["shop.`order-items`", "!shop.größe", "`my shop`.*"])
 def test_a_rule_that_no_name_of_avro_matches_is_refused(rule: str) -> None:
-    with pytest.raises(Usage, match=r"tables\.filter: avro's messages say _ for every other"):
+    with pytest.raises(Usage, match=r"tables\.filter: avro's messages have _ for every"):
         config.parse({**AVRO, "tables.filter": ["*.*", rule]})

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from support.local_spark import LocalSpark
 from ticdc_consumer import Consumer, Options
 from ticdc_consumer.check.checks import check
-from ticdc_consumer.protocols.protocol import decoder
+from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source import SOURCES, ProgressT, Receiver, SourceKind, TaskSource
 from ticdc_consumer.source.listing import Listing, LogRecord

@@ -112,7 +112,7 @@ def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[Kafka
         batch = consumer.consume(size, 0) or consumer.consume(1, POLL_WAIT)
         silence = 0.0 if batch else silence + POLL_WAIT
         if silence > patience:
-            raise Unavailable(f"the brokers gave nothing for {patience:.0f} s")
+            raise Unavailable(f"the brokers sent nothing for {patience:.0f} s")
         yield batch
 
 

@@ -13,7 +13,7 @@ from ticdc_consumer.source.kafka.client import batches, consume_error, consumer_
 from ticdc_consumer.source.marks import TopicPartition
 
 SILENCE = 60.0
-"""Seconds without a record after which a task reports that the brokers do not answer."""
+"""Seconds without a record after which a task fails because the brokers do not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,11 @@ class KafkaTasks:
 def messages(
     kafka: Mapping[str, str], partitions: Mapping[TopicPartition, ProgressT], size: int
 ) -> Iterator[Iterator[tuple[ProgressT, Any]]]:
-    """What the brokers give, `size` messages at a time at most, until all partitions are done."""
+    """The brokers' messages, at most `size` of them at a time, until all partitions are done.
+
+    Raises `Unavailable` if the brokers send nothing for `SILENCE` seconds, and `Stop` for a
+    partition whose log no longer has what is asked of it.
+    """
 
     def done() -> bool:
         return all(progress.done for progress in partitions.values())
@@ -57,17 +61,18 @@ def messages(
             ]
         )
         for batch in batches(consumer, size, SILENCE):
-            yield _records(batch, partitions)
+            yield until_ends(batch, partitions)
             if done():
                 return
     finally:
         consumer.unassign()
 
 
-def _records(
+def until_ends(
     batch: Iterable[Any], partitions: Mapping[TopicPartition, ProgressT]
 ) -> Iterator[tuple[ProgressT, Any]]:
-    """One by one: the end of a partition must not be seen before its last records are fed."""
+    """A batch's records, each with its partition, which is done at the end that was listed. One by
+    one: a partition must not be done before its last records are read."""
     # Messages are untyped: to check what may be None costs too much, once per message.
     for message in batch:
         progress = partitions.get((message.topic(), message.partition()))

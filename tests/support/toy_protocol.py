@@ -1,0 +1,50 @@
+"""A protocol of somebody else's: lines of text, `row COMMIT_TS ID NAME` and `mark RESOLVED_TS`.
+
+`tests/consumer/protocols/test_toy_protocol.py` installs it as a distribution of its own.
+"""
+
+from typing import Any
+
+from ticdc_consumer.protocols.protocol import WireProtocol
+from ticdc_encoder.column import Column, ColumnType
+from ticdc_encoder.errors import ConfigError, WireError
+from ticdc_encoder.event import Event, Resolved, RowChange, Table
+from ticdc_encoder.formats import Encoder, Format
+
+ITEMS = Table(
+    "shop",
+    "items",
+    (
+        Column("id", ColumnType("int"), nullable=False),
+        Column("name", ColumnType("varchar", length=40)),
+    ),
+    handle_key=("id",),
+)
+
+
+def _decode(key: bytes | None, value: bytes | None, options: None) -> list[Event]:
+    match (value or b"").decode().split(" "):
+        case ["row", commit_ts, number, name]:
+            return [RowChange(ITEMS, int(commit_ts), after={"id": int(number), "name": name})]
+        case ["mark", resolved_ts]:
+            return [Resolved(int(resolved_ts))]
+    raise WireError("neither a row nor a mark")
+
+
+def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
+    return not (value or b"").startswith(b"row ")
+
+
+def _no_encoder(*_: Any) -> Encoder:
+    raise ConfigError("the toy protocol is only read")
+
+
+def _no_options() -> None:
+    return None
+
+
+PROTOCOL = WireProtocol(
+    format=Format(decode=_decode, Encoder=_no_encoder, Options=_no_options),
+    may_be_control=_may_be_control,
+    needs_for_marks="marks=true",
+)

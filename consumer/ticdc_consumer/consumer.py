@@ -10,15 +10,15 @@ from pyspark.sql import SparkSession
 
 from ticdc_consumer import failpoints as faults
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.ddl.manual import done_by_person, run_by_person
-from ticdc_consumer.dry_run import Draft, DraftStore, DryRun, PlannedCut
-from ticdc_consumer.epoch import Epoch, Epochs
+from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
+from ticdc_consumer.dry_run import DryRun, PlannedCut
+from ticdc_consumer.epoch import Epoch, Epochs, ToTarget
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.layouts import Tables
 from ticdc_consumer.opening import Opened, look, take_over
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.spark.session import session, stop, warm_up
-from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 
 IDLE = 1.0
 """Seconds that a quiet topic is waited for before the loop looks up."""
@@ -56,9 +56,8 @@ class Consumer:
             self._tables = Tables(self.options, self.target)
             self._tables.learn(self.store.ledger)
             self._reader = _reader(self.options, self.spark, opened, self._tables)
-            self._epochs = Epochs(
-                self.options, self._reader, self.target, self.store, self._tables, opened.state
-            )
+            applier = ToTarget(self.options, self.target, self.store, self._tables)
+            self._epochs = Epochs(self.options, self._reader, applier, self._tables, opened.state)
             stack.callback(self._epochs.close)
             self._exit = stack.pop_all()
         return self
@@ -86,7 +85,7 @@ class Consumer:
     def epochs(self, until: Goal | None = None) -> Iterator[Epoch]:
         """Applies cuts and yields an epoch for each: for ever; until R is what the topics held at
         the start ("caught-up"); or until R is exactly `until`."""
-        self._epochs.rest()
+        self._epochs.wait_for_reading()
         goal = self._reader.held(self._epochs.state) if until == CAUGHT_UP else until
         if isinstance(until, int) and until <= self.resolved_ts and until != self.resolved_ts:
             raise Usage(f"the target is at {self.resolved_ts} already, after {until}")
@@ -98,22 +97,23 @@ class Consumer:
                 self._commit_to_source()
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
-            self._epochs.settle()
+            self._epochs.run_pending()
 
     def plan(self, until: Goal = CAUGHT_UP, *, sql: bool = False) -> Iterator[PlannedCut]:
         """What the next cuts would do: `plan` with this consumer's options and Spark. The consumer
         need not be entered, and another one may run."""
         return plan(self.options, until, sql=sql, spark=self._session)
 
-    def ddl_done(self, id: str) -> LedgerEntry:
-        """Marks a pending DDL as done by an operator; `id` is TS or TS:SEQ."""
-        entry = done_by_person(self.target, self.store.ledger, id)
+    def ddl_done(self, entry_id: str) -> LedgerEntry:
+        """Marks a pending DDL as done by an operator; `entry_id` is TS or TS:SEQ."""
+        entry = done_by_operator(self.target, self.store.ledger, entry_id)
         self._tables.learn(self.store.ledger)
         return entry
 
-    def ddl_run(self, id: str, sql: str) -> LedgerEntry:
+    def ddl_run(self, entry_id: str, sql: str) -> LedgerEntry:
         """Runs an operator's SQL in place of a pending DDL, and marks that as done."""
-        entry = run_by_person(self.target, self.store, id, sql, self.options.retries)
+        retries = self.options.retries
+        entry = run_by_operator(self.target, self.store, entry_id, sql, retries)
         self.store.reconnect()  # what the SQL set for its session ends with it
         self._tables.learn(self.store.ledger)
         return entry
@@ -148,22 +148,21 @@ def plan(
         options = replace(options, apply="net")
         tables = Tables(options, opened.target)
         reader = _reader(options, spark, opened, tables)
-        ledger = opened.store.ledger if opened.stored else None
-        draft = Draft(ledger, options.changefeed, options.ddl_keep_dropped)
-        store = DraftStore(opened.target, options.changefeed, draft)
-        dry = DryRun(options, reader, opened.target, store, tables, opened.state)
-        dry.sql = sql
+        ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped)
+        if opened.stored:
+            ledger.copy_from(opened.store.ledger)
+        dry = DryRun(options, reader, opened.target, ledger, tables, opened.state, sql=sql)
         stack.callback(dry.close)
         held = reader.held(opened.state)
         yield from _planned(dry, held if until == CAUGHT_UP else min(until, held))
 
 
 def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
-    begin = dry.state.resolved_ts
+    begin = dry.resolved_ts
     ddls, stopped = dry.pending()
     if ddls:
         yield PlannedCut(begin, begin, {}, ddls)
-    while stopped is None and dry.state.resolved_ts < goal:
+    while stopped is None and dry.resolved_ts < goal:
         cut, stopped = dry.plan(goal)
         if cut is None:
             return

@@ -14,6 +14,7 @@ from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.exactness import require_all_columns
 from ticdc_consumer.protocols.shape import Shape, shape
+from ticdc_consumer.state.known_tables import Definitions
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TargetTable
@@ -32,22 +33,27 @@ class Tables:
         self._routes = Routes(options.route, case_sensitive=options.case_sensitive)
         self._at_least_once = TableMatcher(options.at_least_once, options.case_sensitive)
         self._exactness = protocol_of(options).exactness
-        self.definitions: Mapping[Name, Table] = {}
+        self.definitions: Mapping[Name, Table] = Definitions()
         self._seen: dict[Name, tuple[Column, ...]] = {}
         self.layouts: list[Layout] = []
         self.shapes: dict[Name, tuple[int, Shape | None]] = {}
+        self._numbers: dict[str, int] = {}  # of the layout that goes to a relation of the target
 
     def forget(self) -> None:
         """Everything may have changed."""
         self.layouts = []
         self.shapes = {}
+        self._numbers = {}
 
     def learn(self, ledger: Ledger) -> None:
         """What is known of the upstream's tables, as they are now."""
         self.forget()
-        self.definitions = ledger.definitions()
+        known = ledger.known()
+        self.definitions = known.created
         self._seen = {
-            name: t.columns for name, (t, basis) in ledger.known().items() if basis == "seen"
+            name: definition.table.columns
+            for name, definition in known.by_name.items()
+            if definition.basis == "seen"
         }
 
     def sightings(self) -> list[Table]:
@@ -124,6 +130,7 @@ class Tables:
         self.layouts[number : number + 1] = [layout]
         self.shapes[name] = (number, None if deletes_only else shape(source))
         self._check_overlap(layout, number)
+        self._numbers[layout.relation] = number
 
     def _require_one_name(
         self, source: Table, schema: str | None, table: str, wire_name: Callable[[str], str]
@@ -152,12 +159,13 @@ class Tables:
         return f"; the target knows the changefeed {', '.join(others)}" if others else ""
 
     def _check_overlap(self, layout: Layout, number: int) -> None:
-        for other, known in enumerate(self.layouts):
-            if other != number and known.relation == layout.relation:
-                raise Stop(
-                    f"{known.name} and {layout.name} both go to {layout.relation}: "
-                    "send one elsewhere by [tables] route"
-                )
+        other = self._numbers.get(layout.relation, number)
+        if other != number:
+            known = self.layouts[other]
+            raise Stop(
+                f"{known.name} and {layout.name} both go to {layout.relation}: "
+                "send one elsewhere by [tables] route"
+            )
 
     def _refuse(self, label: str, described: TargetTable) -> None:
         if described.strict_foreign_keys:

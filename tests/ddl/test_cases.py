@@ -10,9 +10,10 @@ from support.ddl_cases import CASES, Case, cases
 from support.loading import CHANGEFEED
 from support.server_address import server_address
 from ticdc_consumer.ddl import translate
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.state.ledger import LedgerEntry, LedgerInDatabase
 from ticdc_consumer.state.schema import DEFINITION, LEDGER
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -67,7 +68,7 @@ class Here:
         self.target, self.case = target, case
         self.schema, self.name = target.locate(*self.route("s", "t"))
         self.table = parse_create_table(case.table, "s")
-        self.ledger = Ledger(target, CHANGEFEED, lambda: None)
+        self.ledger = LedgerInDatabase(target, CHANGEFEED, lambda: None, lambda: 1)
         with target.transaction():
             for own in (DEFINITION, LEDGER):
                 target.connection.execute(sa.delete(own))
@@ -90,7 +91,7 @@ class Here:
                 self.ledger.add([entry])
 
     def work(self, entry: LedgerEntry) -> Alteration:
-        return translate.work(self.target, entry, self.route, frozenset(), self.ledger)
+        return translate.work(DdlContext(self.target, self.ledger, self.route), entry)
 
     def route(self, _: str, table: str) -> tuple[str, str]:
         return str(self.target.engine.url.database), table

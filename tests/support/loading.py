@@ -9,8 +9,9 @@ from itertools import count
 import pyarrow as pa
 import sqlalchemy as sa
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.load import Applied, NetChange, apply
+from ticdc_consumer.load import Applied, NetChange, Step, apply
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import METADATA
 from ticdc_consumer.state.store import Checkpoint, Position, Store
@@ -191,9 +192,12 @@ class Bank:
         return Change([self.layout], absent=(3, 4), present=((2, "bea"), (4, "dan")))
 
     def apply(self, *ddl: LedgerEntry, change: NetChange | None = None) -> Applied:
-        here = route(self.target)
-        change = change or self.change
-        return apply(self.target, self.store, self.old, self.new, change, self.options, ddl, here)
+        step = Step(self.old, self.new, ddl)
+        return apply(self.ddl_context, self.store, step, change or self.change, self.options)
+
+    @property
+    def ddl_context(self) -> DdlContext:
+        return DdlContext(self.target, self.store.ledger, route(self.target))
 
 
 def bank(target: Target) -> Bank:

@@ -58,7 +58,7 @@ class Progress:
         self._recent.add(epoch)
         for entry in epoch.ddls:
             query = " ".join(entry.query.split())[:LONGEST_QUERY]
-            what = f"DDL {entry.place} in {entry.schema or '-'}: {query}"
+            what = f"DDL {entry.id} in {entry.schema or '-'}: {query}"
             self._line(f"{what}; skipped: {entry.reason}" if entry.reason else what)
         for row in epoch.corrupted_rows:
             self._line(f"warning: {row}")
@@ -103,7 +103,7 @@ def planned(cut: PlannedCut) -> Iterator[str]:
     yield from (f"  {statement};" for statement in cut.statements)
     for ddl in cut.ddls:
         entry = ddl.entry
-        yield f"  DDL {entry.place} in {entry.schema or '-'}: {' '.join(entry.query.split())}"
+        yield f"  DDL {entry.id} in {entry.schema or '-'}: {' '.join(entry.query.split())}"
         yield from (f"    {statement};" for statement in ddl.statements)
         if not ddl.statements:
             yield f"    {ddl.note or 'nothing to do in this target'}"

@@ -28,14 +28,11 @@ from ticdc_encoder.sql.statements import (
 )
 
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.state.ledger import Basis
-from ticdc_consumer.targets.layout import TargetTable
+from ticdc_consumer.state.known_tables import Definition
+from ticdc_consumer.targets.layout import TargetName, TargetTable
 from ticdc_consumer.targets.schema.create import index_name, shape
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.targets.words import words
-
-Known = tuple[Table, Basis] | None
-Place = tuple[str | None, str]
 
 _WIDEST = {"varchar": 65_535, "varbinary": 65_535, "char": 255, "bit": 64}
 """What a length may be at most that the protocol does not carry."""
@@ -45,19 +42,21 @@ _SURE_WITHOUT_ROWS = TEXTS | BINARIES | TEMPORALS | {"enum", "set", "json"}
 """The types of MySQL's columns that hold no other type's values."""
 
 
-def evolved(target: Target, place: Place, altered: AlterTable, known: Known) -> Evolved:
-    """What the statement makes of the table that is there. Raises `Unsupported` for what is not
-    certain, and `Stop` where the two do not belong together."""
-    if known is not None and known[1] in ("made", "checked", "found"):
-        return _evolve(altered, known[0])
-    if known is not None and known[1] == "told":
-        found = _evolve(altered, known[0])
+def evolved(
+    target: Target, place: TargetName, altered: AlterTable, known: Definition | None
+) -> Evolved:
+    """What the statement makes of the table in the target. Raises `Unsupported` for what is not
+    certain, and `Stop` if the two do not belong together."""
+    if known is not None and known.basis in ("made", "checked", "found"):
+        return _evolve(altered, known.table)
+    if known is not None and known.basis == "told":
+        found = _evolve(altered, known.table)
         _check_told(target, place, found)
         return found
     described = target.describe(*place)
     if described is None:
         raise Stop(f"there is no table {target.quote(*place)}")
-    hints = {} if known is None else {column.name: column for column in known[0].columns}
+    hints = {} if known is None else {column.name: column for column in known.table.columns}
     if target.transactional_ddl:
         altered = replace(altered, actions=tuple(map(_unplaced, altered.actions)))
         before = _from_rows(target, place, altered, described, hints)
@@ -90,7 +89,7 @@ def _modified(found: Evolved) -> list[tuple[Column, Column]]:
 # --- after a skipped DDL, or a person's -----------------------------------------------------------
 
 
-def _check_told(target: Target, place: Place, found: Evolved) -> None:
+def _check_told(target: Target, place: TargetName, found: Evolved) -> None:
     """Raises `Unsupported` unless what the statement touches is as the definition says."""
     described = target.describe(*place)
     if described is None:
@@ -108,7 +107,7 @@ def _check_told(target: Target, place: Place, found: Evolved) -> None:
 
 
 def _check_made(
-    target: Target, place: Place, before: Table, old: Column, described: TargetTable
+    target: Target, place: TargetName, before: Table, old: Column, described: TargetTable
 ) -> None:
     """Raises `Unsupported` unless the column is as the consumer makes it."""
     wanted = _types(target, before).get(old.name)
@@ -131,7 +130,7 @@ def _types(target: Target, table: Table) -> dict[str, str]:
 
 
 def _from_catalog(
-    target: Target, place: Place, altered: AlterTable, hints: Mapping[str, Column]
+    target: Target, place: TargetName, altered: AlterTable, hints: Mapping[str, Column]
 ) -> Table:
     """The MySQL family says a table in the upstream's words."""
     with target.errors():
@@ -160,7 +159,7 @@ def _as_upstream(target: Target, there: Column, hint: Column | None) -> Column:
 
 def _from_rows(
     target: Target,
-    place: Place,
+    place: TargetName,
     altered: AlterTable,
     described: TargetTable,
     hints: Mapping[str, Column],
@@ -216,7 +215,7 @@ def _unplaced(action: Action) -> Action:
 
 
 def _check_action(
-    target: Target, place: Place, table: Table, action: Action, described: TargetTable
+    target: Target, place: TargetName, table: Table, action: Action, described: TargetTable
 ) -> None:
     if not isinstance(action, ModifyColumn | SetDefault):
         return
@@ -234,7 +233,11 @@ def _check_action(
 
 
 def _indexes(
-    target: Target, place: Place, altered: AlterTable, unknown: set[str], described: TargetTable
+    target: Target,
+    place: TargetName,
+    altered: AlterTable,
+    unknown: set[str],
+    described: TargetTable,
 ) -> list[Index]:
     """The primary key, and the indexes that the statement names."""
     found = [

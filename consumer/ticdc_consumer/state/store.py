@@ -16,7 +16,7 @@ from ticdc_encoder.sql.parser import from_json, to_json
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Fenced, Retry, Unavailable, UnknownCommit
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
-from ticdc_consumer.state.ledger import Ledger
+from ticdc_consumer.state.ledger import Ledger, LedgerInDatabase
 from ticdc_consumer.state.schema import CHECKPOINT, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.state.scope import check_scope, scope_hash, scope_text
 from ticdc_consumer.targets import fence
@@ -89,7 +89,9 @@ class Store:
         self.target = target
         self.changefeed = changefeed
         self.generation = 0
-        self.ledger = Ledger(target, changefeed, self.check_generation, keep_dropped)
+        self.ledger: Ledger = LedgerInDatabase(
+            target, changefeed, self.check_generation, lambda: self.generation, keep_dropped
+        )
         self._takeover_after = 30.0
 
     # --- the beginning -------------------------------------------------------------------------

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from ticdc_encoder.column import Column
 
 TableName = tuple[str, str]
-"""Schema and table."""
+"""An upstream (schema, table), or where it is routed to."""
+TargetName = tuple[str | None, str]
+"""(schema, table) in the target; None is a target without schemas, or the session's own."""
 
 
 @dataclass(frozen=True, slots=True)

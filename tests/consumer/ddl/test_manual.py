@@ -11,10 +11,9 @@ from support.loading import (
     open_bank,
     opened,
     place,
-    route,
 )
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.manual import done_by_person, run_by_person, statements
+from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator, statements
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
@@ -29,7 +28,7 @@ def entry(query: str, table: str = "accounts", seq: int = 1) -> LedgerEntry:
 
 
 def run_pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 def states(here: Bank) -> list[str]:
@@ -57,10 +56,10 @@ def test_ddl_done_must_name_one_pending_ddl(sqlite_url: str, place_: str, why: s
         here = bank(target)
         here.apply(entry(SEQUENCE), entry("ALTER TABLE accounts ADD x INT", seq=2))
         with pytest.raises(Usage, match=why):
-            done_by_person(target, here.store.ledger, place_)
+            done_by_operator(target, here.store.ledger, place_)
         assert states(here) == ["pending", "pending"]
-        done_by_person(target, here.store.ledger, "199:1")
-        done_by_person(target, here.store.ledger, "199")
+        done_by_operator(target, here.store.ledger, "199:1")
+        done_by_operator(target, here.store.ledger, "199")
         assert states(here) == ["done", "done"]
 
 
@@ -85,7 +84,7 @@ def test_ddl_done_keeps_the_definitions_as_they_are_then(
         with target.transaction():
             here.store.ledger.define(ACCOUNTS)
             here.store.ledger.add([entry(query, table)])
-        done_by_person(target, here.store.ledger, "199")
+        done_by_operator(target, here.store.ledger, "199")
         assert sorted(name for _, name in here.store.ledger.definitions()) == kept
 
 
@@ -93,7 +92,7 @@ def test_create_done_by_a_person_keeps_the_definition(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         here.apply(entry(f"CREATE TABLE accounts ({COLUMNS}, more INT)"))
-        done_by_person(target, here.store.ledger, "199")
+        done_by_operator(target, here.store.ledger, "199")
         (definition,) = here.store.ledger.definitions().values()
         assert [column.name for column in definition.columns] == ["id", "owner", "more"]
 
@@ -124,7 +123,7 @@ def test_sql_of_a_person_runs_in_place_of_the_ddl_and_is_kept_in_the_ledger(
         here = bank(target)
         here.apply(entry(SEQUENCE))
         sql = file_of(target)
-        done = run_by_person(target, here.store, "199", sql)
+        done = run_by_operator(target, here.store, "199", sql)
         assert (done.state, done.instead) == ("done", sql)
         assert here.store.ledger.entries() == [done]
         assert notes(target) == [(1, "a;b"), (2, None), (4, None)]
@@ -136,12 +135,14 @@ def test_sql_that_the_target_refuses_leaves_the_ddl_waiting(target_url: str) -> 
         here = bank(target)
         here.apply(entry(SEQUENCE))
         with pytest.raises(Stop, match="the target refused statement 2 of 2"):
-            run_by_person(target, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere")
+            run_by_operator(
+                target, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere"
+            )
         assert states(here) == ["pending"]
         assert (columns(target, "x") == []) is target.transactional_ddl
         with pytest.raises(Stop, match="199:1"):
             run_pending(here)
-        run_by_person(target, here.store, "199", file_of(target))
+        run_by_operator(target, here.store, "199", file_of(target))
         assert states(here) == ["done"]
 
 
@@ -150,7 +151,7 @@ def test_sql_of_a_person_that_a_crash_cut_off_is_all_or_waits_again(target_url: 
         before.apply(entry(SEQUENCE))
 
         def work(before: Bank = before) -> None:
-            run_by_person(before.target, before.store, "199", file_of(before.target))
+            run_by_operator(before.target, before.store, "199", file_of(before.target))
 
         crashed(work)
         with opened(target_url) as target:
@@ -213,9 +214,9 @@ def test_a_table_whose_ddl_was_not_understood_keeps_what_is_certain(
         with target.transaction():
             here.store.ledger.define(ACCOUNTS)
             here.store.ledger.add([entry(query)])
-        done_by_person(target, here.store.ledger, "199")
+        done_by_operator(target, here.store.ledger, "199")
         known = {
-            name: ([column.name for column in table.columns], basis)
-            for name, (table, basis) in here.store.ledger.known().items()
+            name: ([column.name for column in definition.table.columns], definition.basis)
+            for name, definition in here.store.ledger.known().by_name.items()
         }
         assert known == ({} if kept is None else {("bank", "accounts"): (kept, "told")})

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import pytest
-from support.loading import ACCOUNTS, BEFORE, Bank, bank, crashes, open_bank, opened, place, route
+from support.loading import ACCOUNTS, BEFORE, Bank, bank, crashes, open_bank, opened, place
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.state.ledger import Basis, LedgerEntry
+from ticdc_consumer.state.known_tables import Basis
+from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
@@ -35,7 +36,12 @@ def run(here: Bank, *queries: str) -> None:
         here.store.ledger.add(
             LedgerEntry(201 + n, 1, "bank", "accounts", query) for n, query in enumerate(queries)
         )
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
+
+
+def bases(here: Bank) -> set[Basis]:
+    """How sure the known definitions are."""
+    return {definition.basis for definition in here.store.ledger.known().by_name.values()}
 
 
 def execute(target: Target, *statements: str) -> None:
@@ -78,8 +84,7 @@ def test_what_needs_no_type_of_the_upstream_runs_on_a_snapshot(
         here = snapshot(target, seen)
         run(here, f"ALTER TABLE accounts {query}")
         assert rows(target, columns) == wanted
-        known = here.store.ledger.known()
-        assert {basis for _, basis in known.values()} <= {"seen"}
+        assert bases(here) <= {"seen"}
         assert here.store.ledger.definitions() == {}
 
 
@@ -120,7 +125,7 @@ def test_an_alter_of_a_snapshot_that_commits_by_itself_is_done_once_wherever_it_
 
 
 def pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 REFUSED: list[tuple[str, str, Table | None, str, str]] = [
@@ -221,7 +226,7 @@ def test_a_table_that_missed_a_ddl_takes_what_it_can_take_exactly(
         texts = [f"ALTER TABLE accounts {query}" for query in queries]
         if why is None:
             run(here, *texts)
-            assert {basis for _, basis in here.store.ledger.known().values()} == {"told"}
+            assert bases(here) == {"told"}
         else:
             with pytest.raises(Stop, match=why):
                 run(here, *texts)

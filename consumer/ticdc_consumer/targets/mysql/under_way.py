@@ -19,8 +19,9 @@ from ticdc_encoder.sql.statements import (
 )
 from ticdc_encoder.tso import duration
 
-from ticdc_consumer.ddl.names import Name, Place
 from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.targets.layout import TableName as Name
+from ticdc_consumer.targets.layout import TargetName as Place
 from ticdc_consumer.targets.target import Target
 
 logger = logging.getLogger(__name__)

@@ -3,7 +3,8 @@
 `tests/consumer/protocols/test_toy_protocol.py` installs it as a distribution of its own.
 """
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from ticdc_consumer.protocols.protocol import WireProtocol
 from ticdc_encoder.column import Column, ColumnType
@@ -22,7 +23,12 @@ ITEMS = Table(
 )
 
 
-def _decode(key: bytes | None, value: bytes | None, options: None) -> list[Event]:
+@dataclass(frozen=True)
+class NoOptions:
+    """There is nothing to set."""
+
+
+def _decode(key: bytes | None, value: bytes | None, options: NoOptions) -> list[Event]:
     match (value or b"").decode().split(" "):
         case ["row", commit_ts, number, name]:
             return [RowChange(ITEMS, int(commit_ts), after={"id": int(number), "name": name})]
@@ -35,16 +41,12 @@ def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
     return not (value or b"").startswith(b"row ")
 
 
-def _no_encoder(*_: Any) -> Encoder:
+def _no_encoder(options: NoOptions, clock: Callable[[], int] = int) -> Encoder:
     raise ConfigError("the toy protocol is only read")
 
 
-def _no_options() -> None:
-    return None
-
-
 PROTOCOL = WireProtocol(
-    format=Format(decode=_decode, Encoder=_no_encoder, Options=_no_options),
+    format=Format(decode=_decode, Encoder=_no_encoder, Options=NoOptions),
     may_be_control=_may_be_control,
     needs_for_marks="marks=true",
 )

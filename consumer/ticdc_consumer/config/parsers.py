@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter, imported
+from ticdc_encoder.tso import compose
 
 from ticdc_consumer.config.csv import CSV_SETTINGS
 
@@ -202,7 +203,7 @@ def count(value: Any) -> int:
 def timestamp(value: Any) -> int:
     """A TSO: milliseconds since 1970 shifted left by 18, plus a counter."""
     number = count(value)
-    if not 1 << 18 <= number < 1 << 64:
+    if not compose(1) <= number < 1 << 64:
         raise ValueError("must be a TiDB timestamp (TSO), as 429918007904436226")
     return number
 

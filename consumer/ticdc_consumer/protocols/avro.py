@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.formats import FORMATS, avro
-from ticdc_encoder.formats.avro.schema import sanitize
+from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import ConfluentRegistry
 
 from ticdc_consumer.config.options import Options

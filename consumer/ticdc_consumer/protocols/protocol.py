@@ -11,13 +11,11 @@ from ticdc_encoder.formats import Format
 from ticdc_encoder.formats.compression import inflate
 from ticdc_encoder.formats.simple import Waiting
 from ticdc_encoder.storage.layout import FileFormat
+from ticdc_encoder.tso import compose
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.exactness import AS_SENT, Exactness
-
-PHYSICAL_SHIFT = 18
-"""A TSO is `milliseconds << 18 | logical`."""
 
 Decode = Callable[[bytes | None, bytes | None], list[Event]]
 
@@ -86,7 +84,7 @@ class WireProtocol:
     What is left at its default holds for a protocol whose messages are exact as they are sent.
     """
 
-    format: Format | None = None
+    format: Format[Any] | None = None
     """How Kafka's messages are decoded and, to complete large rows, encoded; None: the protocol is
     one of files."""
     format_options: Callable[[Options], Any] = _no_options
@@ -150,7 +148,7 @@ class WireProtocol:
 
 def latest_sane(options: Options) -> int:
     """The greatest commit_ts that is believed now: `[limits] future_limit` after our clock."""
-    return int((time.time() + options.future_limit) * 1000) << PHYSICAL_SHIFT
+    return compose(int((time.time() + options.future_limit) * 1000))
 
 
 def check_ts(event: Event | Waiting, latest: int) -> None:

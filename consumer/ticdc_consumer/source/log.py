@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Protocol
 
+from ticdc_encoder.tso import physical
+
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.protocols.protocol import PHYSICAL_SHIFT
 from ticdc_consumer.source import Source
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import TopicPartition
@@ -82,7 +83,7 @@ def gaps_before_snapshot(
 ) -> Iterator[Gap]:
     """For a first start from a snapshot: each partition's log must begin before it, by Kafka's
     clock, which may differ by `clock_skew` seconds."""
-    bound = (from_ts >> PHYSICAL_SHIFT) - clock_skew * 1000
+    bound = physical(from_ts) - clock_skew * 1000
     for topic_partition, begin in sorted(log.begins.items()):
         if begin == 0:
             continue

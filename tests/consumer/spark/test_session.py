@@ -28,7 +28,7 @@ def test_a_running_session_is_taken_as_it_is(spark: SparkSession) -> None:
 
 QUIET = """
 import signal
-from ticdc_consumer.spark import session, warm_up
+from ticdc_consumer.spark.session import session, warm_up
 signal.signal(signal.SIGINT, before := lambda *_: None)
 spark = session({"master": "local[1]", "spark.sql.shuffle.partitions": "7"}, "quiet")
 assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
@@ -39,7 +39,7 @@ spark.stop()
 
 REFUSED = """
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.spark import _worth_saying, session
+from ticdc_consumer.spark.session import _worth_saying, session
 try:
     session({settings}, "refused")
 except Unavailable as error:

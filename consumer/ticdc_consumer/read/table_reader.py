@@ -25,8 +25,11 @@ class TableReader:
         self._restorers: Restorers = {}
         self._protocol = protocol_of(job.options)
         self._rules = job.options.rules
-        self._loses = self._protocol.exactness.refuse is not None
+        self.is_exact = self._protocol.exactness.refuse is None
+        """Whether `require_exact` has nothing to look for."""
         self._exact: dict[int, Table] = {}
+        self._fits: Table | None = None
+        """The table of a row that had the right key and shape last."""
         if self.number != NO_LAYOUT:
             self._layout = job.layouts[self.number]
             self._restorers = self._protocol.exactness.restore(self._layout)
@@ -40,7 +43,7 @@ class TableReader:
     def require_exact(self, table: Table) -> None:
         """Raises `Stop` for the first column that rows of this table do not carry exactly. `table`
         is the one that comes with a row."""
-        if self._loses and id(table) not in self._exact:
+        if id(table) not in self._exact:
             self._protocol.exactness.require_exact(table, self._rules)
             # Held, so that no other table gets its id.
             self._exact[id(table)] = table
@@ -52,20 +55,21 @@ class TableReader:
 
     def checked(self, change: RowChange) -> RowChange:
         """The change, with all digits. Raises `Stop` if it is not one of the layout's rows."""
-        self._require_key(change)
-        if not self.layout.key:
+        table, layout = change.table, self.layout
+        if table is not self._fits:
+            self._require_key(table)
+        if not layout.key:
             self._require_whole(change)
-            self._require_shape(change)
         elif change.after is None:
             self._require_key_columns(change)
-        else:
-            self._require_shape(change)
-        if self._restorers:
-            return restored(change, self.layout, self._restorers)
-        return change
+            return restored(change, layout, self._restorers) if self._restorers else change
+        if table is not self._fits:
+            self._require_shape(table)
+            self._fits = table
+        return restored(change, layout, self._restorers) if self._restorers else change
 
-    def _require_key(self, change: RowChange) -> None:
-        handle, key = change.table.handle_key, self.layout.key
+    def _require_key(self, table: Table) -> None:
+        handle, key = table.handle_key, self.layout.key
         if handle and set(handle) != set(key):
             raise Stop(
                 f"{self.layout.name}: the stream names ({', '.join(handle)}) as the key, "
@@ -77,9 +81,9 @@ class TableReader:
         if missing:
             raise Stop(f"{self.layout.name}: a DELETE without key column {missing[0]}")
 
-    def _require_shape(self, change: RowChange) -> None:
+    def _require_shape(self, table: Table) -> None:
         expected = self._expected
-        if expected is not None and (sent := shape(change.table)) != expected:
+        if expected is not None and (sent := shape(table)) != expected:
             raise Stop(
                 f"{self.layout.name}: rows of two shapes in one cut: "
                 f"{_differences(expected, sent)}: was a column selector or a DDL filter changed?"

@@ -35,19 +35,19 @@ def test_digits_that_the_protocol_leaves_out_are_restored() -> None:
 
 
 LAYOUTS = [
-    ("one for whole rows", False, {"after": ROW}, False),
-    ("one for DELETEs, and a DELETE", True, {"before": ROW}, False),
-    ("one for DELETEs, and another change", True, {"after": ROW}, True),
+    ("one for whole rows", False, RowChange(TABLE, 5, after=ROW), False),
+    ("one for DELETEs, and a DELETE", True, RowChange(TABLE, 5, before=ROW), False),
+    ("one for DELETEs, and another change", True, RowChange(TABLE, 5, after=ROW), True),
 ]
 
 
 @pytest.mark.parametrize(
-    ("deletes_only", "images", "lacks"), [c[1:] for c in LAYOUTS], ids=[c[0] for c in LAYOUTS]
+    ("deletes_only", "change", "lacks"), [c[1:] for c in LAYOUTS], ids=[c[0] for c in LAYOUTS]
 )
 def test_whether_a_change_lacks_a_layout(
-    deletes_only: bool, images: dict[str, Row], lacks: bool
+    deletes_only: bool, change: RowChange, lacks: bool
 ) -> None:
-    assert reader("canal-json", deletes_only).lacks_layout(RowChange(TABLE, 5, **images)) == lacks
+    assert reader("canal-json", deletes_only).lacks_layout(change) == lacks
 
 
 def test_a_table_that_the_job_does_not_know_lacks_any_layout() -> None:

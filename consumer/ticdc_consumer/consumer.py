@@ -21,7 +21,7 @@ from ticdc_consumer.spark.session import session, stop, warm_up
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 
 IDLE = 1.0
-"""Seconds that a quiet topic is waited for before the loop looks up."""
+"""Seconds that one step of the loop waits for a quiet topic."""
 
 Goal = Literal["caught-up"] | int
 CAUGHT_UP: Literal["caught-up"] = "caught-up"
@@ -86,7 +86,7 @@ class Consumer:
         """Applies cuts and yields an epoch for each: for ever; until R is what the topics held at
         the start ("caught-up"); or until R is exactly `until`."""
         self._epochs.wait_for_reading()
-        goal = self._reader.held(self._epochs.state) if until == CAUGHT_UP else until
+        goal = self._reader.greatest_mark(self._epochs.state) if until == CAUGHT_UP else until
         if isinstance(until, int) and until <= self.resolved_ts and until != self.resolved_ts:
             raise Usage(f"the target is at {self.resolved_ts} already, after {until}")
         while not self._stopping and (goal is None or self.resolved_ts < goal):
@@ -153,8 +153,8 @@ def plan(
             ledger.copy_from(opened.store.ledger)
         dry = DryRun(options, reader, opened.target, ledger, tables, opened.state, sql=sql)
         stack.callback(dry.close)
-        held = reader.held(opened.state)
-        yield from _planned(dry, held if until == CAUGHT_UP else min(until, held))
+        last = reader.greatest_mark(opened.state)
+        yield from _planned(dry, last if until == CAUGHT_UP else min(until, last))
 
 
 def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:

@@ -77,8 +77,8 @@ def look(options: Options) -> Iterator[Opened]:
 
 
 def starts_afresh(options: Options, state: Checkpoint | None) -> bool:
-    """Whether a run would write its first checkpoint: there is none, or nothing was applied yet and
-    the options are not those of the first start."""
+    """Whether a run would write its first checkpoint: the target has none, or nothing was applied
+    yet and the options are not those of the first start."""
     if state is None:
         return True
     differs = state.scope != scope_hash(options) or options.from_ts is not None

@@ -28,14 +28,14 @@ class Cut:
 
     @property
     def offsets(self) -> int:
-        """How many there are to read, over all partitions."""
+        """The number of offsets to read, over all partitions."""
         return sum(end - self.starts[partition] for partition, end in self.ends.items())
 
 
 def choose(
     applied: int, marks: Iterable[Mark], rows_before: Callable[[Mark], float], room: int
 ) -> Mark | None:
-    """The greatest mark above `applied` whose rows fit `room`, else the least; None if none is."""
+    """The greatest mark above `applied` whose rows fit `room`, else the least; None without one."""
     above = sorted(mark for mark in marks if mark.resolved_ts > applied)
     fitting = [mark for mark in above if rows_before(mark) <= room]
     return fitting[-1] if fitting else next(iter(above), None)
@@ -47,12 +47,12 @@ def end_of_cut(applied: int, reach: int, ddls: Iterable[SeenDdl]) -> tuple[int, 
     A cut ends just after the least commit_ts T of a DDL in [applied, reach), with all DDL of T:
     rows of T belong to the schema before it.
     """
-    waiting = [seen for seen in ddls if applied <= seen.ddl.commit_ts < reach]
-    if not waiting:
+    inside = [seen for seen in ddls if applied <= seen.ddl.commit_ts < reach]
+    if not inside:
         return reach, []
-    least = min(seen.ddl.commit_ts for seen in waiting)
-    together = [seen for seen in waiting if seen.ddl.commit_ts == least]
-    return least + 1, sorted(together, key=lambda seen: (seen.topic, seen.offset))
+    least = min(seen.ddl.commit_ts for seen in inside)
+    first = [seen for seen in inside if seen.ddl.commit_ts == least]
+    return least + 1, sorted(first, key=lambda seen: (seen.topic, seen.offset))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Estimates:
 
 def shares(cut: Cut, tasks: int) -> list[list[int]]:
     """The partitions of a cut, by their number in sorted order, for at most `tasks` tasks: those
-    that have something to read, else one that finds out that there is nothing."""
+    that have something to read, else one that finds nothing."""
     partitions = sorted(cut.ends)
     numbers = {partition: number for number, partition in enumerate(partitions)}
     weights = [(partition, cut.ends[partition] - cut.starts[partition]) for partition in partitions]

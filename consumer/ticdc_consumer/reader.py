@@ -33,7 +33,7 @@ from ticdc_consumer.state.store import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 
 MARKLESS = 60.0
-"""Seconds that a changefeed's first resolved ts is waited for behind its first rows."""
+"""Seconds to wait for a changefeed's first resolved ts after its first rows."""
 SMALL = 5_000
 """Messages up to which one task reads all partitions: a second task costs more than it saves."""
 
@@ -60,7 +60,7 @@ class Reader:
         self.source = source
         self.source.schemas.learn(schemas)
         self.leave_out: tuple[str, ...] = ()
-        """Patterns of tables whose rows are not read; their DDL are."""
+        """Patterns of tables whose rows are not read, but whose DDL are."""
         self._options = options
         self._spark = spark
         self._definitions = definitions
@@ -75,7 +75,7 @@ class Reader:
         return self.source.schemas
 
     def plan(self, base: Checkpoint, until: int | None, wait: float) -> Cut | None:
-        """The next cut, or None where no mark above the applied R came within `wait` seconds."""
+        """The next cut, or None if no mark above the applied R came within `wait` seconds."""
         applied = base.resolved_ts
         faults.hit("S2")
         self._drain(base, wait)
@@ -108,8 +108,8 @@ class Reader:
             applied, end, proof, starts, listing.ends, listing.topic_ids, joined, tuple(ddls)
         )
 
-    def held(self, base: Checkpoint) -> int:
-        """The greatest resolved ts that the source holds now."""
+    def greatest_mark(self, base: Checkpoint) -> int:
+        """The greatest resolved ts that the source has now."""
         listing = self.source.list_patiently((), PATIENCE)
         self.source.follow(
             {
@@ -132,9 +132,9 @@ class Reader:
         layouts: Sequence[Layout],
         shapes: TableShapes,
     ) -> Gathered:
-        """Reads a cut with the layouts there are; the report tells if some are missing, or if a
-        DDL was met that the cut does not hold. If it has `unread` rows, whose schema nobody told
-        yet, there is no cut: `plan` gives none before the schema is there."""
+        """Reads a cut with the given layouts; the report names those that are missing, and DDL that
+        the cut does not have. If it has `unread` rows, whose schema has not come yet, the cut is
+        not to be applied: `plan` gives none before the schema has come."""
         small = cut.offsets * self.source.rows_per_offset <= SMALL
         groups = shares(cut, 1 if small else cores(self._spark))
         partitions = tuple(sorted(cut.ends))
@@ -208,8 +208,8 @@ class Reader:
         self.read(base, replace(cut, starts=starts, ends=ends), layouts, shapes)
 
     def _gather(self, job: ReadJob, groups: Sequence[Sequence[int]], messages: int) -> Gathered:
-        """In memory where the facts should fit, else by Spark's shuffle; there as well if they
-        turn out not to fit."""
+        """In memory if the facts should fit, else by Spark's shuffle; also if they turn out not to
+        fit."""
         if self._estimates.fit(messages, self._options.memory_budget):
             gathered = gather(self._spark, job, groups, spill=False)
             if not gathered.report.too_large:
@@ -217,7 +217,7 @@ class Reader:
         return gather(self._spark, replace(job, most_bytes=0), groups, spill=True)
 
     def _drain(self, base: Checkpoint, wait: float) -> None:
-        """Reads partition 0 of every topic: what is there, or until a cut is full."""
+        """Reads partition 0 of every topic: what has come, or until a cut is full."""
         self.source.forget(base.resolved_ts)
         heads = {topic: p.restart_offset for (topic, n), p in base.positions.items() if n == 0}
         self.source.follow(heads)
@@ -225,8 +225,8 @@ class Reader:
         while True:
             read = self.source.poll(0)
             ahead = max((self.source.position(t) - start for t, start in heads.items()), default=0)
-            found = any(mark.resolved_ts > base.resolved_ts for mark in self.source.marks)
-            if found and (read == 0 or ahead > self._options.rows_per_epoch):
+            has_mark = any(mark.resolved_ts > base.resolved_ts for mark in self.source.marks)
+            if has_mark and (read == 0 or ahead > self._options.rows_per_epoch):
                 return
             if read == 0:
                 left = deadline - time.monotonic()
@@ -235,7 +235,7 @@ class Reader:
                 self.source.poll(min(left, 0.1))
 
     def _schemas_are_missing(self, wait: float) -> bool:
-        """Whether the last cut that was read still lacks a schema. Raises `Stop` where the log has
+        """Whether the last cut that was read still lacks a schema. Raises `Stop` if the log has
         ended, and none came for `limits.schema_wait`."""
         if not self._unread:
             return False
@@ -250,10 +250,10 @@ class Reader:
             topic, number, offset = self._unread[missing[0]]
             raise Stop(
                 f"{schema}.{table}: {topic}[{number}] offset {offset} has a row of version "
-                f"{version} of its schema, which no message told for {patience:g} s; the "
+                f"{version} of its schema, which no message brought for {patience:g} s; the "
                 "changefeed repeats the newest by send-bootstrap-interval-in-sec and "
-                "send-bootstrap-in-msg-count; of an older one load a new snapshot, and start "
-                "from it"
+                "send-bootstrap-in-msg-count; if an older one is missing, load a new snapshot "
+                "and start from it"
             )
         return True
 

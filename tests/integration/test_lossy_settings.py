@@ -167,7 +167,7 @@ CASES = [
         "avro",
         "output-raw-change-event",
         config={"sink": {"kafka-config": {"output-raw-change-event": True}}},
-        check="nothing tells whether output-raw-change-event=true in the changefeed, which",
+        check="nothing shows whether output-raw-change-event=true in the changefeed, which",
     ),
 ]
 

@@ -17,13 +17,13 @@ def brokers(premises: Premises) -> Iterator[Finding]:
     listing = premises.list_topics()
     yield ok("brokers", f"reached at {premises.options.kafka['bootstrap.servers']}")
     for topic in listing.topics:
-        ends = {place: end for place, end in listing.ends.items() if place[0] == topic}
-        records = sum(end - premises.begins[place] for place, end in ends.items())
+        ends = {name: end for name, end in listing.ends.items() if name[0] == topic}
+        records = sum(end - premises.begins[name] for name, end in ends.items())
         yield ok(f"topic {topic}", f"{len(ends)} partitions, {records:,} offsets in the log")
 
 
 def retention(premises: Premises) -> Iterator[Finding]:
-    """What is deleted before it was read is lost: the run would stop there."""
+    """What is deleted before it was read is lost: the run would stop."""
     if premises.listing is None:
         return
     admin = AdminClient(admin_settings(premises.options.kafka))
@@ -32,7 +32,9 @@ def retention(premises: Premises) -> Iterator[Finding]:
         if settings:
             yield from _retention(subject, settings)
         else:
-            yield warn(subject, "retention and compaction not known: the brokers do not tell")
+            yield warn(
+                subject, "retention and compaction are not known: the brokers do not give them"
+            )
 
 
 def _retention(subject: str, settings: dict[str, str]) -> Iterator[Finding]:
@@ -43,9 +45,9 @@ def _retention(subject: str, settings: dict[str, str]) -> Iterator[Finding]:
         )
     milliseconds = int(settings.get("retention.ms", "-1"))
     size = int(settings.get("retention.bytes", "-1"))
-    kept = "for ever" if milliseconds < 0 else f"for {duration(milliseconds / 1000)}"
+    duration_text = "for ever" if milliseconds < 0 else f"for {duration(milliseconds / 1000)}"
     limit = "" if size < 0 else f", at most {size:,} bytes per partition"
-    text = f"keeps messages {kept}{limit}"
+    text = f"keeps messages {duration_text}{limit}"
     short = 0 <= milliseconds < SHORT_RETENTION * 1000 or size >= 0
     yield (
         warn(subject, f"{text}: a longer standstill would lose them")
@@ -71,11 +73,11 @@ def messages(premises: Premises) -> Iterator[Finding]:
             f"the first of each partition, {decoded:,} in all, are {protocol} with a commit_ts",
         )
     elif not sample.errors:
-        yield warn("messages", "none are there yet: nothing tells the protocol")
+        yield warn("messages", "the topics have none yet: the protocol cannot be checked")
     if sample.unread:
         yield warn(
             "messages",
-            f"{sample.unread:,} rows wait for their schema, which none of these messages tells: "
+            f"{sample.unread:,} rows wait for their schema, which none of these messages has: "
             "a run waits limits.schema_wait for it",
         )
     setting = protocol_of(premises.options).needs_for_marks
@@ -83,7 +85,7 @@ def messages(premises: Premises) -> Iterator[Finding]:
     for topic in premises.listing.topics:
         mark = sample.first_mark.get(topic)
         if mark is not None:
-            yield ok(f"topic {topic}", f"the first resolved ts met is {shown(mark)}")
+            yield ok(f"topic {topic}", f"the first resolved ts read is {shown(mark)}")
         elif sample.messages.get((topic, 0)):
             yield warn(
                 f"topic {topic}", f"no resolved ts among the first {SAMPLE} of partition 0{hint}"

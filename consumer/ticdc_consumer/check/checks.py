@@ -1,7 +1,7 @@
-"""Every precondition of a run, told one by one; nothing is written anywhere.
+"""Every precondition of a run, reported one by one; nothing is written anywhere.
 
-A check is a function that yields findings. What it needs of the brokers or the target it takes
-from `Premises`; where an earlier check has found that missing, it yields nothing.
+A check is a function that yields findings. It takes what it needs of the source or the
+target from `Premises`; if an earlier check could not reach that, it yields nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""What `check` looks at: brokers, a sample of their messages, the target."""
+"""What `check` looks at: the source, a sample of its messages, the target."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -55,7 +55,7 @@ def fail(subject: str, text: str, exit_code: int = Stop.exit_code) -> Finding:
 
 @dataclass(slots=True)
 class Sample:
-    """The first messages of the partitions: what they say, and what is wrong with them."""
+    """The first messages of the partitions: what they contain, and what is wrong with them."""
 
     messages: dict[TopicPartition, int] = field(default_factory=dict)
     first_mark: dict[str, int] = field(default_factory=dict)
@@ -69,19 +69,19 @@ class Sample:
     """The first row of which no more than its key was sent."""
     rows: int = 0
     with_before: bool = False
-    """Whether there is an UPDATE with its old row."""
+    """Whether an UPDATE has its old row."""
     without_before: bool = False
-    """Whether there is one without."""
+    """Whether an UPDATE lacks it."""
     unread: int = 0
     """Rows whose schema (Simple's) is not among these messages."""
     schemas: tuple[Table, ...] = ()
     errors: list[TicdcError] = field(default_factory=list)
 
-    def meet(self, place: TopicPartition, event: Event) -> None:
+    def add(self, topic_partition: TopicPartition, event: Event) -> None:
         match event:
             case Resolved(resolved_ts):
-                if place[1] == 0:
-                    self.first_mark.setdefault(place[0], resolved_ts)
+                if topic_partition[1] == 0:
+                    self.first_mark.setdefault(topic_partition[0], resolved_ts)
             case Ddl():
                 statement = parse_ddl(event.query, event.schema)
                 if isinstance(statement, CreateTable):
@@ -105,10 +105,10 @@ class Sample:
 
 
 class Premises:
-    """Brokers and target as far as they can be reached; each is asked for once.
+    """Source and target as far as they can be reached; each is asked for once.
 
-    `source`, `listing`, `begins`, `sample`, `target` are None until the check whose subject they
-    are has found them.
+    `source`, `listing`, `begins`, `sample`, `target` are None until the check for them has
+    reached them.
     """
 
     def __init__(self, options: Options) -> None:
@@ -147,31 +147,31 @@ class Premises:
         return self.checkpoint
 
     def take_sample(self) -> Sample:
-        """Reads the first messages that a run would read, or that are still there."""
+        """Reads the first messages that a run would read, or that the log still has."""
         sample = Sample()
         starts = dict(self.begins)
-        for place, position in (self.checkpoint.positions if self.checkpoint else {}).items():
-            if place in starts:
-                starts[place] = max(starts[place], position.restart_offset)
+        for name, position in (self.checkpoint.positions if self.checkpoint else {}).items():
+            if name in starts:
+                starts[name] = max(starts[name], position.restart_offset)
         stored: Mapping[SchemaKey, Table] = {}
         if self.target is not None:
             stored = Store(self.target, self.options.changefeed).schemas()
         decode = decoder(self.options, stored.values())
         unread = []
-        for place, message in self._first_messages(starts):
+        for name, message in self._first_messages(starts):
             key, value = message.key(), message.value()
-            sample.messages[place] = sample.messages.get(place, 0) + 1
+            sample.messages[name] = sample.messages.get(name, 0) + 1
             try:
                 for event in decode(key, value):
-                    sample.meet(place, event)
+                    sample.add(name, event)
             except TicdcError as error:
-                sample.errors.append(located(error, *place, int(message.offset() or 0)))
+                sample.errors.append(located(error, *name, int(message.offset() or 0)))
             if decode.unread():
-                unread.append((place, key, value))
-        # Another partition may have told the schema.
-        for place, key, value in unread:
+                unread.append((name, key, value))
+        # The schema may be in another partition.
+        for name, key, value in unread:
             for event in decode(key, value):
-                sample.meet(place, event)
+                sample.add(name, event)
             sample.unread += len(decode.unread())
         sample.schemas = (*stored.values(), *decode.new_schemas())
         self.sample = sample
@@ -182,9 +182,7 @@ class Premises:
     ) -> Iterator[tuple[TopicPartition, KafkaMessage]]:
         """At most `SAMPLE` records per partition."""
         assert self.listing is not None
-        left = {
-            place: SAMPLE for place, start in starts.items() if start < self.listing.ends[place]
-        }
+        left = {name: SAMPLE for name, start in starts.items() if start < self.listing.ends[name]}
         if not left:
             return
         starts = {topic_partition: starts[topic_partition] for topic_partition in left}

@@ -1,4 +1,4 @@
-"""Whether UPDATEs tell the key that a row had before."""
+"""Whether UPDATEs have the key that a row had before."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def old_rows(premises: Premises) -> Iterator[Finding]:
         yield warn(
             "old rows",
             "UPDATEs come without their old row, so that one of a key must come as DELETE and "
-            "INSERT: nothing tells whether output-raw-change-event=true in the changefeed, which "
+            "INSERT: nothing shows whether output-raw-change-event=true in the changefeed, which "
             f"it must not be{cure}",
         )
     elif protocol.updates_may_look_like_inserts and sample.rows and not sample.with_before:

@@ -1,4 +1,4 @@
-"""What a run needs for rows that TiCDC made smaller than they are."""
+"""What a run needs for rows that TiCDC sent in part."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,7 +9,7 @@ from ticdc_consumer.read.large_rows import LargeRows
 
 
 def large_rows(premises: Premises) -> Iterator[Finding]:
-    """The first of either kind is made whole, as a run would."""
+    """Completes the first of either kind, as a run would."""
     sample = premises.sample
     if sample is None:
         return
@@ -17,7 +17,7 @@ def large_rows(premises: Premises) -> Iterator[Finding]:
     with closing(rows):
         if sample.claim_check is not None:
             rows.redeem(sample.claim_check)
-            yield ok("large rows", "the first claim check met is there")
+            yield ok("large rows", "the first claim check read is in its storage")
         if sample.handle_key_only is not None:
             rows.hold(sample.handle_key_only, None)
             for _ in rows.completed():

@@ -1,4 +1,4 @@
-"""What a run needs of a storage, in place of brokers."""
+"""What a run needs of a storage, in name of brokers."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -10,7 +10,7 @@ from ticdc_encoder.tso import shown
 
 from ticdc_consumer.check.context import Finding, Premises, Sample, fail, ok, warn
 from ticdc_consumer.protocols.protocol import located
-from ticdc_consumer.source.storage.records import FileDecoder, records, unwanted
+from ticdc_consumer.source.storage.records import FileDecoder, left_out, records
 
 SAMPLE = 50
 """Directories of which the next file is decoded."""
@@ -40,24 +40,24 @@ def files(premises: Premises) -> Iterator[Finding]:
         return
     sample = premises.sample = Sample()
     for seen in premises.source.ddls():
-        sample.meet((seen.topic, 0), seen.ddl)
+        sample.add((seen.topic, 0), seen.ddl)
     known = premises.checkpoint.positions if premises.checkpoint else {}
     decoder = FileDecoder(premises.options, sample.created)
     options = premises.options
     tables = TableFilter(options.filter, case_sensitive=options.case_sensitive)
     unread = (
-        (place, known[place].restart_offset if place in known else 0, end)
-        for place, end in sorted(premises.listing.ends.items())
-        if not unwanted(options, place, lambda name: tables.matches(*name))
+        (name, known[name].restart_offset if name in known else 0, end)
+        for name, end in sorted(premises.listing.ends.items())
+        if not left_out(options, name, lambda table: tables.matches(*table))
     )
-    for place, start, _ in islice((one for one in unread if one[1] < one[2]), SAMPLE):
-        for record in records(premises.options, place, start, start + 1):
-            sample.messages[place] = 1
+    for name, start, _ in islice((one for one in unread if one[1] < one[2]), SAMPLE):
+        for record in records(premises.options, name, start, start + 1):
+            sample.messages[name] = 1
             try:
                 for change in decoder.changes(record):
-                    sample.meet(place, change)
+                    sample.add(name, change)
             except TicdcError as error:
-                sample.errors.append(located(error, *place, start))
+                sample.errors.append(located(error, *name, start))
     for wrong in sample.errors[:3]:
         yield fail("files", str(wrong))
     if good := len(sample.messages) - len(sample.errors):

@@ -20,7 +20,7 @@ PATIENCE = 30.0
 class Source(Protocol):
     """Topics with partitions, whose logs hold rows, and whose marks and DDL the driver follows.
 
-    Calls raise `Unavailable` where the source does not answer, `Stop` for what an operator must
+    Calls raise `Unavailable` if the source does not answer, `Stop` for what an operator must
     decide. One thread at a time.
     """
 
@@ -47,10 +47,10 @@ class Source(Protocol):
 
     def close(self) -> None: ...
 
-    # What there is.
+    # Listing.
 
     def list(self) -> Listing:
-        """What there is now; one try."""
+        """What the source has now; one try."""
 
     def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
         """A listing that has what is `expected` of `known`; tried again for `patience` seconds,
@@ -65,8 +65,8 @@ class Source(Protocol):
     def record_at(
         self, topic_partition: TopicPartition, offset: int, patience: float
     ) -> LogRecord | None:
-        """The first record at or after an offset; None where there is none, or records cannot be
-        told from each other. Raises `Unavailable` after `patience` seconds."""
+        """The first record at or after an offset; None if none exists, or if records cannot
+        be distinguished. Raises `Unavailable` after `patience` seconds."""
 
     # Marks and DDL.
 
@@ -77,15 +77,15 @@ class Source(Protocol):
         """The offset after the last record read of the topic's partition 0."""
 
     def poll(self, wait: float) -> int:
-        """Meets what has come, waiting up to `wait` seconds for the first. Gives the number of
+        """Reads what has come, waiting up to `wait` seconds for the first. Returns the number of
         records."""
 
     def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:
-        """Meets all marks and DDL of each topic up to a mark >= `reach` or the topic's end. Raises
-        `Unavailable` where the source gives nothing for `patience` seconds."""
+        """Reads all marks and DDL of each topic up to a mark >= `reach` or the topic's end. Raises
+        `Unavailable` if the source sends nothing for `patience` seconds."""
 
     def require_marks(self, silence: float) -> None:
-        """Raises `Stop` where there are rows and no mark, and nothing came for `silence` s."""
+        """Raises `Stop` if the source has rows and no mark, and sent nothing for `silence` s."""
 
     def ddls(self) -> Sequence[SeenDdl]:
         """The DDL seen at or above the applied R."""
@@ -94,7 +94,7 @@ class Source(Protocol):
         """Drops what is below `applied`, from which the next cut begins."""
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Tells lag monitors what has been applied; nothing reads it back."""
+        """Publishes what has been applied, for lag monitors; nothing reads it back."""
 
     # Rows.
 

@@ -48,7 +48,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The source's log at one time. Where `begins` lacks a partition, its beginning is not
+    """The source's log at one time. The beginning of a partition that `begins` lacks is not
     judged."""
 
     listing: Listing
@@ -161,7 +161,7 @@ def _gaps_of(
 def _gaps_of_mark(
     topic_partition: TopicPartition, restart: Restart, begin: int, end: int, record_at: RecordAt
 ) -> Iterator[Gap]:
-    """Where topics have no ids, the last mark that was read identifies them."""
+    """Topics without ids are identified by the last mark that was read."""
     offset = restart.mark_offset
     if offset is None or offset < begin:
         return

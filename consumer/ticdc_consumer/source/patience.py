@@ -1,4 +1,4 @@
-"""What does not answer, or does not look as it must, is asked again for a while."""
+"""Tries again for a while."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ T = TypeVar("T")
 def patiently(
     ask: Callable[[], T], patience: float, on: tuple[type[TicdcError], ...] = (Unavailable,)
 ) -> T:
-    """What `ask` gives, tried again for `patience` seconds where it raises one of `on`."""
+    """What `ask` returns; tried again for `patience` seconds while it raises one of `on`."""
     deadline = time.monotonic() + patience
     while True:
         try:

@@ -102,10 +102,10 @@ class Polled(Protocol):
 
 
 def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[KafkaMessage]]:
-    """What the brokers give, at most `size` messages at a time, without an end; an empty batch
-    where they give none for a moment. Ends of partitions and refusals are messages, too.
+    """What the brokers send, at most `size` messages at a time, without an end; an empty batch if
+    nothing came for a moment. Ends of partitions and errors are messages, too.
 
-    Raises `Unavailable` where they give nothing for `patience` seconds.
+    Raises `Unavailable` if they send nothing for `patience` seconds.
     """
     silence = 0.0
     while True:
@@ -119,8 +119,8 @@ def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[Kafka
 def records_from(
     kafka: Mapping[str, str], starts: Mapping[TopicPartition, int], size: int, patience: float
 ) -> Generator[tuple[TopicPartition, KafkaMessage | None], None, None]:
-    """The records of some partitions from an offset each, without an end, and None where the end
-    of a partition is met. Raises as `consume_error` says and as `batches` does."""
+    """The records of some partitions from an offset each, without an end, and None at the end of
+    a partition. Raises as `consume_error` says and as `batches` does."""
     consumer = Consumer(consumer_settings(kafka))
     try:
         consumer.assign([KafkaTopicPartition(*start, offset) for start, offset in starts.items()])

@@ -1,4 +1,4 @@
-"""Follows partition 0 of every topic, where all marks and all DDL come by."""
+"""Follows partition 0 of every topic, to which all marks and all DDL are sent."""
 
 import time
 import zlib
@@ -21,12 +21,13 @@ from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import DdlIdentity, Mark, SeenDdl, TopicPartition
 
 BATCH = 10_000
+"""Messages that one poll takes at most."""
 
 
 class Scout:
-    """Keeps the marks and DDL it has met, and how far it has read; it may run ahead of what is
-    applied, since Kafka's log is the buffer. The schemas that it meets are told to `schemas`. Up to
-    a topic's first mark it decodes rows, too: what lacks a commit_ts may have no mark ever."""
+    """Keeps the marks and DDL it has read, and how far it has read; it may run ahead of what is
+    applied, since Kafka's log is the buffer. It adds the schemas that it reads to `schemas`. Up to
+    a topic's first mark it decodes rows, too: a topic without commit_ts may never have a mark."""
 
     def __init__(self, options: Options, schemas: Schemas) -> None:
         self._options = options
@@ -63,7 +64,7 @@ class Scout:
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Writes the group's offsets, without waiting."""
         self._consumer.commit(
-            offsets=[KafkaTopicPartition(*place, offset) for place, offset in offsets.items()],
+            offsets=[KafkaTopicPartition(*name, offset) for name, offset in offsets.items()],
             asynchronous=True,
         )
 
@@ -75,25 +76,25 @@ class Scout:
         return list(self._ddls.values())
 
     def forget(self, applied: int) -> None:
-        """Drops what lies below `applied`: replays of it mean nothing."""
+        """Drops what is below `applied`: replays of it mean nothing."""
         self.marks = [mark for mark in self.marks if mark.resolved_ts > applied]
         for identity in [i for i, seen in self._ddls.items() if seen.ddl.commit_ts < applied]:
             del self._ddls[identity]
 
     def poll(self, wait: float) -> int:
-        """Reads what is there, at most a batch, waiting up to `wait` seconds for the first."""
+        """Reads what has come, at most a batch, waiting up to `wait` seconds for the first."""
         messages = self._consumer.consume(BATCH, 0) or self._consumer.consume(1, wait)
         latest = latest_sane(self._options)
         for message in messages:
-            self._meet(message, latest)
+            self._read(message, latest)
         if messages:
             self._last_record = time.monotonic()
         return len(messages)
 
-    def require_marks(self, patience: float, list_topics: Callable[[], Listing]) -> None:
-        """Raises `Stop` where there are rows, in any partition, and no resolved ts at all, and for
-        `patience` seconds nothing more came: TiCDC sends one every second."""
-        if self.top or time.monotonic() - self._last_record < patience:
+    def require_marks(self, silence: float, list_topics: Callable[[], Listing]) -> None:
+        """Raises `Stop` if any partition has rows, no topic has a resolved ts, and nothing came for
+        `silence` seconds: TiCDC sends one every second."""
+        if self.top or time.monotonic() - self._last_record < silence:
             return
         if not self._rows and not any(
             end > 0 for (_, number), end in list_topics().ends.items() if number > 0
@@ -109,7 +110,7 @@ class Scout:
     def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:
         """Reads partition 0 of every topic in `ends` to a mark >= `reach` or to its end.
 
-        Raises `Unavailable` where the brokers give nothing for `patience` seconds.
+        Raises `Unavailable` if the brokers send nothing for `patience` seconds.
         """
         deadline = time.monotonic() + patience
         while any(
@@ -126,7 +127,7 @@ class Scout:
         top = self.top.get(topic)
         return top is not None and top.resolved_ts >= reach
 
-    def _meet(self, message: KafkaMessage, latest: int) -> None:
+    def _read(self, message: KafkaMessage, latest: int) -> None:
         topic, offset = str(message.topic()), int(message.offset() or 0)
         if refusal := message.error():
             if refusal.code() == KafkaError._PARTITION_EOF:
@@ -157,7 +158,7 @@ class Scout:
                         self._ddls.setdefault(seen.identity, seen)
                     case _:
                         self._rows = True
-            # A row is a task's to read.
+            # Rows are read by the tasks.
             self._decode.unread()
         except RegistryError as error:
             raise Unavailable(str(error)) from error

@@ -1,4 +1,4 @@
-"""Kafka as a source: what the brokers list, and what the scout meets in partition 0."""
+"""Kafka as a source: what the brokers list, and what the scout reads in partition 0."""
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 
 
 class KafkaSource:
-    """Topics of a cluster. Its scout is made at the first use: who lists only, needs none."""
+    """Topics of a cluster. The scout is created at its first use: to list needs none."""
 
     rows_per_offset = 1.0
     listing_may_lag = True
@@ -44,7 +44,7 @@ class KafkaSource:
             self._scout.close()
         self._cluster.close()
 
-    # --- what there is --------------------------------------------------------------------------
+    # --- listing ------------------------------------------------------------------------------
 
     def list(self) -> Listing:
         return self._cluster.list()
@@ -108,8 +108,8 @@ class KafkaSource:
             self._scout.forget(applied)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Writes the group's offsets, without waiting. Nothing fails by them, but a client that
-        cannot go on raises `Unavailable`."""
+        """Writes the group's offsets, without waiting. Errors are ignored, except that a client
+        that cannot go on raises `Unavailable`."""
         try:
             self._scout.commit(offsets)
         except KafkaException as error:

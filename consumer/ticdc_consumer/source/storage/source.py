@@ -1,4 +1,4 @@
-"""A storage as the planner sees Kafka: places with their ends, marks, DDL."""
+"""A storage as a source: directories with their ends, marks, DDL."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.source.patience import patiently
 from ticdc_consumer.source.storage.directories import directory_of, layout_of, settled
 from ticdc_consumer.source.storage.files import PATIENCE, Files, files_of
-from ticdc_consumer.source.storage.listing import look
+from ticdc_consumer.source.storage.listing import contents_of
 from ticdc_consumer.source.storage.tasks import StorageTasks
 
 EVERY = 1.0
@@ -50,20 +50,20 @@ class StorageSource:
     def close(self) -> None:
         """The clients of storages are their processes'."""
 
-    # --- places --------------------------------------------------------------------------------
+    # --- listing -------------------------------------------------------------------------------
 
     def list(self) -> Listing:
-        """Lists the places, and meets the DDL. Raises `Unavailable`, and for what is not as the
-        sink leaves it `Stop` or `WireError`."""
-        found = look(self._files, self._options, self._applied, self._indexed)
-        self._indexed = found.indexed
-        for schema in found.schemas:
+        """Lists the directories, and reads the DDL. Raises `Unavailable`, and `Stop` or `WireError`
+        for what is not as the sink leaves it."""
+        contents = contents_of(self._files, self._options, self._applied, self._indexed)
+        self._indexed = contents.indexed
+        for schema in contents.schemas:
             if schema.version >= self._applied and schema.path not in self._schemas:
-                self._meet(schema)
-        return Listing(found.ends, {topic: "" for topic, _ in found.ends})
+                self._read_schema(schema)
+        return Listing(contents.ends, {topic: "" for topic, _ in contents.ends})
 
     def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
-        """A listing that has every place of `known`, but those that are settled; tried again for
+        """A listing that has every directory of `known` that is not settled; tried again for
         `patience` seconds, since files are listed one by one while others are written."""
         expected = self.expected(known)
 
@@ -85,14 +85,14 @@ class StorageSource:
     def record_at(
         self, topic_partition: TopicPartition, offset: int, patience: float
     ) -> LogRecord | None:
-        """Files are numbered from 1 without a gap: there is nothing to compare."""
+        """Files are numbered from 1 without a gap: nothing needs to be compared."""
         return None
 
-    def begins(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Always 0: a place without its first file is no place."""
-        return dict.fromkeys(places, 0)
+    def begins(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Always 0: a directory without its first file is refused."""
+        return dict.fromkeys(partitions, 0)
 
-    def _meet(self, path: SchemaPath) -> None:
+    def _read_schema(self, path: SchemaPath) -> None:
         content = self._files.read(path.path)
         if content is None:
             raise Unavailable(f"the storage listed {path.path}, but does not have it")
@@ -109,10 +109,10 @@ class StorageSource:
     # --- marks and DDL -------------------------------------------------------------------------
 
     def follow(self, starts: Mapping[str, int]) -> None:
-        """All is followed."""
+        """Everything is followed."""
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """There is nobody to tell."""
+        """A storage has no place for it."""
 
     def position(self, topic: str) -> int:
         """Nothing is read ahead."""
@@ -122,14 +122,14 @@ class StorageSource:
         return [*self._ddls.values()]
 
     def forget(self, applied: int) -> None:
-        """Drops what lies below `applied`, from which the next cut begins."""
+        """Drops what is below `applied`, from which the next cut begins."""
         self._applied = applied
         self.marks = [mark for mark in self.marks if mark.resolved_ts > applied]
         self._ddls = {p: s for p, s in self._ddls.items() if s.ddl.commit_ts >= applied}
 
     def poll(self, wait: float) -> int:
-        """Looks at `metadata`, if it is time, waiting up to `wait` seconds for that; says whether
-        there is a mark more. Raises `Unavailable` where the storage stays away."""
+        """Looks at `metadata`, if it is time, waiting up to `wait` seconds for that; 1 if it has a
+        new mark. Raises `Unavailable` if the storage does not answer."""
         pause = self._next_look - time.monotonic()
         if pause > wait:
             time.sleep(wait)
@@ -138,8 +138,8 @@ class StorageSource:
         return patiently(self._look_at_metadata, PATIENCE)
 
     def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:
-        """Meets what marks there are up to `reach`; the DDL are met by each listing. Raises
-        `Unavailable` where the storage stays away for `patience` seconds."""
+        """Reads the marks up to `reach`; each listing reads the DDL. Raises `Unavailable` if the
+        storage does not answer for `patience` seconds."""
         if all(mark.resolved_ts < reach for mark in self.marks):
             patiently(self._look_at_metadata, patience)
 

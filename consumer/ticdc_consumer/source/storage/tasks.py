@@ -7,13 +7,13 @@ from ticdc_encoder.event import Table
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.source import ProgressT, Receiver
-from ticdc_consumer.source.storage.records import FileDecoder, not_yet, records, unwanted
+from ticdc_consumer.source.storage.records import FileDecoder, left_out, not_yet, records
 
 
 @dataclass(frozen=True, slots=True)
 class StorageTasks:
     """The cut ends at `end`; `ddls` are the commit_ts of the DDL seen, `definitions` the tables as
-    the stream's own DDL made them."""
+    the stream's own DDL defined them."""
 
     options: Options
     end: int
@@ -24,13 +24,13 @@ class StorageTasks:
     def read(self, receiver: Receiver[ProgressT], size: int) -> Iterator[None]:
         """A step is a file, or some of its changes; `size` is not used."""
         files = FileDecoder(self.options, self.definitions)
-        for directory, progress in receiver.progress.items():
-            if progress.done or unwanted(self.options, directory, receiver.wants):
+        for partition, progress in receiver.progress.items():
+            if progress.done or left_out(self.options, partition, receiver.wants):
                 continue
-            if not_yet(self.options, directory, self.end, self.ddls):
+            if not_yet(self.options, partition, self.end, self.ddls):
                 progress.keep(progress.position)
                 continue
-            for record in records(self.options, directory, progress.position, progress.end):
+            for record in records(self.options, partition, progress.position, progress.end):
                 changes = files.changes(record)
                 yield from receiver.feed_file(progress, record.content, record.offset, changes)
                 yield

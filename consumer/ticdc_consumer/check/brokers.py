@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from confluent_kafka.admin import AdminClient
 from ticdc_encoder.tso import duration, shown
 
-from ticdc_consumer.check.context import SAMPLE, Finding, Premises, fail, ok, warn
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding, fail, ok, warn
+from ticdc_consumer.check.sample import SAMPLE
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.source.kafka.brokers import topic_settings
 from ticdc_consumer.source.kafka.client import admin_settings

@@ -10,10 +10,10 @@ from contextlib import closing
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.check.brokers import brokers, messages, retention
-from ticdc_consumer.check.context import Finding, Premises, fail, ok
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding, fail, ok
 from ticdc_consumer.check.log import log, scope
-from ticdc_consumer.check.old_rows import old_rows
-from ticdc_consumer.check.rows import large_rows
+from ticdc_consumer.check.rows import large_rows, old_rows
 from ticdc_consumer.check.storage import files, storage
 from ticdc_consumer.check.target import privileges, tables, target
 from ticdc_consumer.config.options import Options

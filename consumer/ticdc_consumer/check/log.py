@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import shown
 
-from ticdc_consumer.check.context import Finding, Premises, fail, ok, warn
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding, fail, ok, warn
 from ticdc_consumer.opening import check_settings, gaps, starts_afresh
 from ticdc_consumer.source.log import Log
 from ticdc_consumer.source.patience import patiently

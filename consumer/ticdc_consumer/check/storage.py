@@ -8,7 +8,9 @@ from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.storage.layout import METADATA
 from ticdc_encoder.tso import shown
 
-from ticdc_consumer.check.context import Finding, Premises, Sample, fail, ok, warn
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding, fail, ok, warn
+from ticdc_consumer.check.sample import Sample
 from ticdc_consumer.protocols.protocol import located
 from ticdc_consumer.source.storage.records import FileDecoder, left_out, records
 

@@ -7,7 +7,8 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.tso import shown
 
-from ticdc_consumer.check.context import Finding, Premises, fail, ok, warn
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding, fail, ok, warn
 from ticdc_consumer.layouts import Tables
 from ticdc_consumer.state.schema import OWN_TABLES
 from ticdc_consumer.state.store import Store

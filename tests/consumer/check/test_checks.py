@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from support.brokers import Kafka
 from ticdc_consumer import config, status
 from ticdc_consumer.check.checks import check, exit_code
-from ticdc_consumer.check.context import Finding
+from ticdc_consumer.check.finding import Finding
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.source.kafka import brokers as listing
 from ticdc_consumer.state.store import Checkpoint, Position, Store

@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ticdc_consumer.check.context import Finding, Premises
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding
 from ticdc_consumer.check.log import log as log_check
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop

@@ -29,9 +29,10 @@ from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.layouts import Tables
 from ticdc_consumer.load import NoChange, Step, apply
+from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import DEFINITION, LEDGER, METADATA
-from ticdc_consumer.state.store import Checkpoint, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.event import Table
@@ -62,7 +63,6 @@ class Measured:
         )
         self._known, self._columns, self._create_all = tables, columns, create_all
         store = Store(target, "tables")
-        store.create()
         store.start(1.0)
         store.begin_first(Checkpoint.first(self._options, FIRST, {}))
         self._fill(target)

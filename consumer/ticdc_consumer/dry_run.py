@@ -20,8 +20,8 @@ from ticdc_consumer.layouts import Tables
 from ticdc_consumer.load import Applied, NoChange, Step
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.spark.jobs import Change, Gathered
+from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
-from ticdc_consumer.state.store import Checkpoint
 from ticdc_consumer.targets.layout import Layout, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target

@@ -12,9 +12,10 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.protocols import protocol_of
-from ticdc_consumer.protocols.exactness import require_all_columns
+from ticdc_consumer.protocols.exactness import (
+    require_all_columns,
+)
 from ticdc_consumer.protocols.shape import Shape, shape
-from ticdc_consumer.state.known_tables import Definitions
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TargetTable
@@ -33,7 +34,7 @@ class Tables:
         self._routes = Routes(options.route, case_sensitive=options.case_sensitive)
         self._at_least_once = TableMatcher(options.at_least_once, options.case_sensitive)
         self._exactness = protocol_of(options).exactness
-        self.definitions: Mapping[Name, Table] = Definitions()
+        self.definitions: Mapping[Name, Table] = {}
         self._seen: dict[Name, tuple[Column, ...]] = {}
         self.layouts: list[Layout] = []
         self.shapes: dict[Name, tuple[int, Shape | None]] = {}

@@ -12,9 +12,10 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.retry import until_known
-from ticdc_consumer.state.store import Checkpoint, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 

@@ -19,8 +19,9 @@ from ticdc_consumer.source.log import (
     survey,
 )
 from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.scope import scope_hash
-from ticdc_consumer.state.store import Checkpoint, Position, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 
@@ -46,7 +47,6 @@ def take_over(options: Options) -> Iterator[Opened]:
     ):
         store = Store(target, options.changefeed, options.ddl_keep_dropped)
         faults.hit("S0")
-        store.create()
         state = store.start(options.takeover_after)
         faults.hit("S1")
         if state is None:

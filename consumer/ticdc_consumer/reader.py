@@ -29,7 +29,7 @@ from ticdc_consumer.source.log import Log, gaps_since, require
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.spark.jobs import Gathered, gather
 from ticdc_consumer.spark.session import cores
-from ticdc_consumer.state.store import Checkpoint
+from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 
 MARKLESS = 60.0

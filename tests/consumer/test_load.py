@@ -28,7 +28,8 @@ from support.loading import (
 from ticdc_consumer import failpoints as faults
 from ticdc_consumer.errors import Fenced, Stop, Unavailable
 from ticdc_consumer.load import Applied, NoChange, Step, apply_groups
-from ticdc_consumer.state.store import Checkpoint, Store
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 
 

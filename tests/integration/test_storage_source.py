@@ -430,7 +430,7 @@ DAMAGED: list[tuple[str, Damage, str]] = [
     ("another schema file", schema_changed, "the schema file's checksum is not"),
     ("no schema file", lambda f: schema_of(f).unlink(), "no schema files of version"),
     ("no JSON", lambda f: (f / METADATA).write_bytes(b'{"check'), "not JSON at character"),
-    ("a file of another protocol", lambda f: (f / "shop/items/CDC1.json").touch(), "has no place"),
+    ("a file of another protocol", lambda f: (f / "shop/items/CDC1.json").touch(), "does not fit"),
     ("an older layout", lambda f: (f / "shop/items/schema.json").touch(), "TiCDC before 6.5.3"),
     ("a directory less", lambda f: shutil.rmtree(middle(f).parent), "is in the checkpoint, but"),
 ]

@@ -3,14 +3,13 @@
 `tests/consumer/protocols/test_toy_protocol.py` installs it as a distribution of its own.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ticdc_consumer.protocols.protocol import WireProtocol
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.errors import ConfigError, WireError
 from ticdc_encoder.event import Event, Resolved, RowChange, Table
-from ticdc_encoder.formats import Encoder, Format
+from ticdc_encoder.formats import Clock, Encoder, Format, wall_clock
 
 ITEMS = Table(
     "shop",
@@ -41,12 +40,17 @@ def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
     return not (value or b"").startswith(b"row ")
 
 
-def _no_encoder(options: NoOptions, clock: Callable[[], int] = int) -> Encoder:
+@dataclass(frozen=True)
+class _NoOptions:
+    """The toy protocol has none."""
+
+
+def _no_encoder(options: _NoOptions, clock: Clock = wall_clock) -> Encoder:
     raise ConfigError("the toy protocol is only read")
 
 
 PROTOCOL = WireProtocol(
-    format=Format(decode=_decode, Encoder=_no_encoder, Options=NoOptions),
+    format=Format(decode=_decode, Encoder=_no_encoder, Options=_NoOptions),
     may_be_control=_may_be_control,
     needs_for_marks="marks=true",
 )

@@ -10,7 +10,8 @@ from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.source import Source, open_source
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import TopicPartition
-from ticdc_consumer.state.store import Checkpoint, Store
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 

@@ -66,10 +66,9 @@ def mapping_rules(value: Any) -> frozenset[str]:
     """Names that `docs/types.md` gives."""
     # Pyarrow comes with them, and takes longer than all else that a command line needs.
     from ticdc_consumer.protocols.exactness import RULES as PROTOCOLS
-    from ticdc_consumer.targets.mysql.types import RULES as MYSQL
-    from ticdc_consumer.targets.postgresql.types import RULES as POSTGRESQL
+    from ticdc_consumer.targets import mapping_rules as of_targets
 
-    found, known = frozenset(names(value)), MYSQL | POSTGRESQL | PROTOCOLS
+    found, known = frozenset(names(value)), of_targets() | PROTOCOLS
     for name in sorted(found - known):
         raise ValueError(f"has {name!r}, which is none of {', '.join(sorted(known))}")
     return found

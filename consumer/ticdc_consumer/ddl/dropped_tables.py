@@ -13,7 +13,6 @@ from ticdc_consumer.ddl.foreign_keys import references
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.known_tables import Definitions, lower
 from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
-from ticdc_consumer.targets.alterers import alterers
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
@@ -97,7 +96,7 @@ def purge(
 def _drop(target: Target, dropped: DroppedTable) -> None:
     with target.errors():
         for text in target.drop_table(dropped.target_schema, dropped.target_table):
-            target.connection.exec_driver_sql(text, None, {"no_parameters": True})
+            target.execute(text)
 
 
 def _aside(table: TargetName, entry: LedgerEntry) -> TargetName:
@@ -105,8 +104,7 @@ def _aside(table: TargetName, entry: LedgerEntry) -> TargetName:
 
 
 def _move(target: Target, old: TargetName, new: TargetName, table: Table | None) -> tuple[str, ...]:
-    _, rename = alterers(target.dialect)
-    return (*target.drop_references(*old), *rename(target, old, new, table))
+    return (*target.drop_references(*old), *target.rename_table(old, new, table))
 
 
 def _referred(definitions: Definitions, name: TableName) -> bool:

@@ -9,9 +9,6 @@ from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
-_TEMPORARY = {"sqlite": "temp", "postgresql": "pg_temp"}
-"""Where temporary tables are; in MySQL and MariaDB they hide a table of their name."""
-
 STAGED = "ticdc_exchanged"
 """A temporary table for the rows of a partition that is exchanged."""
 
@@ -32,7 +29,7 @@ def exchange(
     """EXCHANGE PARTITION with another table of the same columns. Raises `Unsupported`."""
     rows = partition_rows(table, (partition,), target)
     relation, exchanged = target.quote(*name), target.quote(*other)
-    staged = target.quote(_TEMPORARY.get(target.dialect, name[0]), STAGED)
+    staged = target.quote(target.temporary_schema(name[0]), STAGED)
     columns = ", ".join(
         target.quote(None, column.name) for column in table.columns if column.generated != "virtual"
     )

@@ -19,7 +19,6 @@ from ticdc_consumer.ddl.names import MARKER_NAME, statement_of
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets.layout import TargetName
-from ticdc_consumer.targets.mysql.under_way import wait_for_places
 from ticdc_consumer.targets.target import Target
 
 
@@ -67,7 +66,7 @@ def run(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
     """Renames, unless it is done. Raises `Stop`, and `Fenced` if another consumer took over."""
     target = context.target
     moves = _moves(context, group)
-    wait_for_places(target, [name for move in moves for name in move])
+    target.wait_for_ddl([name for move in moves for name in move])
     texts = statements(context, group)
     if texts is None:
         return
@@ -116,7 +115,7 @@ def drop_markers(context: DdlContext) -> None:
         return
     with target.errors():
         # Not all tables' names: there may be thousands.
-        rows = target.connection.exec_driver_sql("SHOW TABLES LIKE 'ticdc_renam%'", None, _PLAIN)
+        rows = target.execute("SHOW TABLES LIKE 'ticdc_renam%'")
         names = filter(MARKER_NAME.fullmatch, [str(name) for (name,) in map(tuple, rows)])
         mine = {name for name in names if name.split("_")[2] == _checksum(ledger)}
         over = mine - {name for entry in ledger.pending() for name in _markers(ledger, entry)}
@@ -137,8 +136,5 @@ def _checksum(ledger: Ledger) -> str:
     return f"{zlib.crc32(ledger.changefeed.encode()):08x}"
 
 
-_PLAIN = {"no_parameters": True}
-
-
 def _execute(target: Target, text: str) -> None:
-    target.connection.exec_driver_sql(text, None, {"no_parameters": True})
+    target.execute(text)

@@ -13,7 +13,13 @@ from itertools import permutations
 
 import sqlalchemy as sa
 from ticdc_encoder.errors import DefinitionError, TicdcError
-from ticdc_encoder.sql.statements import RenameTable
+from ticdc_encoder.sql.statements import (
+    AlterTable,
+    DropTable,
+    RenameTable,
+    Statement,
+    TruncateTable,
+)
 
 from ticdc_consumer import failpoints as faults
 from ticdc_consumer.ddl import renames, translate
@@ -28,12 +34,8 @@ from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import TableName
-from ticdc_consumer.targets.mysql.under_way import wait_for_others
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
-
-BEFORE_DDL = {"postgresql": "SET CONSTRAINTS ALL IMMEDIATE"}
-"""Between rows and DDL: PostgreSQL alters no table whose deferred checks are still to come."""
 
 
 def entries(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
@@ -105,8 +107,8 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
     target, ledger = context.target, context.ledger
     done: list[LedgerEntry] = []
     if target.transactional_ddl and entries:
-        if before := BEFORE_DDL.get(target.dialect):
-            target.execute(before)
+        if target.before_ddl:
+            target.execute(target.before_ddl)
         for entry in entries:
             try:
                 with _savepoint(context):
@@ -201,7 +203,17 @@ def _rename_together(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
 def _wait_for_others(context: DdlContext, entry: LedgerEntry) -> None:
     with refusals(context.target):
         statement = context.statement(entry)
-    wait_for_others(context.target, statement, context.locate)
+    context.target.wait_for_ddl([context.locate(name) for name in _tables(statement)])
+
+
+def _tables(statement: Statement) -> list[TableName]:
+    match statement:
+        case RenameTable(old, new):
+            return [old, new]
+        case AlterTable() | DropTable() | TruncateTable():
+            return [(statement.schema, statement.table)]
+        case _:
+            return []
 
 
 def _keep_before(context: DdlContext, entry: LedgerEntry) -> None:
@@ -227,7 +239,7 @@ def work_of(context: DdlContext, entry: LedgerEntry) -> Alteration:
     target = context.target
     work = translate.work(context, entry)
     for query, reason in work.refusals:
-        if target.connection.exec_driver_sql(query, None, _PLAIN).first() is not None:
+        if target.execute(query).first() is not None:
             raise Unsupported(reason)
     return work
 
@@ -235,12 +247,8 @@ def work_of(context: DdlContext, entry: LedgerEntry) -> Alteration:
 def _execute(target: Target, work: Alteration) -> None:
     for text in work.statements:
         faults.hit("D1")
-        target.connection.exec_driver_sql(text, None, _PLAIN)
+        target.execute(text)
         faults.hit("D2")
-
-
-_PLAIN = {"no_parameters": True}
-"""DDL has no parameters: a `%` in a comment is only that."""
 
 
 # --- refusals --------------------------------------------------------------------------------

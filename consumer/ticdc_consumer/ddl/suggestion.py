@@ -13,8 +13,6 @@ from ticdc_consumer.ddl.names import Route
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
 
-_DIALECTS = {"postgresql": "postgres", "sqlite": "sqlite"}
-
 
 def suggested(context: DdlContext, entry: LedgerEntry) -> list[str]:
     """The statements that the consumer would run, if those are known and only something in the
@@ -39,7 +37,7 @@ def _transpiled(target: Target, entry: LedgerEntry, route: Route) -> list[str]:
             _move(target, table, entry.schema, route)
         for name in trees[0].find_all(exp.Identifier):
             target.quote(None, name.this)  # what cannot be a name is not suggested
-        dialect = _DIALECTS.get(target.dialect, "mysql")
+        dialect = target.sqlglot_dialect
         return [trees[0].sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)]
     except (SqlglotError, TicdcError, RecursionError):
         return []

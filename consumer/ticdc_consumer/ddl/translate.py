@@ -38,7 +38,6 @@ from ticdc_consumer.ddl.names import own_schema, parsed
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.known_tables import Basis, Definitions
 from ticdc_consumer.state.ledger import LedgerEntry
-from ticdc_consumer.targets.alterers import alterers
 from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TableName, TargetTable
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
@@ -152,9 +151,9 @@ def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> 
     missing = tuple(reference for reference in keys if reference.key not in present)
     if not missing:
         return ()
-    alter, _ = alterers(target.dialect)
     unchanged = Evolved(table, table, {column.name: column.name for column in table.columns})
-    return alter(target, *name, unchanged, 0, ReferenceChanges(existing, (), missing)).statements
+    added = ReferenceChanges(existing, (), missing)
+    return target.alter_table(*name, unchanged, 0, added).statements
 
 
 def _check_equal(
@@ -247,8 +246,7 @@ def _rename(context: DdlContext, old: TableName, new: TableName) -> Alteration:
         if exist == (False, True):
             state = "only the latter exists"
         raise Stop(f"{target.quote(*before)} is to become {target.quote(*after)}, but {state}")
-    _, rename = alterers(target.dialect)
-    return Alteration(tuple(rename(target, before, after, definitions.get(old))))
+    return Alteration(tuple(target.rename_table(before, after, definitions.get(old))))
 
 
 _WITHOUT_WORK = (NoEffect, Repartition, ReplacePartitions, ResizePartitions)
@@ -271,9 +269,8 @@ def _alter(context: DdlContext, altered: AlterTable, commit_ts: int) -> Alterati
     evolved = reflection.evolved(target, table, altered, known)
     if target.describe(*table) is None:
         raise Stop(f"there is no table {target.quote(*table)}")
-    alter, _ = alterers(target.dialect)
     references = changes(target, evolved, context.definitions, context.locate)
-    return alter(target, *table, evolved, commit_ts, references)
+    return target.alter_table(*table, evolved, commit_ts, references)
 
 
 def _partitions(altered: AlterTable) -> bool:

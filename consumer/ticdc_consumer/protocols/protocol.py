@@ -147,7 +147,7 @@ class WireProtocol:
 
 
 def latest_sane(options: Options) -> int:
-    """The greatest commit_ts that is believed now: `[limits] future_limit` after our clock."""
+    """The greatest commit_ts that is believed now: `[limits] future_limit` ahead of our clock."""
     return compose(int((time.time() + options.future_limit) * 1000))
 
 

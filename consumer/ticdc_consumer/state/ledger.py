@@ -26,6 +26,8 @@ from ticdc_consumer.state.schema import DEFINITION, KEPT, LEDGER
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
 
+LedgerState = Literal["pending", "done", "skipped"]
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
@@ -38,7 +40,7 @@ class LedgerEntry:
     table: str
     query: str
     kind: int = 0
-    state: Literal["pending", "done", "skipped"] = "pending"
+    state: LedgerState = "pending"
     reason: str = ""
     instead: str = ""
 

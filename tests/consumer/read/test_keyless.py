@@ -40,7 +40,7 @@ from ticdc_consumer.reconcile.fold import (
     steps_of,
     unpack,
 )
-from ticdc_consumer.targets.encoders import encoders
+from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import Column, ColumnType, Index

@@ -20,7 +20,8 @@ from ticdc_consumer.source import SOURCES, Source, SourceKind
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.log import Log, gaps_since
 from ticdc_consumer.source.marks import TopicPartition
-from ticdc_consumer.state.store import Checkpoint, Position, Store
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 
 SNAPSHOT = 1_000_000
@@ -150,7 +151,7 @@ class World:
         """Stores the checkpoint."""
         with closing(open_target(self.options.target_url)) as target:
             store = Store(target, "log")
-            store.create()
+            assert store.start(1.0) is None
             store.begin_first(Checkpoint.first(self.options, resolved_ts, self.positions))
 
     # The three that must agree.

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from ticdc_encoder.storage.layout import DataFile, Directory, Layout
+from ticdc_encoder.storage.layout import DataFile, Directory, PathLayout
 from ticdc_encoder.tso import moment
 
 from ticdc_consumer.config.options import Options
@@ -13,8 +13,8 @@ SETTLED_AFTER = timedelta(days=2)
 """A date is of the writer's time zone (up to 14 hours from UTC), and clocks differ."""
 
 
-def layout_of(options: Options) -> Layout:
-    return Layout(
+def layout_of(options: Options) -> PathLayout:
+    return PathLayout(
         date_separator=options.storage_date_separator, table_id_paths=options.storage_table_ids
     )
 
@@ -24,7 +24,7 @@ def partition_of(directory: Directory) -> TopicPartition:
     return directory.path.rstrip("/") + writer, 0
 
 
-def directory_of(layout: Layout, partition: TopicPartition) -> Directory:
+def directory_of(layout: PathLayout, partition: TopicPartition) -> Directory:
     """The directory that `partition_of` named. Raises `Stop` if the layout has none of that name,
     because the name was given under another layout."""
     name = partition[0]
@@ -39,7 +39,7 @@ def directory_of(layout: Layout, partition: TopicPartition) -> Directory:
 
 
 def files_of_partition(
-    layout: Layout, partition: TopicPartition, paths: list[str]
+    layout: PathLayout, partition: TopicPartition, paths: list[str]
 ) -> dict[int, str]:
     """The paths among `paths` that the directory numbers, by number."""
     directory = directory_of(layout, partition)

@@ -17,8 +17,9 @@ from ticdc_consumer.ddl.names import Name, Place, statement_of
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.load import Applied, NoChange
-from ticdc_consumer.spark.jobs import Change, Gathered
+from ticdc_consumer.load import Applied
+from ticdc_consumer.reconcile.net_change import NetChange, NoChange
+from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.ledger import Basis, KeptTable, Ledger, LedgerEntry
 from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets.layout import Layout
@@ -218,7 +219,7 @@ class DryRun(Epochs):
                 rows = PlannedRows(len(present), 0, len(absent), compared=False)
             self._notes.tables[layout.name] = rows
 
-    def _sum_up(self, change: Change) -> None:
+    def _sum_up(self, change: NetChange) -> None:
         counts: dict[int, list[int]] = {}
         for number, keys in change.deletes():
             counts.setdefault(number, [0, 0])[0] += len(keys)

@@ -15,11 +15,12 @@ from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.layouts import Tables
-from ticdc_consumer.load import Applied, Counts, NoChange, apply, apply_groups
+from ticdc_consumer.load import Applied, Counts, apply, apply_groups
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.read.facts import Shape
 from ticdc_consumer.reader import Reader
-from ticdc_consumer.reconcile.fold import Clash
+from ticdc_consumer.reconcile.chunks import Clash
+from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.ledger import KeptTable, LedgerEntry
 from ticdc_consumer.state.store import Checkpoint, Position, Store

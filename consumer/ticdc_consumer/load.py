@@ -1,8 +1,8 @@
 """A net change and its checkpoint -> one transaction of the target."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, cast
+from typing import cast
 
 import pyarrow as pa
 from ticdc_encoder.event import Table
@@ -13,38 +13,12 @@ from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.names import Route
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
-
-
-class NetChange(Protocol):
-    """What a cut does to the tables: keys that must be absent, rows that must be there.
-
-    Both are streams of chunks, each of one table (an index into `layouts`), and begin anew with
-    every call. Where a table is not `upsert`, the keys of its rows are among `deletes` too.
-    """
-
-    @property
-    def layouts(self) -> Sequence[Layout]: ...
-
-    def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]: ...
-
-    def rows(self) -> Iterator[tuple[int, pa.BinaryArray]]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class NoChange:
-    """The net change of a cut without rows."""
-
-    layouts: tuple[Layout, ...] = ()
-
-    def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]:
-        return iter(())
-
-    rows = deletes
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
 from ticdc_consumer.read.facts import Shape
 from ticdc_consumer.read.job import ReadJob
-from ticdc_consumer.reconcile.fold import Clash
+from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.source.ddl_filter import wants
 from ticdc_consumer.source.kafka.brokers import Cluster, Listing
 from ticdc_consumer.source.kafka.scout import Scout

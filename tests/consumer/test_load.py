@@ -28,7 +28,8 @@ from support.loading import (
 )
 from ticdc_consumer import failpoints as faults
 from ticdc_consumer.errors import Fenced, Stop, Unavailable
-from ticdc_consumer.load import Applied, NoChange, apply_groups
+from ticdc_consumer.load import Applied, apply_groups
+from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets.target import Target
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import sqlalchemy as sa
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.load import Applied, NetChange, apply
+from ticdc_consumer.load import Applied, apply
+from ticdc_consumer.reconcile.net_change import NetChange
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import METADATA
 from ticdc_consumer.state.store import Checkpoint, Position, Store

@@ -29,16 +29,10 @@ from ticdc_consumer.load import Counts, _delete_rows
 from ticdc_consumer.read.facts import SCHEMA, Fold, shape
 from ticdc_consumer.read.fast.reader import NoFastReader
 from ticdc_consumer.read.time_zone import Zone
-from ticdc_consumer.reconcile.fold import (
-    DELETES,
-    DUPLICATES,
-    ROWS,
-    NetChange,
-    fold,
-    fold_stream,
-    steps_of,
-    unpack,
-)
+from ticdc_consumer.reconcile.chunks import ChunkKind, unpack
+from ticdc_consumer.reconcile.fold import fold
+from ticdc_consumer.reconcile.net_change import FoldedChange, folded_steps
+from ticdc_consumer.reconcile.stream import fold_stream
 from ticdc_consumer.targets.encoders import encoders
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
@@ -111,7 +105,8 @@ Net = dict[int, tuple[Counter[bytes], Counter[bytes]]]
 
 def by_the_driver(facts: pa.Table, steps: bool) -> tuple[Net, dict[int, int]]:
     folded = fold(facts, steps, keyless=(0,))
-    groups = steps_of(LAYOUTS, folded.facts) if steps else [(0, NetChange(LAYOUTS, folded.facts))]
+    whole = [(0, FoldedChange(LAYOUTS, folded.facts))]
+    groups = folded_steps(LAYOUTS, folded.facts) if steps else whole
     found = {step: (_payloads(net.deletes()), _payloads(net.rows())) for step, net in groups}
     return {step: net for step, net in found.items() if any(net)}, folded.duplicates
 
@@ -127,11 +122,11 @@ def by_spark(facts: pa.Table, steps: bool, size: int) -> tuple[Net, dict[int, in
     ordered = facts.sort_by([(name, "ascending") for name in order]).combine_chunks()
     found: Net = {}
     duplicates: Counter[int] = Counter()
-    for batch in fold_stream(ordered.to_batches(size), (True, True), steps, keyless=(0,)):
+    for batch in fold_stream(ordered.to_batches(size), (False, False), steps, keyless=(0,)):
         chunk = batch.to_pylist()[0]
-        if chunk["pass"] == DUPLICATES:
+        if chunk["pass"] == ChunkKind.DUPLICATES:
             duplicates[chunk["table"]] += chunk["count"]
-        elif chunk["pass"] in (DELETES, ROWS):
+        elif chunk["pass"] in (ChunkKind.DELETES, ChunkKind.ROWS):
             net = found.setdefault(chunk["step"], (Counter(), Counter()))
             net[chunk["pass"]].update(unpack(chunk["payload"]).to_pylist())
     return found, dict(duplicates)

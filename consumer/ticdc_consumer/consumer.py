@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 from pyspark.sql import SparkSession
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.manual import done_by_person, run_by_person
 from ticdc_consumer.dry_run import Draft, DraftStore, DryRun, PlannedCut
@@ -63,10 +63,10 @@ class Consumer:
             self.store = Store(self.target, self.options.changefeed, self.options.ddl_keep_dropped)
             self._cluster = _open(self.options)
             stack.callback(self._cluster.close)
-            faults.hit("S0")
+            failpoints.hit("S0")
             self.store.create()
             state = self.store.start(self.options.takeover_after)
-            faults.hit("S1")
+            failpoints.hit("S1")
             if state is None:
                 state = self._begin()
             elif self._begins_otherwise(state):
@@ -131,7 +131,7 @@ class Consumer:
             epoch = self._epochs.next(goal, IDLE)
             if epoch is not None:
                 yield epoch
-                faults.hit("S15")
+                failpoints.hit("S15")
                 self._tell_kafka()
         # What the last cut left pending is still this run's to do.
         if not self._stopping:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ticdc_encoder.event import Ddl
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.dropped_tables import purge
@@ -163,7 +163,7 @@ class Epochs:
             prepared.seconds["ddl"] = time.monotonic() - started
         elif purge(self._target, self._store.ledger, self._kept, new.resolved_ts):
             self._kept = self._store.ledger.kept()
-        faults.hit("S16")
+        failpoints.hit("S16")
         return self._told(prepared, applied, entries)
 
     def _take(self, until: int | None, wait: float) -> Prepared | None:
@@ -250,7 +250,7 @@ class Epochs:
         return prepared
 
     def _load(self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]) -> Applied:
-        faults.hit("S5")
+        failpoints.hit("S5")
         seen = self._tables.sightings()
         common = (self._options, entries, self._tables.route, seen)
         if self._options.apply == "transactions":

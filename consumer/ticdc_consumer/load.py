@@ -7,7 +7,7 @@ from typing import cast
 import pyarrow as pa
 from ticdc_encoder.event import Table
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.names import Route
@@ -72,18 +72,18 @@ def apply(
     def attempt() -> None:
         applied.tables.clear()
         with target.transaction():
-            faults.hit("S7")
+            failpoints.hit("S7")
             store.lock(old)
-            faults.hit("S8")
+            failpoints.hit("S8")
             _write(target, change, options, applied)
             for table in seen:
                 store.ledger.define(table, "seen")
-            faults.hit("S11")
+            failpoints.hit("S11")
             ddl.run_in_cut(target, store.ledger, entries, route, options.rules, Policy.of(options))
-            faults.hit("S12")
+            failpoints.hit("S12")
             store.write(old, new)
-            faults.hit("S13")
-        faults.hit("S14")
+            failpoints.hit("S13")
+        failpoints.hit("S14")
 
     until_known(
         store,
@@ -98,7 +98,7 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
     """All deletes, over all tables, then all rows: the final rows satisfy every unique key among
     themselves, so only a stale row of the same cut can stand in their way."""
     for table, keys in change.deletes():
-        faults.hit("S9")
+        failpoints.hit("S9")
         layout = change.layouts[table]
         with target.errors(layout):
             counts = applied.of(layout)
@@ -107,7 +107,7 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
             else:
                 _delete_rows(target, layout, keys, options, counts)
     for table, rows in change.rows():
-        faults.hit("S10")
+        failpoints.hit("S10")
         layout = change.layouts[table]
         with target.errors(layout):
             counts = applied.of(layout)

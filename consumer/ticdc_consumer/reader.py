@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.pickled_once import Lasting
+from ticdc_consumer.pickled_once import PickledOnce
 from ticdc_consumer.plan import Cut, Mark, Place, choose, end_of_cut, spread
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
@@ -61,7 +61,7 @@ class Reader:
         self._definitions = definitions
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._bytes_per_message = 0.0
-        self._layouts: Lasting[Layout] = Lasting()
+        self._layouts: PickledOnce[Layout] = PickledOnce()
         self.schemas = Schemas(options, schemas)
         # A storage is listed and followed by one.
         self.scout = cluster if isinstance(cluster, StorageSource) else Scout(options, self.schemas)
@@ -77,7 +77,7 @@ class Reader:
     def plan(self, base: Checkpoint, until: int | None, wait: float) -> Cut | None:
         """The next cut, or None where no mark above the applied R came within `wait` seconds."""
         applied = base.resolved_ts
-        faults.hit("S2")
+        failpoints.hit("S2")
         self._drain(base, wait)
         if self._schemas_are_missing(wait):
             return None
@@ -105,7 +105,7 @@ class Reader:
         self.scout.read_to(reach, heads, PATIENCE)
         wanted = [seen for seen in self.scout.ddls() if wants(self._filter, seen.ddl)]
         end, ddls = end_of_cut(applied, reach, wanted)
-        faults.hit("S6")
+        failpoints.hit("S6")
         return Cut(
             applied, end, proof, starts, listing.ends, listing.topic_ids, joined, tuple(ddls)
         )
@@ -148,7 +148,7 @@ class Reader:
             definitions={} if self._options.storage_url is None else dict(self._definitions()),
             schemas=self.schemas.tables,
         )
-        faults.hit("S3")
+        failpoints.hit("S3")
         gathered = self._gather(job, groups, total)
         report = gathered.report
         self.schemas.learn(report.schemas)
@@ -165,11 +165,11 @@ class Reader:
             self._bytes_per_message = report.bytes / report.messages
         return gathered
 
-    def _lasting(self, layouts: Sequence[Layout]) -> Lasting[Layout]:
+    def _lasting(self, layouts: Sequence[Layout]) -> PickledOnce[Layout]:
         """The same as for the job before, if they are."""
         same = len(layouts) == len(self._layouts)
         if not same or any(map(operator.is_not, layouts, self._layouts)):
-            self._layouts = Lasting(layouts)
+            self._layouts = PickledOnce(layouts)
         return self._layouts
 
     def _read_options(self) -> Options:

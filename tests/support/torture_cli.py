@@ -83,11 +83,13 @@ class Command:
         """The embedded consumer with the same settings, for what a test does in between."""
         return consumer.Consumer(config.load(self._file, self._sets(settings)))
 
-    def driver(self, fault: str | None = None, until: str | None = None, **settings: Any) -> Driver:
+    def driver(
+        self, failpoint: str | None = None, until: str | None = None, **settings: Any
+    ) -> Driver:
         """The same command as a process of its own; without `until` it goes on for ever."""
         sets = self.arguments(**settings)
         end = [] if until is None else ["--until", until]
-        return Driver(["run", str(self._file), *end, *sets], fault=fault)
+        return Driver(["run", str(self._file), *end, *sets], failpoint=failpoint)
 
     def arguments(self, **settings: Any) -> list[str]:
         """The settings, for another of the product's commands."""

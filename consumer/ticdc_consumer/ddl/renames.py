@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.statements import RenameTable
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.ddl.definitions import definitions_after
 from ticdc_consumer.ddl.names import MARKER_NAME, Place, Route, place_of, statement_of
 from ticdc_consumer.errors import Stop
@@ -71,13 +71,13 @@ def run(target: Target, ledger: Ledger, group: Sequence[LedgerEntry], route: Rou
     if found is None:
         return
     make, rename = found
-    faults.hit("D1")
+    failpoints.hit("D1")
     _execute(target, make)
     # After the marker: who overtakes from here on takes it along.
     with target.transaction():
         ledger.check()
     _execute(target, rename)
-    faults.hit("D2")
+    failpoints.hit("D2")
 
 
 def _moves(

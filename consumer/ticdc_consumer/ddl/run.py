@@ -16,7 +16,7 @@ from ticdc_encoder.errors import DefinitionError, TicdcError
 from ticdc_encoder.sql.parser import parse_ddl
 from ticdc_encoder.sql.statements import RenameTable
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import renames, translate
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.manual import refuse_begun
@@ -188,7 +188,7 @@ def _attempt(
                 work = work_of(target, ledger, entry, route, rules)
                 if not work.rows_only:
                     _execute(target, work)
-            faults.hit("D3")
+            failpoints.hit("D3")
         with target.transaction():
             ledger.mark(replace(entry, state="done"))
             if target.transactional_ddl or work.rows_only:
@@ -196,8 +196,8 @@ def _attempt(
                     work = work_of(target, ledger, entry, route, rules)
                     _execute(target, work)
             keep_definition(ledger, entry, set_aside=work.set_aside)
-            faults.hit("D4")
-        faults.hit("D5")
+            failpoints.hit("D4")
+        failpoints.hit("D5")
     except Unsupported as refusal:
         if not policy.skips(entry):
             raise
@@ -211,13 +211,13 @@ def _rename_together(
     """Marks the entries done, after their one statement."""
     with refusals(target):
         renames.run(target, ledger, group, route)
-    faults.hit("D3")
+    failpoints.hit("D3")
     with target.transaction():
         for entry in group:
             ledger.mark(replace(entry, state="done"))
             keep_definition(ledger, entry)
-        faults.hit("D4")
-    faults.hit("D5")
+        failpoints.hit("D4")
+    failpoints.hit("D5")
 
 
 def _wait_for_others(target: Target, ledger: Ledger, entry: LedgerEntry, route: Route) -> None:
@@ -262,9 +262,9 @@ def work_of(
 
 def _execute(target: Target, work: Alteration) -> None:
     for text in work.statements:
-        faults.hit("D1")
+        failpoints.hit("D1")
         target.connection.exec_driver_sql(text, None, _PLAIN)
-        faults.hit("D2")
+        failpoints.hit("D2")
 
 
 _PLAIN = {"no_parameters": True}

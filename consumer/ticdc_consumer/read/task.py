@@ -16,7 +16,7 @@ from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.formats.simple import Waiting
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.exactness import LOSSY, OLD_ROWS, require_exact, restored, restorers
 from ticdc_consumer.protocols.protocol import check_ts, decoder, located, place_text, zone_of_rows
@@ -321,7 +321,7 @@ def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
     An error of ours is a part of the report: Spark would try the task again, and hide the words.
     """
     reading = Reading(job, numbers)
-    faults.hit("S4")
+    failpoints.hit("S4")
     # Hundreds of thousands of tuples that no cycle holds: the collector would only walk over them.
     gc.disable()
     try:

@@ -20,12 +20,10 @@ from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.avro.schema import sanitize
 
+from ticdc_consumer.config.choices import CALENDAR_DATES
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import Layout, TargetTable
-
-CALENDAR_DATES = "calendar-dates"
-RULES = frozenset({CALENDAR_DATES})
 
 MOST_DIGITS = 15
 """Of a decimal that a double holds exactly: DBL_DIG."""

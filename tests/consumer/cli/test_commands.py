@@ -117,7 +117,7 @@ def test_wrong_usage_exits_2(arguments: list[str], capsys: pytest.CaptureFixture
 
 ERRORS = [
     (2, ["status", "nowhere.toml"], "cannot read the configuration nowhere.toml"),
-    (2, ["run", "{}", "--set", "target.aply=net"], "there is no setting target.aply; target.apply"),
+    (2, ["run", "{}", "--set", "target.aply=net"], "there is no setting target.aply; did you"),
     (2, ["check", "{}", "--set", "protocol=x"], "protocol must be "),
     (2, ["check", "{}", "--from-ts", "17"], "from_ts must be a TiDB timestamp"),
     (2, ["status", "{}", "--set", "target.url=oracle://h/d"], "names oracle"),

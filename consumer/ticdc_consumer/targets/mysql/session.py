@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 
+from ticdc_consumer.config.choices import SAME_COLLATIONS
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.targets.column_mapping import fit
 from ticdc_consumer.targets.layout import Layout, Reference, TargetTable
@@ -186,7 +187,7 @@ class MySql(Target):
         rules: frozenset[str],
         keys_only: bool = False,
     ) -> Layout:
-        trusted = types.SAME_COLLATIONS in rules
+        trusted = SAME_COLLATIONS in rules
         return fit(
             dialect=self.dialect,
             relation=self.quote(target.schema, target.name),

@@ -19,7 +19,7 @@ from ticdc_consumer.ddl.manual import done_by_person, run_by_person
 from ticdc_consumer.dry_run import Draft, DraftStore, DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs
 from ticdc_consumer.errors import Stop, Unavailable, Usage
-from ticdc_consumer.layouts import Tables
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Place
 from ticdc_consumer.protocols.protocol import PHYSICAL_SHIFT
 from ticdc_consumer.reader import PATIENCE, Reader
@@ -83,7 +83,7 @@ class Consumer:
                     warm_up(self.spark)
             else:
                 self.spark = self._given
-            tables = Tables(self.options, self.target)
+            tables = TableLayouts(self.options, self.target)
             tables.learn(self.store.ledger)
             reader = Reader(
                 self.options,
@@ -162,7 +162,7 @@ class Consumer:
             if self._given is None:
                 stack.callback(stop, self.spark)
             options = replace(self.options, apply="net")
-            tables = Tables(self.options, target)
+            tables = TableLayouts(self.options, target)
             reader = Reader(
                 options,
                 self.spark,

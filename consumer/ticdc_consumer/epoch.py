@@ -14,8 +14,8 @@ from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Retry, Stop, Unavailable
-from ticdc_consumer.layouts import Tables
-from ticdc_consumer.load import Applied, Counts, apply, apply_groups
+from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.load import Advance, Applied, Counts, Loader
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.read.facts import Shape
 from ticdc_consumer.reader import Reader
@@ -77,7 +77,7 @@ class Epochs:
         reader: Reader,
         target: Target,
         store: Store,
-        tables: Tables,
+        tables: TableLayouts,
         state: Checkpoint,
     ) -> None:
         self._options = options
@@ -252,14 +252,13 @@ class Epochs:
     def _load(self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]) -> Applied:
         failpoints.hit("S5")
         seen = self._tables.sightings()
-        common = (self._options, entries, self._tables.route, seen)
+        loader = Loader(self._target, self._store, self._options, self._tables.route)
+        advance = Advance(self.state, new, entries, seen)
         if self._options.apply == "transactions":
-            steps = gathered.steps()
-            applied = apply_groups(self._target, self._store, self.state, new, steps, *common)
+            applied = loader.apply_steps(advance, gathered.steps())
         else:
-            change = gathered.change or NoChange()
-            applied = apply(self._target, self._store, self.state, new, change, *common)
-        self._tables.saw(seen)
+            applied = loader.apply(advance, gathered.change or NoChange())
+        self._tables.note_recorded(seen)
         return applied
 
     def _advanced(self, prepared: Prepared) -> Checkpoint:

@@ -24,11 +24,10 @@ from support.loading import (
     open_bank,
     opened,
     place,
-    route,
 )
 from ticdc_consumer import failpoints
 from ticdc_consumer.errors import Fenced, Stop, Unavailable
-from ticdc_consumer.load import Applied, apply_groups
+from ticdc_consumer.load import Advance, Applied
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets.target import Target
@@ -133,12 +132,12 @@ def test_a_stopped_process_is_overtaken_and_dies_of_it(server_url: str, step: st
                 here.apply()
             assert stands_at(server_url)[0] == AFTER
             process.send_signal(signal.SIGCONT)
-            _, said = process.communicate()
+            _, err = process.communicate()
             if step == "S14":
                 assert process.returncode == 0  # it had committed, and does nothing more
             else:
                 assert process.returncode == 1
-                assert "newer consumer took over (generation 4, this one has 3)" in said
+                assert "newer consumer took over (generation 4, this one has 3)" in err
             assert stands_at(server_url)[0] == AFTER
 
 
@@ -278,27 +277,24 @@ def test_a_refused_row_stops_and_names_the_table(target_url: str) -> None:
 # One transaction per commit_ts.
 
 
-def test_each_group_is_committed_with_the_offsets_that_the_cut_started_from(
+def test_each_step_is_committed_with_the_offsets_that_the_cut_started_from(
     target_url: str,
 ) -> None:
     seen: list[tuple[int, str, object]] = []
     with opened(target_url) as target:
         here = bank(target)
         new = replace(here.new, mark_time=77, positions=at(shop=50, late=5))
-        groups = [(ts, Change([here.layout], present=((2, f"at {ts}"),))) for ts in (100, 150, 199)]
+        steps = [(ts, Change([here.layout], present=((2, f"at {ts}"),))) for ts in (100, 150, 199)]
 
         def watched() -> Iterator[tuple[int, Change]]:
-            for ts, change in groups:
+            for ts, change in steps:
                 rows, checkpoint = stands_at(target_url)
                 assert checkpoint is not None
                 seen.append((checkpoint.resolved_ts, rows[1][1], checkpoint.positions))
                 yield ts, change
 
-        mine = here.options
-        applied = apply_groups(
-            target, here.store, here.old, new, watched(), mine, (), route(target)
-        )
-        # A group is applied once the next was taken; a partition that joined begins at 0.
+        applied = here.loader.apply_steps(Advance(here.old, new), watched())
+        # A step is applied once the next was taken; a partition that joined begins at 0.
         started = at(shop=0, late=0)
         assert seen == [
             (100, "bob", here.old.positions),
@@ -310,7 +306,7 @@ def test_each_group_is_committed_with_the_offsets_that_the_cut_started_from(
 
 
 @pytest.mark.parametrize("hit", [1, 2, 3])
-def test_a_crash_between_groups_goes_on_from_the_last(
+def test_a_crash_between_steps_goes_on_from_the_last(
     sqlite_url: str, hit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failpoints, "_hits", Counter())
@@ -318,35 +314,33 @@ def test_a_crash_between_groups_goes_on_from_the_last(
     with opened(sqlite_url) as target:
         here = bank(target)
         new = replace(here.new, mark_time=77)
-        groups = [(ts, Change([here.layout], present=((2, f"at {ts}"),))) for ts in (100, 150, 199)]
+        steps = [(ts, Change([here.layout], present=((2, f"at {ts}"),))) for ts in (100, 150, 199)]
         with pytest.raises(failpoints.FailpointReached):
-            apply_groups(target, here.store, here.old, new, groups, here.options, (), route(target))
+            here.loader.apply_steps(Advance(here.old, new), steps)
         reached = {1: 100, 2: 101, 3: 151}[hit]
         _, checkpoint = stands_at(sqlite_url)
         assert checkpoint is not None
         assert (checkpoint.resolved_ts, checkpoint.positions) == (reached, here.old.positions)
         assert checkpoint.mark_time == (0 if hit == 1 else 77)
-        rest = [group for group in groups if group[0] >= reached]
-        apply_groups(target, here.store, checkpoint, new, rest, here.options, (), route(target))
+        rest = [step for step in steps if step[0] >= reached]
+        here.loader.apply_steps(Advance(checkpoint, new), rest)
         assert stands_at(sqlite_url) == ([(1, "ann"), (2, "at 199"), (3, "cid")], new)
 
 
-def test_a_cut_without_groups_writes_its_own_r(sqlite_url: str) -> None:
+def test_a_cut_without_steps_writes_its_own_r(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
-        apply_groups(target, here.store, here.old, here.new, [], here.options, (), route(target))
+        here.loader.apply_steps(Advance(here.old, here.new), [])
         assert stands_at(sqlite_url) == (BEFORE, here.new)
 
 
 @pytest.mark.parametrize("commits", [(150, 150), (150, 120), (99,), (200,)])
-def test_groups_out_of_order_or_out_of_the_cut_are_a_mistake(
+def test_steps_out_of_order_or_out_of_the_cut_are_a_mistake(
     sqlite_url: str, commits: tuple[int, ...]
 ) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
-        groups = [(ts, NoChange()) for ts in commits]
+        steps = [(ts, NoChange()) for ts in commits]
         with pytest.raises(ValueError, match="not in the rest of its cut"):
-            apply_groups(
-                target, here.store, here.old, here.new, groups, here.options, (), route(target)
-            )
+            here.loader.apply_steps(Advance(here.old, here.new), steps)
         assert stands_at(sqlite_url) == (BEFORE, here.old)

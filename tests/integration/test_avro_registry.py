@@ -96,7 +96,7 @@ def test_a_table_whose_name_avro_changes_is_refused(feed: Feed, run: Command) ->
     assert run().code == 0
     feed.send(1, inserted(150, {"id": 1}, table(sql)))
     feed.mark(200)
-    refuses(run, "shop.a_b: avro's messages say a_b for a-b, too: rename it, or leave a_b out")
+    refuses(run, "shop.a_b: avro's messages have a_b for a-b, too: rename it, or leave a_b out")
 
 
 def test_of_two_tables_that_avro_calls_the_same_none_is_mixed_up(feed: Feed, run: Command) -> None:
@@ -107,7 +107,7 @@ def test_of_two_tables_that_avro_calls_the_same_none_is_mixed_up(feed: Feed, run
     assert run().code == 0
     feed.send(1, inserted(150, {"id": 1}, table(one)), inserted(150, {"id": 1}, table(two)))
     feed.mark(200)
-    refuses(run, "shop.a_b: avro's messages say a_b for a-b, too: rename it, or leave a_b out")
+    refuses(run, "shop.a_b: avro's messages have a_b for a-b, too: rename it, or leave a_b out")
 
 
 @pytest.mark.parametrize("partition", [0, 1])

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.epoch import Epochs
-from ticdc_consumer.layouts import Tables
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read import kafka as poll
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.source.kafka import scout
@@ -72,7 +72,7 @@ class Run:
         cluster = cast("Cluster", FakeCluster(self.broker))
         spark = cast("SparkSession", LocalSpark(self.world.rng.choice([1, 2])))
         reader = Reader(self.options, spark, cluster, schemas=state.schemas.values())
-        tables = Tables(self.options, target)
+        tables = TableLayouts(self.options, target)
         tables.definitions = store.ledger.definitions()
         self.target = target
         return Epochs(self.options, reader, target, store, tables, state)

@@ -8,7 +8,7 @@ from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.tso import shown
 
 from ticdc_consumer.check.context import Finding, Premises, fail, ok, warn
-from ticdc_consumer.layouts import Tables
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.state.schema import OWN_TABLES
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout
@@ -76,7 +76,7 @@ def tables(premises: Premises) -> Iterator[Finding]:
     if opened is None or sample is None:
         return
     rules = TableFilter(options.filter, case_sensitive=options.case_sensitive)
-    made = Tables(options, opened)
+    made = TableLayouts(options, opened)
     made.definitions = sample.created
     if premises.checkpoint is not None:
         stored = Store(opened, options.changefeed).ledger.definitions()

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import Column
 
+TableName = tuple[str, str]
+"""An upstream (schema, table), or where it is routed to."""
+
 
 @dataclass(frozen=True, slots=True)
 class TargetColumn:

@@ -24,7 +24,7 @@ from support.both_paths import (
 )
 from support.loading import opened, options, place, route
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.layouts import Tables
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.load import Counts, _delete_rows
 from ticdc_consumer.read.facts import SCHEMA, Fold, shape
 from ticdc_consumer.read.fast.reader import NoFastReader
@@ -460,7 +460,7 @@ def test_rows_that_are_not_there_stop_the_load_or_are_counted(target_url: str) -
         insert(target, layout, rows[:1])
         gone, counts = payloads(layout, rows * 2), Counts()
         with (
-            pytest.raises(Stop, match=r"shop.notes: 3 of 4 rows to be deleted are not there"),
+            pytest.raises(Stop, match=r"shop.notes: 3 of 4 rows to be deleted do not exist"),
             target.transaction(),
         ):
             _delete_rows(target, layout, gone, options(target_url), counts)
@@ -488,7 +488,7 @@ def test_a_row_that_was_sent_twice_is_one_where_a_unique_key_wants_it_so(target_
 
 
 def laid_out(target: Target, source: Table, *at_least_once: str, deletes: bool = False) -> Layout:
-    tables = Tables(options("", at_least_once=at_least_once), target)
+    tables = TableLayouts(options("", at_least_once=at_least_once), target)
     tables.add(source, deletes, fresh=False)
     assert tables.shapes[source.schema, source.name][1] is not None or tables.layouts[0].key
     return tables.layouts[0]
@@ -530,7 +530,7 @@ def test_a_table_with_a_key_keeps_it_whatever_is_accepted(sqlite_url: str) -> No
 def test_a_key_that_the_settings_name_has_the_case_of_the_messages(sqlite_url: str) -> None:
     with created(sqlite_url, KEYED) as (target, _):
         source = replace(KEYED, handle_key=(), indexes=())
-        tables = Tables(options("", keys={f"shop.{KEYED.name}": ("ID",)}), target)
+        tables = TableLayouts(options("", keys={f"shop.{KEYED.name}": ("ID",)}), target)
         tables.add(source, deletes_only=False, fresh=False)
         assert tables.layouts[0].key_positions() == (0,)
 

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from ticdc_consumer import config, consumer
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.cli.output import exit_code
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.epoch import Epoch
@@ -133,7 +134,7 @@ def ended_by(epochs: Iterator[Epoch]) -> Outcome:
     with pytest.raises(TicdcError) as caught:
         for _ in epochs:
             pass
-    return Outcome(cli._exit_code(caught.value), str(caught.value))
+    return Outcome(exit_code(caught.value), str(caught.value))
 
 
 def refuses(run: Command, *words: str, **settings: Any) -> None:

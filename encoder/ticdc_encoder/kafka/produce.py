@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
+from typing import Self
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
@@ -33,24 +34,17 @@ def produce(
     Raises ProduceError for the first that fails; of those after it, some may have been written.
     Where `messages` itself raises, those before are written.
     """
-    delivery = _Delivery(config, progress)
-    try:
-        try:
-            for message in messages:
-                delivery.send(message)
-        except ProduceError:
-            raise
-        except BaseException:
-            delivery.finish()
-            raise
-        delivery.finish()
+    with Delivery(config, progress) as delivery:
+        delivery.deliver(messages)
         return delivery.acknowledged
-    finally:
-        delivery.close()
 
 
-class _Delivery:
-    def __init__(self, config: Mapping[str, str], progress: Callable[[int], None] | None) -> None:
+class Delivery:
+    """A producer for several calls of `deliver`: see `produce`, which makes one call."""
+
+    def __init__(
+        self, config: Mapping[str, str], progress: Callable[[int], None] | None = None
+    ) -> None:
         self.acknowledged = 0
         self._told = 0
         self._progress = progress
@@ -68,7 +62,26 @@ class _Delivery:
         except KafkaException as exc:
             raise ProduceError(f"no producer with these settings: {_reason(exc)}") from exc
 
-    def send(self, message: Message) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        # The producer refers to this object, which would keep both alive.
+        del self._producer
+
+    def deliver(self, messages: Iterable[Message]) -> None:
+        """Returns when the brokers have acknowledged all of them. Raises like `produce`."""
+        try:
+            for message in messages:
+                self._send(message)
+        except ProduceError:
+            raise
+        except BaseException:
+            self._finish()
+            raise
+        self._finish()
+
+    def _send(self, message: Message) -> None:
         while True:
             try:
                 self._producer.produce(
@@ -86,11 +99,7 @@ class _Delivery:
                 raise ProduceError(f"a message for {where} was refused: {_reason(exc)}") from exc
         self._poll(0)
 
-    def close(self) -> None:
-        """Lets go of the producer: it refers to this object, which would keep both alive."""
-        del self._producer
-
-    def finish(self) -> None:
+    def _finish(self) -> None:
         while len(self._producer):
             self._poll(0.1)
         self._poll(0)

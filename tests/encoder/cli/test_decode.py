@@ -372,7 +372,7 @@ def test_an_input_that_is_closed_is_told() -> None:
     ("left", "code", "words"),
     [
         ("closed", 141, ""),
-        ("full", 1, "ticdc-encoder: cannot be written: No space left on device\n"),
+        ("full", 1, "ticdc-encoder: the output cannot be written: No space left on device\n"),
     ],
 )
 @pytest.mark.parametrize("rest", [b"", b"\nno message"])

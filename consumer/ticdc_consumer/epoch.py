@@ -15,7 +15,7 @@ from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.load import Advance, Applied, Counts, Loader
+from ticdc_consumer.load import Applied, Counts, apply, apply_groups
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.read.facts import Shape
 from ticdc_consumer.reader import Reader
@@ -252,12 +252,13 @@ class Epochs:
     def _load(self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]) -> Applied:
         failpoints.hit("S5")
         seen = self._tables.sightings()
-        loader = Loader(self._target, self._store, self._options, self._tables.route)
-        advance = Advance(self.state, new, entries, seen)
+        common = (self._options, entries, self._tables.route, seen)
         if self._options.apply == "transactions":
-            applied = loader.apply_steps(advance, gathered.steps())
+            steps = gathered.steps()
+            applied = apply_groups(self._target, self._store, self.state, new, steps, *common)
         else:
-            applied = loader.apply(advance, gathered.change or NoChange())
+            change = gathered.change or NoChange()
+            applied = apply(self._target, self._store, self.state, new, change, *common)
         self._tables.note_recorded(seen)
         return applied
 

@@ -51,88 +51,48 @@ class Applied:
             counts.missing += more.missing
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """What one cut moves beside its rows.
+def apply(
+    target: Target,
+    store: Store,
+    old: Checkpoint,
+    new: Checkpoint,
+    change: NetChange,
+    options: Options,
+    entries: Sequence[LedgerEntry],
+    route: Route,
+    seen: Sequence[Table] = (),
+) -> Applied:
+    """Moves the tables and the checkpoint from `old` to `new`, both or neither.
 
-    `entries` are the DDL of `new.resolved_ts - 1`. `sightings` are tables whose columns, as rows
-    show them, go into the ledger.
+    `entries` are the DDL of `new.resolved_ts - 1`. Where DDL is transactional they run here, too;
+    what cannot run, and everything elsewhere, is pending afterwards: see `ddl.run_pending`. `seen`
+    are tables of which the ledger is to know what rows had.
     """
+    applied = Applied()
 
-    old: Checkpoint
-    new: Checkpoint
-    entries: Sequence[LedgerEntry] = ()
-    sightings: Sequence[Table] = ()
+    def attempt() -> None:
+        applied.tables.clear()
+        with target.transaction():
+            failpoints.hit("S7")
+            store.lock(old)
+            failpoints.hit("S8")
+            _write(target, change, options, applied)
+            for table in seen:
+                store.ledger.define(table, "seen")
+            failpoints.hit("S11")
+            ddl.run_in_cut(target, store.ledger, entries, route, options.rules, Policy.of(options))
+            failpoints.hit("S12")
+            store.write(old, new)
+            failpoints.hit("S13")
+        failpoints.hit("S14")
 
-
-@dataclass(frozen=True, slots=True)
-class Loader:
-    """Applies the cuts of one consumer to its target."""
-
-    target: Target
-    store: Store
-    options: Options
-    route: Route
-
-    def apply(self, advance: Advance, change: NetChange) -> Applied:
-        """Moves the tables and the checkpoint from `old` to `new`, both or neither.
-
-        If the target has transactional DDL, the entries run here, too. Those that cannot run, and
-        all of them elsewhere, are pending afterwards: see `ddl.run_pending`.
-        """
-        target, store, options = self.target, self.store, self.options
-        old, new = advance.old, advance.new
-        applied = Applied()
-
-        def attempt() -> None:
-            applied.tables.clear()
-            with target.transaction():
-                failpoints.hit("S7")
-                store.lock(old)
-                failpoints.hit("S8")
-                _write(target, change, options, applied)
-                for table in advance.sightings:
-                    store.ledger.define(table, "seen")
-                failpoints.hit("S11")
-                policy = Policy.of(options)
-                ddl.run_in_cut(
-                    target, store.ledger, advance.entries, self.route, options.rules, policy
-                )
-                failpoints.hit("S12")
-                store.write(old, new)
-                failpoints.hit("S13")
-            failpoints.hit("S14")
-
-        until_known(
-            store,
-            options.retries,
-            attempt,
-            happened=lambda: store.resolve_unknown(old, new) == "new",
-        )
-        return applied
-
-    def apply_steps(self, advance: Advance, steps: Iterable[tuple[int, NetChange]]) -> Applied:
-        """The same cut in one transaction per commit_ts, `steps` in ascending order.
-
-        Each transaction but the last ends at R = its commit_ts + 1, with the offsets that the cut
-        started from; the last, which also runs without steps, writes `new` and the DDL. A step is
-        applied after the next one was taken from the iterator.
-        """
-        applied = Applied()
-        old, new = advance.old, advance.new
-        started = _started(old, new)
-        before, change = old, cast(NetChange, NoChange())
-        end = old.resolved_ts
-        for commit_ts, following in steps:
-            if not end <= commit_ts < new.resolved_ts:
-                raise ValueError(f"the step of commit_ts {commit_ts} is not in the rest of its cut")
-            if end > old.resolved_ts:
-                after = replace(started, resolved_ts=end)
-                applied.add(self.apply(Advance(before, after), change))
-                before = after
-            end, change = commit_ts + 1, following
-        applied.add(self.apply(replace(advance, old=before), change))
-        return applied
+    until_known(
+        store,
+        options.retries,
+        attempt,
+        happened=lambda: store.resolve_unknown(old, new) == "new",
+    )
+    return applied
 
 
 def _write(target: Target, change: NetChange, options: Options, applied: Applied) -> None:
@@ -169,6 +129,39 @@ def _delete_rows(
         )
     counts.deleted += deleted
     counts.missing += missing
+
+
+def apply_groups(
+    target: Target,
+    store: Store,
+    old: Checkpoint,
+    new: Checkpoint,
+    groups: Iterable[tuple[int, NetChange]],
+    options: Options,
+    entries: Sequence[LedgerEntry],
+    route: Route,
+    seen: Sequence[Table] = (),
+) -> Applied:
+    """The same cut in one transaction per commit_ts, `groups` in ascending order.
+
+    Each but the last stands at its commit_ts + 1, with the offsets that the cut started from; the
+    last, there also without groups, writes `new` and the DDL. A group is applied after the next
+    one was taken from the iterator.
+    """
+    applied = Applied()
+    started = _started(old, new)
+    before, change = old, cast(NetChange, NoChange())
+    end = old.resolved_ts
+    for commit_ts, following in groups:
+        if not end <= commit_ts < new.resolved_ts:
+            raise ValueError(f"the group of commit_ts {commit_ts} is not in the rest of its cut")
+        if end > old.resolved_ts:
+            after = replace(started, resolved_ts=end)
+            applied.add(apply(target, store, before, after, change, options, (), route))
+            before = after
+        end, change = commit_ts + 1, following
+    applied.add(apply(target, store, before, new, change, options, entries, route, seen))
+    return applied
 
 
 def _started(old: Checkpoint, new: Checkpoint) -> Checkpoint:

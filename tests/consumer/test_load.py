@@ -24,13 +24,15 @@ from support.loading import (
     open_bank,
     opened,
     place,
+    route,
 )
 from ticdc_consumer import failpoints
 from ticdc_consumer.errors import Fenced, Stop, Unavailable
-from ticdc_consumer.load import Advance, Applied
+from ticdc_consumer.load import Applied, apply_groups
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.store import Checkpoint, Store
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import at_pace
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "mysql"])
@@ -41,8 +43,9 @@ def server_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ticdc_consumer.state.retry.FIRST_PAUSE", 0.001)
+def short_pauses() -> Iterator[None]:
+    with at_pace(0.01):
+        yield
 
 
 def stands_at(url: str) -> tuple[list[tuple[int, str]], Checkpoint | None]:
@@ -277,24 +280,27 @@ def test_a_refused_row_stops_and_names_the_table(target_url: str) -> None:
 # One transaction per commit_ts.
 
 
-def test_each_step_is_committed_with_the_offsets_that_the_cut_started_from(
+def test_each_group_is_committed_with_the_offsets_that_the_cut_started_from(
     target_url: str,
 ) -> None:
     seen: list[tuple[int, str, object]] = []
     with opened(target_url) as target:
         here = bank(target)
         new = replace(here.new, mark_time=77, positions=at(shop=50, late=5))
-        steps = [(ts, Change([here.layout], present=((2, f"at {ts}"),))) for ts in (100, 150, 199)]
+        groups = [(ts, Change([here.layout], present=((2, f"at {ts}"),))) for ts in (100, 150, 199)]
 
         def watched() -> Iterator[tuple[int, Change]]:
-            for ts, change in steps:
+            for ts, change in groups:
                 rows, checkpoint = stands_at(target_url)
                 assert checkpoint is not None
                 seen.append((checkpoint.resolved_ts, rows[1][1], checkpoint.positions))
                 yield ts, change
 
-        applied = here.loader.apply_steps(Advance(here.old, new), watched())
-        # A step is applied once the next was taken; a partition that joined begins at 0.
+        mine = here.options
+        applied = apply_groups(
+            target, here.store, here.old, new, watched(), mine, (), route(target)
+        )
+        # A group is applied once the next was taken; a partition that joined begins at 0.
         started = at(shop=0, late=0)
         assert seen == [
             (100, "bob", here.old.positions),
@@ -306,7 +312,7 @@ def test_each_step_is_committed_with_the_offsets_that_the_cut_started_from(
 
 
 @pytest.mark.parametrize("hit", [1, 2, 3])
-def test_a_crash_between_steps_goes_on_from_the_last(
+def test_a_crash_between_groups_goes_on_from_the_last(
     sqlite_url: str, hit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failpoints, "_hits", Counter())
@@ -314,33 +320,35 @@ def test_a_crash_between_steps_goes_on_from_the_last(
     with opened(sqlite_url) as target:
         here = bank(target)
         new = replace(here.new, mark_time=77)
-        steps = [(ts, Change([here.layout], present=((2, f"at {ts}"),))) for ts in (100, 150, 199)]
+        groups = [(ts, Change([here.layout], present=((2, f"at {ts}"),))) for ts in (100, 150, 199)]
         with pytest.raises(failpoints.FailpointReached):
-            here.loader.apply_steps(Advance(here.old, new), steps)
+            apply_groups(target, here.store, here.old, new, groups, here.options, (), route(target))
         reached = {1: 100, 2: 101, 3: 151}[hit]
         _, checkpoint = stands_at(sqlite_url)
         assert checkpoint is not None
         assert (checkpoint.resolved_ts, checkpoint.positions) == (reached, here.old.positions)
         assert checkpoint.mark_time == (0 if hit == 1 else 77)
-        rest = [step for step in steps if step[0] >= reached]
-        here.loader.apply_steps(Advance(checkpoint, new), rest)
+        rest = [group for group in groups if group[0] >= reached]
+        apply_groups(target, here.store, checkpoint, new, rest, here.options, (), route(target))
         assert stands_at(sqlite_url) == ([(1, "ann"), (2, "at 199"), (3, "cid")], new)
 
 
-def test_a_cut_without_steps_writes_its_own_r(sqlite_url: str) -> None:
+def test_a_cut_without_groups_writes_its_own_r(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
-        here.loader.apply_steps(Advance(here.old, here.new), [])
+        apply_groups(target, here.store, here.old, here.new, [], here.options, (), route(target))
         assert stands_at(sqlite_url) == (BEFORE, here.new)
 
 
 @pytest.mark.parametrize("commits", [(150, 150), (150, 120), (99,), (200,)])
-def test_steps_out_of_order_or_out_of_the_cut_are_a_mistake(
+def test_groups_out_of_order_or_out_of_the_cut_are_a_mistake(
     sqlite_url: str, commits: tuple[int, ...]
 ) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
-        steps = [(ts, NoChange()) for ts in commits]
+        groups = [(ts, NoChange()) for ts in commits]
         with pytest.raises(ValueError, match="not in the rest of its cut"):
-            here.loader.apply_steps(Advance(here.old, here.new), steps)
+            apply_groups(
+                target, here.store, here.old, here.new, groups, here.options, (), route(target)
+            )
         assert stands_at(sqlite_url) == (BEFORE, here.old)

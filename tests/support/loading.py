@@ -10,7 +10,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.load import Advance, Applied, Loader
+from ticdc_consumer.load import Applied, apply
 from ticdc_consumer.reconcile.net_change import NetChange
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import METADATA
@@ -191,12 +191,10 @@ class Bank:
     def change(self) -> Change:
         return Change([self.layout], absent=(3, 4), present=((2, "bea"), (4, "dan")))
 
-    @property
-    def loader(self) -> Loader:
-        return Loader(self.target, self.store, self.options, route(self.target))
-
     def apply(self, *ddl: LedgerEntry, change: NetChange | None = None) -> Applied:
-        return self.loader.apply(Advance(self.old, self.new, ddl), change or self.change)
+        here = route(self.target)
+        change = change or self.change
+        return apply(self.target, self.store, self.old, self.new, change, self.options, ddl, here)
 
 
 def bank(target: Target) -> Bank:

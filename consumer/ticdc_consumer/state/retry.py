@@ -1,28 +1,26 @@
-"""Once more, until the outcome is known."""
+"""Repeats a transaction until its outcome is known."""
 
-import random
-import time
 from collections.abc import Callable
 
 from ticdc_consumer.errors import Retry, Unavailable, UnknownCommit
 from ticdc_consumer.state.store import Store
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+from ticdc_consumer.waiting import back_off
 
 
 def until_known(
     store: Store, retries: int, attempt: Callable[[], None], happened: Callable[[], bool]
 ) -> None:
-    """Runs `attempt`, one transaction, again while the target refuses it for a passing reason.
+    """Runs `attempt`, one transaction, until it succeeds: once, and up to `retries` times more.
 
-    Where its COMMIT was lost, `happened` looks in a new session whether it took place: an attempt
-    is never repeated blind. Raises `Unavailable` with the last cause after `retries` more.
+    `Retry` is raised by an attempt that the target refused for a passing reason. If a COMMIT was
+    lost, `happened` asks in a new session whether it took place: an attempt is never repeated
+    blind. Raises `Unavailable` with the last cause.
     """
     unknown = False
     cause: Retry | UnknownCommit
-    for tried in range(retries + 1):
+    for attempts in range(retries + 1):
         try:
-            if tried and not unknown:
+            if attempts and not unknown:
                 store.recover()
             if unknown and happened():
                 return
@@ -33,8 +31,9 @@ def until_known(
             unknown, cause = True, error
         except Retry as error:
             cause = error
-        if tried < retries:
-            # Two that disturbed each other must not do so again in the same step.
-            time.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2**tried) * random.uniform(0.5, 1))
-    doubt = "; whether it was committed shows when the consumer starts again" if unknown else ""
+        if attempts < retries:
+            back_off(attempts)
+    doubt = (
+        "; whether the last was committed shows when the consumer starts again" if unknown else ""
+    )
     raise Unavailable(f"the target refused {retries + 1} times, last: {cause}{doubt}") from cause

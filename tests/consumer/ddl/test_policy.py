@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 from support.loading import ACCOUNTS, AFTER, Bank, accounts, bank, open_bank, opened, options, route
+from ticdc_consumer import load
 from ticdc_consumer.config.choices import DDL_KINDS
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.load import Advance
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_encoder.filters.table import TableMatcher
 
@@ -111,8 +111,8 @@ def test_what_is_skipped_is_in_the_ledger_with_its_reason(
 
 
 def apply_with(here: Bank, settings: Options, entries: list[LedgerEntry]) -> None:
-    loader = replace(here.loader, options=settings)
-    loader.apply(Advance(here.old, here.new, entries), here.change)
+    where = route(here.target)
+    load.apply(here.target, here.store, here.old, here.new, here.change, settings, entries, where)
 
 
 @pytest.mark.parametrize(

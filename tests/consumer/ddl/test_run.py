@@ -18,10 +18,10 @@ from support.loading import (
     place,
     route,
 )
+from ticdc_consumer import load
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.manual import done_by_person
 from ticdc_consumer.errors import Fenced, Stop
-from ticdc_consumer.load import Advance
 from ticdc_consumer.plan import SeenDdl
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -176,8 +176,7 @@ def test_the_consumers_own_tables_are_out_of_reach(target_url: str, query: str) 
         def to_home(_: str, table: str) -> tuple[str, str]:
             return home, table
 
-        loader = replace(here.loader, route=to_home)
-        loader.apply(Advance(here.old, here.new, [own]), NoChange())
+        load.apply(target, here.store, here.old, here.new, NoChange(), here.options, [own], to_home)
         with pytest.raises(Stop, match="the consumer's own table"):
             ddl.run_pending(target, here.store, to_home, frozenset(), 1)
         assert here.store.read() == here.new

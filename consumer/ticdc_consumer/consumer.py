@@ -12,6 +12,7 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 from pyspark.sql import SparkSession
+from ticdc_encoder.tso import physical
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
@@ -21,7 +22,6 @@ from ticdc_consumer.epoch import Epoch, Epochs
 from ticdc_consumer.errors import Stop, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Place
-from ticdc_consumer.protocols.protocol import PHYSICAL_SHIFT
 from ticdc_consumer.reader import PATIENCE, Reader
 from ticdc_consumer.source.kafka.brokers import Cluster, Listing, consumer_settings
 from ticdc_consumer.source.storage.source import StorageSource
@@ -264,7 +264,7 @@ class Consumer:
         self, begins: Mapping[Place, int], listing: Listing, from_ts: int
     ) -> None:
         """Each partition's log must begin before the snapshot, by the clock of Kafka."""
-        bound = (from_ts >> PHYSICAL_SHIFT) - self.options.clock_skew * 1000
+        bound = physical(from_ts) - self.options.clock_skew * 1000
         for (topic, number), begin in sorted(begins.items()):
             if begin == 0:
                 continue

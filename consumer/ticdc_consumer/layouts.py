@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter, TableMatcher
-from ticdc_encoder.formats.avro.schema import sanitize
+from ticdc_encoder.formats.names import sanitize
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes

@@ -1,4 +1,4 @@
-"""What TiDB's collations see of a text."""
+"""Which texts are equal in TiDB's collations."""
 
 import unicodedata
 
@@ -6,7 +6,7 @@ from ticdc_encoder.event import Value
 
 
 def is_binary(collation: str | None) -> bool:
-    """Whether texts of the collation are told apart, and ordered, by their bytes."""
+    """Whether texts of the collation are compared and ordered by their bytes."""
     return collation is None or collation == "binary" or collation.endswith("_bin")
 
 
@@ -17,8 +17,8 @@ def folded(text: str) -> str:
 
 
 def weight(value: Value, collation: str | None) -> Value:
-    """Equal for values that a collation takes for equal: near enough to tell which keys are one
-    key. Values that are no text, and texts of no collation, are their own."""
+    """Equal for values that are equal in the collation: near enough to decide which keys are one
+    key. Values that are not text, and texts without a collation, are their own weight."""
     if not isinstance(value, str) or collation is None:
         return value
     if "_ci" in collation:

@@ -44,8 +44,8 @@ class ColumnType:
 @dataclass(frozen=True, slots=True)
 class Column:
     """`default` is the text of the DEFAULT clause's value (`CURRENT_TIMESTAMP` included), None
-    where there is none; `generated` a generated column's kind, `expression` its SQL; `on_update`
-    says that every UPDATE sets it to the current timestamp."""
+    without one; `generated` is a generated column's kind, `expression` its SQL; `on_update` means
+    that every UPDATE sets it to the current timestamp."""
 
     name: str
     type: ColumnType
@@ -60,11 +60,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`columns` in index order; `lengths` beside them, None where the whole column is indexed.
+    """`columns` in index order; `lengths` beside them, None if the whole column is indexed.
 
-    An expression's hidden column is in neither: an index over one has `expression` true. A
-    `clustered` primary key is the row's place in TiDB. A `partial` one is over the rows of a WHERE
-    alone: that it is unique says nothing of the others.
+    An expression's hidden column is in neither: an index over one has `expression` true. Rows are
+    stored by a `clustered` primary key. A `partial` index is over the rows of a WHERE alone: if it
+    is unique, other rows may still share a value.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """What it does on DELETE and UPDATE is not said: the rows that it changes are sent."""
+    """Without its actions on DELETE and UPDATE: the rows that they change are sent."""
 
     name: str
     columns: tuple[str, ...]
@@ -94,12 +94,12 @@ class ForeignKey:
 
 
 def handle_key(columns: Iterable[Column], indexes: Sequence[Index]) -> tuple[str, ...]:
-    """The columns that identify a row: the primary key, else of the unique indexes whose columns
-    are all NOT NULL and not virtual, and which are not partial, the one with the fewest columns,
+    """The columns that identify a row: the primary key; else, among the unique indexes that are not
+    partial and whose columns are all NOT NULL and not virtual, the one with the fewest columns,
     then the first created.
 
-    Empty where the table has neither, which TiCDC does not replicate unless `force-replicate`.
-    Source: TiCDC `pkg/common/table_info.go`, "valid index".
+    Empty if the table has neither, which TiCDC does not replicate unless `force-replicate`. Source:
+    TiCDC `pkg/common/table_info.go`, "valid index".
     """
     by_name = {column.name: column for column in columns}
     for index in indexes:

@@ -1,10 +1,24 @@
-"""What can go wrong, from one root."""
+"""What can go wrong, from one root.
+
+    TicdcError
+        WireError                   bytes that the protocol does not allow
+            MissingCommitTs         (formats.format) a message without a commit_ts
+        DefinitionError             a table definition, or a value for its columns, that cannot be
+        ConfigError                 a setting that is unknown, malformed or contradicts another
+        MessageTooLarge             (formats.format) a row beyond max-message-bytes
+        RegistryError               (formats.registry) a schema registry that fails
+        ClaimCheckError             (formats.claim_check) a claim check's file that fails
+        ProduceError                brokers that do not take a message or a topic
+        TopicError                  a topic that cannot be read
+
+`ticdc_encoder` exports all of them.
+"""
 
 
 class TicdcError(Exception):
     """The root of all errors of this project: one sentence, without a row's contents.
 
-    Whoever knows the place (topic, partition, offset) adds it with `add_note`.
+    Whoever knows the position (topic, partition, offset) adds it with `add_note`.
     """
 
     def __str__(self) -> str:
@@ -12,7 +26,7 @@ class TicdcError(Exception):
 
 
 class WireError(TicdcError):
-    """Bytes that are not what the protocol says."""
+    """Bytes that the protocol does not allow."""
 
 
 class DefinitionError(TicdcError):
@@ -21,3 +35,13 @@ class DefinitionError(TicdcError):
 
 class ConfigError(TicdcError):
     """A setting that is unknown, malformed or contradicts another."""
+
+
+class ProduceError(TicdcError):
+    """A message that the broker did not take, or a topic that is not as requested."""
+
+
+class TopicError(TicdcError):
+    """A topic that cannot be read."""
+
+    exit_code = 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from ticdc_encoder.column import Column, ForeignKey, Index, handle_key
-from ticdc_encoder.sql.partitions import Partitioning
+from ticdc_encoder.partitioning import Partitioning
 
 Value = None | int | float | Decimal | str | bytes
 """A value as exactly what came in.
@@ -26,9 +26,9 @@ class Table:
 
     From a CREATE TABLE it is complete. From a protocol's row it holds the columns of that row and
     the `handle_key` that the wire names, which may be empty, and no `indexes`. `version` is TiDB's
-    number for this definition, where the protocol carries one; `charset` and `collation` the
-    table's defaults. A `partitioned` table without `partitioning` is so in a way that tells nothing
-    about its rows.
+    number for this definition, if the protocol carries one; `charset` and `collation` are the
+    table's defaults. A `partitioned` table without `partitioning` is partitioned in a way that is
+    not understood.
     """
 
     schema: str
@@ -68,15 +68,15 @@ class Table:
         raise KeyError(name)
 
 
-@dataclass(slots=True)  # not frozen, which would make it six times as slow to make
+@dataclass(slots=True)  # not frozen, which would be six times as slow to create
 class RowChange:
-    """One row of one committed transaction. Nobody changes one: see `dataclasses.replace`.
+    """One row of one committed transaction. Treat it as immutable: see `dataclasses.replace`.
 
     `before` alone is a DELETE, `after` alone an INSERT, both an UPDATE. `before` of an UPDATE may
-    lack columns that did not change; a DELETE may carry the handle key alone. `incomplete` says
-    that a large row was reduced to its handle key (`handle-key-only`), and `claim_check` where
-    the whole message lies. `row_key` is TiKV's, where the protocol carries it: it identifies the
-    row of a table without any key. `corrupted` says that the row is not what its checksum says.
+    lack columns that did not change; a DELETE may carry the handle key alone. `incomplete` means
+    that a large row was reduced to its handle key (`handle-key-only`); `claim_check` is the
+    location of the whole message. `row_key` is TiKV's, if the protocol carries it: it identifies
+    the row of a table without any key. `corrupted` means that the row does not match its checksum.
     """
 
     table: Table
@@ -93,7 +93,7 @@ class RowChange:
     @property
     def key_changed(self) -> bool:
         """Whether an UPDATE changes a column of the handle key or of any unique key, as far as the
-        table's indexes are known: what TiCDC asks to know whether to split it."""
+        table's indexes are known: TiCDC splits it by this."""
         before, after = self.before, self.after
         if before is None or after is None:
             return False
@@ -102,7 +102,7 @@ class RowChange:
         )
 
     def half(self, *, before: bool) -> "RowChange":
-        """The DELETE or the INSERT that an UPDATE is, too. The DELETE has the whole old row: what
+        """The DELETE or the INSERT of an UPDATE. The DELETE has the whole old row: columns that
         `before` lacks did not change."""
         old, new = self.before, self.after
         if before and old is not None and new is not None and len(old) < len(new):
@@ -124,9 +124,9 @@ class RowChange:
 @dataclass(frozen=True, slots=True)
 class Ddl:
     """A schema change. `schema` and `table` are as the message names them (`table` is "" for a
-    schema-level DDL, a RENAME's are the names after it); `kind` is TiDB's action code where the
-    protocol has it, else 0. `definition` is the table after it, `previous` before it, where they
-    are known. Identity: (commit_ts, schema, table, query)."""
+    schema-level DDL, a RENAME's are the names after it); `kind` is TiDB's action code if the
+    protocol has it, else 0. `definition` is the table after it, `previous` before it, if they are
+    known. Identity: (commit_ts, schema, table, query)."""
 
     schema: str
     table: str

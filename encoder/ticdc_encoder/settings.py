@@ -1,8 +1,9 @@
-"""A setting's value, from TOML or from a sink URI; errors name the setting, never its value but
-for the choices."""
+"""A setting's value, from TOML or from a sink URI; errors name the setting, but never its value
+unless it has choices."""
 
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -27,7 +28,7 @@ def uri_parts(sink_uri: str) -> tuple[str, str, dict[str, str]]:
         parts = urlsplit(sink_uri)
     except ValueError:  # whose text may show a password
         raise ConfigError(
-            "the sink URI is no URI: is its password written with %40 and such?"
+            "the sink URI is not a URI: are special characters of its password escaped, as %40?"
         ) from None
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     return parts.scheme, unquote(parts.path), dict(reversed(pairs))
@@ -40,9 +41,9 @@ def checked(
     ignored: Iterable[str],
     unknown: Iterable[str] = (),
 ) -> list[str]:
-    """The paths of settings that are to be ignored, or that are part of what is. Raises ConfigError
-    for those that are unknown, beside `unknown`, and for unsupported ones that are set."""
-    found, strange = [], sorted(unknown)
+    """The paths that are `ignored`, or below one that is. Raises ConfigError for paths that are not
+    known, which it lists with `unknown`, and for unsupported settings that are on."""
+    accepted, refused = [], sorted(unknown)
     unsupported, ignored = set(unsupported), set(ignored)
     for path, value in in_file.items():
         parts = path.split(".")
@@ -51,12 +52,12 @@ def checked(
             if value:
                 raise ConfigError(f"{path} is not supported")
         elif parents & ignored:
-            found.append(path)
+            accepted.append(path)
         elif path not in known:
-            strange.append(path)
-    if strange:
-        raise ConfigError(f"unknown setting: {', '.join(strange)}")
-    return found
+            refused.append(path)
+    if refused:
+        raise ConfigError(f"unknown setting: {', '.join(refused)}")
+    return accepted
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -69,7 +70,7 @@ def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 
 def of_type(path: str, value: object, kind: type[T]) -> T:
-    if type(value) is not kind:  # True is no number
+    if type(value) is not kind:  # True is not a number
         raise ConfigError(f"{path} must be of type {kind.__name__}")
     return value
 
@@ -103,7 +104,7 @@ def list_of(path: str, in_file: Mapping[str, Any], kind: type[Any]) -> list[Any]
 def entries(
     path: str, in_file: Mapping[str, Any], parse: Callable[[Mapping[str, Any]], Entry]
 ) -> Iterator[Entry]:
-    """What is made of each table of an array; errors say which one it is."""
+    """Each table of an array, parsed; errors name the entry."""
     for number, entry in enumerate(list_of(path, in_file, dict)):
         try:
             yield parse(entry)
@@ -116,3 +117,41 @@ def one_of(path: str, value: str, *choices: str) -> Any:
     if value not in choices:
         raise ConfigError(f"{path} is {value!r}, not one of {', '.join(choices)}")
     return value
+
+
+def unchanged(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSetting:
+    """One setting: its dotted `path` in the file and its `parameter` in the sink URI, each None if
+    it has none. The `default` also gives its type. `normal` brings a value to normal form, as
+    `str.lower`, before it is compared with the `choices`, if there are any."""
+
+    path: str | None
+    default: bool | int | str
+    parameter: str | None = None
+    choices: tuple[str, ...] = ()
+    normal: Callable[[Any], Any] = unchanged
+
+    def read(self, in_file: Mapping[str, Any], in_uri: Mapping[str, str]) -> Any:
+        """The value: that of the sink URI, else of the file, else the default. Raises ConfigError,
+        also for a value of the file that the sink URI overrules."""
+        kind: Any = type(self.default)  # bool, int or str
+        value: Any = self.default
+        if self.path is not None:
+            value = of_type(self.path, in_file.get(self.path, self.default), kind)
+        if self.parameter is not None and self.parameter in in_uri:
+            value = of_text(self.parameter, in_uri[self.parameter], kind)
+        value = self.normal(value)
+        if self.choices:
+            one_of(self.parameter or self.path or "", value, *self.choices)
+        return value
+
+
+def read_settings(
+    settings: Mapping[str, SinkSetting], in_file: Mapping[str, Any], in_uri: Mapping[str, str]
+) -> dict[str, Any]:
+    """The value of each, by the same names. Raises ConfigError for the first that is wrong."""
+    return {name: setting.read(in_file, in_uri) for name, setting in settings.items()}

@@ -55,7 +55,7 @@ def integer_value(digits: str) -> int:
     try:
         number = int(text(digits))
     except ValueError:
-        # Python's words would tell the value.
+        # Python's message would contain the value.
         raise ValueError("not the digits of an integer") from None
     if str(number) != digits:
         raise ValueError("not the digits of an integer")
@@ -183,7 +183,7 @@ def canonical(value: Value, type: ColumnType) -> Canonical:
 
 
 def server_time(time_zone: str) -> Callable[[str], str]:
-    """What turns TIMESTAMP text in UTC into that of a TiCDC server in this zone. The zero
+    """A function from TIMESTAMP text in UTC to that of a TiCDC server in this zone. The zero
     timestamp is the same everywhere. Raises ConfigError for an unknown zone."""
     if time_zone == "UTC":
         return str
@@ -193,14 +193,14 @@ def server_time(time_zone: str) -> Callable[[str], str]:
         if timestamp.startswith("0000-00-00"):
             return timestamp
         seconds, point, fraction = timestamp.partition(".")
-        there = datetime.fromisoformat(seconds).replace(tzinfo=UTC).astimezone(zone)
-        return there.replace(tzinfo=None).isoformat(" ") + point + fraction
+        local_time = datetime.fromisoformat(seconds).replace(tzinfo=UTC).astimezone(zone)
+        return local_time.replace(tzinfo=None).isoformat(" ") + point + fraction
 
     return local
 
 
 def utc_time(time_zone: str) -> Callable[[str], str]:
-    """What turns TIMESTAMP text of a TiCDC server in this zone into UTC, the inverse of
+    """A function from TIMESTAMP text of a TiCDC server in this zone to UTC, the inverse of
     `server_time`. It raises ValueError for a time that the zone has twice or never."""
     if time_zone == "UTC":
         return str
@@ -210,10 +210,10 @@ def utc_time(time_zone: str) -> Callable[[str], str]:
         if timestamp.startswith("0000-00-00"):
             return timestamp
         seconds, point, fraction = timestamp.partition(".")
-        there = datetime.fromisoformat(seconds)
-        moment = there.replace(tzinfo=zone).astimezone(UTC)
-        again = there.replace(tzinfo=zone, fold=1).astimezone(UTC)
-        if moment != again or moment.astimezone(zone).replace(tzinfo=None) != there:
+        local_time = datetime.fromisoformat(seconds)
+        moment = local_time.replace(tzinfo=zone).astimezone(UTC)
+        again = local_time.replace(tzinfo=zone, fold=1).astimezone(UTC)
+        if moment != again or moment.astimezone(zone).replace(tzinfo=None) != local_time:
             raise ValueError(f"a time that is twice or never in {time_zone} (run TiCDC in UTC)")
         return moment.replace(tzinfo=None).isoformat(" ") + point + fraction
 
@@ -256,16 +256,16 @@ def _quote_character(character: str) -> str:
 
 
 def quote(raw: bytes) -> str:
-    """Go's strconv.Quote without the two quotes. Which characters are printable is a question to
-    the Unicode tables of the Python that runs this; every reader takes both answers."""
+    """Go's strconv.Quote without the two quotes. Which characters are printable depends on Python's
+    Unicode tables; every reader accepts both forms."""
     characters = raw.decode("utf-8", "surrogateescape")
     if characters.isprintable() and "\\" not in characters and '"' not in characters:
         return characters
     return "".join(map(_quote_character, characters))
 
 
-def _unquote_escape(found: re.Match[str]) -> str:
-    short, byte, *code = found.groups()
+def _unquote_escape(match: re.Match[str]) -> str:
+    short, byte, *code = match.groups()
     if short:
         return _UNQUOTED[short]
     if byte:
@@ -276,11 +276,11 @@ def _unquote_escape(found: re.Match[str]) -> str:
         raise ValueError("an escape that Go does not write")
     number = int(digits, 16)
     if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
-        raise ValueError("an escape that is no character")
+        raise ValueError("an escape that is not a character")
     return chr(number)
 
 
 def unquote(quoted: str) -> bytes:
-    """The bytes that `quote` was given. Raises ValueError for an escape that it does not write."""
+    """The inverse of `quote`. Raises ValueError for an escape that it does not write."""
     characters = _ESCAPE.sub(_unquote_escape, quoted) if "\\" in quoted else quoted
     return characters.encode("utf-8", "surrogateescape")

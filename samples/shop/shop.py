@@ -45,7 +45,7 @@ def main() -> None:
     rows = [message for ddl in shop.definitions() for message in changefeed.ddl(ddl)]
     rows += changefeed.encode(shop.open())
     for done in itertools.count():
-        # A resolved ts says: all that committed before has been sent, whatever the partition.
+        # A resolved ts promises that all changes committed before it have been sent.
         marks = changefeed.resolve(shop.resolve())
         for batch in disturbance.wave(rows, marks):
             send(producer, batch)

@@ -7,8 +7,7 @@ from support.wire_values import COLUMNS, rows
 from ticdc_encoder.column import TYPE_NAMES, ColumnType
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import Value
-from ticdc_encoder.formats.json_text import easyjson, encoding_json, jsoniter, utf_8
-from ticdc_encoder.formats.open_protocol.types import json_float
+from ticdc_encoder.formats.json_text import easyjson, encoding_json, json_float, jsoniter, utf_8
 from ticdc_encoder.values import FAMILIES, canonical, fixed, quote, server_time, single, unquote
 
 

@@ -9,7 +9,6 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
-from inspect import ismodule
 from pathlib import Path
 
 import pytest
@@ -65,19 +64,48 @@ def test_the_encoder_imports_no_client_and_no_consumer(module: Path) -> None:
     assert imported(module) & (CLIENTS | {"ticdc_consumer"}) <= allowed
 
 
+RANKS = {
+    **dict.fromkeys(("sql",), 1),
+    **dict.fromkeys(("formats", "filters"), 2),
+    **dict.fromkeys(("changefeed", "kafka", "storage", "testing"), 3),
+    **dict.fromkeys(("cli",), 4),
+}
+"""The encoder's packages. Below them is the vocabulary of its root, above them its public face."""
+
+
+def rank(module: str) -> int:
+    parts = module.split(".")
+    return (
+        5 if parts in (["ticdc_encoder"], ["ticdc_encoder", "produce"]) else RANKS.get(parts[1], 0)
+    )
+
+
+def test_the_encoder_imports_one_way() -> None:
+    upward = []
+    for path in ENCODER.rglob("*.py"):
+        parts = path.relative_to(ENCODER.parent).with_suffix("").parts
+        module = ".".join(parts).removesuffix(".__init__")
+        for node in ast.walk(ast.parse(path.read_text())):
+            source = node.module if isinstance(node, ast.ImportFrom) else ""
+            if source and source.startswith("ticdc_encoder") and rank(source) > rank(module):
+                upward.append(f"{module} imports {source}")
+    assert upward == []
+
+
 WITHOUT_CLIENTS = """
 import importlib, pkgutil, sys
 for client in {clients}:
     sys.modules[client] = None
 import ticdc_encoder
 for module in pkgutil.walk_packages(ticdc_encoder.__path__, "ticdc_encoder."):
-    if module.name not in ("ticdc_encoder.kafka.produce", "ticdc_encoder.kafka.consume"):
+    if module.name not in {doors}:
         importlib.import_module(module.name)
 """
 
 
 def test_all_but_kafka_itself_works_without_any_client() -> None:
-    program = WITHOUT_CLIENTS.replace("{clients}", repr(sorted(CLIENTS)))
+    doors = [f"ticdc_encoder.{name}" for name in ("kafka.produce", "kafka.consume", "produce")]
+    program = WITHOUT_CLIENTS.format(clients=sorted(CLIENTS), doors=doors)
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
@@ -111,15 +139,44 @@ def test_what_is_declared_is_locked() -> None:
     assert declared() - locked == {"ticdc-consumer"}
 
 
-@pytest.mark.parametrize("package", sorted(OURS))
+FACES = {
+    "ticdc_encoder": {
+        *("Changefeed", "StorageChangefeed", "FORMATS", "Message", "parse_create_table"),
+        *("Column", "ColumnType", "Index", "Table", "Row", "Value"),
+        *("Event", "RowChange", "Ddl", "Resolved", "Transaction"),
+        *("TicdcError", "WireError", "DefinitionError", "ConfigError"),
+    },
+}
+"""Package -> what its users import from it: the least that its public face has."""
+
+
+def names_of_the_face(package: str) -> set[str]:
+    """The public names that `__init__.py` defines, or imports from this project; also what it
+    imports for type checkers alone."""
+    tree = ast.parse((ROOT / package.removeprefix("ticdc_") / package / "__init__.py").read_text())
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in OURS:
+            names |= {alias.asname or alias.name for alias in node.names}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return {name for name in names if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("package", sorted(FACES))
 def test_every_public_name_is_in_all(package: str) -> None:
     module = importlib.import_module(package)
-    public = {
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and not ismodule(value)
-    }
-    assert set(getattr(module, "__all__", ())) == public
+    exported = list(module.__all__)
+    assert set(exported) >= FACES[package]
+    assert sorted(set(exported)) == sorted(exported)
+    assert names_of_the_face(package) == set(exported)
+    assert [name for name in exported if not hasattr(module, name)] == []
+    assert set(exported) <= set(dir(module))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = module.Nothing
 
 
 def test_a_wheel_holds_two_packages_and_nothing_else(tmp_path: Path) -> None:
@@ -131,6 +188,7 @@ def test_a_wheel_holds_two_packages_and_nothing_else(tmp_path: Path) -> None:
         f"ticdc_consumer-{version}.dist-info",
     }
     assert "ticdc_consumer/spark/log4j2.properties" in names
+    assert {f"{package}/py.typed" for package in FACES} <= set(names)
     assert f"ticdc_consumer-{version}.dist-info/licenses/LICENSE" in names
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.changefeed.split import mysql_split_mode
-from ticdc_encoder.changefeed.storage import File, StorageChangefeed
+from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 from ticdc_encoder.event import RowChange, Table, Transaction
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.formats.registry import Registry
@@ -279,11 +279,13 @@ def topic_of(
     return [message for *_, message in sorted(born, key=lambda of: of[:2])]
 
 
-def storage_of(chosen: Sequence[Feed], settings: str, rng: Random, **csv: bool) -> list[list[File]]:
+def storage_of(
+    chosen: Sequence[Feed], settings: str, rng: Random, **csv: bool
+) -> list[list[StorageFile]]:
     """The files, by the step whose checkpoint is the last of them. A file has any number of
     transactions, some maybe of the next step, and may be there before the checkpoint of the
     previous. A day, of which there is a directory, is some changes long."""
-    steps: list[list[File]] = [[] for _ in range(STEPS)]
+    steps: list[list[StorageFile]] = [[] for _ in range(STEPS)]
     for feed, table in _tables(chosen):
         ticks, at = count(), 0
         for run, sent in runs(feed, table, chosen, rng):
@@ -297,7 +299,7 @@ def storage_of(chosen: Sequence[Feed], settings: str, rng: Random, **csv: bool) 
                 steps[at] += storage.flush()
                 sent = sent[size:]
     for step, files in enumerate(steps):
-        files.append(File(METADATA, metadata_json(BASE + 10 * step + 9)))
+        files.append(StorageFile(METADATA, metadata_json(BASE + 10 * step + 9)))
     return steps
 
 

@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from ticdc_encoder.changefeed.storage import File, StorageChangefeed
+from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 from ticdc_encoder.event import Ddl, RowChange, Transaction
 from ticdc_encoder.sql.parser import parse_create_table
 
@@ -56,7 +56,7 @@ class Sink:
     def files(self, pattern: str) -> list[Path]:
         return sorted(self.folder.glob(pattern))
 
-    def _write(self, files: Iterable[File]) -> None:
+    def _write(self, files: Iterable[StorageFile]) -> None:
         for file in files:
             path = self.folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)

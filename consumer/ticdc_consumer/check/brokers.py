@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from confluent_kafka.admin import AdminClient
-from ticdc_encoder.tso import duration, shown
+from ticdc_encoder.tso import duration, physical, shown
 
 from ticdc_consumer.check.context import SAMPLE, Finding, Premises, fail, ok, warn
-from ticdc_consumer.protocols.protocol import PHYSICAL_SHIFT, WITHOUT_MARKS
+from ticdc_consumer.protocols.protocol import WITHOUT_MARKS
 from ticdc_consumer.source.kafka.brokers import admin_settings, topic_settings
 
 SHORT_RETENTION = 86_400.0
@@ -142,7 +142,7 @@ def _whole_log(premises: Premises) -> Iterator[Finding]:
 
 def _log_after_snapshot(premises: Premises, from_ts: int) -> Iterator[Finding]:
     assert premises.listing is not None
-    snapshot = (from_ts >> PHYSICAL_SHIFT) - premises.options.clock_skew * 1000
+    snapshot = physical(from_ts) - premises.options.clock_skew * 1000
     times = premises.sample.first_time if premises.sample else {}
     wrong = 0
     for place, begin in sorted(premises.begins.items()):

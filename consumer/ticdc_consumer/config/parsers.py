@@ -17,6 +17,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter, imported
 from ticdc_encoder.formats import csv
 from ticdc_encoder.storage.layout import FILE_FORMATS
+from ticdc_encoder.tso import compose
 
 from ticdc_consumer.config.choices import DDL_KINDS, LOSSY_RULES, OnUnsupported
 
@@ -218,7 +219,7 @@ def count(value: Any) -> int:
 def timestamp(value: Any) -> int:
     """A TSO: milliseconds since 1970 shifted left by 18, plus a counter."""
     number = count(value)
-    if not 1 << 18 <= number < 1 << 64:
+    if not compose(1) <= number < 1 << 64:
         raise ValueError("must be a TiDB timestamp (TSO), such as 429918007904436226")
     return number
 

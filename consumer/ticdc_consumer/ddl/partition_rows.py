@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from ticdc_encoder.column import INTEGERS, Column
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql.partitions import Partition, Partitioning, PartitionValue
+from ticdc_encoder.partitioning import Partition, Partitioning, PartitionValue
 
 from ticdc_consumer.errors import Unsupported
 from ticdc_consumer.targets.schema.create import literal

@@ -18,7 +18,7 @@ from decimal import Decimal, InvalidOperation
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 from ticdc_encoder.event import Row, RowChange, Table, Value
-from ticdc_encoder.formats.avro.schema import sanitize
+from ticdc_encoder.formats.names import sanitize
 
 from ticdc_consumer.config.choices import CALENDAR_DATES
 from ticdc_consumer.config.options import Options

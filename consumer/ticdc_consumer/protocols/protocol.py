@@ -11,14 +11,11 @@ from ticdc_encoder.formats import FORMATS, avro, canal_json, debezium, open_prot
 from ticdc_encoder.formats.compression import inflate
 from ticdc_encoder.formats.registry import ConfluentRegistry
 from ticdc_encoder.formats.simple import Waiting
+from ticdc_encoder.tso import compose
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.schemas import SimpleReader
-
-PHYSICAL_SHIFT = 18
-"""A TSO is `milliseconds << 18 | logical`."""
-
 
 Decode = Callable[[bytes | None, bytes | None], list[Event]]
 
@@ -178,7 +175,7 @@ WITHOUT_MARKS: dict[str, str] = {
 
 def latest_sane(options: Options) -> int:
     """The greatest commit_ts that is believed now: `[limits] future_limit` ahead of our clock."""
-    return int((time.time() + options.future_limit) * 1000) << PHYSICAL_SHIFT
+    return compose(int((time.time() + options.future_limit) * 1000))
 
 
 def check_ts(event: Event | Waiting, latest: int) -> None:

@@ -1,5 +1,6 @@
-"""A TiCDC changefeed: its configuration and transactions -> the messages it would send."""
+"""A TiCDC changefeed: a configuration and transactions -> the messages or files it would write."""
 
 from ticdc_encoder.changefeed.changefeed import Changefeed
+from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 
-__all__ = ["Changefeed"]
+__all__ = ["Changefeed", "StorageChangefeed", "StorageFile"]

@@ -1,4 +1,4 @@
-"""What Simple tells of a table's schema apart from DDL: its numbers, and when it is due again.
+"""Simple's schemas apart from DDL: a table's id and version, and when its schema is sent again.
 
 Source: TiCDC `pkg/sink/codec/bootstraper.go`, and its settings `send-bootstrap-*`.
 """
@@ -22,17 +22,17 @@ class _Sent:
 class Bootstraps:
     """The schema of a table is due before its first row, and again before the row that comes after
     so many others, or so long. (TiCDC looks at the clock every 5 seconds, here it is at each row.)
-    It is never due where one of the two numbers is not positive."""
+    It is never due if one of the two numbers is not positive."""
 
     def __init__(self, interval_in_sec: int, in_msg_count: int, clock: Callable[[], int]) -> None:
         self._interval, self._count, self._clock = interval_in_sec * 1000, in_msg_count, clock
         self._sent: dict[int, _Sent] = {}
-        self._told: set[tuple[str, str, int]] = set()
+        self._versions: set[tuple[str, str, int]] = set()
         self._numbered: dict[_Name, tuple[Table, Table]] = {}
 
     def numbered(self, table: Table, ts: int) -> Table:
-        """The table with its id and version. Where it has none, its version is the commit_ts that
-        it was first seen at."""
+        """The table with its id and version. Without one, its version is the commit_ts at which it
+        was first seen."""
         if table.table_id and table.version:
             return table
         name = table.schema, table.name
@@ -44,13 +44,13 @@ class Bootstraps:
         self._numbered[name] = table, numbered
         return numbered
 
-    def told(self, table: Table) -> None:
-        """A DDL has told this version of the table."""
-        self._told.add((table.schema, table.name, table.version or 0))
+    def sent_by_ddl(self, table: Table) -> None:
+        """A DDL has brought this version of the table."""
+        self._versions.add((table.schema, table.name, table.version or 0))
 
     def due(self, table: Table) -> bool:
-        """Whether the schema goes before this row of the table. So does a version that no DDL has
-        told, as none is in TiCDC."""
+        """Whether the schema is sent before this row of the table. It also is for a version that no
+        DDL has brought."""
         if self._interval <= 0 or self._count <= 0:
             return False
         now = self._clock()
@@ -58,8 +58,12 @@ class Bootstraps:
         version = table.schema, table.name, table.version or 0
         if sent is not None:
             sent.rows += 1
-            if version in self._told and sent.rows < self._count and now - sent.at < self._interval:
+            if (
+                version in self._versions
+                and sent.rows < self._count
+                and now - sent.at < self._interval
+            ):
                 return False
         self._sent[table.table_id or 0] = _Sent(now)
-        self._told.add(version)
+        self._versions.add(version)
         return True

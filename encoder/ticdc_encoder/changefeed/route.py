@@ -29,7 +29,7 @@ PARTITION_RULES = {
     "columns": "columns",
     "ts": "ts",
 }
-"""The names that TiCDC knows, old ones among them. It takes any other for `table`."""
+"""The names that TiCDC knows, old ones among them. It reads any other as `table`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Dispatcher:
         if not _TOPIC.fullmatch(topic):
             raise ConfigError(f"not a topic expression: {topic!r}")
         if texts["partition"] and texts["dispatcher"]:
-            raise ConfigError("partition and dispatcher are one setting, which is given twice")
+            raise ConfigError("partition and dispatcher are one setting, given twice")
         rule = texts["partition"] or texts["dispatcher"] or "default"
         columns = tuple(list_of("columns", entry, str))
         if rule.lower() == "columns" and not columns:
@@ -116,8 +116,8 @@ class Router:
         return dispatcher.columns if dispatcher.partition.lower() == "columns" else ()
 
     def moves(self, change: RowChange) -> bool:
-        """Whether an UPDATE changes a column that its partition is chosen by: of the dispatchers
-        `columns` and `index-value`, whichever partition that gives."""
+        """Whether an UPDATE changes a column that chooses its partition, even if the partition
+        stays: for the dispatchers `columns` and `index-value`."""
         before, after, table = change.before, change.after, change.table
         if before is None or after is None:
             return False
@@ -129,8 +129,8 @@ class Router:
         return any(n in before and before[n] != after.get(n) for n in known[1])
 
     def partition(self, change: RowChange) -> int:
-        """The partition of the table's topic. Raises ConfigError where the table lacks what the
-        dispatcher names, DefinitionError where the row does."""
+        """The partition of the table's topic. Raises ConfigError if the table lacks a column that
+        the dispatcher names, DefinitionError if the row does."""
         table = change.table
         name = table.schema, table.name
         known, value_hash = self._hashes.get(name, (None, None))
@@ -181,8 +181,8 @@ class Router:
         return value_hash
 
     def _dispatched(self, table: Table) -> list[Column] | None:
-        """The columns whose values choose the partition, None where they do not. As XOR takes them,
-        their order is without effect."""
+        """The columns whose values choose the partition, None if none do. Their order has no
+        effect: the hash is an XOR."""
         dispatcher = self._dispatcher(table.schema, table.name)
         match PARTITION_RULES.get(dispatcher.partition.lower(), "table"):
             case "columns":
@@ -194,19 +194,20 @@ class Router:
         return None
 
     def _named(self, table: Table, names: Sequence[str]) -> list[Column]:
-        """The columns of these names. The old architecture looks for them where they are in the
-        table, but in a row that is without virtual columns: it finds others behind one of these."""
+        """The columns of these names. The old architecture takes their positions in the table, but
+        applies them to a row without virtual columns: behind one of these it takes other
+        columns."""
         columns = _declared(table, names)
         sent = [column for column in table.columns if column.generated != "virtual"]
         if not self._classic or len(sent) == len(table.columns):
             return columns
-        places = [table.columns.index(column) for column in columns]
-        if max(places) >= len(sent):
+        positions = [table.columns.index(column) for column in columns]
+        if max(positions) >= len(sent):
             raise ConfigError(
-                f"{table.schema}.{table.name} has virtual columns before those of its dispatcher, "
-                "where TiCDC of that version panics"
+                f"{table.schema}.{table.name} has virtual columns before those of its dispatcher: "
+                "TiCDC of that version panics"
             )
-        return [sent[place] for place in places]
+        return [sent[position] for position in positions]
 
     def _text(self, column: Column) -> Callable[[Value], bytes]:
         """A value's bytes in the hash."""
@@ -239,12 +240,12 @@ def _unique_index(table: Table, name: str) -> tuple[str, ...]:
 def _declared(table: Table, names: Sequence[str]) -> list[Column]:
     """The columns of these names, whatever their case."""
     declared = {column.name.lower(): column for column in table.columns}
-    found = []
+    columns = []
     for name in names:
         column = declared.get(name.lower())
         if column is None:
             raise ConfigError(f"{table.schema}.{table.name} has no column {name}")
         if column.generated == "virtual":
             raise ConfigError(f"column {name} of {table.schema}.{table.name} is virtual")
-        found.append(column)
-    return found
+        columns.append(column)
+    return columns

@@ -1,8 +1,9 @@
 """A transaction as TiKV holds it, in the order in which TiCDC takes it from its sorter.
 
-A row lies at its clustered primary key: one that leaves it is a DELETE there and an INSERT
-elsewhere, whatever TiCDC is told, and what one transaction deletes and inserts at one clustered key
-is an UPDATE. (Source: TiCDC's documents, "TiCDC Behavior in Splitting UPDATE Events".)
+A row is stored at its clustered primary key: an UPDATE of that key is a DELETE at the old and an
+INSERT at the new one, whatever the configuration, and a DELETE and an INSERT of one transaction at
+one clustered key are an UPDATE. (Source: TiCDC's documents, "TiCDC Behavior in Splitting UPDATE
+Events".)
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -21,11 +22,11 @@ from ticdc_encoder.event import Row, RowChange, Table
 _RUNS = 256
 _POSITION = itemgetter(0, 1, 2, 3)
 _Fact = tuple[int, int, Hashable, RowChange]
-"""Number of the table, number of the change, the place at the clustered key (None: no such key),
-and what is said of that place."""
+"""Number of the table, number of the change, the value of the clustered key (None: no such key),
+and the change of the row with that value."""
 _Ranked = tuple[int, int, Any, int, RowChange]
-"""Number of the table, rank, where the place is among others (None: not known), number of the first
-change of the place, and what became of it."""
+"""Number of the table, rank, position of the key's value among others (None: not known), number of
+the first change with that value, and the net change."""
 _IN_ORDER = INTEGERS | {"year", "decimal", "date", "datetime", "timestamp"}
 """Types whose values are in the order of their keys in TiKV."""
 
@@ -38,29 +39,30 @@ def rank(change: RowChange) -> int:
 def stored(changes: Iterable[RowChange], room: int = ROOM) -> Iterator[Iterator[RowChange]]:
     """The changes of one transaction, table by table (or partition of a table) as they first come,
     each table's DELETE before UPDATE before INSERT, and each of those by the clustered key: in the
-    order given where there is none, or one of texts whose collation is not binary, or where a
-    partitioned table's changes do not say their partition.
+    given order if there is no such key, or one of texts whose collation is not binary, or if a
+    partitioned table's changes do not carry their partition.
 
-    `changes` may be those of statements in their order, or what became of each row. Beyond `room`,
-    they are sorted on disk. Raises DefinitionError where two rows would be at one clustered key,
-    and where a row lacks a part of it.
+    `changes` may be those of the statements in their order, or the net change of each row. Beyond
+    `room`, they are sorted on disk. Raises DefinitionError if two rows would have one clustered
+    key, or if a row lacks a part of it.
     """
     facts = _Facts()
-    given = iter(changes)
-    held = [fact for change in islice(given, room) for fact in facts.of(change)]
-    following = next(given, None)
+    remaining = iter(changes)
+    first = [fact for change in islice(remaining, room) for fact in facts.of(change)]
+    following = next(remaining, None)
     if following is None:
-        ordered: Iterator[_Ranked] = iter(_netted(held, facts.order))
+        ordered: Iterator[_Ranked] = iter(_netted(first, facts.order))
     else:
         ordered = _sorted_on_disk(
-            chain(held, (f for c in chain([following], given) for f in facts.of(c))), facts.order
+            chain(first, (f for c in chain([following], remaining) for f in facts.of(c))),
+            facts.order,
         )
     for _, of_table in groupby(ordered, key=itemgetter(0)):
         yield (change for *_, change in of_table)
 
 
 class _Facts:
-    """Numbers tables and changes, and finds the rows' places."""
+    """Numbers tables and changes, and takes the values of the clustered keys."""
 
     def __init__(self) -> None:
         self._tables: dict[tuple[str, str, int | None], int] = {}
@@ -84,22 +86,22 @@ class _Facts:
             yield group, self._number, None, change
             return
         try:
-            left = None if before is None else _place(key, before, after or {})
-            held = None if after is None else _place(key, after, after)
+            old = None if before is None else _key_value(key, before, after or {})
+            new = None if after is None else _key_value(key, after, after)
         except KeyError as error:
             raise DefinitionError(
                 f"a row of {table.schema}.{table.name} without {error}, of its primary key"
             ) from None
-        if left is None or held is None or left == held:
-            yield group, self._number, held if left is None else left, change
+        if old is None or new is None or old == new:
+            yield group, self._number, new if old is None else old, change
             return
-        yield group, self._number, left, _with(change, before, None)
+        yield group, self._number, old, _with(change, before, None)
         self._number += 1
-        yield group, self._number, held, _with(change, None, after)
+        yield group, self._number, new, _with(change, None, after)
 
-    def order(self, group: int, place: Hashable) -> Any:
-        """What the table's places are sorted by."""
-        return self._orders[group](place)
+    def order(self, group: int, value: Hashable) -> Any:
+        """What the rows of the table are sorted by."""
+        return self._orders[group](value)
 
     def _key(self, table: Table) -> list[tuple[str, str | None]]:
         """The columns of the clustered key, each with its collation."""
@@ -120,18 +122,18 @@ def _order(types: list[ColumnType]) -> _Order:
         type_.name in _IN_ORDER or type_.binary or (type_.name in TEXTS and _by_bytes(type_))
         for type_ in types
     ):
-        return lambda place: None
+        return lambda value: None
     if len(types) == 1 and types[0].name in INTEGERS:
         # TiDB's row id, which has a sign.
-        return lambda place: place - (_TOP << 1) if place >= _TOP else place
-    return lambda place: place
+        return lambda value: value - (_TOP << 1) if value >= _TOP else value
+    return lambda value: value
 
 
 def _by_bytes(type_: ColumnType) -> bool:
     return type_.collation is not None and is_binary(type_.collation)
 
 
-def _place(key: list[tuple[str, str | None]], row: Row, other: Row) -> Hashable:
+def _key_value(key: list[tuple[str, str | None]], row: Row, other: Row) -> Hashable:
     """`row` may lack what `other` has."""
     if len(key) == 1:
         ((name, collation),) = key
@@ -156,27 +158,27 @@ def _with(change: RowChange, before: Row | None, after: Row | None) -> RowChange
 
 
 def _netted(facts: Iterable[Any], order: Callable[[int, Hashable], Any]) -> list[_Ranked]:
-    """Of facts: what became of each place, in order."""
+    """The net change of each row, in order."""
     ordered: list[_Ranked] = []
     net: dict[tuple[int, Hashable], tuple[int, RowChange]] = {}
-    for group, number, place, change in facts:
-        if place is None:
+    for group, number, value, change in facts:
+        if value is None:
             ordered.append((group, rank(change), None, number, change))
             continue
-        known = net.get((group, place))
+        known = net.get((group, value))
         if known is None:
-            net[group, place] = number, change
+            net[group, value] = number, change
         else:
-            net[group, place] = known[0], _joined(known[1], change)
-    for (group, place), (number, change) in net.items():
+            net[group, value] = known[0], _joined(known[1], change)
+    for (group, value), (number, change) in net.items():
         if change.before is not None or change.after is not None:
-            ordered.append((group, rank(change), order(group, place), number, change))
+            ordered.append((group, rank(change), order(group, value), number, change))
     ordered.sort(key=_POSITION)
     return ordered
 
 
 def _joined(first: RowChange, second: RowChange) -> RowChange:
-    """Both changes of a place as one."""
+    """Both changes of a row as one."""
     before, after = first.before, first.after
     if second.before is not None:
         if after is not None and _same(second.before, after):
@@ -206,13 +208,13 @@ def _two_rows(change: RowChange) -> DefinitionError:
 def _sorted_on_disk(
     facts: Iterable[_Fact], order: Callable[[int, Hashable], Any]
 ) -> Iterator[_Ranked]:
-    """As `_netted`: what is said of one place is brought together, then what became of the places
-    is merged in order."""
+    """As `_netted`: the facts of one row are brought together, then the net changes are merged in
+    order."""
     with closing(Runs(_RUNS)) as runs:
         with closing(Runs(_RUNS)) as scattered:
-            for group, number, place, change in facts:
-                at = number if place is None else hash((group, place))
-                scattered.append(at % _RUNS, (group, number, place, change))
+            for group, number, value, change in facts:
+                at = number if value is None else hash((group, value))
+                scattered.append(at % _RUNS, (group, number, value, change))
             for run, gathered in enumerate(scattered):
                 for entry in _netted(gathered, order):
                     runs.append(run, entry)

@@ -1,7 +1,7 @@
 """Which UPDATE arrives as DELETE and INSERT, and in which order a transaction is sent.
 
-An UPDATE that changes a column of a primary or unique key may arrive whole or as two changes of
-one commit_ts. TiCDC's documents speak of NOT NULL unique keys; its code, which rules here, splits
+An UPDATE that changes a column of a primary or unique key may arrive whole or as two changes of one
+commit_ts. TiCDC's documents speak of NOT NULL unique keys; its code, which is followed here, splits
 for nullable ones too.
 """
 
@@ -23,7 +23,7 @@ class SplitMode(Enum):
     MULTI_ROW = "only in transactions of several rows, which are then sorted"
     SORTED = "always; a table's rows of a transaction are then sorted: DELETE, UPDATE, INSERT"
     APPENDED = "always; the DELETE stays, the INSERT follows all other rows of the table"
-    # Of MySQL sinks, which split other UPDATEs, too.
+    # MySQL sinks, which split other UPDATEs, too.
     EACH_IN_PLACE = "every UPDATE; its halves stay where it was"
     EACH_SORTED = "every UPDATE; a table's rows of a transaction are then sorted"
     EACH_AND_APPENDED = "every UPDATE in its place, but as APPENDED what changes a key"
@@ -100,7 +100,7 @@ _MYSQL_RELEASES = (
 
 
 def split_mode(version: str, protocol: str, output_raw_change_event: bool = False) -> SplitMode:
-    """The rule of that TiCDC version. Raises ConfigError where it has no raw events."""
+    """The rule of that TiCDC version. Raises ConfigError if it has no raw events."""
     number = version_number(version)
     protocols = (ALL, CSV_AVRO if protocol in ("avro", "csv") else ROWS)
     release = next(r for r in _RELEASES if r.protocol in protocols and _within(number, r))
@@ -142,8 +142,8 @@ def split(
     """The changes of one transaction as TiCDC sends them: table by table, DELETE before UPDATE
     before INSERT. Beyond `room` they are sorted, and wait, on disk.
 
-    `keeps` says which are sent: of the new architecture's it sees the halves of a split UPDATE,
-    of others the UPDATE. An UPDATE that `moves` is split whatever the mode is, and sorted.
+    `keeps` decides which are sent: in the new architecture it sees the halves of a split UPDATE, in
+    the old one the UPDATE. An UPDATE that `moves` is split whatever the mode is, and sorted.
     """
     halves_are_filtered = mode in (APPENDED, SplitMode.EACH_AND_APPENDED)
     for of_table in stored(changes, room):

@@ -1,4 +1,4 @@
-"""Row changes that may be more than memory holds: while they are few in it, else on disk."""
+"""Row changes that may be more than memory holds: in memory while they are few, else on disk."""
 
 import pickle
 import tempfile
@@ -8,12 +8,12 @@ from typing import IO, Any
 from ticdc_encoder.event import RowChange, Table
 
 ROOM = 20_000
-"""So many changes are held in memory."""
+"""The number of changes that are held in memory."""
 _BATCH = 64
 
 
 class Pages:
-    """A temporary file of lists of tuples, whose last member is a change each."""
+    """A temporary file of lists of tuples, the last member of each a change."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
@@ -22,7 +22,7 @@ class Pages:
         self._end = 0
 
     def write(self, page: list[tuple[Any, ...]]) -> int:
-        """Where the page lies."""
+        """The position of the page."""
         at = self._file.seek(self._end)
         pickle.dump([(*head, *self._packed(change)) for *head, change in page], self._file, 5)
         self._end = self._file.tell()
@@ -65,19 +65,19 @@ class Spool:
 
     def __init__(self, room: int = ROOM) -> None:
         self._room = room
-        self._held: list[RowChange] = []
+        self._unwritten: list[RowChange] = []
         self._pages: Pages | None = None
         self._written: list[int] = []
 
     def append(self, change: RowChange) -> None:
-        self._held.append(change)
-        if len(self._held) >= self._room:
+        self._unwritten.append(change)
+        if len(self._unwritten) >= self._room:
             if self._pages is None:
                 self._pages = Pages()
-            for start in range(0, len(self._held), _BATCH):
-                page = [(held,) for held in self._held[start : start + _BATCH]]
+            for start in range(0, len(self._unwritten), _BATCH):
+                page = [(change,) for change in self._unwritten[start : start + _BATCH]]
                 self._written.append(self._pages.write(page))
-            self._held = []
+            self._unwritten = []
 
     def drain(self) -> Iterator[RowChange]:
         if self._pages is not None:
@@ -85,8 +85,8 @@ class Spool:
                 yield from (change for (change,) in self._pages.read(at))
             self._pages.close()
             self._pages = None
-        yield from self._held
-        self._held = []
+        yield from self._unwritten
+        self._unwritten = []
 
 
 class Runs:

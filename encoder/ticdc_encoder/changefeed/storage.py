@@ -28,21 +28,23 @@ _Name = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class StorageFile:
     """A file to write, its path relative to the sink's prefix. An index file and the metadata
-    replace those that are there."""
+    replace the existing ones."""
 
     path: str
     content: bytes
 
 
 class StorageChangefeed:
-    """What `cdc cli changefeed create` makes of a sink URI of storage and a configuration file.
+    """The changefeed that `cdc cli changefeed create` creates from a sink URI of cloud storage and
+    a configuration file.
 
-    Rows wait for `flush` or `resolve`, which give one data file per directory; TiCDC cuts files by
-    size and time. A table's directory is named by its last DDL's commit_ts, before any by
-    `start_ts`. `today` says in which date's directory files lie. Files of a DDL come last where
-    `write` is in the order of what is returned, and so does the metadata.
+    Rows wait for `flush` or `resolve`, which return one data file per directory; TiCDC cuts files
+    by size and time. A table's directory is named by the commit_ts of its last DDL, or by
+    `start_ts` before any. `today` gives the date in the paths. Write the files in the order in
+    which they are returned: those of a DDL, and the metadata, come last. Raises ConfigError for a
+    configuration that TiCDC refuses, or that is not supported here.
     """
 
     def __init__(
@@ -81,9 +83,9 @@ class StorageChangefeed:
         self._rows: dict[Directory, list[bytes]] = {}
         self._numbers: dict[Directory, int] = {}
 
-    def encode(self, transaction: Transaction) -> list[File]:
-        """The schema files of tables that no DDL told; the rows themselves wait."""
-        files: list[File] = []
+    def encode(self, transaction: Transaction) -> list[StorageFile]:
+        """The schema files of tables that no DDL has described; the rows themselves wait."""
+        files: list[StorageFile] = []
         if transaction.start_ts in self._settings.ignore_txn_start_ts:
             return files
         changes = tuple(change for change in transaction.changes if self._sends(change.table))
@@ -102,14 +104,14 @@ class StorageChangefeed:
                         rows.append(self._settings.terminator.encode())
         return files
 
-    def ddl(self, ddl: Ddl) -> list[File]:
+    def ddl(self, ddl: Ddl) -> list[StorageFile]:
         """The data files of all rows before, and the DDL's schema files. `ddl.definition` is the
-        table after it, before it for DROP TABLE; where it is not given, the table as it is known.
+        table after it, before it for DROP TABLE; if it is None, the table as it is known.
         """
         files = self.flush()
         if not ddl.table:
-            kept = self._events.keeps_ddl(ddl.schema, "", ddl.query, ddl.kind)
-            if kept and self._filter.matches_schema(ddl.schema):
+            passes = self._events.keeps_ddl(ddl.schema, "", ddl.query, ddl.kind)
+            if passes and self._filter.matches_schema(ddl.schema):
                 file = SchemaFile(ddl.schema, "", ddl.commit_ts, ddl.query, ddl.kind)
                 files.append(_file(file))
             return files
@@ -127,25 +129,25 @@ class StorageChangefeed:
             return files
         if renames and first != name:
             self._tables.pop(first, None)
-        kept = self._events.keeps_ddl(*(first if renames else name), ddl.query, ddl.kind)
-        # A DDL that is not told still gives the table's rows another schema.
-        files.append(self._changed(table, ddl.commit_ts, ddl if kept else None))
+        passes = self._events.keeps_ddl(*(first if renames else name), ddl.query, ddl.kind)
+        # A DDL that is filtered out still gives the table's rows another schema.
+        files.append(self._changed(table, ddl.commit_ts, ddl if passes else None))
         return files
 
-    def flush(self) -> list[File]:
+    def flush(self) -> list[StorageFile]:
         """The data files of all rows that wait, each before its index."""
         files = []
         for directory, rows in self._rows.items():
             number = self._numbers[directory] = self._numbers.get(directory, 0) + 1
             name = directory.name(number, self._extension, self._settings.index_digits)
-            files.append(File(directory.path + name, b"".join(rows)))
-            files.append(File(directory.index_path, index_json(name)))
+            files.append(StorageFile(directory.path + name, b"".join(rows)))
+            files.append(StorageFile(directory.index_path, index_json(name)))
         self._rows = {}
         return files
 
-    def resolve(self, ts: int) -> list[File]:
+    def resolve(self, ts: int) -> list[StorageFile]:
         """The data files of all rows that wait, and the metadata with this checkpoint."""
-        return [*self.flush(), File(METADATA, metadata_json(ts))]
+        return [*self.flush(), StorageFile(METADATA, metadata_json(ts))]
 
     def _sends(self, table: Table) -> bool:
         return self._filter.matches(table.schema, table.name) and (
@@ -161,15 +163,15 @@ class StorageChangefeed:
         known = self._tables.get((ddl.schema, ddl.table)) or self._tables.get(named)
         return None if known is None else replace(known, schema=ddl.schema, name=ddl.table)
 
-    def _changed(self, table: Table, version: int, ddl: Ddl | None) -> File:
+    def _changed(self, table: Table, version: int, ddl: Ddl | None) -> StorageFile:
         """The schema file of a table as it is from a version on."""
         name = table.schema, table.name
         self._tables[name], self._versions[name] = table, version
         query, kind = ("", 0) if ddl is None else (ddl.query, ddl.kind)
         return _file(SchemaFile(*name, version, query, kind, table))
 
-    def _introduced(self, table: Table) -> list[File]:
-        """The schema file of a table that no DDL told."""
+    def _introduced(self, table: Table) -> list[StorageFile]:
+        """The schema file of a table that no DDL has described."""
         if (table.schema, table.name) in self._tables:
             return []
         return [self._changed(table, self._start_ts, None)]
@@ -186,6 +188,6 @@ class StorageChangefeed:
         )
 
 
-def _file(file: SchemaFile) -> File:
+def _file(file: SchemaFile) -> StorageFile:
     path, content = schema_file(file)
-    return File(path.path, content)
+    return StorageFile(path.path, content)

@@ -1,6 +1,6 @@
 """The settings of a changefeed into cloud storage: its sink URI and configuration file.
 
-Where both say something, the sink URI rules. Source: TiCDC's "Replicate Data to Storage Services"
+If both have a setting, the sink URI's rules. Source: TiCDC's "Replicate Data to Storage Services"
 page and `pkg/sink/cloudstorage/config.go`.
 """
 
@@ -8,19 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ticdc_encoder.changefeed.config import IGNORED_OF_ALL
-from ticdc_encoder.changefeed.versions import NEW_ARCHITECTURE, Version, case_sensitive_by_default
+from ticdc_encoder.changefeed.config import IGNORED_OF_ALL, filter_settings
+from ticdc_encoder.changefeed.versions import NEW_ARCHITECTURE, Version
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.event import EventFilter
 from ticdc_encoder.formats import canal_json, csv
 from ticdc_encoder.settings import (
+    SinkSetting,
     checked,
-    entries,
     flat,
-    list_of,
-    of_text,
-    of_type,
-    one_of,
+    read_settings,
     toml_table,
     uri_parts,
 )
@@ -30,38 +27,59 @@ _SCHEMES = ("file", "local", "nfs", "s3", "gcs", "gs", "azure", "azblob")
 _CSV = "sink.csv"
 _STORAGE = "sink.cloud-storage-config"
 
-# Path in the file -> its default.
-_SETTINGS: dict[str, bool | int | str] = {
-    "force-replicate": False,
-    "sink.protocol": "",
-    "sink.terminator": "\r\n",
-    "sink.date-separator": "day",
-    "sink.enable-partition-separator": True,
-    "sink.file-index-digit": 20,
-    "sink.content-compatible": False,
-    "sink.only-output-updated-columns": False,
-    "sink.delete-only-output-handle-key-columns": False,
-    f"{_CSV}.delimiter": ",",
-    f"{_CSV}.quote": '"',
-    f"{_CSV}.null": "\\N",
-    f"{_CSV}.include-commit-ts": False,
-    f"{_CSV}.output-old-value": False,
-    f"{_CSV}.output-handle-key": False,
-    f"{_CSV}.output-field-header": False,
-    f"{_CSV}.binary-encoding-method": "base64",
-    f"{_STORAGE}.output-raw-change-event": False,
+
+def _or_line_break(text: str) -> str:
+    return text or "\r\n"
+
+
+def _index_digits(digits: int) -> int:
+    return digits if 6 <= digits <= 20 else 20
+
+
+# Field of the configuration -> the setting.
+_SETTINGS: dict[str, SinkSetting] = {
+    "protocol": SinkSetting(
+        "sink.protocol", "", "protocol", choices=("csv", "canal-json"), normal=str.lower
+    ),
+    "terminator": SinkSetting("sink.terminator", "\r\n", normal=_or_line_break),
+    "date_separator": SinkSetting(
+        "sink.date-separator",
+        "day",
+        "date-separator",
+        choices=("none", "year", "month", "day"),
+        normal=str.lower,
+    ),
+    "partition_directories": SinkSetting(
+        "sink.enable-partition-separator", True, "enable-partition-separator"
+    ),
+    "index_digits": SinkSetting("sink.file-index-digit", 20, normal=_index_digits),
+    "output_raw_change_event": SinkSetting(f"{_STORAGE}.output-raw-change-event", False),
+    "force_replicate": SinkSetting("force-replicate", False),
 }
-# A parameter of the sink URI -> the file's path, where it has one.
-_IN_URI = {
-    "protocol": "sink.protocol",
-    "date-separator": "sink.date-separator",
-    "enable-partition-separator": "sink.enable-partition-separator",
-    "content-compatible": "sink.content-compatible",
-    "only-output-updated-columns": "sink.only-output-updated-columns",
-    "enable-tidb-extension": "",
+# Option of a format -> the setting.
+_CSV_SETTINGS: dict[str, SinkSetting] = {
+    "delimiter": SinkSetting(f"{_CSV}.delimiter", ","),
+    "quote": SinkSetting(f"{_CSV}.quote", '"'),
+    "null": SinkSetting(f"{_CSV}.null", "\\N"),
+    "include_commit_ts": SinkSetting(f"{_CSV}.include-commit-ts", False),
+    "output_old_value": SinkSetting(f"{_CSV}.output-old-value", False),
+    "output_handle_key": SinkSetting(f"{_CSV}.output-handle-key", False),
+    "output_field_header": SinkSetting(f"{_CSV}.output-field-header", False),
+    "binary_encoding_method": SinkSetting(f"{_CSV}.binary-encoding-method", "base64"),
 }
+_CANAL_JSON_SETTINGS: dict[str, SinkSetting] = {
+    "enable_tidb_extension": SinkSetting(None, False, "enable-tidb-extension"),
+    "content_compatible": SinkSetting("sink.content-compatible", False, "content-compatible"),
+    "only_output_updated_columns": SinkSetting(
+        "sink.only-output-updated-columns", False, "only-output-updated-columns"
+    ),
+    "delete_only_output_handle_key_columns": SinkSetting(
+        "sink.delete-only-output-handle-key-columns", False
+    ),
+}
+_ALL_SETTINGS = (*_SETTINGS.values(), *_CSV_SETTINGS.values(), *_CANAL_JSON_SETTINGS.values())
 _LISTS = ("filter.event-filters", "filter.ignore-txn-start-ts", "filter.rules")
-# They change which rows there are, or files, in ways that are not written here.
+# They change the rows or files in ways that are not implemented here.
 _UNSUPPORTED = (
     "bdr-mode",
     "enable-active-active",
@@ -69,7 +87,7 @@ _UNSUPPORTED = (
     f"{_STORAGE}.output-column-id",
     f"{_STORAGE}.use-table-id-as-path",
 )
-# They say how TiCDC runs or connects, when it ends a file, or concern other sinks and protocols.
+# About how TiCDC runs or connects, when it ends a file, or about other sinks and protocols.
 _CUTS = ("worker-count", "flush-interval", "file-size", "flush-concurrency")
 _IGNORED = (
     *IGNORED_OF_ALL,
@@ -149,76 +167,30 @@ class StorageConfig:
     ) -> Self:
         """As TiCDC of that version reads it. Raises ConfigError, which names settings but never
         shows the URI: it may hold secrets."""
-        classic = version < NEW_ARCHITECTURE
         scheme, _, in_uri = uri_parts(sink_uri)
         if scheme not in _SCHEMES:
-            raise ConfigError(f"the sink URI is of {scheme or 'no scheme'}, not of storage")
+            raise ConfigError(f"the sink URI's scheme is {scheme!r}, not one of cloud storage")
         in_file = dict(flat(toml_table(config)))
-        known = {*_SETTINGS, *_LISTS, "case-sensitive"}
-        checked(
-            in_file, known, _UNSUPPORTED, _IGNORED, set(in_uri) - set(_IN_URI) - _IGNORED_IN_URI
-        )
-        values: dict[str, Any] = {}
-        kind: Any  # bool, int or str
-        for path, default in _SETTINGS.items():
-            kind = type(default)
-            values[path] = of_type(path, in_file.get(path, default), kind)
-        for name, path in _IN_URI.items():
-            if name in in_uri:
-                kind = type(_SETTINGS.get(path, False))
-                values[path or name] = of_text(name, in_uri[name], kind)
+        _check(in_uri, in_file)
+        values = read_settings(_SETTINGS, in_file, in_uri)
+        of_csv = read_settings(_CSV_SETTINGS, in_file, in_uri)
+        of_canal_json = read_settings(_CANAL_JSON_SETTINGS, in_file, in_uri)
+        classic = version < NEW_ARCHITECTURE
+        # The new architecture has no such column.
+        of_csv["output_handle_key"] = classic and of_csv["output_handle_key"]
+        options: canal_json.Options | csv.Options
+        if values["protocol"] == "csv":
+            options = csv.Options(terminator=values["terminator"], time_zone=time_zone, **of_csv)
+        else:
+            options = canal_json.Options(
+                time_zone=time_zone, max_message_bytes=1 << 62, classic=classic, **of_canal_json
+            )
+        return cls(format_options=options, **values, **filter_settings(in_file, version))
 
-        def value(path: str) -> Any:
-            return values[path]
 
-        protocol = one_of("protocol", value("sink.protocol").lower(), "csv", "canal-json")
-        digits = value("sink.file-index-digit")
-        terminator = value("sink.terminator") or "\r\n"
-        return cls(
-            protocol=protocol,
-            format_options=(
-                csv.Options(
-                    delimiter=value(f"{_CSV}.delimiter"),
-                    quote=value(f"{_CSV}.quote"),
-                    terminator=terminator,
-                    null=value(f"{_CSV}.null"),
-                    include_commit_ts=value(f"{_CSV}.include-commit-ts"),
-                    output_old_value=value(f"{_CSV}.output-old-value"),
-                    # The new architecture has no such column.
-                    output_handle_key=classic and value(f"{_CSV}.output-handle-key"),
-                    output_field_header=value(f"{_CSV}.output-field-header"),
-                    binary_encoding_method=value(f"{_CSV}.binary-encoding-method"),
-                    time_zone=time_zone,
-                )
-                if protocol == "csv"
-                else canal_json.Options(
-                    enable_tidb_extension=values.get("enable-tidb-extension") is True,
-                    content_compatible=value("sink.content-compatible"),
-                    only_output_updated_columns=value("sink.only-output-updated-columns"),
-                    delete_only_output_handle_key_columns=value(
-                        "sink.delete-only-output-handle-key-columns"
-                    ),
-                    time_zone=time_zone,
-                    max_message_bytes=1 << 62,
-                    classic=classic,
-                )
-            ),
-            terminator=terminator,
-            date_separator=one_of(
-                "date-separator",
-                value("sink.date-separator").lower(),
-                *("none", "year", "month", "day"),
-            ),
-            partition_directories=value("sink.enable-partition-separator"),
-            index_digits=digits if 6 <= digits <= 20 else 20,
-            output_raw_change_event=value(f"{_STORAGE}.output-raw-change-event"),
-            force_replicate=value("force-replicate"),
-            case_sensitive=of_type(
-                "case-sensitive",
-                in_file.get("case-sensitive", case_sensitive_by_default(version)),
-                bool,
-            ),
-            rules=tuple(list_of("filter.rules", in_file, str)),
-            event_filters=tuple(entries("filter.event-filters", in_file, EventFilter.parse)),
-            ignore_txn_start_ts=frozenset(list_of("filter.ignore-txn-start-ts", in_file, int)),
-        )
+def _check(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> None:
+    """Raises ConfigError for a setting that is unknown or unsupported."""
+    known = {*(s.path for s in _ALL_SETTINGS if s.path), *_LISTS, "case-sensitive"}
+    parameters = {setting.parameter for setting in _ALL_SETTINGS}
+    unknown = set(in_uri) - parameters - _IGNORED_IN_URI
+    checked(in_file, known, _UNSUPPORTED, _IGNORED, unknown)

@@ -11,7 +11,8 @@ _FOLDS_CASE: tuple[tuple[Version, Version], ...] = (
     ((7, 1, 3), (7, 2, 0)),
     ((7, 5, 0), (1 << 30, 0, 0)),
 )
-"""From, up to but without: where `case-sensitive` is false by default."""
+"""From the first version up to, but not including, the second, `case-sensitive` is false by
+default."""
 _LONGEST = 9
 
 
@@ -25,6 +26,6 @@ def version_number(version: str) -> Version:
 
 
 def case_sensitive_by_default(version: Version) -> bool:
-    """Whether filters and matchers heed case where the configuration does not say. Source: TiCDC's
-    "changefeed configurations" page."""
+    """Whether filters and matchers are case-sensitive by default. Source: TiCDC's "changefeed
+    configurations" page."""
     return not any(first <= version < end for first, end in _FOLDS_CASE)

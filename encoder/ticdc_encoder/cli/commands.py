@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ticdc_encoder.cli.decode import json_line, lines
 from ticdc_encoder.cli.options import described, parse_options
@@ -38,21 +38,21 @@ _EXAMPLES = """examples:
       -o include-commit-ts=true -o delimiter=';'
 
 FILE holds one message per line, as a JSON protocol's values are and as the cloud storage sink
-writes canal-json. A line may also tell a record: {"topic": ..., "partition": ..., "offset": ...,
-"key": ..., "value": ...} with key and value in base64, or what `kcat -J` prints. With --key, FILE
-is the value of one record and KEY's file its key, byte by byte. csv is a data file of the cloud
-storage sink; --table says its columns, by its schema file or a CREATE TABLE statement.
+writes canal-json. A line may also be a whole record: {"topic": ..., "partition": ..., "offset":
+..., "key": ..., "value": ...} with key and value in base64, or what `kcat -J` prints. With --key,
+FILE is the value of one record and KEY's file its key, byte by byte. csv is a data file of the
+cloud storage sink; --table gives its columns, by its schema file or a CREATE TABLE statement.
 """
 
 _LONGEST_NUMBER = 18
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and says its exit code."""
+    """Runs one command; its exit code."""
     parser = _parser()
     arguments, rest = parser.parse_known_args(argv)
     if len(rest) == 1 and arguments.file is None and not rest[0].startswith("-"):
-        arguments.file = rest[0]  # behind options, where argparse looks for none
+        arguments.file = rest[0]  # behind options, where argparse does not look for it
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if sys.stdout is None:
@@ -74,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print(arguments: argparse.Namespace) -> TicdcError | None:
-    """Writes what can be decoded, up to what it gives. Raises OSError of the writing."""
+    """Writes the events up to the first that cannot be decoded; its error. Raises OSError if they
+    cannot be written."""
     failure = None
     try:
         for line in _decoded(arguments):
@@ -95,11 +96,11 @@ def _exit_code(error: TicdcError) -> int:
 
 def _decoded(arguments: argparse.Namespace) -> Iterator[str]:
     if (arguments.file is None) == (arguments.kafka is None):
-        raise ConfigError("either FILE or --kafka TOPIC: what is to be decoded")
+        raise ConfigError("name what to decode: either FILE or --kafka TOPIC")
     if (arguments.file, arguments.key, arguments.table).count("-") > 1:
         raise ConfigError("standard input is one file, not two")
-    found = _csv(arguments) if arguments.protocol == "csv" else _messages(arguments)
-    return islice(found, arguments.count)
+    events = _csv(arguments) if arguments.protocol == "csv" else _messages(arguments)
+    return islice(events, arguments.count)
 
 
 def _csv(arguments: argparse.Namespace) -> Iterator[str]:
@@ -186,7 +187,7 @@ def _opened(name: str) -> IO[bytes]:
     except OSError as error:
         raise _unreadable(name, error) from error
     except ValueError as error:  # a NUL
-        raise ConfigError(f"{name!r} is no name of a file") from error
+        raise ConfigError(f"{name!r} is not the name of a file") from error
 
 
 def _unreadable(name: str, error: OSError) -> ConfigError:
@@ -201,7 +202,11 @@ def _parser() -> argparse.ArgumentParser:
         " or options; 3 a message that cannot be read.",
     )
     parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_decode(parser.add_subparsers(required=True, metavar="COMMAND"))
+    return parser
+
+
+def _add_decode(commands: Any) -> None:
     decode = commands.add_parser(
         "decode",
         help="print a topic or a file as lines of JSON",
@@ -222,11 +227,11 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a setting of librdkafka, as security.protocol=SASL_SSL; may be repeated",
+        help="a setting of librdkafka, such as security.protocol=SASL_SSL; may be repeated",
     )
-    add("--partition", type=_number, metavar="N", help="of the topic, this partition alone")
+    add("--partition", type=_number, metavar="N", help="only this partition of the topic")
     add("--offset", type=_number, metavar="N", help="from this offset on")
-    add("--follow", action="store_true", help="go on with the topic's messages as they come")
+    add("--follow", action="store_true", help="continue with the topic's messages as they arrive")
     add("--count", type=_number, metavar="N", help="no more than N events")
     add(
         "-o",
@@ -234,11 +239,10 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="an option of the protocol, as compression=lz4; may be repeated",
+        help="an option of the protocol, such as compression=lz4; may be repeated",
     )
     add("--key", metavar="FILE", help="the key of the one record whose value is in FILE")
     add("--table", metavar="FILE", help="csv: the schema file, or a CREATE TABLE statement")
-    return parser
 
 
 def _options_help() -> Iterator[str]:
@@ -250,5 +254,5 @@ def _options_help() -> Iterator[str]:
 
 def _number(text: str) -> int:
     if not text.isdecimal() or len(text) > _LONGEST_NUMBER:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return int(text)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -10,15 +9,14 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Value
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.kafka.records import Located
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from ticdc_encoder.tso import moment, physical
 
 
 def lines(protocol: str, options: Any, records: Iterable[Located]) -> Iterator[str]:
     """One line per event, in the records' order. `options` are the format's.
 
-    A row of Simple waits for its table's schema; what still waits at the end comes with every value
-    as text, and `"schema": "missing"`. Errors name the record's place.
+    A row of Simple waits for its table's schema; what still waits at the end is printed with every
+    value as text, and `"schema": "missing"`. Errors name the record's position.
     """
     format_ = FORMATS[protocol]
     if format_.Decoder is not None:
@@ -34,8 +32,8 @@ def _lines_with_memory(format_: Any, options: Any, records: Iterable[Located]) -
     waiting: dict[int, Located] = {}
     for number, record in enumerate(records):
         waited = decoder.waits
-        found = _decoded(record, decoder.decode, record.key, record.value, number)
-        for at, event in found:
+        decoded = _decoded(record, decoder.decode, record.key, record.value, number)
+        for at, event in decoded:
             yield json_line(event, record if at == number else waiting.pop(at))
         if decoder.waits > waited:
             waiting[number] = record
@@ -49,14 +47,14 @@ def _decoded(record: Located, decode: Any, *arguments: Any) -> Any:
     try:
         return decode(*arguments)
     except TicdcError as error:
-        error.add_note(f"at {record.place}")
+        error.add_note(f"at {record.where}")
         raise
 
 
 def json_line(event: Event, record: Located | None = None, **more: str) -> str:
-    """An event as one line of JSON, which says where it was. Integers are exact; DECIMAL is text,
-    bytes are `{"hex": ...}`, what is not UTF-8 in text is an escaped surrogate; a column that was
-    not sent is absent. A commit_ts that the message does not have is null."""
+    """An event as one line of JSON, with its position in the topic. Integers are exact; DECIMAL is
+    text, bytes are `{"hex": ...}`, what is not UTF-8 in text is an escaped surrogate; a column that
+    was not sent is absent. A commit_ts that the message does not have is null."""
     members = {**_members(event), **more}
     for name in ("topic", "partition", "offset"):
         value = None if record is None else getattr(record, name)
@@ -119,8 +117,4 @@ def _time(ts: int) -> str | None:
     """When a TSO was, in UTC."""
     if not ts:
         return None
-    try:
-        time = _EPOCH + timedelta(milliseconds=ts >> 18)
-    except OverflowError:
-        return None
-    return f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03d}Z"
+    return f"{moment(ts):%Y-%m-%dT%H:%M:%S}.{physical(ts) % 1000:03d}Z"

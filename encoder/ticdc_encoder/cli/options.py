@@ -1,4 +1,4 @@
-"""A format's options from words: `time-zone=Asia/Tokyo`, as a command line has them."""
+"""A format's options from the words of a command line, such as `time-zone=Asia/Tokyo`."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -13,19 +13,19 @@ _REGISTRY = "schema-registry"
 
 
 def described(options: Callable[..., Any]) -> dict[str, str]:
-    """The names that `parse_options` takes for these options, each with its values."""
+    """The names that `parse_options` accepts for these options, each with its values."""
     kinds = get_type_hints(options)
     return {_named(field.name): _values(kinds[field.name]) for field in fields(options)}  # type: ignore[arg-type]
 
 
-def parse_options(options: Callable[..., Any], given: Iterable[str], **fixed: Any) -> Any:
+def parse_options(options: Callable[..., Any], pairs: Iterable[str], **fixed: Any) -> Any:
     """`options`, a format's, with each `key=value`. `schema-registry` is a URL, and
     `schema-registry.KEY` a setting of Confluent's client. Raises ConfigError."""
     kinds = get_type_hints(options)
     names = {_named(field.name): field.name for field in fields(options)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     registry: dict[str, str] = {}
-    for pair in given:
+    for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals:
             raise ConfigError(f"the option {key!r} is not KEY=VALUE")
@@ -35,7 +35,7 @@ def parse_options(options: Callable[..., Any], given: Iterable[str], **fixed: An
         elif key in names:
             values[names[key]] = _value(key, text, kinds[names[key]])
         else:
-            raise ConfigError(f"no option {key!r}: there are {', '.join(sorted(names))}")
+            raise ConfigError(f"unknown option {key!r}; the options are {', '.join(sorted(names))}")
     if registry:
         values["registry"] = ConfluentRegistry(registry)
     return options(**{n: v for n, v in fixed.items() if n in names.values()} | values)

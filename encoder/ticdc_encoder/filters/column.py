@@ -23,7 +23,7 @@ class ColumnSelector:
 
     @classmethod
     def parse(cls, entry: Mapping[str, Any]) -> Self:
-        """Of TOML. Raises ConfigError."""
+        """From TOML. Raises ConfigError."""
         if unknown := set(entry) - {"matcher", "columns"}:
             raise ConfigError(f"unknown key of a column selector: {', '.join(sorted(unknown))}")
         return cls(
@@ -41,11 +41,11 @@ class ColumnSelectors:
         self._tables: dict[tuple[str, str], tuple[Table, Table]] = {}
 
     def selected(self, table: Table, dispatched: Sequence[str] = ()) -> Table:
-        """The table with the columns that are sent alone: itself where all are.
+        """The table with the columns that are sent alone: itself if all are.
 
-        Raises ConfigError where a column of the handle key, or of those that a dispatcher lists
-        (`dispatched`), is not among them. TiCDC lets a primary key go if a unique key stays, and
-        sends rows without their handle key; here that is refused, too.
+        Raises ConfigError if a column of the handle key, or one that a dispatcher lists
+        (`dispatched`), is not among them. TiCDC accepts a selector without the primary key if a
+        unique key stays, and sends rows without their handle key; here that is refused, too.
         """
         name = table.schema, table.name
         known = self._tables.get(name)
@@ -58,10 +58,10 @@ class ColumnSelectors:
         for matcher, columns in self._selectors:
             if not matcher.matches(table.schema, table.name):
                 continue
-            kept = tuple(column for column in table.columns if columns.matches(column.name))
-            if len(kept) == len(table.columns):
+            selected = tuple(column for column in table.columns if columns.matches(column.name))
+            if len(selected) == len(table.columns):
                 return table
-            names = {column.name.lower() for column in kept}
+            names = {column.name.lower() for column in selected}
             for what, needed in (
                 ("its handle key", table.handle_key),
                 ("its dispatcher", dispatched),
@@ -71,8 +71,8 @@ class ColumnSelectors:
                         raise ConfigError(
                             f"the column selector of {name} excludes {column}, which {what} needs"
                         )
-            # With all indexes: Open Protocol's flags tell those of columns that are left out, too.
-            return replace(table, columns=kept)
+            # With all indexes: Open Protocol's flags depend on those of unsent columns, too.
+            return replace(table, columns=selected)
         return table
 
 

@@ -25,11 +25,11 @@ class Term:
 
 
 def through(value: Callable[[Row], Any], change: Callable[[Any], Any]) -> Callable[[Row], Any]:
-    """NULL stays NULL."""
+    """`change` applied to the value; NULL stays NULL."""
 
     def changed(row: Row) -> Any:
-        found = value(row)
-        return None if found is None else change(found)
+        operand = value(row)
+        return None if operand is None else change(operand)
 
     return changed
 
@@ -80,8 +80,8 @@ _LEADING = re.compile(r"\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-
 
 
 def leading_number(text: str) -> float:
-    found = _LEADING.match(text)
-    return float(found[1]) if found else 0.0
+    match = _LEADING.match(text)
+    return float(match[1]) if match else 0.0
 
 
 def utf_8_bytes(value: str | bytes) -> bytes:
@@ -103,7 +103,7 @@ def _temporal(term: Term, kinds: set[Kind]) -> Callable[[Row], Any]:
     try:
         constant = datetime(term.literal) if "datetime" in kinds else duration(term.literal)
     except ValueError as error:
-        raise ConfigError(f"{term.literal!r} is no time") from error
+        raise ConfigError(f"{term.literal!r} is not a time") from error
     return lambda row: constant
 
 
@@ -115,19 +115,19 @@ _DURATION = re.compile(r"(-?)(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?"
 
 def datetime(text: str) -> tuple[int, ...]:
     """Year to microsecond."""
-    found = _DATETIME.fullmatch(text)
-    if found is None:
-        raise ValueError("no date or time")
-    return *(int(part or 0) for part in found.groups()[:6]), _micros(found[7])
+    match = _DATETIME.fullmatch(text)
+    if match is None:
+        raise ValueError("not a date or time")
+    return *(int(part or 0) for part in match.groups()[:6]), _micros(match[7])
 
 
 def duration(text: str) -> int:
     """Microseconds."""
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise ValueError("no time")
-    seconds = (int(found[2]) * 60 + int(found[3])) * 60 + int(found[4] or 0)
-    return (-1 if found[1] else 1) * (seconds * 1_000_000 + _micros(found[5]))
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError("not a time")
+    seconds = (int(match[2]) * 60 + int(match[3])) * 60 + int(match[4] or 0)
+    return (-1 if match[1] else 1) * (seconds * 1_000_000 + _micros(match[5]))
 
 
 def _micros(digits: str | None) -> int:

@@ -86,13 +86,13 @@ class EventFilter:
 
     @classmethod
     def parse(cls, entry: Mapping[str, Any]) -> Self:
-        """Of TOML. Raises ConfigError."""
+        """From TOML. Raises ConfigError."""
         known = {field.name.replace("_", "-") for field in fields(cls)}
         if unknown := set(entry) - known:
             raise ConfigError(f"unknown key of an event filter: {', '.join(sorted(unknown))}")
         events = tuple(event.lower() for event in list_of("ignore-event", entry, str))
         if strange := set(events) - _EVENTS:
-            raise ConfigError(f"ignore-event knows no {', '.join(sorted(strange))}")
+            raise ConfigError(f"ignore-event has unknown events: {', '.join(sorted(strange))}")
         expressions = {name: of_type(name, entry.get(name, ""), str) for name in _EXPRESSIONS}
         for text in filter(None, expressions.values()):
             parsed(text)
@@ -107,8 +107,8 @@ class EventFilter:
 class EventFilters:
     """The filters of a changefeed: what one of them ignores is not sent.
 
-    The old architecture (`classic`) takes the names in matchers as they are written, the new one
-    as `case_sensitive` says. TIMESTAMP is compared in `time_zone`, the server's.
+    The old architecture (`classic`) takes the names in matchers as they are written, the new one by
+    `case_sensitive`. TIMESTAMP is compared in `time_zone`, the server's.
     """
 
     def __init__(
@@ -136,8 +136,8 @@ class EventFilters:
         return not any(test(change) for test in known[1])
 
     def keeps_ddl(self, schema: str, table: str, query: str, kind: int) -> bool:
-        """Whether the DDL is sent. `table` is "" for a schema's own; of a RENAME the names are the
-        old ones. `kind` is TiDB's action code: 0 counts as an `alter table` of no kind."""
+        """Whether the DDL is sent. `table` is "" for a schema's own; a RENAME's names are the old
+        ones. `kind` is TiDB's action code: 0 counts as an `alter table` without a kind."""
         return not any(
             rule.ignores_ddl(query, kind)
             for rule in self._rules
@@ -166,7 +166,7 @@ class _Rule:
         if not kind or kind in _ALTERS:
             names.add("alter table")
         elif kind not in _DDL:
-            return False  # TiCDC looks at no other
+            return False  # TiCDC reads no other
         return bool(self._events & names) or (
             self._sql is not None and self._sql.search(query) is not None
         )

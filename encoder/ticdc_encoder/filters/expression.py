@@ -36,9 +36,9 @@ Condition = Callable[[Row], bool]
 
 
 def condition(text: str, table: Table, time_zone: str = "UTC") -> Condition:
-    """Whether the expression is 1 of a row of the table, as TiCDC asks: neither NULL nor any other
-    number is. TIMESTAMP is seen in `time_zone`. Raises ConfigError for what is not SQL, for columns
-    that are not there, and for what is not evaluated here."""
+    """Whether the expression is 1 for a row of the table, as TiCDC asks: NULL and other numbers do
+    not count. TIMESTAMP is in `time_zone`. Raises ConfigError for text that is not SQL, for unknown
+    columns, and for expressions that are not evaluated here."""
     try:
         term = _Compiler(table, time_zone).term(parsed(text))
     except ConfigError as error:
@@ -53,13 +53,13 @@ def condition(text: str, table: Table, time_zone: str = "UTC") -> Condition:
 
 
 def parsed(text: str) -> exp.Expression:
-    """The expression's tree. Raises ConfigError for what is not SQL."""
+    """The expression's tree. Raises ConfigError for text that is not SQL."""
     try:
         tree: Any = sqlglot.parse_one(text, read="mysql")
     except (SqlglotError, ValueError, RecursionError) as error:
         raise ConfigError(f"not an SQL expression: {text!r}") from error
-    found: exp.Expression = tree
-    return found
+    expression: exp.Expression = tree
+    return expression
 
 
 _COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], bool]] = {
@@ -185,15 +185,15 @@ class _Compiler:
         return _number(lambda row: int(first(row) == second(row)))
 
     def _in(self, node: exp.Expression, options: Sequence[exp.Expression]) -> Term:
-        found = self._compared(node, options[0], eq).value
+        result = self._compared(node, options[0], eq).value
         for option in options[1:]:
-            found = _or(found, self._compared(node, option, eq).value)
-        return _number(found)
+            result = _or(result, self._compared(node, option, eq).value)
+        return _number(result)
 
     def _like(self, node: exp.Like) -> Term:
         subject, pattern = self.term(node.this), self.term(node.expression)
         if subject.kind != "text" or pattern.literal is None:
-            raise ConfigError("LIKE is evaluated of a text column and a constant")
+            raise ConfigError("LIKE is evaluated for a text column and a constant alone")
         literal = pattern.literal if is_binary(subject.collation) else _runes(pattern.literal)
         parts = re.findall(r"\\.|[^\\]|\\$", literal, re.DOTALL)
         expression = "".join(_LIKE.get(part) or re.escape(part[-1]) for part in parts)
@@ -207,9 +207,9 @@ class _Compiler:
             value = self.term(node.this).value
             return _number(lambda row: int(value(row) is None))
         if not isinstance(node.expression, exp.Boolean):
-            raise ConfigError("IS is evaluated of NULL, TRUE and FALSE")
-        truth, wanted = self._truth(node.this), int(node.expression.this)
-        return _number(lambda row: int(truth(row) == wanted))
+            raise ConfigError("IS is evaluated for NULL, TRUE and FALSE alone")
+        truth, expected = self._truth(node.this), int(node.expression.this)
+        return _number(lambda row: int(truth(row) == expected))
 
     # Truth.
 
@@ -221,7 +221,7 @@ class _Compiler:
             return through(term.value, lambda value: int(leading_number(value) != 0))
         if term.kind == "null":
             return lambda row: None
-        raise ConfigError(f"a {term.kind} is no condition")
+        raise ConfigError(f"a {term.kind} is not a condition")
 
     def _logical(self, node: exp.Expression) -> Term:
         first, second = self._truth(node.this), self._truth(node.expression)
@@ -241,7 +241,7 @@ class _Compiler:
     def _arithmetic(self, node: exp.Expression, operation: Callable[[Any, Any], Any]) -> Term:
         terms = self.term(node.this), self.term(node.expression)
         if not all(term.kind in ("number", "float", "null") for term in terms):
-            raise ConfigError("arithmetic is evaluated of numbers")
+            raise ConfigError("arithmetic is evaluated for numbers alone")
         inexact = "float" in (terms[0].kind, terms[1].kind)
 
         def value(row: Row) -> Any:
@@ -258,7 +258,7 @@ class _Compiler:
     def _coalesce(self, nodes: Sequence[exp.Expression]) -> Term:
         terms = [term for node in nodes if (term := self.term(node)).kind != "null"]
         if not terms or len({(term.kind, term.collation) for term in terms}) > 1:
-            raise ConfigError("COALESCE is evaluated of values of one type")
+            raise ConfigError("COALESCE is evaluated for values of one type alone")
         values = [term.value for term in terms]
 
         def value(row: Row) -> Any:
@@ -269,7 +269,7 @@ class _Compiler:
     def _of_text(self, node: exp.Expression) -> Term:
         term = self.term(node.this)
         if term.kind != "text" and not (term.kind == "bytes" and isinstance(node, exp.Length)):
-            raise ConfigError(f"{type(node).__name__.upper()} is evaluated of texts")
+            raise ConfigError(f"{type(node).__name__.upper()} is evaluated for texts alone")
         if isinstance(node, exp.Length):
             in_bytes = node.args.get("binary")
             return _number(
@@ -288,9 +288,9 @@ _LIKE = {"%": ".*", "_": "."}
 
 
 def _single(value: float) -> float:
-    """The double that a FLOAT is, of the one nearest to its shortest decimal."""
-    found: float = unpack("f", pack("f", value))[0]
-    return found
+    """The double equal to the FLOAT, from the one nearest to its shortest decimal."""
+    single: float = unpack("f", pack("f", value))[0]
+    return single
 
 
 def _number(value: Callable[[Row], Any]) -> Term:
@@ -311,15 +311,15 @@ def _literal(node: exp.Literal) -> Term:
 
 
 def _negated(value: Callable[[Row], int | None]) -> Callable[[Row], int | None]:
-    return through(value, lambda found: 1 - found)
+    return through(value, lambda truth: 1 - truth)
 
 
 def _and(
     first: Callable[[Row], int | None], second: Callable[[Row], int | None]
 ) -> Callable[[Row], int | None]:
     def both(row: Row) -> int | None:
-        found = first(row), second(row)
-        return 0 if 0 in found else None if None in found else 1
+        truths = first(row), second(row)
+        return 0 if 0 in truths else None if None in truths else 1
 
     return both
 
@@ -328,7 +328,7 @@ def _or(
     first: Callable[[Row], int | None], second: Callable[[Row], int | None]
 ) -> Callable[[Row], int | None]:
     def either(row: Row) -> int | None:
-        found = first(row), second(row)
-        return 1 if 1 in found else None if None in found else 0
+        truths = first(row), second(row)
+        return 1 if 1 in truths else None if None in truths else 0
 
     return either

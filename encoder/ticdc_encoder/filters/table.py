@@ -27,12 +27,12 @@ SYSTEM_SCHEMAS = frozenset(
 
 
 class TableMatcher:
-    """Rules as `db.table`, of which the last that matches decides; `!` before one excludes.
+    """Rules such as `db.table`; the last that matches decides; `!` before one excludes.
 
-    `*` is any run of characters, `?` one, `[a-z]` and `[!a-z]` one of a range; `\\` takes the
-    meaning from what is not a letter or digit; a part in `"` or backquotes is literal; `/.../` is
-    a regular expression that is searched. `@path` reads rules from a file, one per line. No rule
-    that matches, as none but exclusions: no match.
+    `*` is any run of characters, `?` one, `[a-z]` and `[!a-z]` one of a range; `\\` makes a
+    character that is not a letter or digit literal; a part in `"` or backquotes is literal; `/.../`
+    is a regular expression that is searched. `@path` reads rules from a file, one per line. Without
+    a rule that matches there is no match.
     """
 
     def __init__(self, patterns: Iterable[str], case_sensitive: bool = False) -> None:
@@ -62,8 +62,8 @@ class TableMatcher:
 
 
 class ColumnMatcher:
-    """Patterns of column names, of which the last that matches decides; `!` before one excludes.
-    Columns have no case. No pattern that matches: no match."""
+    """Patterns of column names; the last that matches decides; `!` before one excludes. Case does
+    not matter. Without a pattern that matches there is no match."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         lines = [line for pattern in patterns for line in _lines(pattern)]
@@ -77,7 +77,7 @@ class ColumnMatcher:
 
 
 class TableFilter(TableMatcher):
-    """`[filter] rules` of a changefeed: all tables where there are none, system schemas never."""
+    """`[filter] rules` of a changefeed: all tables if there are none, system schemas never."""
 
     def __init__(self, rules: Iterable[str], case_sensitive: bool = False) -> None:
         super().__init__(tuple(rules) or ("*.*",), case_sensitive)
@@ -100,21 +100,21 @@ _ANYTHING = r"(?s:\A.*\Z)"
 _REGEXP = re.compile(r"/((?:\\.|[^/])+)/")
 _QUOTED = re.compile(r'"((?:""|[^"])+)"|`((?:``|[^`])+)`')
 _RANGE = re.compile(r"\[([!^]?)((?:\\[^0-9a-zA-Z]|[^\\\]])+)\]")
-_SET_OPERATOR = re.compile(r"(?<!\\)[\[&~|]")  # that Python reserves, and Go does not know
+_SET_OPERATOR = re.compile(r"(?<!\\)[\[&~|]")  # that Python reserves, and Go does not have
 _PLAIN = re.compile(r"[0-9A-Za-z$_\u0080-\U0010ffff]")
 
 
 def imported(patterns: Iterable[str]) -> tuple[str, ...]:
-    """The patterns, with the rules of the files that they name in their place: what these say
-    later does not count. Raises `ConfigError`."""
-    given = tuple(patterns)
-    found = [
+    """The patterns, each `@path` replaced by the rules of that file, so that later changes of the
+    file do not count. Raises `ConfigError`."""
+    rules = tuple(patterns)
+    imported_rules = [
         rule
-        for pattern in given
+        for pattern in rules
         for rule in (_lines(pattern) if pattern.startswith("@") else [pattern])
     ]
     # Files without a rule let nothing pass, as before; no patterns would be no filter.
-    return tuple(found) if found or not given else ("!*.*",)
+    return tuple(imported_rules) if imported_rules or not rules else ("!*.*",)
 
 
 def _lines(pattern: str) -> Iterator[str]:
@@ -162,8 +162,8 @@ def _column_rule(text: str) -> tuple[re.Pattern[str], bool]:
 
 
 def compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
-    """The expression. Raises ConfigError for what Go's would not be, or be otherwise."""
-    # Python warns where a pattern may come to mean what it means elsewhere, as [[:alpha:]].
+    """The expression. Raises ConfigError for one that Go refuses or reads differently."""
+    # Python warns of patterns that later versions may read as others do, such as [[:alpha:]].
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -179,14 +179,14 @@ def _pattern(text: str) -> tuple[str, str]:
     if not text:
         raise ConfigError("a pattern is missing")
     if text[0] == "/":
-        if found := _REGEXP.match(text):
-            return of_go(found[1]), text[found.end() :]
+        if match := _REGEXP.match(text):
+            return of_go(match[1]), text[match.end() :]
         raise ConfigError("an open regular expression")
     if text[0] in '"`':
-        if found := _QUOTED.match(text):
+        if match := _QUOTED.match(text):
             quote = text[0]
-            name = (found[1] or found[2]).replace(quote * 2, quote)
-            return rf"\A{re.escape(name)}\Z", text[found.end() :]
+            name = (match[1] or match[2]).replace(quote * 2, quote)
+            return rf"\A{re.escape(name)}\Z", text[match.end() :]
         raise ConfigError("an open quote")
     return _wildcards(text)
 
@@ -199,11 +199,11 @@ _ASCII = {"w": "0-9A-Za-z_", "d": "0-9", "s": r"\t\n\f\r "}
 
 
 def of_go(expression: str) -> str:
-    """As Python writes it: Go's classes are of ASCII alone. Raises ConfigError for what Go does not
-    know. Source: the syntax page of Go's `regexp`."""
+    """In Python's syntax: Go's classes are of ASCII alone. Raises ConfigError for syntax that Go
+    does not have. Source: the syntax page of Go's `regexp`."""
     shared = _PART.sub(lambda part: "." if part[2] or part[1] in _QUOTES else part[0], expression)
-    if found := _OF_PYTHON_ALONE.search(shared):
-        raise ConfigError(f"{found[0]!r} is in no regular expression of Go")
+    if match := _OF_PYTHON_ALONE.search(shared):
+        raise ConfigError(f"Go's regular expressions have no {match[0]!r}")
     return _PART.sub(_part_of_go, expression)
 
 
@@ -213,9 +213,9 @@ _QUOTES = {rf"\{character}" for character in r"\()*+?}"}
 def _part_of_go(part: re.Match[str]) -> str:
     escape, members = part[1], part[2]
     if members:
-        if found := re.search(r"(?<!\\)(?:\\\\)*\\[WDS]", members):
-            raise ConfigError(f"{found[0][-2:]} within [] is not read here")
-        return re.sub(r"\\.", lambda found: _ASCII.get(found[0][1], found[0]), members)
+        if match := re.search(r"(?<!\\)(?:\\\\)*\\[WDS]", members):
+            raise ConfigError(f"{match[0][-2:]} within [] is not read here")
+        return re.sub(r"\\.", lambda match: _ASCII.get(match[0][1], match[0]), members)
     if escape is None:
         return part[0]
     if escape in (r"\b", r"\B"):
@@ -240,11 +240,11 @@ def _wildcards(text: str) -> tuple[str, str]:
             parts.append(".*")
         elif character == "?":
             parts.append(".")
-        elif found := _RANGE.match(text, at):
-            excluded = {"!": "^", "^": r"\^", "": ""}[found[1]]
-            members = _SET_OPERATOR.sub(r"\\\g<0>", found[2])
+        elif match := _RANGE.match(text, at):
+            excluded = {"!": "^", "^": r"\^", "": ""}[match[1]]
+            members = _SET_OPERATOR.sub(r"\\\g<0>", match[2])
             parts.append(f"[{excluded}{members}]")
-            width = found.end() - at
+            width = match.end() - at
         elif _PLAIN.match(character):
             parts.append(re.escape(character))
         else:

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from ticdc_encoder.errors import ConfigError, TicdcError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
-from ticdc_encoder.formats.format import RECORD_OVERHEAD, Encoder, Record
+from ticdc_encoder.formats.format import Encoder, OptionsT, Record, SchemaEncoder, record_size
 from ticdc_encoder.formats.json_text import load
 
 _NAME = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json")
@@ -180,8 +180,8 @@ class ClaimCheckEncoder:
         self._limit = max_message_bytes
 
     def row(self, change: RowChange) -> list[Record]:
-        key, value = [*self._whole.row(change), *self._whole.flush()][-1]
-        if len(key or b"") + len(value or b"") + RECORD_OVERHEAD > self._limit:
+        key, value = record = [*self._whole.row(change), *self._whole.flush()][-1]
+        if record_size(record) > self._limit:
             location = self._storage.write(key, value or b"")
             change = replace(change, incomplete=True, claim_check=location)
         return self._encoder.row(change)
@@ -190,10 +190,9 @@ class ClaimCheckEncoder:
         return self._encoder.flush()
 
     def bootstrap(self, table: Table) -> Record:
-        """What Simple's encoder has beside the others."""
-        encoder: Any = self._encoder
-        record: Record = encoder.bootstrap(table)
-        return record
+        """The table's schema, of a protocol that sends it apart from rows."""
+        assert isinstance(self._encoder, SchemaEncoder)
+        return self._encoder.bootstrap(table)
 
     def ddl(self, ddl: Ddl) -> Record:
         return self._encoder.ddl(ddl)
@@ -202,7 +201,7 @@ class ClaimCheckEncoder:
         return self._encoder.resolved(resolved)
 
 
-def without_limits(options: Any) -> Any:
+def without_limits(options: OptionsT) -> OptionsT:
     """A format's options for rows alone, of any size."""
     limits = {"max_message_bytes": 1 << 62, "max_batch_size": 1}
     return replace(options, **{n: limit for n, limit in limits.items() if hasattr(options, n)})

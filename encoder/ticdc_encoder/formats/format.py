@@ -1,12 +1,12 @@
-"""What a wire format is made of."""
+"""What a wire format is made of, and what the formats' encoders share."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import Field, dataclass
 from time import time_ns
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
-from ticdc_encoder.errors import TicdcError, WireError
-from ticdc_encoder.event import Ddl, Event, Resolved, RowChange
+from ticdc_encoder.errors import DefinitionError, TicdcError, WireError
+from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
 
 Record = tuple[bytes | None, bytes | None]
 """A Kafka record's key and value."""
@@ -18,7 +18,7 @@ LargeMessageHandle = Literal["none", "handle-key-only", "claim-check"]
 """An encoder by itself takes `claim-check` for `none`: see `ClaimCheckEncoder`."""
 
 RECORD_OVERHEAD = 36
-"""What TiCDC counts for a Kafka record beside its key and value."""
+"""The bytes that TiCDC counts for a Kafka record beside its key and value."""
 
 
 class MessageTooLarge(TicdcError):
@@ -26,7 +26,7 @@ class MessageTooLarge(TicdcError):
 
 
 class MissingCommitTs(WireError):
-    """A message without a commit_ts: what it says cannot be placed in time."""
+    """A message without a commit_ts, which has no position in time."""
 
 
 def wall_clock() -> int:
@@ -34,7 +34,7 @@ def wall_clock() -> int:
 
 
 def timestamp(value: Any, name: str) -> int:
-    """The value of the member `name`, if it is a TSO."""
+    """The value of the member `name`, if it is a TSO. Raises WireError."""
     if value.__class__ is not int or not 0 < value < 1 << 64:
         raise WireError(f"{name} is not a timestamp of 1 to 2^64 - 1")
     return value
@@ -52,16 +52,176 @@ class Encoder(Protocol):
     def ddl(self, ddl: Ddl) -> Record: ...
 
     def resolved(self, resolved: Resolved) -> Record:
-        """Raises ConfigError where the protocol, with these options, has no such message."""
+        """Raises ConfigError if the protocol, with these options, has no such message."""
+
+
+@runtime_checkable
+class SchemaEncoder(Encoder, Protocol):
+    """An encoder of a protocol that sends tables' schemas apart from their rows."""
+
+    def bootstrap(self, table: Table) -> Record:
+        """The table's schema, which consumers need before its rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """A protocol: `decode(key, value, options)` is pure and raises `WireError` for anything that
-    the protocol does not say; `Encoder(options, clock)` writes; `Options` is a frozen dataclass of
-    keywords, named as TiCDC's settings are, that both take."""
+class Waiting:
+    """A row whose table's schema of `version` has not arrived. `at` is what the decoder was given
+    with its record."""
 
-    decode: Callable[[bytes | None, bytes | None, Any], list[Event]]
-    Encoder: Callable[..., Encoder]
-    Options: Callable[..., Any]
-    Decoder: Callable[..., Any] | None = None
+    at: int
+    commit_ts: int
+    schema: str
+    table: str
+    version: int
+
+
+class StatefulDecoder(Protocol):
+    """Reads records with the schemas of earlier ones. Rows wait until theirs arrives."""
+
+    waits: int
+    """The number of rows that are `waiting`."""
+
+    def decode(
+        self, key: bytes | None, value: bytes | None, at: int = 0
+    ) -> list[tuple[int, Event]]:
+        """The events that this record completes, each with the `at` of its own record."""
+
+    @property
+    def waiting(self) -> tuple[Waiting, ...]: ...
+
+
+class FormatOptions(Protocol):
+    """A frozen dataclass of keywords, named as TiCDC's settings are."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+OptionsT = TypeVar("OptionsT", bound=FormatOptions)
+_OptionsT_contra = TypeVar("_OptionsT_contra", bound=FormatOptions, contravariant=True)
+
+
+class EncoderFactory(Protocol[_OptionsT_contra]):
+    def __call__(self, options: _OptionsT_contra, clock: Clock = wall_clock) -> Encoder: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Generic[OptionsT]):
+    """A protocol. `decode(key, value, options)` is pure and raises `WireError` for anything that
+    the protocol does not allow. A protocol whose rows are read by earlier records has a `Decoder`,
+    too."""
+
+    decode: Callable[[bytes | None, bytes | None, OptionsT], list[Event]]
+    Encoder: EncoderFactory[OptionsT]
+    Options: type[OptionsT]
+    Decoder: Callable[[OptionsT], StatefulDecoder] | None = None
+
+
+# What encoders share.
+
+PlanT = TypeVar("PlanT")
+
+
+def per_table(make: Callable[[Table], PlanT]) -> Callable[[Table], PlanT]:
+    """`make`, but called once for each table and then remembered. Tables are told apart by their
+    identity: comparing their columns for every row would take longer than writing it."""
+    plans: dict[int, tuple[Table, PlanT]] = {}  # a table that is kept keeps its identity
+
+    def plan(table: Table) -> PlanT:
+        known = plans.get(id(table))
+        if known is None:
+            known = plans[id(table)] = table, make(table)
+        return known[1]
+
+    return plan
+
+
+class WritableColumn(Protocol):
+    """A column in a plan. `write` takes values that are not NULL and raises TypeError or
+    ValueError for one that the column cannot hold."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def handle(self) -> bool: ...
+
+    @property
+    def write(self) -> Callable[[Value], Any]: ...
+
+
+ColumnT = TypeVar("ColumnT", bound=WritableColumn)
+_ColumnT_co = TypeVar("_ColumnT_co", bound=WritableColumn, covariant=True)
+
+
+class RowPlan(Protocol[_ColumnT_co]):
+    """How rows of a table are written: `columns` are those that the wire has, in its order,
+    `names` all that a row may have."""
+
+    @property
+    def table(self) -> Table: ...
+
+    @property
+    def columns(self) -> Sequence[_ColumnT_co]: ...
+
+    @property
+    def names(self) -> frozenset[str]: ...
+
+
+def written(plan: RowPlan[ColumnT], row: Row, *, handle_only: bool) -> list[tuple[ColumnT, Any]]:
+    """The plan's columns that the row has, each with its value as `write` gives it, None for NULL;
+    with `handle_only` those of the handle key. Raises DefinitionError for a column that the table
+    does not have, and for a value that its column cannot hold."""
+    table = plan.table
+    if not row.keys() <= plan.names:
+        strange = next(name for name in row if name not in plan.names)
+        raise DefinitionError(f"{table.schema}.{table.name} has no column `{strange}`")
+    pairs: list[tuple[ColumnT, Any]] = []
+    for column in plan.columns:
+        if column.name not in row or (handle_only and not column.handle):
+            continue
+        value = row[column.name]
+        try:
+            pairs.append((column, None if value is None else column.write(value)))
+        except (TypeError, ValueError) as error:
+            type_ = table.column(column.name).type
+            raise DefinitionError(
+                f"column `{column.name}` of {table.schema}.{table.name}, {type_.name}: {error}"
+            ) from error
+    return pairs
+
+
+def no_row(table: Table) -> DefinitionError:
+    """The error for a change that has neither a row before nor one after."""
+    return DefinitionError(f"a change of {table.schema}.{table.name} without a row")
+
+
+def record_size(record: Record) -> int:
+    """What TiCDC counts for a record, in bytes."""
+    key, value = record
+    return len(key or b"") + len(value or b"") + RECORD_OVERHEAD
+
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+
+def fitting(
+    write: Callable[[RowChange, bool], RecordT],
+    change: RowChange,
+    limit: int,
+    large: LargeMessageHandle = "none",
+    framing: int = 0,
+) -> RecordT:
+    """The change's record as `write(change, reduced)` gives it, in at most `limit` bytes, of which
+    `framing` go beside key and value. One that is larger is reduced to its handle key if `large`
+    says so. Raises `MessageTooLarge` if TiCDC's changefeed would stop."""
+    record = write(change, change.incomplete)
+    size = record_size(record) + framing
+    if size > limit and large == "handle-key-only":
+        record = write(change, True)
+        size = record_size(record) + framing
+    if size > limit:
+        raise MessageTooLarge(
+            f"a row of {change.table.schema}.{change.table.name} takes {size} bytes, "
+            f"max-message-bytes is {limit}"
+        )
+    return record

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import orjson
 
 from ticdc_encoder.errors import DefinitionError, WireError
+from ticdc_encoder.values import fixed
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CONTROLS = {chr(code): f"\\u{code:04x}" for code in range(0x20)} | _SHORT
@@ -34,6 +35,14 @@ encoding_json = StringWriter(_HTML | _INVALID | {"\b": "\\b", "\f": "\\f"})
 jsoniter = StringWriter(_CONTROLS)
 """The new architecture's open-protocol: no HTML escapes, and bytes that are not UTF-8 as they are.
 """
+
+
+def json_float(value: float, *, classic: bool) -> str:
+    """As jsoniter writes it; Go's own encoder, of the classic architecture, drops the zero that
+    pads a negative exponent."""
+    if value == 0 or 1e-6 <= abs(value) < 1e21:
+        return fixed(value)
+    return repr(value).replace("e-0", "e-") if classic else repr(value)
 
 
 def utf_8(text: str) -> bytes:

@@ -8,20 +8,16 @@ from time import monotonic
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]
 
-from ticdc_encoder.errors import ConfigError, TicdcError
+from ticdc_encoder.errors import ConfigError, TopicError
 from ticdc_encoder.kafka.records import Located
 
 _PATIENCE = 10.0
+"""Seconds."""
 _BATCH = 500
+"""Records."""
 _SILENT = logging.getLogger(__name__)
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
-
-
-class TopicError(TicdcError):
-    """A topic that cannot be read."""
-
-    exit_code = 1
 
 
 def records_of_topic(
@@ -49,12 +45,12 @@ def records_of_topic(
             logger=_SILENT,
         )
     except KafkaException as error:
-        raise ConfigError(f"no Kafka client with these settings: {_reason(error)}") from error
+        raise ConfigError(f"librdkafka refuses these settings: {_reason(error)}") from error
     with closing(reader):
         try:
             yield from _records(reader, topic, partition, offset, follow)
         except KafkaException as error:
-            # The first failure says what is the matter, the last that nothing is left to try.
+            # The first failure names the cause, the last only that nothing is left to try.
             reason = failures[0].str() if failures else _reason(error)
             raise TopicError(f"{topic} cannot be read: {reason}") from error
 
@@ -76,24 +72,24 @@ def _records(
         for record in records:
             if (error := record.error()) is not None:
                 raise KafkaException(error)
-            number, found = record.partition() or 0, record.offset() or 0
-            if follow or found < ends[number]:
-                place = f"{topic}[{number}] offset {found}"
-                yield Located(record.key(), record.value(), place, topic, number, found)
+            number, position = record.partition() or 0, record.offset() or 0
+            if follow or position < ends[number]:
+                where = f"{topic}[{number}] offset {position}"
+                yield Located(record.key(), record.value(), where, topic, number, position)
         if not follow:
-            # A position may also pass what is no record, as the marker of a transaction.
+            # A position may also pass what is not a record, such as a transaction's marker.
             reached = reader.position([TopicPartition(topic, n) for n in open_])
             open_ = {at.partition for at in reached if at.offset < ends[at.partition]}
 
 
 def _partitions(reader: Consumer, topic: str, partition: int | None) -> list[int]:
-    found = _listed(reader, topic)
-    if found.error is not None:
-        raise TopicError(f"{topic} cannot be read: {found.error.str()}")
+    metadata = _listed(reader, topic)
+    if metadata.error is not None:
+        raise TopicError(f"{topic} cannot be read: {metadata.error.str()}")
     if partition is None:
-        return sorted(found.partitions)
-    if partition not in found.partitions:
-        raise TopicError(f"{topic} has no partition {partition}, but {len(found.partitions)}")
+        return sorted(metadata.partitions)
+    if partition not in metadata.partitions:
+        raise TopicError(f"{topic} has no partition {partition}, but {len(metadata.partitions)}")
     return [partition]
 
 
@@ -101,14 +97,14 @@ def _listed(reader: Consumer, topic: str) -> TopicMetadata:
     deadline = monotonic() + _PATIENCE
     while True:
         try:
-            found: TopicMetadata = reader.list_topics(topic, 1.0).topics[topic]
-            return found
+            metadata: TopicMetadata = reader.list_topics(topic, 1.0).topics[topic]
+            return metadata
         except KafkaException:
-            reader.poll(0)  # where librdkafka tells what failed
+            reader.poll(0)  # librdkafka reports what failed here
             if monotonic() > deadline:
                 raise
 
 
 def _reason(error: KafkaException) -> str:
-    found = error.args[0]
-    return str(found.str()) if isinstance(found, KafkaError) else str(found)
+    cause = error.args[0]
+    return str(cause.str()) if isinstance(cause, KafkaError) else str(cause)

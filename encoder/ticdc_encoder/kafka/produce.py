@@ -8,17 +8,16 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import ProduceError
 from ticdc_encoder.message import Message
 
+__all__ = ["Delivery", "ProduceError", "ensure_topics", "produce"]
+
 _PATIENCE = 30.0
+"""Seconds."""
 _MAX_MESSAGE_BYTES = (
     "10485760"  # TiCDC's default of max-message-bytes; librdkafka's is a tenth of it
 )
-
-
-class ProduceError(TicdcError):
-    """A message that the broker did not take, or a topic that is not as wanted."""
 
 
 def produce(
@@ -28,11 +27,11 @@ def produce(
 ) -> int:
     """Writes all messages, in their order within each partition; returns how many.
 
-    `config` are librdkafka's settings; idempotence and acks=all rule over them, and
-    `message.max.bytes` is 10 MiB where they do not say. Messages are taken
-    as fast as the broker acknowledges them, and `progress` is told the number acknowledged.
-    Raises ProduceError for the first that fails; of those after it, some may have been written.
-    Where `messages` itself raises, those before are written.
+    `config` are librdkafka's settings; idempotence and acks=all override them, and
+    `message.max.bytes` is 10 MiB by default. Messages are consumed as fast as the broker
+    acknowledges them, and `progress` is called with the number acknowledged. Raises ProduceError
+    for the first that fails; some of those after it may have been written. If `messages` itself
+    raises, those before are written.
     """
     with Delivery(config, progress) as delivery:
         delivery.deliver(messages)
@@ -46,7 +45,7 @@ class Delivery:
         self, config: Mapping[str, str], progress: Callable[[int], None] | None = None
     ) -> None:
         self.acknowledged = 0
-        self._told = 0
+        self._reported = 0
         self._progress = progress
         self._failed: ProduceError | None = None
         try:
@@ -60,7 +59,7 @@ class Delivery:
                 }
             )
         except KafkaException as exc:
-            raise ProduceError(f"no producer with these settings: {_reason(exc)}") from exc
+            raise ProduceError(f"librdkafka refuses these settings: {_reason(exc)}") from exc
 
     def __enter__(self) -> Self:
         return self
@@ -107,13 +106,13 @@ class Delivery:
     def _poll(self, seconds: float) -> None:
         self._producer.poll(seconds)
         if self._failed is not None:
-            # What still waits must not be sent behind the caller's back.
+            # Messages that still wait must not be sent after the error.
             self._producer.purge()
             self._producer.poll(0)
             raise self._failed
-        if self._progress is not None and self.acknowledged > self._told:
-            self._told = self.acknowledged
-            self._progress(self._told)
+        if self._progress is not None and self.acknowledged > self._reported:
+            self._reported = self.acknowledged
+            self._progress(self._reported)
 
     def _on_delivery(self, error: KafkaError | None, message: Delivered) -> None:
         if error is None:
@@ -125,16 +124,16 @@ class Delivery:
     def _on_error(self, error: KafkaError) -> None:
         # Others pass: librdkafka tries again until message.timeout.ms.
         if error.fatal() and self._failed is None:
-            self._failed = ProduceError(f"the producer cannot go on: {error.str()}")
+            self._failed = ProduceError(f"the producer cannot continue: {error.str()}")
 
 
 def ensure_topics(
     config: Mapping[str, str], topics: Mapping[str, int], replication_factor: int = 1
 ) -> None:
     """Creates the topics that are missing, with so many partitions, and returns once every
-    partition has a leader. Raises ProduceError where a topic has fewer."""
+    partition has a leader. Raises ProduceError if a topic has fewer."""
     try:
-        admin = AdminClient({"log_level": "5", **config})  # without its remarks
+        admin = AdminClient({"log_level": "5", **config})  # without librdkafka's own messages
         known = admin.list_topics(timeout=_PATIENCE).topics
         missing = [
             NewTopic(name, num_partitions=partitions, replication_factor=replication_factor)
@@ -161,10 +160,14 @@ def ensure_topics(
 
 def _led(admin: AdminClient, topic: str) -> int | None:
     """The number of partitions, None while the topic or a leader is missing."""
-    found = admin.list_topics(timeout=_PATIENCE).topics.get(topic)
-    if found is None or found.error or any(p.leader < 0 for p in found.partitions.values()):
+    metadata = admin.list_topics(timeout=_PATIENCE).topics.get(topic)
+    if (
+        metadata is None
+        or metadata.error
+        or any(p.leader < 0 for p in metadata.partitions.values())
+    ):
         return None
-    return len(found.partitions)
+    return len(metadata.partitions)
 
 
 def _reason(exc: KafkaException) -> str:

@@ -1,9 +1,8 @@
 """The Kafka records that a file holds.
 
-A line is one record. Where it is an object with `topic` and `partition`, it tells the record: with
-`key` and `value` in base64 (null where there is none), or as `kcat -J` prints it, with `payload`
-(and `key`) as text. Any other line is a message's value by itself: JSON protocols have no line
-breaks in theirs.
+A line is one record. An object with `topic` and `partition` is a whole record: with `key` and
+`value` in base64 (null for none), or as `kcat -J` prints it, with `payload` (and `key`) as text.
+Any other line is a message's value by itself: JSON protocols have no line breaks in theirs.
 """
 
 import base64
@@ -19,35 +18,37 @@ from ticdc_encoder.errors import WireError
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A record and where it lay in its topic, as far as that is known; `place` is for people."""
+    """A record and its position in its topic, as far as that is known; `where` is the position as
+    text for messages."""
 
     key: bytes | None
     value: bytes | None
-    place: str
+    where: str
     topic: str | None = None
     partition: int | None = None
     offset: int | None = None
 
 
 def records_of_lines(lines: Iterable[bytes], name: str) -> Iterator[Located]:
-    """The records of a file called `name`. Raises WireError for a line that tells none."""
+    """The records of a file called `name`. Raises WireError for a line that looks like a record but
+    is not one."""
     for number, line in enumerate(lines, 1):
         line = line.rstrip(b"\r\n")
         if not line:
             continue
-        place = f"line {number} of {name}"
+        where = f"line {number} of {name}"
         members = _record(line)
         if members is None:
-            yield Located(None, line, place)
+            yield Located(None, line, where)
             continue
         try:
-            yield _located(members, place)
+            yield _located(members, where)
         except (TypeError, ValueError, binascii.Error) as error:
-            raise WireError(f"{place} is no record: {error}") from error
+            raise WireError(f"{where} is not a record: {error}") from error
 
 
 def _record(line: bytes) -> dict[str, Any] | None:
-    """The line's members if it tells a record, not a message."""
+    """The line's members if it is a record, None if it is a message."""
     if b'"partition"' not in line or b'"topic"' not in line:
         return None
     try:
@@ -59,15 +60,15 @@ def _record(line: bytes) -> dict[str, Any] | None:
     return members if {"value", "payload"} & members.keys() else None
 
 
-def _located(members: dict[str, Any], place: str) -> Located:
+def _located(members: dict[str, Any], where: str) -> Located:
     if "payload" in members:
         key, value = (_text(members.get(name)) for name in ("key", "payload"))
     else:
         key, value = (_base64(members.get(name)) for name in ("key", "value"))
     partition, offset = members["partition"], members.get("offset")
     if not all(number is None or type(number) is int for number in (partition, offset)):
-        raise ValueError("partition or offset is no number")
-    return Located(key, value, place, str(members["topic"]), partition, offset)
+        raise ValueError("partition or offset is not a number")
+    return Located(key, value, where, str(members["topic"]), partition, offset)
 
 
 def _base64(text: Any) -> bytes | None:
@@ -78,5 +79,5 @@ def _text(text: Any) -> bytes | None:
     if text is None:
         return None
     if not isinstance(text, str):
-        raise TypeError("key or payload is no text")
+        raise TypeError("key or payload is not text")
     return text.encode()

@@ -1,1 +1,1 @@
-"""TiDB's DDL, parsed, and what it makes of a table definition."""
+"""TiDB's DDL, parsed, and its effect on a table definition."""

@@ -67,7 +67,7 @@ _NO_EFFECT = (
 
 
 def alter_table(words: Words, schema: str) -> Statement | None:
-    """What follows ALTER TABLE. None where it renames and does something else, too."""
+    """What follows ALTER TABLE. None if it renames and does something else, too."""
     old = words.qualified(schema)
     if words.at("RENAME") and not any(words.at("RENAME", part) for part in _PARTS):
         words.expect("RENAME")
@@ -297,7 +297,7 @@ def _option(words: Words) -> Action:
         if words.take(name):
             _value(words)
             return NoEffect(name)
-    what = words.shown()
+    what = words.upcoming()
     words.skip_to_semicolon()
     return OtherAction(what)
 

@@ -1,7 +1,8 @@
-"""Columns, keys and options as CREATE TABLE and ALTER TABLE write them, and what they make."""
+"""Columns, keys and options as CREATE TABLE and ALTER TABLE write them, and the table that they
+define."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ticdc_encoder.column import TEXTS, Column, ColumnType, ForeignKey, Index
@@ -28,15 +29,15 @@ def complete(described: Table, columns: Iterable[Column], indexes: Iterable[Inde
     if not columns:
         raise DefinitionError("a table without columns")
     indexes = sorted(indexes, key=lambda index: not index.primary)
-    taken: set[str] = set()
+    used: set[str] = set()
     for index in indexes:
-        if index.name.lower() in taken:
+        if index.name.lower() in used:
             raise DefinitionError(f"two keys of the name {index.name!r}")
-        taken |= {index.name.lower()} if index.name and not index.primary else set()
+        used |= {index.name.lower()} if index.name and not index.primary else set()
     named: list[Index] = []
     for index in indexes:
-        named.append(_resolved(index, declared, taken))
-        taken.add(named[-1].name.lower())
+        named.append(_resolved(index, declared, used))
+        used.add(named[-1].name.lower())
     if sum(index.primary for index in named) > 1:
         raise DefinitionError("two primary keys")
     primary = {column for index in named if index.primary for column in index.columns}
@@ -61,7 +62,7 @@ def complete(described: Table, columns: Iterable[Column], indexes: Iterable[Inde
 
 
 def with_foreign_key(table: Table, key: ForeignKey) -> Table:
-    """`table` with a foreign key, and the index of its name that TiDB makes where no index begins
+    """`table` with a foreign key, and the index of its name that TiDB creates if no index begins
     with its columns."""
     declared = {column.name.lower(): column.name for column in table.columns}
     for name in key.columns:
@@ -73,15 +74,15 @@ def with_foreign_key(table: Table, key: ForeignKey) -> Table:
     key = replace(key, name=key.name or f"fk_{number}", columns=columns)
     indexes = table.indexes
     if not any(index.begins_with(columns) for index in indexes):
-        made = Index(key.name, columns, lengths=(None,) * len(columns))
-        indexes = (*indexes, made)
+        created = Index(key.name, columns, lengths=(None,) * len(columns))
+        indexes = (*indexes, created)
     return replace(table, indexes=indexes, foreign_keys=(*table.foreign_keys, key))
 
 
 _NUMBERED = re.compile(r"fk_[0-9]{1,9}")
 
 
-def _resolved(index: Index, declared: dict[str, Column], taken: set[str]) -> Index:
+def _resolved(index: Index, declared: dict[str, Column], used: set[str]) -> Index:
     for column in index.columns:
         if column.lower() not in declared:
             raise DefinitionError(f"index on an unknown column {column!r}")
@@ -90,7 +91,7 @@ def _resolved(index: Index, declared: dict[str, Column], taken: set[str]) -> Ind
         None if length == declared[column.lower()].type.length else length
         for column, length in zip(columns, index.lengths, strict=True)
     )
-    named = index.name or _free_name(columns, taken)
+    named = index.name or _free_name(columns, used)
     return replace(index, name=named, columns=columns, lengths=lengths)
 
 
@@ -103,7 +104,7 @@ def _inherited(type_: ColumnType, charset: str | None, collation: str | None) ->
 
 
 class Clauses:
-    """Reads definitions one by one and gathers what they say."""
+    """Reads definitions one by one and collects the columns and keys."""
 
     def __init__(self, words: Words) -> None:
         self._words = words
@@ -162,13 +163,19 @@ class Clauses:
 
     def check(self) -> None:
         self._words.expect("CHECK")
+        self._condition()
+
+    def _condition(self) -> None:
         self._words.parenthesised()
         _ = self._words.take("NOT", "ENFORCED") or self._words.take("ENFORCED")
 
     def reference(self) -> tuple[tuple[str, str], tuple[str, ...]]:
-        """The parent, "" for a schema that is not said, and its columns."""
+        """The parent table, "" for a schema that is not written, and its columns."""
+        self._words.expect("REFERENCES")
+        return self._parent()
+
+    def _parent(self) -> tuple[tuple[str, str], tuple[str, ...]]:
         words = self._words
-        words.expect("REFERENCES")
         parent = words.qualified("")
         columns = self._names()
         while words.take("ON") or words.take("MATCH"):
@@ -195,7 +202,7 @@ class Clauses:
         return words.done() or words.at(",") or words.at(")") or words.at(";")
 
     def index(self, *, primary: bool = False, unique: bool = False, name: str = "") -> None:
-        """The rest of a key's definition; `name` where it came before."""
+        """The rest of a key's definition; `name` if it came before."""
         words = self._words
         words.take("IF", "NOT", "EXISTS")
         if not (name or words.at("(") or words.at("USING")):
@@ -215,7 +222,7 @@ class Clauses:
             if not words.take(","):
                 break
         words.expect(")")
-        clustered = primary  # where nothing is said (tidb_enable_clustered_index = ON)
+        clustered = primary  # by default (tidb_enable_clustered_index = ON)
         partial = False
         while not self._ended():
             partial |= words.at("WHERE") and not primary
@@ -262,53 +269,67 @@ class Clauses:
 
     def _attribute(self, column: Column) -> Column:
         """The column with its next attribute."""
-        words = self._words
-        if words.take("NOT", "NULL"):
-            return replace(column, nullable=False)
-        if words.take("NULL"):
-            return replace(column, nullable=True)
-        if words.take("DEFAULT"):
-            null = words.at("NULL")
-            default = typed_default(words, column.type)
-            self.computed |= default is None and not null
-            return replace(column, default=default)
-        if words.take("SERIAL", "DEFAULT", "VALUE"):
-            self._key_of(column.name)
-            return replace(column, nullable=False, auto_increment=True)
-        if words.take("ON", "UPDATE"):
-            current_timestamp(words)
-            return replace(column, on_update=True)
-        if words.take("AUTO_INCREMENT"):
-            return replace(column, auto_increment=True)
-        if words.take("PRIMARY", "KEY") or words.take("KEY"):
-            self._key_of(column.name, primary=True)
-        elif words.take("UNIQUE"):
-            words.take("KEY")
-            self._key_of(column.name)
-        elif words.take("COMMENT"):
-            return replace(column, comment=words.string())
-        elif words.take("COLLATE"):
-            return replace(column, type=replace(column.type, collation=words.option().lower()))
-        elif words.take("GENERATED", "ALWAYS", "AS") or words.take("AS"):
-            expression = words.parenthesised()
-            if words.take("STORED"):
-                return replace(column, generated="stored", expression=expression)
-            words.take("VIRTUAL")
-            return replace(column, generated="virtual", expression=expression)
-        elif words.at("REFERENCES"):
-            self.reference()
-        elif words.take("CONSTRAINT"):
-            if not words.at("CHECK"):
-                words.identifier()
-        elif words.at("CHECK"):
-            self.check()
-        elif words.take("AUTO_RANDOM"):
-            if words.at("("):
-                words.parenthesised()
-        elif words.take("COLUMN_FORMAT") or words.take("STORAGE"):
-            words.identifier()
-        elif not (words.take("CLUSTERED") or words.take("GLOBAL")):
-            raise DefinitionError(f"unexpected {words.shown()}")
+        for words, read in _ATTRIBUTES.items():
+            if self._words.take(*words):
+                return read(self, column)
+        raise DefinitionError(f"unexpected {self._words.upcoming()}")
+
+    def _default(self, column: Column) -> Column:
+        null = self._words.at("NULL")
+        default = typed_default(self._words, column.type)
+        self.computed |= default is None and not null
+        return replace(column, default=default)
+
+    def _serial(self, column: Column) -> Column:
+        self._key_of(column.name)
+        return replace(column, nullable=False, auto_increment=True)
+
+    def _on_update(self, column: Column) -> Column:
+        current_timestamp(self._words)
+        return replace(column, on_update=True)
+
+    def _primary_key(self, column: Column) -> Column:
+        self._key_of(column.name, primary=True)
+        return column
+
+    def _unique_key(self, column: Column) -> Column:
+        self._words.take("KEY")
+        self._key_of(column.name)
+        return column
+
+    def _comment(self, column: Column) -> Column:
+        return replace(column, comment=self._words.string())
+
+    def _collation(self, column: Column) -> Column:
+        return replace(column, type=replace(column.type, collation=self._words.option().lower()))
+
+    def _generated(self, column: Column) -> Column:
+        expression = self._words.parenthesised()
+        if self._words.take("STORED"):
+            return replace(column, generated="stored", expression=expression)
+        self._words.take("VIRTUAL")
+        return replace(column, generated="virtual", expression=expression)
+
+    def _references(self, column: Column) -> Column:
+        self._parent()
+        return column
+
+    def _constraint(self, column: Column) -> Column:
+        if not self._words.at("CHECK"):
+            self._words.identifier()
+        return column
+
+    def _column_check(self, column: Column) -> Column:
+        self._condition()
+        return column
+
+    def _auto_random(self, column: Column) -> Column:
+        if self._words.at("("):
+            self._words.parenthesised()
+        return column
+
+    def _storage(self, column: Column) -> Column:
+        self._words.identifier()
         return column
 
     def _options(self, table: Table) -> Table:
@@ -328,15 +349,41 @@ class Clauses:
             else:
                 words.next()
         if charset is None and collation is None:
-            return table  # those of its database, which nobody tells
+            return table  # those of its database, which are unknown
         charset = charset or (collation or "").partition("_")[0]
         return replace(table, charset=charset, collation=collation or default_collation(charset))
 
 
-def _free_name(columns: tuple[str, ...], taken: set[str]) -> str:
-    """TiDB's name of a unique key that was given none."""
+def _free_name(columns: tuple[str, ...], used: set[str]) -> str:
+    """The name that TiDB gives a unique key without one."""
     first = columns[0] if columns else "expression_index"
     name, number = first, 2
-    while name.lower() in taken:
+    while name.lower() in used:
         name, number = f"{first}_{number}", number + 1
     return name
+
+
+_ATTRIBUTES: dict[tuple[str, ...], Callable[[Clauses, Column], Column]] = {
+    ("NOT", "NULL"): lambda _, column: replace(column, nullable=False),
+    ("NULL",): lambda _, column: replace(column, nullable=True),
+    ("DEFAULT",): Clauses._default,
+    ("SERIAL", "DEFAULT", "VALUE"): Clauses._serial,
+    ("ON", "UPDATE"): Clauses._on_update,
+    ("AUTO_INCREMENT",): lambda _, column: replace(column, auto_increment=True),
+    ("PRIMARY", "KEY"): Clauses._primary_key,
+    ("KEY",): Clauses._primary_key,
+    ("UNIQUE",): Clauses._unique_key,
+    ("COMMENT",): Clauses._comment,
+    ("COLLATE",): Clauses._collation,
+    ("GENERATED", "ALWAYS", "AS"): Clauses._generated,
+    ("AS",): Clauses._generated,
+    ("REFERENCES",): Clauses._references,
+    ("CONSTRAINT",): Clauses._constraint,
+    ("CHECK",): Clauses._column_check,
+    ("AUTO_RANDOM",): Clauses._auto_random,
+    ("COLUMN_FORMAT",): Clauses._storage,
+    ("STORAGE",): Clauses._storage,
+    ("CLUSTERED",): lambda _, column: column,
+    ("GLOBAL",): lambda _, column: column,
+}
+"""The first words of a column's attribute -> what reads the rest of it."""

@@ -74,7 +74,8 @@ def _sized(type_: ColumnType, name: str, width: int) -> ColumnType:
 
 
 def column_type(words: Words) -> ColumnType:
-    """The type that comes next, up to its character set. `serial` stays, as it says more."""
+    """The type that comes next, up to its character set. `serial` stays, since it also implies a
+    key."""
     name = _type_name(words)
     length = decimals = charset = collation = None
     elements: tuple[str, ...] = ()
@@ -149,7 +150,7 @@ def _numbers(words: Words) -> tuple[int, int | None]:
 
 
 def _filled_in(type_: ColumnType) -> ColumnType:
-    """With the widths that TiDB gives a type that says none."""
+    """With the widths that TiDB gives a type without one."""
     name, length, decimals = type_.name, type_.length, type_.decimals
     if name == "bool":
         return replace(type_, name="tinyint", length=1)
@@ -209,8 +210,8 @@ def _labelled(type_: ColumnType, number: str) -> str:
 
 
 def default_of(words: Words) -> str | None:
-    """The text of a literal or of the current timestamp. None for NULL, and for an expression,
-    whose value every row carries."""
+    """The text of a literal or of the current timestamp. None for NULL, and for an expression: rows
+    carry its value."""
     if words.take("NULL"):
         return None
     for word, value in (("TRUE", "1"), ("FALSE", "0")):

@@ -1,4 +1,4 @@
-"""What a table is after a DDL, and which of its columns was which before."""
+"""A table after a DDL, and which of its columns was which before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,9 +7,9 @@ from itertools import zip_longest
 from ticdc_encoder.column import Column, Index
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
+from ticdc_encoder.partitioning import Partitioning
 from ticdc_encoder.sql.clauses import complete, with_foreign_key
 from ticdc_encoder.sql.column import default_collation
-from ticdc_encoder.sql.partitions import Partitioning
 from ticdc_encoder.sql.statements import (
     Action,
     AddColumn,
@@ -38,9 +38,9 @@ from ticdc_encoder.sql.statements import (
 
 @dataclass(frozen=True, slots=True)
 class Evolved:
-    """`sources` tells, for each column that was there before, its name before; `computed` are the
-    new columns whose default is an expression, so that the values of existing rows are not known;
-    `moved` are the columns that were given a place."""
+    """`sources` maps each column that existed before to its name before; `computed` are the new
+    columns whose default is an expression, so that the values of existing rows are not known;
+    `moved` are the columns with FIRST or AFTER."""
 
     before: Table
     after: Table
@@ -51,7 +51,7 @@ class Evolved:
 
 def apply(statement: Statement, table: Table) -> Table:
     """The table's definition after a statement that alters or renames it; any other statement
-    leaves it as it is. Raises `DefinitionError` where the two do not belong together."""
+    leaves it as it is. Raises `DefinitionError` if the statement does not fit the table."""
     match statement:
         case AlterTable():
             return evolve(statement, table).after
@@ -146,21 +146,21 @@ class _Work:
                 self._modify(action)
             case DropColumn(name, if_exists):
                 if not if_exists or self._has(name):
-                    self._drop(self._place(name))
+                    self._drop(self._position(name))
             case RenameColumn(name, new):
-                place = self._place(name)
-                self._replace(place, replace(self.columns[place], name=new))
+                position = self._position(name)
+                self._replace(position, replace(self.columns[position], name=new))
             case SetDefault(name, default):
-                place = self._place(name)
-                self._replace(place, replace(self.columns[place], default=default))
+                position = self._position(name)
+                self._replace(position, replace(self.columns[position], default=default))
             case AddIndex(index, if_not_exists):
                 named = index.name.lower()
                 if not (if_not_exists and named in {i.name.lower() for i in self.indexes}):
                     self._set(indexes=[*self.indexes, index])
             case DropIndex(name):
-                # One that a foreign key made for itself is in no statement.
-                kept = [index for index in self.indexes if index.name.lower() != name.lower()]
-                self._set(indexes=kept)
+                # No statement names the index that a foreign key created for itself.
+                rest = [index for index in self.indexes if index.name.lower() != name.lower()]
+                self._set(indexes=rest)
             case RenameIndex(name, new):
                 renamed = [
                     replace(index, name=new) if index.name.lower() == name.lower() else index
@@ -186,22 +186,22 @@ class _Work:
     def _has(self, name: str) -> bool:
         return name.lower() in {column.name.lower() for column in self.columns}
 
-    def _place(self, name: str) -> int:
-        for place, column in enumerate(self.columns):
+    def _position(self, name: str) -> int:
+        for position, column in enumerate(self.columns):
             if column.name.lower() == name.lower():
-                return place
+                return position
         raise DefinitionError(f"{self.table.schema}.{self.table.name} has no column {name!r}")
 
     def _after(self, after: str | None, end: int) -> int:
         if after is None:
             return end
-        return self._place(after) + 1 if after else 0
+        return self._position(after) + 1 if after else 0
 
     def _add(self, action: AddColumn) -> None:
         if self._has(action.column.name):
             if action.if_not_exists:
                 return
-            raise DefinitionError(f"there is a column {action.column.name!r} already")
+            raise DefinitionError(f"column {action.column.name!r} exists already")
         columns = list(self.columns)
         columns.insert(self._after(action.after, len(columns)), action.column)
         self._note(action.column.name, action.computed, action.after)
@@ -216,24 +216,24 @@ class _Work:
     def _modify(self, action: ModifyColumn) -> None:
         if action.if_exists and not self._has(action.name):
             return
-        place = self._place(action.name)
+        position = self._position(action.name)
         name = action.column.name
-        self._replace(place, action.column)
+        self._replace(position, action.column)
         if action.computed:
             self.computed.add(name)
         if action.after is not None:
             columns = list(self.columns)
-            moved = columns.pop(place)
+            moved = columns.pop(position)
             self.table = replace(self.table, columns=tuple(columns))
             columns.insert(self._after(action.after, len(columns)), moved)
             self._set(columns)
             self.moved.add(name)
         self._set(indexes=[*self.indexes, *action.keys])
 
-    def _replace(self, place: int, column: Column) -> None:
-        old = self.columns[place].name
+    def _replace(self, position: int, column: Column) -> None:
+        old = self.columns[position].name
         columns = list(self.columns)
-        columns[place] = column
+        columns[position] = column
         indexes = [
             replace(index, columns=tuple(column.name if c == old else c for c in index.columns))
             for index in self.indexes
@@ -248,15 +248,15 @@ class _Work:
                     names.add(column.name)
         self._set(columns, indexes)
 
-    def _drop(self, place: int) -> None:
-        name = self.columns[place].name
+    def _drop(self, position: int) -> None:
+        name = self.columns[position].name
         self.sources.pop(name, None)
         self.computed.discard(name)
         self.moved.discard(name)
         indexes = [index for index in self.indexes if index.columns != (name,)]
         if any(name in index.columns for index in indexes):
             raise DefinitionError(f"column {name!r} belongs to a key of several columns")
-        self._set([*self.columns[:place], *self.columns[place + 1 :]], indexes)
+        self._set([*self.columns[:position], *self.columns[position + 1 :]], indexes)
 
     def _partition(
         self,

@@ -4,14 +4,14 @@ The words come from sqlglot's MySQL tokenizer; the grammar of column and index d
 here, since sqlglot's own tree loses display widths, element order and TiDB's clauses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from ticdc_encoder.column import Column, ColumnType, ForeignKey, Index
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql import partitions
+from ticdc_encoder.partitioning import partitioning_from_json
 from ticdc_encoder.sql.alter import alter_table, create_index, drop_index
 from ticdc_encoder.sql.clauses import Clauses
 from ticdc_encoder.sql.statements import (
@@ -53,7 +53,8 @@ __all__ = [
 
 
 def parse_create_table(sql: str, default_schema: str) -> Table:
-    """The table that a CREATE TABLE defines; `default_schema` where its name is not qualified.
+    """The table that a CREATE TABLE defines; `default_schema` is its schema if its name is not
+    qualified.
 
     Raises DefinitionError, also for CREATE TABLE ... LIKE and ... AS SELECT.
     """
@@ -65,8 +66,8 @@ def parse_create_table(sql: str, default_schema: str) -> Table:
 
 
 def parse_ddl(query: str, schema: str) -> Statement:
-    """The one statement in `query`, where unqualified names belong to `schema`. A backslash in
-    what TiCDC does not escape is one: see `escaped`."""
+    """The one statement in `query`. Unqualified names belong to `schema`. A backslash counts as one
+    if TiCDC does not escape it: see `escaped`. Raises DefinitionError."""
     words = Words(escaped(query))
     if words.done() or words.at(";"):
         raise DefinitionError("an empty statement")
@@ -75,7 +76,7 @@ def parse_ddl(query: str, schema: str) -> Statement:
         words.skip_to_semicolon()
     words.take(";")
     if not words.done():
-        raise DefinitionError(f"unexpected {words.shown()} after the statement")
+        raise DefinitionError(f"unexpected {words.upcoming()} after the statement")
     return statement
 
 
@@ -111,7 +112,7 @@ def from_json(stored: Mapping[str, Any]) -> Table:
         "columns": columns,
         "indexes": indexes,
         "foreign_keys": keys,
-        "partitioning": partitions.from_json(stored.get("partitioning")),
+        "partitioning": partitioning_from_json(stored.get("partitioning")),
     }
     return Table(**{**_tuples(stored, "handle_key"), **whole})
 
@@ -125,69 +126,67 @@ def _tuples(stored: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 def _statement(words: Words, schema: str) -> Statement | None:
     """The statement, or None if it is not of the kinds known here."""
-    if words.take("CREATE", "TABLE"):
-        return _create_table(words, schema)
-    if words.take("DROP", "TABLE"):
-        exists = words.take("IF", "EXISTS")
-        dropped = DropTable(*words.qualified(schema), exists)
-        return None if words.at(",") else dropped
-    if words.take("TRUNCATE"):
-        words.take("TABLE")
-        return TruncateTable(*words.qualified(schema))
-    if words.take("ALTER", "TABLE"):
-        return alter_table(words, schema)
-    if words.take("RENAME", "TABLE"):
-        old = words.qualified(schema)
-        words.expect("TO")
-        renamed = RenameTable(old, words.qualified(schema))
-        return None if words.at(",") else renamed
-    if any(words.at("CREATE", *first) for first in _VIEWS):
-        words.expect("CREATE")
-        return create_view(words, schema)
-    if words.take("DROP", "VIEW"):
-        return drop_view(words, schema)
-    if words.take("RECOVER", "TABLE"):
-        if words.take("BY", "JOB"):
-            words.next("number")
-            return RecoverTable(None, None)
-        table = words.qualified(schema)
-        if words.kind() == "number":
-            words.next()  # of how many jobs TiDB is to look at
-        return RecoverTable(table, table)
-    if words.take("FLASHBACK", "TABLE"):
-        lost = words.qualified(schema)
-        if words.at(","):
-            return None
-        return RecoverTable(lost, words.qualified(lost[0]) if words.take("TO") else lost)
-    if any(words.at("CREATE", *kind, "INDEX") for kind in _INDEXES):
-        words.expect("CREATE")
-        return create_index(words, schema)
-    if words.take("DROP", "INDEX"):
-        return drop_index(words, schema)
-    for kind in ("DATABASE", "SCHEMA"):
-        if words.take("CREATE", kind):
-            exists = words.take("IF", "NOT", "EXISTS")
-            created = CreateSchema(words.identifier(), exists)
-            words.skip_to_semicolon()
-            return created
-        if words.take("ALTER", kind):
-            altered = AlterSchema(schema if _at_option(words) else words.identifier())
-            words.skip_to_semicolon()
-            return altered
-        if words.take("DROP", kind):
-            exists = words.take("IF", "EXISTS")
-            return DropSchema(words.identifier(), exists)
+    for first, parse in _STATEMENTS.items():
+        if words.take(*first):
+            return parse(words, schema)
+    for kind, parse in _CREATED.items():
+        if words.at("CREATE", *kind):
+            words.expect("CREATE")
+            return parse(words, schema)
     return None
 
 
-_VIEWS: tuple[tuple[str, ...], ...] = (
-    ("VIEW",),
-    ("OR", "REPLACE"),
-    ("ALGORITHM",),
-    ("DEFINER",),
-    ("SQL", "SECURITY"),
-)
-_INDEXES: tuple[tuple[str, ...], ...] = ((), ("UNIQUE",), ("FULLTEXT",), ("SPATIAL",), ("VECTOR",))
+def _drop_table(words: Words, schema: str) -> DropTable | None:
+    exists = words.take("IF", "EXISTS")
+    dropped = DropTable(*words.qualified(schema), exists)
+    return None if words.at(",") else dropped
+
+
+def _truncate_table(words: Words, schema: str) -> TruncateTable:
+    words.take("TABLE")
+    return TruncateTable(*words.qualified(schema))
+
+
+def _rename_table(words: Words, schema: str) -> RenameTable | None:
+    old = words.qualified(schema)
+    words.expect("TO")
+    renamed = RenameTable(old, words.qualified(schema))
+    return None if words.at(",") else renamed
+
+
+def _recover_table(words: Words, schema: str) -> RecoverTable:
+    if words.take("BY", "JOB"):
+        words.next("number")
+        return RecoverTable(None, None)
+    table = words.qualified(schema)
+    if words.kind() == "number":
+        words.next()  # how many jobs TiDB is to look at
+    return RecoverTable(table, table)
+
+
+def _flashback_table(words: Words, schema: str) -> RecoverTable | None:
+    dropped = words.qualified(schema)
+    if words.at(","):
+        return None
+    return RecoverTable(dropped, words.qualified(dropped[0]) if words.take("TO") else dropped)
+
+
+def _create_schema(words: Words, schema: str) -> CreateSchema:
+    exists = words.take("IF", "NOT", "EXISTS")
+    created = CreateSchema(words.identifier(), exists)
+    words.skip_to_semicolon()
+    return created
+
+
+def _alter_schema(words: Words, schema: str) -> AlterSchema:
+    altered = AlterSchema(schema if _at_option(words) else words.identifier())
+    words.skip_to_semicolon()
+    return altered
+
+
+def _drop_schema(words: Words, schema: str) -> DropSchema:
+    exists = words.take("IF", "EXISTS")
+    return DropSchema(words.identifier(), exists)
 
 
 def _at_option(words: Words) -> bool:
@@ -200,7 +199,7 @@ def _create_table(words: Words, schema: str) -> CreateTable | CreateTableLike | 
     schema, name = written[0] or schema, written[1]
     inside = words.take("(", "LIKE")
     if inside or words.take("LIKE"):
-        # Beside a name with its database, one without is in the session's, which nobody knows.
+        # Beside a name with its database, one without is in the session's, which is unknown.
         like = words.qualified("" if written[0] else session_schema)
         if inside:
             words.expect(")")
@@ -212,3 +211,39 @@ def _create_table(words: Words, schema: str) -> CreateTable | CreateTableLike | 
     except DefinitionError as exc:
         exc.add_note(f"in the definition of {schema}.{name}")
         raise
+
+
+Parse = Callable[[Words, str], Statement | None]
+
+_STATEMENTS: dict[tuple[str, ...], Parse] = {
+    ("CREATE", "TABLE"): _create_table,
+    ("DROP", "TABLE"): _drop_table,
+    ("TRUNCATE",): _truncate_table,
+    ("ALTER", "TABLE"): alter_table,
+    ("RENAME", "TABLE"): _rename_table,
+    ("DROP", "VIEW"): drop_view,
+    ("RECOVER", "TABLE"): _recover_table,
+    ("FLASHBACK", "TABLE"): _flashback_table,
+    ("DROP", "INDEX"): drop_index,
+    ("CREATE", "DATABASE"): _create_schema,
+    ("CREATE", "SCHEMA"): _create_schema,
+    ("ALTER", "DATABASE"): _alter_schema,
+    ("ALTER", "SCHEMA"): _alter_schema,
+    ("DROP", "DATABASE"): _drop_schema,
+    ("DROP", "SCHEMA"): _drop_schema,
+}
+"""A statement's first words -> what parses the rest."""
+
+_CREATED: dict[tuple[str, ...], Parse] = {
+    ("VIEW",): create_view,
+    ("OR", "REPLACE"): create_view,
+    ("ALGORITHM",): create_view,
+    ("DEFINER",): create_view,
+    ("SQL", "SECURITY"): create_view,
+    ("INDEX",): create_index,
+    ("UNIQUE", "INDEX"): create_index,
+    ("FULLTEXT", "INDEX"): create_index,
+    ("SPATIAL", "INDEX"): create_index,
+    ("VECTOR", "INDEX"): create_index,
+}
+"""The words after CREATE -> what parses them and the rest."""

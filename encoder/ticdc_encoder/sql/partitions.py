@@ -1,89 +1,23 @@
-"""Which rows a partition holds, as far as its definition says so in values of columns."""
+"""PARTITION BY, and the definitions of partitions, as SQL writes them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
 from datetime import date
-from typing import Any, Literal
+from typing import Literal
 
 from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.partitioning import Partition, Partitioning, PartitionValue, numbered
 from ticdc_encoder.sql.words import Words
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionValue:
-    """`text` is that of a number or a string."""
-
-    kind: Literal["number", "string", "null", "maxvalue", "default"]
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """`values` are the bound of VALUES LESS THAN, or the members of VALUES IN; each has one value
-    per column. A partition of HASH or KEY has none."""
-
-    name: str
-    values: tuple[tuple[PartitionValue, ...], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Partitioning:
-    """`function` is that of the one column which the values are of, "" for the column itself.
-
-    Not `exact` where a table was exchanged WITHOUT VALIDATION: a partition may then hold any row.
-    """
-
-    method: Literal["range", "list", "hash", "key"]
-    columns: tuple[str, ...]
-    function: str
-    partitions: tuple[Partition, ...]
-    exact: bool = True
-
-    def without(self, names: Iterable[str]) -> "Partitioning":
-        gone = {name.lower() for name in names}
-        kept = tuple(p for p in self.partitions if p.name.lower() not in gone)
-        return replace(self, partitions=kept)
-
-    def with_others(self, old: tuple[str, ...], new: tuple[Partition, ...]) -> "Partitioning":
-        """`new` in the place of `old`, at the end where there is none."""
-        names = [partition.name.lower() for partition in self.partitions]
-        places = [names.index(name.lower()) for name in old if name.lower() in names]
-        rest = self.without(old).partitions
-        at = min(places) if places else len(rest)
-        return replace(self, partitions=(*rest[:at], *new, *rest[at:]))
-
-    def resized(self, by: int) -> "Partitioning":
-        """Of HASH and KEY: with as many partitions more, or less."""
-        return replace(self, partitions=_numbered(len(self.partitions) + by))
-
-
-def from_json(stored: Mapping[str, Any] | None) -> Partitioning | None:
-    """What `dataclasses.asdict` and JSON made of it."""
-    if stored is None:
-        return None
-    partitions = tuple(
-        Partition(
-            partition["name"],
-            tuple(tuple(PartitionValue(**v) for v in each) for each in partition["values"]),
-        )
-        for partition in stored["partitions"]
-    )
-    whole = {"columns": tuple(stored["columns"]), "partitions": partitions}
-    return Partitioning(**{**stored, **whole})
-
-
-# --- as SQL writes it ----------------------------------------------------------------------------
-
-
 def partition_by(words: Words) -> Partitioning | None:
-    """What follows PARTITION BY, up to the end. None for what is not understood."""
+    """What follows PARTITION BY, up to the end. None if it is not understood."""
     try:
-        found = _partition_by(words)
+        partitioning = _partition_by(words)
     except DefinitionError:
-        found = None
+        partitioning = None
     whole = words.done() or words.at(";")
     words.skip_to_semicolon()
-    return found if whole else None
+    return partitioning if whole else None
 
 
 def _partition_by(words: Words) -> Partitioning:
@@ -107,23 +41,13 @@ def _partition_by(words: Words) -> Partitioning:
     if words.at("("):
         partitions = definitions(words)
     else:
-        partitions = _numbered(number)
+        partitions = numbered(number)
         if method in ("range", "list"):
             raise DefinitionError("partitions by interval")
     return Partitioning(method, columns, function, partitions)
 
 
 _METHODS: tuple[Literal["range", "list", "hash", "key"], ...] = ("range", "list", "hash", "key")
-
-
-_MOST = 8192
-"""TiDB's `PartitionCountLimit`."""
-
-
-def _numbered(number: int) -> tuple[Partition, ...]:
-    if number > _MOST:
-        raise DefinitionError(f"{number} partitions, which are more than {_MOST}")
-    return tuple(Partition(f"p{n}") for n in range(number))
 
 
 def _names(words: Words) -> Iterator[str]:
@@ -138,11 +62,11 @@ def _names(words: Words) -> Iterator[str]:
 def definitions(words: Words) -> tuple[Partition, ...]:
     """`(PARTITION p VALUES ..., ...)`."""
     words.expect("(")
-    found = []
+    partitions = []
     while True:
         words.expect("PARTITION")
         name = words.identifier()
-        found.append(Partition(name, tuple(_values(words))))
+        partitions.append(Partition(name, tuple(_values(words))))
         while not (words.at(",") or words.at(")")):  # COMMENT, ENGINE and so on
             if words.at("("):
                 words.parenthesised()
@@ -151,7 +75,7 @@ def definitions(words: Words) -> tuple[Partition, ...]:
         if not words.take(","):
             break
     words.expect(")")
-    return tuple(found)
+    return tuple(partitions)
 
 
 def _values(words: Words) -> Iterator[tuple[PartitionValue, ...]]:
@@ -175,11 +99,11 @@ def _values(words: Words) -> Iterator[tuple[PartitionValue, ...]]:
 
 def _tuple(words: Words) -> tuple[PartitionValue, ...]:
     words.expect("(")
-    found = [_value(words)]
+    values = [_value(words)]
     while words.take(","):
-        found.append(_value(words))
+        values.append(_value(words))
     words.expect(")")
-    return tuple(found)
+    return tuple(values)
 
 
 def _value(words: Words) -> PartitionValue:

@@ -1,19 +1,19 @@
-"""What a DDL statement says, as data. `definition.parse_ddl` reads them."""
+"""DDL statements as data. `parser.parse_ddl` creates them."""
 
 from dataclasses import dataclass
 
 from ticdc_encoder.column import Column, ForeignKey, Index
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql.partitions import Partition, Partitioning
+from ticdc_encoder.partitioning import Partition, Partitioning
 
 # --- what an ALTER TABLE does -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """`column` has the character set that was written, None where it is the table's. `keys` are
-    the keys that its definition asks for; `after` is the column before it, "" for FIRST, None for
-    the end. `computed`: its default is an expression, which `column.default` does not tell."""
+    """`column` has the character set that was written, None if it is the table's. `keys` are the
+    keys that its definition declares; `after` is the column before it, "" for FIRST, None for the
+    end. `computed`: its default is an expression, which is not in `column.default`."""
 
     column: Column
     keys: tuple[Index, ...] = ()
@@ -100,8 +100,8 @@ class SetCharset:
 
 @dataclass(frozen=True, slots=True)
 class Repartition:
-    """PARTITION BY and REMOVE PARTITIONING, and whatever changes partitions in a way that tells
-    nothing about their rows. No row comes or goes."""
+    """PARTITION BY and REMOVE PARTITIONING, and any other change of partitions that is not
+    understood. No row comes or goes."""
 
     partitioned: bool
     partitioning: Partitioning | None = None
@@ -124,7 +124,7 @@ class ResizePartitions:
 
 @dataclass(frozen=True, slots=True)
 class EmptyPartitions:
-    """TRUNCATE and DROP PARTITION: rows go without being sent. No names stand for all."""
+    """TRUNCATE and DROP PARTITION: rows go without being sent. No names mean all partitions."""
 
     names: tuple[str, ...]
     drop: bool
@@ -241,7 +241,7 @@ class RenameTable:
 @dataclass(frozen=True, slots=True)
 class RecoverTable:
     """RECOVER TABLE and FLASHBACK TABLE ... TO: `dropped`, or emptied, comes back as `table`. Both
-    are None where a job's number is all that is said."""
+    are None if only a job's number is given."""
 
     dropped: tuple[str, str] | None
     table: tuple[str, str] | None
@@ -250,7 +250,7 @@ class RecoverTable:
 @dataclass(frozen=True, slots=True)
 class CreateView:
     """`columns` are the names that it gives its own, if any; `select` is its query as written,
-    whose tables are in `session_schema` where it does not say, "" where that is not known."""
+    whose unqualified tables are in `session_schema`, "" if that is not known."""
 
     schema: str
     view: str
@@ -269,7 +269,7 @@ class DropView:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A statement that is none of the above; `what` is its first two words, lower case."""
+    """Any other statement; `what` is its first two words, lower case."""
 
     query: str
     what: str

@@ -5,7 +5,7 @@ from ticdc_encoder.sql.words import Words
 
 
 def create_view(words: Words, schema: str) -> Statement | None:
-    """What follows CREATE. None where it creates something else."""
+    """What follows CREATE. None if it creates something else."""
     or_replace = words.take("OR", "REPLACE")
     if words.take("ALGORITHM"):
         words.option()
@@ -23,7 +23,7 @@ def create_view(words: Words, schema: str) -> Statement | None:
         words.identifier()
     if not words.take("VIEW"):
         return None
-    said, view = words.qualified("")
+    view_schema, view = words.qualified("")
     columns = []
     if words.take("("):
         columns.append(words.identifier())
@@ -32,11 +32,11 @@ def create_view(words: Words, schema: str) -> Statement | None:
         words.expect(")")
     words.expect("AS")
     return CreateView(
-        said or schema,
+        view_schema or schema,
         view,
         tuple(columns),
         words.rest(),
-        "" if said else schema,
+        "" if view_schema else schema,
         or_replace,
         other_definer,
     )

@@ -1,34 +1,19 @@
-"""The words of a MySQL or TiDB statement, with what stands in executable comments among them.
+"""The words of a MySQL or TiDB statement, those in executable comments included.
 
 sqlglot's MySQL tokenizer knows quotes, escapes and literals; its words are handed out one by one.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-from sqlglot.dialects.mysql import MySQL
-from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import TokenType
+from functools import cache
+from typing import Any, ClassVar, Literal
 
 from ticdc_encoder.errors import DefinitionError
 
-
-class _Tokenizer(MySQL.Tokenizer):  # type: ignore[misc, unused-ignore]
-    COMMANDS: ClassVar[set[TokenType]] = set()  # the words after RENAME are words, too
-
-
 Kind = Literal["word", "name", "string", "number", "bits", "hex", "symbol"]
-_KINDS: dict[TokenType, Kind] = {
-    TokenType.IDENTIFIER: "name",
-    TokenType.STRING: "string",
-    TokenType.NATIONAL_STRING: "string",
-    TokenType.NUMBER: "number",
-    TokenType.BIT_STRING: "bits",
-    TokenType.HEX_STRING: "hex",
-}
 
-# What runs in TiDB although it stands in a comment: /*!80000 ... */, /*T! ... */, /*T![x] ... */
+# Comments whose text TiDB runs: /*!80000 ... */, /*T! ... */, /*T![x] ... */
 _COMMENT = re.compile(
     r"""('(?:[^'\\]|\\.)*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|`[^`]*+(?:`|\Z))"""
     r"""|/\*(?:T!(?:\[[^\]]*\])?|!\d*)(.*?)\*/|/\*.*?\*/|(?:--(?=\s|$)|\#)[^\n]*""",
@@ -36,7 +21,7 @@ _COMMENT = re.compile(
 )
 
 
-# Where TiCDC writes a text as it is, but for quotes: labels, and comments that are no column's.
+# Texts that TiCDC writes as they are, but for quotes: labels, and comments other than columns'.
 _AS_IT_IS = re.compile(
     r"""\b(?:ENUM|SET)\(('(?:[^']|'')*+'(?:,'(?:[^']|'')*+')*+)\)|COMMENT = ('(?:[^']|'')*+')"""
     r"""|'(?:[^'\\]|\\.)*+'|`[^`]*+`""",
@@ -45,23 +30,24 @@ _AS_IT_IS = re.compile(
 
 
 def escaped(sql: str) -> str:
-    """A statement as TiCDC sends it, with every backslash in a text escaped. Literals are so;
-    labels of ENUM and SET, and comments of tables and partitions, are not. Source: TiDB's
-    `FieldType.Restore` and `TableOption.Restore`, of which only literals go by `ValueExpr.Restore`.
+    """A statement as TiCDC sends it, with every backslash in a text escaped. TiCDC escapes those in
+    literals, but not those in labels of ENUM and SET or in comments of tables and partitions.
+    Source: TiDB's `FieldType.Restore` and `TableOption.Restore`, of which only literals go by
+    `ValueExpr.Restore`.
     """
 
-    def kept(match: re.Match[str]) -> str:
+    def double(match: re.Match[str]) -> str:
         raw = match[1] or match[2]
         return match[0].replace("\\", "\\\\") if raw else match[0]
 
-    return _AS_IT_IS.sub(kept, sql) if "\\" in sql else sql
+    return _AS_IT_IS.sub(double, sql) if "\\" in sql else sql
 
 
 def _without_comments(sql: str) -> str:
-    def kept(match: re.Match[str]) -> str:
+    def code(match: re.Match[str]) -> str:
         return match[1] or f" {match[2] or ''} "
 
-    return _COMMENT.sub(kept, sql)
+    return _COMMENT.sub(code, sql)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +58,55 @@ class Word:
     end: int
 
 
+@cache
+def _tokenizer() -> tuple[Any, dict[Any, Kind]]:
+    """The tokenizer, and the kinds of its tokens. sqlglot is imported with the first statement:
+    decoding rows needs none of it, and it takes longer to import than all formats."""
+    from sqlglot.dialects.mysql import MySQL
+    from sqlglot.tokenizer_core import TokenType
+
+    class Tokenizer(MySQL.Tokenizer):  # type: ignore[misc, unused-ignore]
+        COMMANDS: ClassVar[set[TokenType]] = set()  # the words after RENAME are words, too
+
+    return Tokenizer, {
+        TokenType.IDENTIFIER: "name",
+        TokenType.STRING: "string",
+        TokenType.NATIONAL_STRING: "string",
+        TokenType.NUMBER: "number",
+        TokenType.BIT_STRING: "bits",
+        TokenType.HEX_STRING: "hex",
+    }
+
+
+def _words(sql: str) -> Iterator[Word]:
+    tokenizer, kinds = _tokenizer()
+    from sqlglot.errors import TokenError
+
+    try:
+        tokens = tokenizer(dialect="mysql").tokenize(sql)
+    except TokenError as exc:
+        raise DefinitionError("unbalanced quotes in the statement") from exc
+    for token in tokens:
+        kind = kinds.get(token.token_type)
+        if kind is None:
+            kind = "word" if token.text[:1].isalpha() or token.text[:1] in "_$" else "symbol"
+        # The tokenizer joins some keywords (`PRIMARY KEY`).
+        for part in token.text.split() if kind == "word" else [token.text]:
+            yield Word(kind, part, token.start, token.end + 1)
+
+
 class Words:
     """The statement's words, read from left to right."""
 
     def __init__(self, sql: str) -> None:
         self._sql = _without_comments(sql)
         self._at = 0
-        self._words: list[Word] = []
-        try:
-            tokens = _Tokenizer(dialect="mysql").tokenize(self._sql)
-        except TokenError as exc:
-            raise DefinitionError("unbalanced quotes in the statement") from exc
-        for token in tokens:
-            kind = _KINDS.get(token.token_type)
-            if kind is None:
-                kind = "word" if token.text[:1].isalpha() or token.text[:1] in "_$" else "symbol"
-            # The tokenizer joins some keywords (`PRIMARY KEY`).
-            parts = token.text.split() if kind == "word" else [token.text]
-            for part in parts:
-                self._words.append(Word(kind, part, token.start, token.end + 1))
+        self._words = list(_words(self._sql))
 
     def done(self) -> bool:
         return self._at >= len(self._words)
 
-    def shown(self) -> str:
+    def upcoming(self) -> str:
         return "the end" if self.done() else repr(self._words[self._at].text)
 
     def first_two(self) -> str:
@@ -123,18 +134,18 @@ class Words:
 
     def take(self, *texts: str) -> bool:
         """Pass these words if they come next."""
-        found = self.at(*texts)
-        self._at += len(texts) if found else 0
-        return found
+        matches = self.at(*texts)
+        self._at += len(texts) if matches else 0
+        return matches
 
     def expect(self, *texts: str) -> None:
         if not self.take(*texts):
-            raise DefinitionError(f"expected {' '.join(texts)}, found {self.shown()}")
+            raise DefinitionError(f"expected {' '.join(texts)}, found {self.upcoming()}")
 
     def next(self, *kinds: Kind) -> str:
         """The next word's text, which must be of one of these kinds (any if none is given)."""
         if self.done() or (kinds and self._words[self._at].kind not in kinds):
-            raise DefinitionError(f"expected a {' or '.join(kinds)}, found {self.shown()}")
+            raise DefinitionError(f"expected a {' or '.join(kinds)}, found {self.upcoming()}")
         self._at += 1
         return self._words[self._at - 1].text
 
@@ -189,8 +200,19 @@ class Words:
         return self._sql[start : self._words[self._at - 1].start].strip()
 
 
+# As TiCDC writes it: without a comment or a string.
+_PLAIN_SCHEMA_DDL = re.compile(
+    r"\s*(?:CREATE|ALTER|DROP)\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?"
+    r"`([^`\\]+)`(?:[\s=]+[a-z_][a-z0-9_]*)*\s*;?\s*",
+    re.ASCII | re.IGNORECASE,
+)
+
+
 def named_schema(query: str) -> str | None:
     """The database that a CREATE, ALTER or DROP DATABASE names. None for any other statement."""
+    plain = _PLAIN_SCHEMA_DDL.fullmatch(query)
+    if plain is not None:
+        return plain[1]  # without sqlglot, since decoders ask
     words = Words(query)
     if not (words.take("CREATE") or words.take("ALTER") or words.take("DROP")):
         return None

@@ -1,6 +1,6 @@
-"""Where the cloud storage sink puts its files, relative to its prefix.
+"""The paths of the cloud storage sink's files, relative to its prefix.
 
-Source: TiCDC `pkg/sink/cloudstorage`. Names of schemas and tables stand in the paths as they are.
+Source: TiCDC `pkg/sink/cloudstorage`. Names of schemas and tables are not escaped in the paths.
 """
 
 import re
@@ -40,9 +40,10 @@ _SCHEMA_BY_ID = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Where data files of one numbering lie. `version` is that of the table's schema file, but for
-    rows that came again; `date` the day on which TiCDC wrote them. With `use-table-id-as-path`
-    there is a `table_id` and no names; with several writers each has a `dispatcher`."""
+    """The directory of data files of one numbering. `version` is that of the table's schema file,
+    except for rows that were sent again; `date` the day on which TiCDC wrote them. With
+    `use-table-id-as-path` there is a `table_id` and no names; with several writers each has a
+    `dispatcher`."""
 
     schema: str
     table: str
@@ -87,7 +88,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPath:
-    """Where a schema file lies; a database's has the table ""."""
+    """The path of a schema file; a database's has the table ""."""
 
     schema: str
     table: str
@@ -105,29 +106,29 @@ class SchemaPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The changefeed's settings that a path does not tell."""
+    """The changefeed's settings that do not follow from a path."""
 
     date_separator: DateSeparator = "day"
     table_id_paths: bool = False
 
     def data_file(self, path: str) -> DataFile | None:
         """The data file of that path; None for a path of anything else."""
-        found = re.fullmatch(self._directory + _NAME, path)
-        if found is None:
+        match = re.fullmatch(self._directory + _NAME, path)
+        if match is None:
             return None
-        return DataFile(_directory(found), int(found["number"]), found["extension"])
+        return DataFile(_directory(match), int(match["number"]), match["extension"])
 
     def index(self, path: str) -> Directory | None:
         """The directory of an index file; None for a path of anything else."""
-        found = re.fullmatch(self._directory + _INDEX, path)
-        return None if found is None else _directory(found)
+        match = re.fullmatch(self._directory + _INDEX, path)
+        return None if match is None else _directory(match)
 
     def schema_path(self, path: str) -> SchemaPath | None:
         """The schema file of that path; None for a path of anything else."""
-        found = (_SCHEMA_BY_ID if self.table_id_paths else _SCHEMA).fullmatch(path)
-        if found is None:
+        match = (_SCHEMA_BY_ID if self.table_id_paths else _SCHEMA).fullmatch(path)
+        if match is None:
             return None
-        parts = found.groupdict()
+        parts = match.groupdict()
         table_id = parts.get("table_id")
         return SchemaPath(
             parts.get("schema") or "",
@@ -144,8 +145,8 @@ class Layout:
         return _TABLE + r"(?:(?P<partition>[0-9]{1,20})/)?" + _DATES[self.date_separator]
 
 
-def _directory(found: re.Match[str]) -> Directory:
-    parts = found.groupdict()
+def _directory(match: re.Match[str]) -> Directory:
+    parts = match.groupdict()
     partition, table_id = parts.get("partition"), parts.get("table_id")
     return Directory(
         parts.get("schema") or "",
@@ -171,10 +172,10 @@ _NAMED = re.compile(_NAME)
 
 def last_number(index: bytes) -> int:
     """The number of the data file that an index names."""
-    found = _NAMED.fullmatch(index.decode("utf-8", "replace").strip())
-    if found is None:
+    match = _NAMED.fullmatch(index.decode("utf-8", "replace").strip())
+    if match is None:
         raise WireError("the index file names no data file")
-    return int(found["number"])
+    return int(match["number"])
 
 
 def metadata_json(checkpoint_ts: int) -> bytes:
@@ -186,11 +187,11 @@ def checkpoint_ts(metadata: bytes) -> int:
     below it in a schema file."""
     members = load(metadata)
     if not isinstance(members, dict):
-        raise WireError("the metadata is no JSON object")
+        raise WireError("the metadata is not a JSON object")
     return timestamp(members.get("checkpoint-ts"), "checkpoint-ts")
 
 
-# What is in data files.
+# The contents of data files.
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +207,8 @@ class FileFormat:
 
 
 def _canal_json(data: bytes, table: Table, options: Any) -> Iterator[RowChange]:
-    """The changes of a file of Canal-JSON: each line tells its columns, and no more is known of
-    the table than that. Line breaks inside of values are escaped."""
+    """The changes of a file of Canal-JSON: each line has its columns, and nothing else is known of
+    the table. Line breaks inside of values are escaped."""
     for number, line in enumerate(data.splitlines(), 1):
         if not line:
             continue
@@ -218,7 +219,7 @@ def _canal_json(data: bytes, table: Table, options: Any) -> Iterator[RowChange]:
             raise
         for event in events:
             if not isinstance(event, RowChange):
-                raise WireError(f"record {number} of the file is no row")
+                raise WireError(f"record {number} of the file is not a row")
             yield event
 
 

@@ -1,4 +1,4 @@
-"""Schema files of the cloud storage sink: a table's columns, and the DDL that made them.
+"""Schema files of the cloud storage sink: a table's columns, and the DDL that defined them.
 
 Source: TiCDC `pkg/cloudstorage/table_definition.go`.
 """
@@ -31,18 +31,19 @@ _SIZES = {
 _WITHOUT_PRECISION = TEMPORALS | {"enum", "set", "json", "vector"}
 _ALWAYS_UNSIGNED = frozenset({"bit", "year"})
 _HIDDEN = "_V$_"
-"""How the hidden column begins that TiDB makes for an index over an expression."""
+"""The beginning of the name of the hidden column that TiDB creates for an index over an
+expression."""
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 _ESCAPES |= dict.fromkeys(range(0xDC80, 0xDD00), "\\ufffd")  # a byte that is not UTF-8
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaFile:
-    """A schema file. `query` is empty where it tells a table as it is, without any DDL; `kind` is
-    TiDB's action code. `table` has what the file has of the columns: no indexes but the primary key
-    as its handle key, no charset, no generated flags (virtual columns are listed, but not in CSV),
-    and None for a database's file and for a view. TiCDC loses the bytes of a default that are not
-    UTF-8: each is U+FFFD."""
+    """A schema file. `query` is empty if the file describes a table as it is, without a DDL; `kind`
+    is TiDB's action code. `table` has what the file has of the columns: no indexes but the primary
+    key as its handle key, no charset, no generated flags (virtual columns are listed, but not in
+    CSV), and None for a database's file and for a view. TiCDC loses the bytes of a default that are
+    not UTF-8: each is U+FFFD."""
 
     schema: str
     name: str
@@ -53,7 +54,7 @@ class SchemaFile:
 
     @property
     def ddl(self) -> Ddl | None:
-        """The DDL that the file tells."""
+        """The DDL of the file, None without one."""
         if not self.query:
             return None
         return Ddl(self.schema, self.name, self.query, self.version, self.kind, self.table)
@@ -65,7 +66,7 @@ class SchemaFile:
 def schema_file(
     file: SchemaFile, *, column_ids: Mapping[str, int] | None = None
 ) -> tuple[SchemaPath, bytes]:
-    """The file's path and content. With `column_ids` (output-column-id), each column tells its."""
+    """The file's path and content. With `column_ids` (output-column-id), each column has its id."""
     columns = None if file.table is None else [*_columns(file.table, column_ids or {})]
     members: dict[str, Any] = {
         "Table": file.name,
@@ -162,11 +163,11 @@ def _scale(type_: ColumnType) -> int | None:
 
 
 def parse_schema_file(path: SchemaPath | None, content: bytes) -> SchemaFile:
-    """The schema file of that path. Raises `WireError` where the path's version or checksum is not
-    the content's, as of a file that is not yet whole; without a path neither is looked at."""
+    """The schema file of that path. Raises `WireError` if the path's version or checksum is not the
+    content's, for example because the file is not yet whole; without a path neither is checked."""
     members = load(content)
     if not isinstance(members, dict):
-        raise WireError("the schema file is no JSON object")
+        raise WireError("the schema file is not a JSON object")
     name, schema = _of(members, "Table", str), _of(members, "Schema", str)
     version, kind = _of(members, "TableVersion", int), _of(members, "Type", int)
     columns = members.get("TableColumns")
@@ -189,8 +190,8 @@ _INVALID = re.compile(rb"(?<!\\)((?:\\\\)*)\\ufffd")
 
 
 def _told_apart(members: Mapping[str, Any], content: bytes) -> Any:
-    """The members as Go had them: where it escaped U+FFFD there was a byte that is not UTF-8, and
-    where it did not, the character itself."""
+    """The members as Go had them: an escaped U+FFFD was a byte that is not UTF-8, a literal one the
+    character itself."""
     if _INVALID.search(content) is None:
         return members
     return load(_INVALID.sub(b"\\1\x80", content), tolerant=True)
@@ -199,7 +200,7 @@ def _told_apart(members: Mapping[str, Any], content: bytes) -> Any:
 def _of(members: Mapping[str, Any], name: str, kind: type) -> Any:
     value = members.get(name)
     if value.__class__ is not kind:
-        raise WireError(f"{name} is missing or no {kind.__name__}")
+        raise WireError(f"{name} is missing or not of type {kind.__name__}")
     return value
 
 
@@ -209,15 +210,15 @@ def _table(schema: str, name: str, columns: list[Any] | None) -> Table | None:
     parsed = [_column(column) for column in columns]
     if None in parsed:
         return None
-    told = [(c, k) for c, k in filter(None, parsed) if not c.name.startswith(_HIDDEN)]
-    key = tuple(column.name for column, is_key in told if is_key)
-    return Table(schema, name, tuple(column for column, _ in told), handle_key=key)
+    visible = [(c, k) for c, k in filter(None, parsed) if not c.name.startswith(_HIDDEN)]
+    key = tuple(column.name for column, is_key in visible if is_key)
+    return Table(schema, name, tuple(column for column, _ in visible), handle_key=key)
 
 
 def _column(members: Any) -> tuple[Column, bool] | None:
     """A column, and whether it is of the primary key; None for one of a view, without a type."""
     if not isinstance(members, dict):
-        raise WireError("a column that is no JSON object")
+        raise WireError("a column that is not a JSON object")
     name = _of(members, "ColumnName", str)
     kind, unsigned = _of(members, "ColumnType", str).lower(), False
     if kind == "unspecified":
@@ -229,7 +230,7 @@ def _column(members: Any) -> tuple[Column, bool] | None:
         raise WireError(f"column `{name}` has the unknown type {kind[:40]!r}")
     elements = members.get("ColumnElems") or ()
     if not all(isinstance(element, str) for element in elements):
-        raise WireError(f"column `{name}` has members that are no text")
+        raise WireError(f"column `{name}` has members that are not text")
     length = _number(members, "ColumnPrecision")
     if kind in _SIZES and kind in TEXTS | BINARIES:
         length = None
@@ -261,5 +262,5 @@ def _number(members: Mapping[str, Any], name: str) -> int | None:
     if digits is None:
         return None
     if not isinstance(digits, str) or len(digits) > 20 or not digits.isdecimal():
-        raise WireError(f"{name} of column `{members['ColumnName']}` is no number")
+        raise WireError(f"{name} of column `{members['ColumnName']}` is not a number")
     return int(digits)

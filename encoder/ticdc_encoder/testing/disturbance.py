@@ -1,4 +1,4 @@
-"""What at-least-once delivery may legally do to a changefeed's messages."""
+"""What at-least-once delivery may do to a changefeed's messages."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from random import Random
 
 from ticdc_encoder.message import Message
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 
 
 class Disturbance:
@@ -33,19 +33,19 @@ class Disturbance:
         self._random = Random(seed)
         self._duplicates, self._replays, self._restarts = duplicates, replays, restarts
         self._slice_length = slice_length
-        self._tails: dict[Place, deque[Message]] = {}
+        self._tails: dict[TopicPartition, deque[Message]] = {}
         self._waves: deque[tuple[list[Message], list[Message]]] = deque(maxlen=waves)
 
     def wave(self, rows: Sequence[Message], marks: Sequence[Message]) -> Iterator[list[Message]]:
         """Batches to produce: the brokers must have acknowledged one before the next is sent."""
         self._waves.append((list(rows), list(marks)))
-        yield self._interleaved([self._troubled(part) for part in _by_place(rows).values()])
+        yield self._interleaved([self._troubled(part) for part in _by_partition(rows).values()])
         yield self._marks(marks)
         if self._random.random() < self._restarts:
             for again, marks_again in list(self._waves):
                 self.repeated += len(again) + len(marks_again)
                 self.messages += len(again) + len(marks_again)
-                yield self._interleaved(list(_by_place(again).values()))
+                yield self._interleaved(list(_by_partition(again).values()))
                 yield marks_again
 
     def _troubled(self, messages: Sequence[Message]) -> list[Message]:
@@ -70,20 +70,20 @@ class Disturbance:
         return self._random.sample(list(marks), len(marks))
 
     def _tail(self, message: Message) -> deque[Message]:
-        """What was sent last where this message goes."""
-        place = (message.topic, message.partition)
-        return self._tails.setdefault(place, deque(maxlen=self._slice_length))
+        """The last messages that were sent to this message's partition."""
+        partition = (message.topic, message.partition)
+        return self._tails.setdefault(partition, deque(maxlen=self._slice_length))
 
     def _interleaved(self, parts: list[list[Message]]) -> list[Message]:
         """One list in which each part keeps its order."""
-        turns = [place for place, part in enumerate(parts) for _ in part]
+        turns = [number for number, part in enumerate(parts) for _ in part]
         self._random.shuffle(turns)
         streams = [iter(part) for part in parts]
         return [next(streams[turn]) for turn in turns]
 
 
-def _by_place(messages: Sequence[Message]) -> dict[Place, list[Message]]:
-    parts: dict[Place, list[Message]] = {}
+def _by_partition(messages: Sequence[Message]) -> dict[TopicPartition, list[Message]]:
+    parts: dict[TopicPartition, list[Message]] = {}
     for message in messages:
         parts.setdefault((message.topic, message.partition), []).append(message)
     return parts

@@ -2,7 +2,7 @@
 
 Accounts transfer money among each other, so that their total never changes; orders come with their
 lines and leave with them; users swap e-mail addresses and primary keys, leave, and come back under
-keys that others had. One seed makes one history.
+keys that others had. One seed gives one history.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from typing import Any
 
 from ticdc_encoder.event import Ddl, RowChange, Transaction
 from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.tso import compose, physical
 
 SCHEMA = "shop"
 
@@ -75,7 +76,7 @@ class Shop:
         self.total = accounts * BALANCE
         self._random = Random(seed)
         self._clock = clock
-        self._commit_ts = 1_700_000_000_000 << 18
+        self._commit_ts = compose(1_700_000_000_000)
         self._reserved: int | None = None
         self._sharing: set[tuple[str, Key]] = set()
         self._orders = 0
@@ -85,7 +86,7 @@ class Shop:
         self._free_emails: list[str] = []
         self._free_ids: list[int] = []
 
-    # What the changefeed sees.
+    # For the changefeed.
 
     def definitions(self) -> list[Ddl]:
         """CREATE DATABASE and the CREATE TABLEs."""
@@ -114,7 +115,7 @@ class Shop:
 
     def resolve(self) -> int:
         """A ts above all transactions so far. Now and then the next one commits at exactly it: a
-        resolved ts R says nothing of commit_ts R."""
+        resolved ts R does not cover commit_ts R."""
         self._sharing.clear()
         resolved_ts = self._next_ts()
         if self._random.random() < 0.25:
@@ -127,9 +128,9 @@ class Shop:
         if self._reserved is not None:
             self._commit_ts, self._reserved = self._reserved, None
         else:
-            physical = self._commit_ts >> 18
-            now = self._clock() if self._clock else physical + self._random.randrange(4)
-            self._commit_ts = max(self._commit_ts + 1, now << 18)
+            last = physical(self._commit_ts)
+            now = self._clock() if self._clock else last + self._random.randrange(4)
+            self._commit_ts = max(self._commit_ts + 1, compose(now))
         return self._commit_ts
 
     def _commit(self, steps: list[Step], *, shared: bool = False) -> Transaction:
@@ -154,7 +155,7 @@ class Shop:
         )
         return Transaction(commit_ts, tuple(changes), start_ts=commit_ts - 1)
 
-    # What happens in the shop. Each act gives the steps of one transaction.
+    # The acts of the shop. Each returns the steps of one transaction.
 
     def _transfer(self) -> list[Step]:
         """Two to four accounts; what some lose the others gain."""
@@ -175,7 +176,7 @@ class Shop:
             "account": self._random.randrange(self._opening),
             "state": 1,
             "lines": lines,
-            "placed": _datetime(self._commit_ts >> 18),
+            "placed": _datetime(physical(self._commit_ts)),
             "note": self._random.choice(_NOTES),
         }
         return [
@@ -210,10 +211,10 @@ class Shop:
     def _cancel(self) -> list[Step]:
         if not self._open_orders:
             return self._order()
-        place = self._random.randrange(len(self._open_orders))
-        self._open_orders[place], self._open_orders[-1] = (
+        position = self._random.randrange(len(self._open_orders))
+        self._open_orders[position], self._open_orders[-1] = (
             self._open_orders[-1],
-            self._open_orders[place],
+            self._open_orders[position],
         )
         order = self.rows["orders"][(self._open_orders.pop(),)]
         lines = [self.rows["order_lines"][(order["id"], n + 1)] for n in range(order["lines"])]
@@ -256,7 +257,7 @@ class Shop:
         return [("users", None, _user(id, email))]
 
     def _return(self) -> list[Step]:
-        """DELETE and INSERT of one key, the address kept by another spelling of the row."""
+        """DELETE and INSERT of one key, with the address unchanged."""
         (user,) = self._some_users(1)
         return [("users", user, None), ("users", None, {**user, "name": None})]
 
@@ -303,4 +304,4 @@ _ACTS: dict[Callable[[Shop], list[Step]], int] = {
     Shop._join: 2,
     Shop._return: 3,
 }
-"""How often each happens, of a hundred."""
+"""How often each happens, in percent."""

@@ -246,8 +246,12 @@ ERRORS: list[tuple[list[str], int, str]] = [
     (["canal-json", "nowhere"], 2, "nowhere cannot be read: No such file"),
     (["canal-json", "bad"], 3, "not JSON at character 0; at line 2 of bad"),
     (["open-protocol", "bad"], 3, "looks like canal-json); at line 1 of bad"),
-    (["canal-json", "torn"], 3, "line 1 of torn is no record"),
-    (["canal-json", "bad", "-o", "flavour=1"], 2, "no option 'flavour': there are class"),
+    (["canal-json", "torn"], 3, "line 1 of torn is not a record"),
+    (
+        ["canal-json", "bad", "-o", "flavour=1"],
+        2,
+        "unknown option 'flavour'; the options are class",
+    ),
     (["canal-json", "bad", "-o", "flavour"], 2, "the option 'flavour' is not KEY=VALUE"),
     (["canal-json", "bad", "-o", "compression=zip"], 2, "not one of none, lz4, snappy"),
     (["avro", "bad"], 2, "avro needs a schema registry"),
@@ -256,7 +260,7 @@ ERRORS: list[tuple[list[str], int, str]] = [
     (["csv", "-", "--table", "-"], 2, "standard input is one file, not two"),
     (["canal-json", "/proc/self/mem"], 2, "/proc/self/mem cannot be read: Input/output error"),
     (["open-protocol", "bad", "--key", "/proc/self/mem"], 2, "cannot be read: Input/output error"),
-    (["canal-json", "a\0b"], 2, "is no name of a file"),
+    (["canal-json", "a\0b"], 2, "is not the name of a file"),
     (["canal-json", "--kafka", "t"], 2, "--kafka needs --bootstrap"),
     (["canal-json", "--kafka", "t", "--bootstrap", "h", "-X", "x"], 2, "-X x: not KEY=VALUE"),
     (["canal-json", "--kafka", "t", "--bootstrap", "h", "-X", "x=y"], 2, 'property: "x"'),
@@ -359,7 +363,7 @@ def test_a_number_of_events_that_is_no_number_is_wrong_usage(
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["decode", "canal-json", "-", "--count", "9" * 20])
-    assert f"{'9' * 20!r} is no number" in capfd.readouterr().err
+    assert f"{'9' * 20!r} is not a number" in capfd.readouterr().err
 
 
 def test_an_input_that_is_closed_is_told() -> None:

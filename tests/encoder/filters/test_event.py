@@ -198,7 +198,10 @@ def test_files_in_cloud_storage_leave_out_the_same() -> None:
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"ignore-events": []}, "unknown key of an event filter: ignore-events"),
-    ({"ignore-event": ["select"]}, "ignore-event knows no select; in filter.event-filters[0]"),
+    (
+        {"ignore-event": ["select"]},
+        "ignore-event has unknown events: select; in filter.event-filters[0]",
+    ),
     ({"ignore-event": "insert"}, "ignore-event must be a list of str"),
     ({"ignore-sql": ["["]}, "not a regular expression"),
     ({"ignore-insert-value-expr": "id ="}, "not an SQL expression: 'id ='"),

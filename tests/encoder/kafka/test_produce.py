@@ -68,7 +68,7 @@ def test_a_broker_that_is_away_is_an_error() -> None:
 
 
 def test_a_setting_that_contradicts_idempotence_is_an_error() -> None:
-    with pytest.raises(ProduceError, match="no producer with these settings"):
+    with pytest.raises(ProduceError, match="librdkafka refuses these settings"):
         produce([], {"bootstrap.servers": "127.0.0.1:1", "no.such.setting": "1"})
 
 

@@ -4,7 +4,6 @@ import tomllib
 from collections import Counter
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -12,7 +11,8 @@ import pytest
 from support.golden import Variant, scenario
 from support.golden_changes import happened, table_at
 from support.golden_replay import sendable, sent_changes, version_of
-from ticdc_encoder.changefeed.storage import File, StorageChangefeed
+from support.wire_vectors import vectors
+from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction, Value
 from ticdc_encoder.sql.parser import parse_create_table
@@ -29,8 +29,7 @@ from ticdc_encoder.storage.layout import (
 )
 from ticdc_encoder.storage.schema_file import SchemaFile, parse_schema_file, schema_file
 
-CSV_VECTORS = Path(__file__).parents[1] / "formats/csv/vectors.json"
-VECTORS: dict[str, Any] = json.loads(CSV_VECTORS.read_text())
+VECTORS: dict[str, Any] = vectors("csv")
 PATHS = VECTORS["12_paths"]
 
 
@@ -133,7 +132,7 @@ def test_the_metadata_has_the_checkpoint() -> None:
 
 
 MALFORMED = [
-    (lambda: checkpoint_ts(b"[]"), "the metadata is no JSON object"),
+    (lambda: checkpoint_ts(b"[]"), "the metadata is not a JSON object"),
     (lambda: checkpoint_ts(b"{}"), "checkpoint-ts is not a timestamp of 1 to 2^64 - 1"),
     (lambda: checkpoint_ts(b'{"checkpoint-ts":'), "not JSON at character 17"),
     (lambda: last_number(b""), "the index file names no data file"),
@@ -225,7 +224,7 @@ def test_the_checksum_is_over_bytes_that_ticdc_lost(sql: str, written: str) -> N
 def test_a_length_that_none_can_be_is_refused() -> None:
     table = parse_create_table("create table t(id int primary key)", "s")
     _, content = schema_file(SchemaFile("s", "t", 5, table=table))
-    with pytest.raises(WireError, match="ColumnPrecision of column `id` is no number"):
+    with pytest.raises(WireError, match="ColumnPrecision of column `id` is not a number"):
         parse_schema_file(None, content.replace(b'"11"', b'"%s"' % LONG.encode()))
 
 
@@ -233,7 +232,7 @@ BAD_SCHEMAS = [
     ({"Table": "u"}, "the schema file of s.t is of s.u"),
     ({"TableVersion": 6}, "the schema file of version 5 is of version 6"),
     ({"Query": "x"}, None),
-    ({"Query": None}, "Query is missing or no str"),
+    ({"Query": None}, "Query is missing or not of type str"),
     ({"TableColumns": {}}, "TableColumns is not a list"),
     ({"TableColumnsTotal": 2}, "the schema file's checksum is not "),
 ]
@@ -313,7 +312,7 @@ def replayed(variant: Variant) -> dict[str, bytes]:
     changefeed = StorageChangefeed(
         variant.sink_uri, config, version_of(variant), time_zone=variant.server_tz
     )
-    files: list[File] = []
+    files: list[StorageFile] = []
     for event in happened(variant.scenario):
         match event:
             case Transaction():
@@ -327,7 +326,7 @@ def replayed(variant: Variant) -> dict[str, bytes]:
     return one_per_directory([*files, *changefeed.flush()])
 
 
-def one_per_directory(files: list[File]) -> dict[str, bytes]:
+def one_per_directory(files: list[StorageFile]) -> dict[str, bytes]:
     """The files with all data files of a directory in the first: the golden data cuts none."""
     joined: dict[str, bytes] = {}
     for file in files:
@@ -448,7 +447,7 @@ def test_files_have_the_day_of_their_writing_and_count_within_it() -> None:
         "shop/orders/1/2024-02-29/CDC00000000000000000002.csv",
         "shop/orders/1/2024-03-01/CDC00000000000000000001.csv",
     ]
-    assert changefeed.resolve(11) == [File("metadata", metadata_json(11))]
+    assert changefeed.resolve(11) == [StorageFile("metadata", metadata_json(11))]
 
 
 def test_a_ddl_begins_a_directory_and_comes_behind_the_rows_before_it() -> None:
@@ -505,7 +504,7 @@ def test_partitions_and_filters_are_heeded() -> None:
 
 
 REFUSED: list[tuple[str, Any, str]] = [
-    ("kafka://h/t?protocol=csv", None, "the sink URI is of kafka, not of storage"),
+    ("kafka://h/t?protocol=csv", None, "the sink URI's scheme is 'kafka', not one of"),
     ("s3://key:secret@b/p?protocol=avro", None, "protocol is 'avro', not one of csv, canal-json"),
     ("s3://b/p", None, "protocol is '', not one of csv, canal-json"),
     ("s3://b/p?protocol=csv&date-separator=week", None, "date-separator is 'week', not one of"),
@@ -517,7 +516,7 @@ REFUSED: list[tuple[str, Any, str]] = [
         "unknown setting: sink.csv.include-commit-tss",
     ),
     ("s3://b/p?protocol=csv", {"bdr-mode": True}, "bdr-mode is not supported"),
-    (f"{'s3://app:p'}\u2100ss-secret@b/p?protocol=csv", None, "is no URI"),
+    (f"{'s3://app:p'}\u2100ss-secret@b/p?protocol=csv", None, "is not a URI"),
     ("s3://b/p?protocol=csv", {"sink": {"csv": {"delimiter": 1}}}, "must be of type str"),
     ("s3://b/p?protocol=csv", {"sink": {"csv": {"quote": "ab"}}}, "quote must be one character"),
     (
@@ -558,7 +557,7 @@ def test_what_ticdc_adjusts_is_adjusted() -> None:
 def test_a_file_of_canal_json_holds_rows_only() -> None:
     format_ = FILE_FORMATS["canal-json"]
     mark = b'{"id":0,"isDdl":false,"type":"TIDB_WATERMARK","_tidb":{"watermarkTs":5}}'
-    with pytest.raises(WireError, match="record 1 of the file is no row"):
+    with pytest.raises(WireError, match="record 1 of the file is not a row"):
         format_.decode(mark, ORDERS, format_.Options())
     with pytest.raises(WireError, match="not JSON at character 1; in record 2 of the file"):
         format_.decode(b"\r\n{", ORDERS, format_.Options())

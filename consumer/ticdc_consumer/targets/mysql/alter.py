@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
+from ticdc_encoder.tso import physical
 
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import ReferenceChanges
@@ -80,7 +81,7 @@ def alter_table(
         ]
     if any("CURRENT_TIMESTAMP" in text for text in statements):
         # The current timestamp that new columns take is that of the DDL.
-        seconds, milliseconds = divmod(commit_ts >> 18, 1000)
+        seconds, milliseconds = divmod(physical(commit_ts), 1000)
         moment = f"SET SESSION timestamp = {seconds}.{milliseconds:03}"
         statements = [moment, *statements, "SET SESSION timestamp = DEFAULT"]
     return Alteration(

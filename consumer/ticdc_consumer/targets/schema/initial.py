@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 from ticdc_encoder.column import INTEGERS, TEXTS, Column
+from ticdc_encoder.tso import physical
 
 from ticdc_consumer.errors import Unsupported
 
@@ -50,7 +51,7 @@ def initial(column: Column, computed: bool, commit_ts: int) -> Initial:
 
 def now(commit_ts: int, digits: int) -> str:
     """The time of the DDL in UTC, cut to so many digits after the second."""
-    moment = _EPOCH + timedelta(milliseconds=commit_ts >> 18)
+    moment = _EPOCH + timedelta(milliseconds=physical(commit_ts))
     fraction = f"{moment.microsecond:06}"[:digits]
     return f"{moment:%Y-%m-%d %H:%M:%S}" + (f".{fraction}" if digits else "")
 

@@ -7,6 +7,7 @@ commit_ts of a DELETE are there with `avro-enable-watermark` only.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from ticdc_encoder.column import Column
@@ -14,22 +15,26 @@ from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
 from ticdc_encoder.formats.avro import binary as avro_binary
 from ticdc_encoder.formats.avro import schema as avro_schema
+from ticdc_encoder.formats.avro.names import namespace, subject
 from ticdc_encoder.formats.avro.schema import BigintUnsignedMode, DecimalMode, Modes
 from ticdc_encoder.formats.avro.shape import key_shape, value_shape
 from ticdc_encoder.formats.avro.values import Write, refused, to_avro
 from ticdc_encoder.formats.checksum import OnCorruption, row_checksum, verify
 from ticdc_encoder.formats.format import (
-    RECORD_OVERHEAD,
     Clock,
-    MessageTooLarge,
     MissingCommitTs,
     Record,
+    fitting,
+    no_row,
+    per_table,
     timestamp,
     wall_clock,
 )
 from ticdc_encoder.formats.json_text import encoding_json, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
+from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import Registry, frame, unframe
+from ticdc_encoder.tso import physical
 from ticdc_encoder.values import server_time, utc_time
 
 DDL, RESOLVED, DELETE = b"\1", b"\2", b"\3"
@@ -207,8 +212,8 @@ def _in_utc(change: RowChange, time_zone: str) -> RowChange:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """How rows of a table are written; `table` keeps the identity that it is found by. `constant`
+class _AvroPlan:
+    """How rows of a table are written. `constant`
     are the columns that rows do not have, which are NULL."""
 
     table: Table
@@ -235,26 +240,13 @@ class Encoder:
         if options.integrity_check and not options.enable_tidb_extension:
             raise ConfigError("integrity-check-level of avro needs enable-tidb-extension")
         self._local = server_time(options.time_zone)
-        self._plans: dict[int, _Plan] = {}
-        self._frames: dict[tuple[int, str], bytes] = {}
+        self._plan = per_table(self._make_plan)
+        self._key_frame = per_table(partial(self._registered, "key"))
+        self._value_frame = per_table(partial(self._registered, "value"))
 
     def row(self, change: RowChange) -> list[Record]:
-        """One record. Raises `MessageTooLarge` where TiCDC's changefeed would stop."""
-        plan = self._plan(change.table)
-        row = change.before if change.after is None else change.after
-        if row is None:
-            raise DefinitionError(f"a change of {plan.table.name} without any row")
-        key = None
-        if plan.key:
-            key = self._frame(plan, "key") + _written(plan, plan.key, row)
-        value = self._value(plan, change, row)
-        size = len(key or b"") + len(value or b"") + RECORD_OVERHEAD
-        if size > self._options.max_message_bytes:
-            raise MessageTooLarge(
-                f"a row of {plan.table.schema}.{plan.table.name} takes {size} bytes, "
-                f"max-message-bytes is {self._options.max_message_bytes}"
-            )
-        return [(key, value)]
+        """One record. Raises `MessageTooLarge` if TiCDC's changefeed would stop."""
+        return [fitting(self._record, change, self._options.max_message_bytes)]
 
     def flush(self) -> list[Record]:
         return []
@@ -281,27 +273,38 @@ class Encoder:
                 f"avro has a {what} with avro-enable-watermark and enable-tidb-extension only"
             )
 
-    def _value(self, plan: _Plan, change: RowChange, row: Row) -> bytes | None:
+    def _record(self, change: RowChange, reduced: bool) -> Record:
+        del reduced  # TiCDC's Avro has no large-message-handle-option
+        plan = self._plan(change.table)
+        row = change.before if change.after is None else change.after
+        if row is None:
+            raise no_row(plan.table)
+        key = None
+        if plan.key:
+            key = self._key_frame(plan.table) + _datum(plan, plan.key, row)
+        return key, self._value(plan, change, row)
+
+    def _value(self, plan: _AvroPlan, change: RowChange, row: Row) -> bytes | None:
         options = self._options
         extended = options.enable_tidb_extension
         if change.after is None and not options.avro_include_before_value:
             if extended and options.avro_enable_watermark and not options.classic:
                 return DELETE + change.commit_ts.to_bytes(8, "big")
             return None
-        parts = [self._frame(plan, "value"), _written(plan, plan.columns, row)]
+        parts = [self._value_frame(plan.table), _datum(plan, plan.columns, row)]
         if options.avro_include_before_value:
             before = change.before
             if before is None:
                 parts.append(b"\0")
             else:
                 before = {**(change.after or {}), **before}
-                parts += [b"\2", _written(plan, plan.columns, before)]
+                parts += [b"\2", _datum(plan, plan.columns, before)]
         if extended:
             operation = b"d" if change.after is None else b"c" if change.before is None else b"u"
             parts += [
                 avro_binary.sized(operation),
                 avro_binary.long(change.commit_ts),
-                avro_binary.long(change.commit_ts >> 18),
+                avro_binary.long(physical(change.commit_ts)),
             ]
             if options.integrity_check:
                 columns = [c for c in plan.table.columns if c.generated != "virtual"]
@@ -310,24 +313,19 @@ class Encoder:
                 parts += [avro_binary.sized(digits), corrupted, avro_binary.long(0)]
         return b"".join(parts)
 
-    def _frame(self, plan: _Plan, part: Literal["key", "value"]) -> bytes:
-        """The frame of a table's key or value; the first time its schema is registered."""
-        place = id(plan.table), part
-        found = self._frames.get(place)
-        if found is None:
-            text = self._key_schema(plan) if part == "key" else self._value_schema(plan)
-            subject = avro_schema.subject(self._options.topic, part)
-            found = self._frames[place] = frame(self._registry.register(subject, text))
-        return found
+    def _registered(self, part: Literal["key", "value"], table: Table) -> bytes:
+        """The frame of a table's keys or values, whose schema it registers."""
+        schema = self._key_schema(table) if part == "key" else self._value_schema(table)
+        return frame(self._registry.register(subject(self._options.topic, part), schema))
 
-    def _key_schema(self, plan: _Plan) -> str:
-        return self._record(plan, "", [column for column, _ in plan.key])
+    def _key_schema(self, table: Table) -> str:
+        return self._record_json(table, "", [column for column, _ in self._plan(table).key])
 
-    def _value_schema(self, plan: _Plan) -> str:
+    def _value_schema(self, table: Table) -> str:
         more = []
-        columns = [column for column, _ in plan.columns]
+        columns = [column for column, _ in self._plan(table).columns]
         if self._options.avro_include_before_value:
-            before = self._record(plan, "_before", columns)
+            before = self._record_json(table, "_before", columns)
             more.append(
                 f'{{"default":null,"name":"{avro_schema.BEFORE}","type":["null",{before}]}}'
             )
@@ -335,28 +333,21 @@ class Encoder:
             more.append(avro_schema.EXTENSION)
             if self._options.integrity_check:
                 more.append(avro_schema.CHECKSUMS)
-        return self._record(plan, "", columns, more)
+        return self._record_json(table, "", columns, more)
 
-    def _record(
-        self, plan: _Plan, suffix: str, columns: Iterable[Column], more: Iterable[str] = ()
+    def _record_json(
+        self, table: Table, suffix: str, columns: Iterable[Column], more: Iterable[str] = ()
     ) -> str:
-        table = plan.table
         return avro_schema.record_json(
-            avro_schema.sanitize(table.name) + suffix,
-            avro_schema.namespace(self._options.namespace, table.schema),
+            sanitize(table.name) + suffix,
+            namespace(self._options.namespace, table.schema),
             [*(avro_schema.field_json(column, self._modes) for column in columns), *more],
         )
 
-    def _plan(self, table: Table) -> _Plan:
-        plan = self._plans.get(id(table))
-        if plan is None:
-            plan = self._plans[id(table)] = self._make_plan(table)
-        return plan
-
-    def _make_plan(self, table: Table) -> _Plan:
+    def _make_plan(self, table: Table) -> _AvroPlan:
         classic = self._options.classic
         columns = [c for c in table.columns if c.generated != "virtual" or not classic]
-        names = [avro_schema.sanitize(column.name) for column in columns]
+        names = [sanitize(column.name) for column in columns]
         if len({*names}) < len(names):
             raise DefinitionError(
                 f"{table.schema}.{table.name} has columns whose names are one in Avro"
@@ -366,7 +357,7 @@ class Encoder:
         if table.indexes and not classic:
             key = primary[0] if primary else ()
         writers = [(column, self._writer(column)) for column in columns]
-        return _Plan(
+        return _AvroPlan(
             table,
             tuple(pair for pair in writers if pair[0].name in key),
             tuple(writers),
@@ -384,7 +375,7 @@ class Encoder:
         return lambda value: null if value is None else some + write(value)
 
 
-def _written(plan: _Plan, columns: tuple[tuple[Column, Write], ...], row: Row) -> bytes:
+def _datum(plan: _AvroPlan, columns: tuple[tuple[Column, Write], ...], row: Row) -> bytes:
     if plan.constant:
         row = {**row, **plan.constant}
     try:

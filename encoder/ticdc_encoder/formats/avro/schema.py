@@ -3,18 +3,18 @@
 Source: TiCDC `pkg/sink/codec/avro`. The text is Go's, byte for byte: a registry compares texts.
 """
 
-import re
 import struct
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ticdc_encoder.column import BINARIES, TEMPORALS, TEXTS, Column, ColumnType
 from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.formats.defaults import stored_default
-from ticdc_encoder.formats.json_text import encoding_json
-from ticdc_encoder.formats.open_protocol.types import json_float
+from ticdc_encoder.formats.elements import allowed, elements_of
+from ticdc_encoder.formats.json_text import encoding_json, json_float
+from ticdc_encoder.formats.names import sanitize
 
 DecimalMode = Literal["precise", "string"]
 BigintUnsignedMode = Literal["long", "string"]
@@ -37,50 +37,6 @@ AFTER_COLUMNS = frozenset(
     {BEFORE, OPERATION, COMMIT_TS, PHYSICAL_TIME, CHECKSUM, CORRUPTED, CHECKSUM_VERSION}
 )
 """The fields behind a row's columns: a column of such a name cannot be told from them."""
-
-
-# Names.
-
-_STRANGE = re.compile(r"[^A-Za-z0-9_]")
-
-
-def sanitize(name: str) -> str:
-    """The name as Avro allows it. The way back is lost."""
-    clean = _STRANGE.sub("_", name)
-    return f"_{clean}" if clean[:1].isdigit() else clean
-
-
-def namespace(changefeed: str, schema: str) -> str:
-    """The namespace of a schema's tables. `changefeed` is its namespace, or keyspace."""
-    return sanitize(changefeed) + (f".{sanitize(schema)}" if schema else "")
-
-
-def schema_name(namespace: str) -> str:
-    """The schema that a namespace tells, sanitized."""
-    parts = namespace.split(".")
-    return parts[1] if len(parts) > 1 else ""
-
-
-def subject(topic: str, part: Literal["key", "value"]) -> str:
-    return f"{topic.replace('.', '_')}-{part}"
-
-
-# Members of ENUM and SET.
-
-
-def allowed(elements: Iterable[str]) -> str:
-    return ",".join(map(escaped, elements))
-
-
-def escaped(element: str) -> str:
-    """A member as `allowed` lists it. It is not always reversible."""
-    return element.replace(",", "\\,").replace("\\'", "'").replace("''", "'")
-
-
-def elements_of(listed: str) -> tuple[str, ...]:
-    """The members that `allowed` lists, escapes of commas undone."""
-    parts = re.split(r"(?<!\\),", listed)
-    return tuple(part.replace("\\,", ",") for part in parts)
 
 
 # Columns: Column -> field.
@@ -273,38 +229,3 @@ def field_of(field: Mapping[str, Any]) -> Field:
 
 def _int(text: Any) -> int | None:
     return int(text) if isinstance(text, str) and text.isdecimal() else None
-
-
-MemberReader = Callable[[str], int]
-
-
-def enum_reader(elements: tuple[str, ...]) -> MemberReader:
-    """What finds the number of an ENUM's member, names compared as `allowed` lists them."""
-    numbers = _numbers(elements)
-
-    def number(name: str) -> int:
-        try:
-            return numbers[escaped(name)]
-        except KeyError:
-            raise ValueError("not one of the members") from None
-
-    return number
-
-
-def set_reader(elements: tuple[str, ...]) -> MemberReader:
-    """What finds the mask of a SET's members."""
-    numbers = _numbers(elements)
-
-    def mask(names: str) -> int:
-        try:
-            bits = [numbers[escaped(name)] - 1 for name in names.split(",")] if names else []
-        except KeyError:
-            raise ValueError("not all of it are members") from None
-        return sum({1 << bit for bit in bits})
-
-    return mask
-
-
-def _numbers(elements: tuple[str, ...]) -> dict[str, int]:
-    names = [escaped(element) for element in elements]
-    return {name: n for n, name in enumerate(names, 1) if names.count(name) == 1}

@@ -10,6 +10,7 @@ from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Row, Table, Value
 from ticdc_encoder.formats.avro import binary as avro_binary
 from ticdc_encoder.formats.avro import schema as avro_schema
+from ticdc_encoder.formats.avro.names import schema_name
 from ticdc_encoder.formats.avro.values import from_avro
 from ticdc_encoder.formats.registry import Registry, SchemaId
 
@@ -70,7 +71,7 @@ def _shape(schema: dict[str, Any], key: tuple[str, ...] | None, what: str) -> Sh
     hidden = tuple(name for name in names if name and _HIDDEN.fullmatch(name))
     told = [avro_schema.field_of(field) for field in columns if field["name"] not in hidden]
     table = Table(
-        avro_schema.schema_name(str(schema.get("namespace", ""))),
+        schema_name(str(schema.get("namespace", ""))),
         str(schema.get("name", "")),
         tuple(field.column for field in told),
         handle_key=tuple(field.column.name for field in told) if key is None else key,

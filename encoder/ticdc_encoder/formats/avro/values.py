@@ -8,7 +8,8 @@ from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Row, Table, Value
 from ticdc_encoder.formats.avro.binary import float32, float64, long, sized, unscaled
-from ticdc_encoder.formats.avro.schema import Modes, avro_type, bit_width, enum_reader, set_reader
+from ticdc_encoder.formats.avro.schema import Modes, avro_type, bit_width
+from ticdc_encoder.formats.elements import enum_reader, member, members, set_reader
 from ticdc_encoder.values import decimal_text, decimal_value, double, integer, single, text
 
 Write = Callable[[Value], bytes]
@@ -120,22 +121,6 @@ def _bit_writer(type_: ColumnType, classic: bool) -> Write:
         return sized(number.to_bytes(taken, "big"))
 
     return write
-
-
-def member(elements: tuple[str, ...], value: Value) -> str:
-    """An ENUM's member. Raises ValueError for 0, the invalid '', for which TiCDC stops."""
-    number = integer(value)
-    if not 0 < number <= len(elements):
-        raise ValueError("not one of the members")
-    return elements[number - 1]
-
-
-def members(elements: tuple[str, ...], value: Value) -> str:
-    """A SET's members, joined in their order."""
-    mask = integer(value)
-    if not 0 <= mask < 1 << len(elements):
-        raise ValueError("not all of it are members")
-    return ",".join([name for bit, name in enumerate(elements) if mask >> bit & 1])
 
 
 def _enum_writer(elements: tuple[str, ...]) -> Write:

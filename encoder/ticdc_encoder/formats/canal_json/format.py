@@ -4,28 +4,32 @@ Source: TiCDC `pkg/sink/codec/canal`. The two architectures differ only for a ro
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ticdc_encoder.column import ColumnType
-from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
+from ticdc_encoder.errors import ConfigError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table, Value
 from ticdc_encoder.formats.canal_json.rows import parse, read_rows, rows_message, string
-from ticdc_encoder.formats.canal_json.types import DDL_TYPES, java_code, mysql_type
+from ticdc_encoder.formats.canal_json.types import java_code, mysql_type
 from ticdc_encoder.formats.compression import Compression, deflate, inflate
+from ticdc_encoder.formats.ddl_types import DDL_TYPES
 from ticdc_encoder.formats.format import (
-    RECORD_OVERHEAD,
     Clock,
     LargeMessageHandle,
-    MessageTooLarge,
     MissingCommitTs,
     Record,
+    fitting,
+    no_row,
+    per_table,
     timestamp,
     wall_clock,
+    written,
 )
 from ticdc_encoder.formats.json_text import easyjson, encoding_json, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
+from ticdc_encoder.tso import physical
 from ticdc_encoder.values import FAMILIES, server_time
 
 _WATERMARK = "TIDB_WATERMARK"
@@ -143,7 +147,7 @@ _Writer = Callable[[Value], str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _CanalColumn:
     """`member` is the column's name as a JSON member, `mysql_type` its whole member there."""
 
     name: str
@@ -155,13 +159,17 @@ class _Column:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """How rows of a table are written; `table` keeps the identity that it is found by."""
+class _CanalPlan:
+    """How rows of a table are written."""
 
     table: Table
     head: str
-    columns: tuple[_Column, ...]
+    columns: tuple[_CanalColumn, ...]
     names: frozenset[str]
+
+
+_Texts = list[tuple[_CanalColumn, str | None]]
+"""Columns, each with its value's text."""
 
 
 class Encoder:
@@ -171,21 +179,19 @@ class Encoder:
         self._options = options
         self._clock = clock
         self._local = server_time(options.time_zone)
-        self._plans: dict[int, _Plan] = {}
+        self._plan = per_table(self._make_plan)
 
     def row(self, change: RowChange) -> list[Record]:
-        """One record. Raises `MessageTooLarge` where TiCDC's changefeed would stop."""
-        limit = self._options.max_message_bytes
-        value = self._row(change, reduced=change.incomplete)
-        if len(value) + RECORD_OVERHEAD > limit:
-            if self._options.large_message_handle_option == "handle-key-only":
-                value = self._row(change, reduced=True)
-            if len(value) + RECORD_OVERHEAD > limit:
-                raise MessageTooLarge(
-                    f"a row of {change.table.schema}.{change.table.name} takes "
-                    f"{len(value) + RECORD_OVERHEAD} bytes, max-message-bytes is {limit}"
-                )
-        return [(None, value)]
+        """One record. Raises `MessageTooLarge` if TiCDC's changefeed would stop."""
+        options = self._options
+        return [
+            fitting(
+                self._row,
+                change,
+                options.max_message_bytes,
+                options.large_message_handle_option,
+            )
+        ]
 
     def flush(self) -> list[Record]:
         return []
@@ -214,14 +220,14 @@ class Encoder:
         is_ddl = "false" if type_ == _WATERMARK else "true"
         text = (
             f'{{"id":0,"database":{encoding_json(schema)},"table":{encoding_json(table)},'
-            f'"pkNames":null,"isDdl":{is_ddl},"type":"{type_}","es":{ts >> 18},'
+            f'"pkNames":null,"isDdl":{is_ddl},"type":"{type_}","es":{physical(ts)},'
             f'"ts":{self._clock()},"sql":{encoding_json(sql)},"sqlType":null,"mysqlType":null,'
             f'"data":null,"old":null'
         )
         text += "}" if extension is None else f',"_tidb":{{{extension}}}}}'
         return None, deflate(utf_8(text), self._options.compression)
 
-    def _row(self, change: RowChange, *, reduced: bool) -> bytes:
+    def _row(self, change: RowChange, reduced: bool) -> Record:
         options = self._options
         plan = self._plan(change.table)
         if change.after is None:
@@ -231,16 +237,16 @@ class Encoder:
             kind, image = "INSERT" if change.before is None else "UPDATE", change.after
             handle_only = reduced
         if image is None:
-            raise DefinitionError(f"a change of {plan.table.name} without any row")
-        texts = _texts(plan, image, handle_only)
+            raise no_row(plan.table)
+        texts: _Texts = written(plan, image, handle_only=handle_only)
         codes = ",".join([f"{c.member}{java_code(c.type, image[c.name])}" for c, _ in texts])
         types = ",".join([c.mysql_type for c, _ in texts])
         empty = "{}" if options.classic else "null"
-        return deflate(
+        value = deflate(
             utf_8(
                 "".join(
                     (
-                        f'{plan.head}"{kind}","es":{change.commit_ts >> 18},"ts":{self._clock()},'
+                        f'{plan.head}"{kind}","es":{physical(change.commit_ts)},"ts":{self._clock()},'
                         '"sql":"","sqlType":',
                         f'{{{codes}}},"mysqlType":{{{types}}}'
                         if texts
@@ -255,17 +261,18 @@ class Encoder:
             ),
             options.compression,
         )
+        return None, value
 
     def _old(
         self,
-        plan: _Plan,
+        plan: _CanalPlan,
         change: RowChange,
-        new: list[tuple[_Column, str | None]],
+        new: _Texts,
         handle_only: bool,
     ) -> str:
         if change.before is None or change.after is None:
             return "null"
-        old = _texts(plan, {**change.after, **change.before}, handle_only)
+        old: _Texts = written(plan, {**change.after, **change.before}, handle_only=handle_only)
         if self._options.only_output_updated_columns or self._options.content_compatible:
             texts = {column.name: text for column, text in new}
             old = [(column, text) for column, text in old if text != texts[column.name]]
@@ -283,24 +290,18 @@ class Encoder:
             members += f',"rowkey":"{b64encode(change.row_key).decode()}"'
         return f',"_tidb":{{{members}}}'
 
-    def _plan(self, table: Table) -> _Plan:
-        plan = self._plans.get(id(table))
-        if plan is None:
-            plan = self._plans[id(table)] = self._make_plan(table)
-        return plan
-
-    def _make_plan(self, table: Table) -> _Plan:
+    def _make_plan(self, table: Table) -> _CanalPlan:
         primary = [index.columns for index in table.indexes if index.primary]
         key = primary[0] if primary else () if table.indexes else table.handle_key
         columns = [column for column in table.columns if column.generated != "virtual"]
         content_compatible = self._options.content_compatible
         names = ",".join([easyjson(column.name) for column in columns if column.name in key])
-        return _Plan(
+        return _CanalPlan(
             table,
             f'{{"id":0,"database":{easyjson(table.schema)},"table":{easyjson(table.name)},'
             f'"pkNames":[{names}],"isDdl":false,"type":',
             tuple(
-                _Column(
+                _CanalColumn(
                     column.name,
                     column.type,
                     member := f"{easyjson(column.name)}:",
@@ -319,29 +320,7 @@ class Encoder:
         return (lambda value: local(write(value))) if type.name == "timestamp" else write
 
 
-def _texts(
-    plan: _Plan, row: Mapping[str, Value], handle_only: bool
-) -> list[tuple[_Column, str | None]]:
-    """The columns to write, each with its text."""
-    if not row.keys() <= plan.names:
-        strange = next(name for name in row if name not in plan.names)
-        raise DefinitionError(f"{plan.table.schema}.{plan.table.name} has no column `{strange}`")
-    texts: list[tuple[_Column, str | None]] = []
-    for column in plan.columns:
-        if column.name not in row or (handle_only and not column.handle):
-            continue
-        value = row[column.name]
-        try:
-            texts.append((column, None if value is None else column.write(value)))
-        except (TypeError, ValueError) as error:
-            raise DefinitionError(
-                f"column `{column.name}` of {plan.table.schema}.{plan.table.name}, "
-                f"{column.type.name}: {error}"
-            ) from error
-    return texts
-
-
-def _members(texts: list[tuple[_Column, str | None]]) -> str:
+def _members(texts: _Texts) -> str:
     return (
         "{" + ",".join([c.member + ("null" if t is None else easyjson(t)) for c, t in texts]) + "}"
     )

@@ -11,12 +11,12 @@ from decimal import Decimal
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
-from ticdc_encoder.formats.avro.values import member, members
 from ticdc_encoder.formats.csv.fields import fields, pieces
 from ticdc_encoder.formats.csv.options import Options as Options
 from ticdc_encoder.formats.csv.options import meta_names, require_legible
 from ticdc_encoder.formats.csv.rows import BARE, Reader
-from ticdc_encoder.formats.format import MissingCommitTs, Record
+from ticdc_encoder.formats.elements import member, members
+from ticdc_encoder.formats.format import MissingCommitTs, Record, no_row, per_table
 from ticdc_encoder.formats.json_text import utf_8
 from ticdc_encoder.values import FAMILIES, double, fixed, server_time, single, text
 
@@ -102,7 +102,7 @@ class Encoder:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._local = server_time(options.time_zone)
-        self._plans: dict[int, tuple[Table, list[tuple[Column, Callable[[Value], str]]]]] = {}
+        self._plan = per_table(self._make_plan)
 
     def header(self, table: Table) -> bytes:
         """What a file of the table begins with: nothing without output_field_header."""
@@ -119,7 +119,7 @@ class Encoder:
         before, after = change.before, change.after
         if after is None:
             if before is None:
-                raise DefinitionError(f"a change of {change.table.name} without any row")
+                raise no_row(change.table)
             written = self._record(change, "D", before)
         elif before is None:
             written = self._record(change, "I", after)
@@ -153,13 +153,9 @@ class Encoder:
                 ) from error
         return options.delimiter.join(written) + options.terminator
 
-    def _plan(self, table: Table) -> list[tuple[Column, Callable[[Value], str]]]:
-        found = self._plans.get(id(table))
-        if found is None:
-            columns = [column for column in table.columns if column.generated != "virtual"]
-            plan = [(column, self._writer(column.type)) for column in columns]
-            found = self._plans[id(table)] = table, plan
-        return found[1]
+    def _make_plan(self, table: Table) -> list[tuple[Column, Callable[[Value], str]]]:
+        columns = [column for column in table.columns if column.generated != "virtual"]
+        return [(column, self._writer(column.type)) for column in columns]
 
     def _writer(self, type_: ColumnType) -> Callable[[Value], str]:
         string, elements, local = self._string, type_.elements, self._local

@@ -7,10 +7,10 @@ from itertools import repeat
 from ticdc_encoder.column import INTEGERS, Column, ColumnType
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
-from ticdc_encoder.formats.avro.schema import enum_reader, set_reader
 from ticdc_encoder.formats.csv.columns import read_column
 from ticdc_encoder.formats.csv.fields import Fields, columns_of
 from ticdc_encoder.formats.csv.options import Options, meta_names
+from ticdc_encoder.formats.elements import enum_reader, set_reader
 from ticdc_encoder.formats.format import timestamp
 from ticdc_encoder.values import FAMILIES, text
 

@@ -11,7 +11,7 @@ from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.formats.debezium.values import boolean
 from ticdc_encoder.formats.defaults import stored_default
 from ticdc_encoder.formats.json_text import jsoniter
-from ticdc_encoder.formats.simple.schema import implicit_primary_key
+from ticdc_encoder.formats.primary_key import implicit_primary_key
 from ticdc_encoder.sql.parser import altered_table, parse_ddl
 from ticdc_encoder.sql.statements import AddColumn, AlterTable, CreateTable, ModifyColumn
 
@@ -63,15 +63,15 @@ def changes_json(ddl: Ddl) -> str:
     """The array `tableChanges`."""
     if not ddl.table or ddl.kind == _TRUNCATE:
         return "[]"
-    place = f'"{ddl.schema}"."{ddl.table}"'
+    id_ = f'"{ddl.schema}"."{ddl.table}"'
     if ddl.kind in (_RENAME, _EXCHANGE):
         first = altered_table(ddl.query, ddl.schema) or (ddl.schema, ddl.table, False)
         other = f'"{first[0]}"."{first[1]}"'
-        place = other if ddl.kind == _EXCHANGE else f"{other},{place}"
+        id_ = other if ddl.kind == _EXCHANGE else f"{other},{id_}"
     dropped = ddl.kind == _DROP_TABLE or ddl.definition is None
     table = "null" if dropped else _table_json(ddl.definition, _defined(ddl))
     change = CHANGE_TYPES.get(ddl.kind, "ALTER")
-    return f'[{{"type":"{change}","id":{jsoniter(place)},"table":{table}}}]'
+    return f'[{{"type":"{change}","id":{jsoniter(id_)},"table":{table}}}]'
 
 
 def _defined(ddl: Ddl) -> dict[str, Column]:

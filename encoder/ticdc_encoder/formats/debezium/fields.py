@@ -11,7 +11,6 @@ import orjson
 from ticdc_encoder.column import INTEGERS, TYPE_NAMES, Column, ColumnType
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Value
-from ticdc_encoder.formats.avro.schema import allowed, elements_of, set_reader
 from ticdc_encoder.formats.debezium.values import (
     ZERO_TIMESTAMP,
     Reader,
@@ -21,8 +20,8 @@ from ticdc_encoder.formats.debezium.values import (
     writer,
 )
 from ticdc_encoder.formats.defaults import stored_default
-from ticdc_encoder.formats.json_text import jsoniter
-from ticdc_encoder.formats.open_protocol.types import json_float
+from ticdc_encoder.formats.elements import allowed, elements_of, set_reader
+from ticdc_encoder.formats.json_text import json_float, jsoniter
 from ticdc_encoder.values import decimal_value
 
 _BITS, _ENUM, _SET, _JSON, _VECTOR = (

@@ -14,18 +14,27 @@ from typing import Any
 
 import orjson
 
-from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
+from ticdc_encoder.errors import ConfigError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
-from ticdc_encoder.formats.avro.schema import sanitize
 from ticdc_encoder.formats.compression import Compression, deflate, inflate
-from ticdc_encoder.formats.debezium.ddl import changes_json
 from ticdc_encoder.formats.debezium.fields import field_json, null_json
 from ticdc_encoder.formats.debezium.rows import read_row, string
 from ticdc_encoder.formats.debezium.schemas import AFTER_SOURCE, DDL_KEY, ddl_json, source_json
 from ticdc_encoder.formats.debezium.values import writer
-from ticdc_encoder.formats.format import Clock, MissingCommitTs, Record, timestamp, wall_clock
+from ticdc_encoder.formats.format import (
+    Clock,
+    MissingCommitTs,
+    Record,
+    no_row,
+    per_table,
+    timestamp,
+    wall_clock,
+    written,
+)
 from ticdc_encoder.formats.json_text import jsoniter, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
+from ticdc_encoder.formats.names import sanitize
+from ticdc_encoder.tso import physical
 from ticdc_encoder.values import utc_time
 
 Version = tuple[int, int, int]
@@ -125,7 +134,7 @@ _TABLE_STRANGE = pattern(r"[^A-Za-z0-9_.]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _DebeziumColumn:
     """`member` is the column's name as a JSON member, `null` what stands for NULL."""
 
     name: str
@@ -136,12 +145,12 @@ class _Column:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """How rows of a table are written; `table` keeps the identity that it is found by. The two
+class _DebeziumPlan:
+    """How rows of a table are written. The two
     schemas are what stands behind the payload, empty where there is none."""
 
     table: Table
-    columns: tuple[_Column, ...]
+    columns: tuple[_DebeziumColumn, ...]
     names: frozenset[str]
     key_schema: str
     schema: str
@@ -162,7 +171,7 @@ class Encoder:
         self._source = source_json(extension=options.enable_tidb_extension and not options.classic)
         self._utc = utc_time(options.time_zone)
         self._cluster = jsoniter(options.cluster_id)
-        self._plans: dict[int, _Plan] = {}
+        self._plan = per_table(self._make_plan)
 
     def row(self, change: RowChange) -> list[Record]:
         """One record."""
@@ -180,7 +189,7 @@ class Encoder:
         elif before is not None:
             rest, row = f'"op":"d","after":null,"before":{_image(plan, before)}', before
         else:
-            raise DefinitionError(f"a change of {plan.table.name} without any row")
+            raise no_row(plan.table)
         source = self._source_json(plan.table.schema, plan.table.name, change.commit_ts)
         value = (
             f'{{"payload":{{{source},"ts_ms":{self._clock()},"transaction":null,{rest}}}'
@@ -194,6 +203,9 @@ class Encoder:
 
     def ddl(self, ddl: Ddl) -> Record:
         """One record. Raises ConfigError for a version that has none."""
+        # This parses the statement: whoever decodes, or writes rows, needs no SQL parser.
+        from ticdc_encoder.formats.debezium.ddl import changes_json
+
         self._refuse_old("DDL")
         db = jsoniter(ddl.schema)
         value = (
@@ -231,7 +243,7 @@ class Encoder:
     def _source_json(self, db: str, table: str, ts: int) -> str:
         return (
             f'"source":{{"version":"2.4.0.Final","connector":"TiCDC","name":{self._cluster},'
-            f'"ts_ms":{ts >> 18},"snapshot":"false","db":{jsoniter(db)},"table":{jsoniter(table)},'
+            f'"ts_ms":{physical(ts)},"snapshot":"false","db":{jsoniter(db)},"table":{jsoniter(table)},'
             '"server_id":0,"gtid":null,"file":"","pos":0,"row":0,"thread":0,"query":null,'
             f'"commit_ts":{ts},"cluster_id":{self._cluster}}}'
         )
@@ -239,13 +251,7 @@ class Encoder:
     def _schema(self, schema: str) -> str:
         return "" if self._options.debezium_disable_schema else f',"schema":{schema}'
 
-    def _plan(self, table: Table) -> _Plan:
-        plan = self._plans.get(id(table))
-        if plan is None:
-            plan = self._plans[id(table)] = self._make_plan(table)
-        return plan
-
-    def _make_plan(self, table: Table) -> _Plan:
+    def _make_plan(self, table: Table) -> _DebeziumPlan:
         name = self._name(table)
         fields = {c.name: field_json(c, extension=self._types) for c in table.columns}
         virtual = [c.name for c in table.columns if c.generated == "virtual"]
@@ -262,7 +268,7 @@ class Encoder:
         keys = ",".join([fields[n] for n in fields if n in table.handle_key])
         key = f'{{"type":"struct","name":"{name}.Key","optional":false,"fields":[{keys}]}}'
         columns = [
-            _Column(
+            _DebeziumColumn(
                 column.name,
                 f"{jsoniter(column.name)}:",
                 column.name in table.handle_key,
@@ -272,7 +278,7 @@ class Encoder:
             for column in table.columns
             if column.generated != "virtual"
         ]
-        return _Plan(
+        return _DebeziumPlan(
             table,
             tuple(columns),
             frozenset(fields),
@@ -295,20 +301,6 @@ def _envelope(name: str, fields: str) -> str:
     )
 
 
-def _image(plan: _Plan, row: Row, *, handle_only: bool = False) -> str:
-    table = plan.table
-    if not row.keys() <= plan.names:
-        strange = next(name for name in row if name not in plan.names)
-        raise DefinitionError(f"{table.schema}.{table.name} has no column `{strange}`")
-    texts = []
-    for column in plan.columns:
-        if column.name not in row or (handle_only and not column.handle):
-            continue
-        value = row[column.name]
-        try:
-            texts.append(column.member + (column.null if value is None else column.write(value)))
-        except (TypeError, ValueError) as error:
-            raise DefinitionError(
-                f"column `{column.name}` of {table.schema}.{table.name}: {error}"
-            ) from error
-    return "{" + ",".join(texts) + "}"
+def _image(plan: _DebeziumPlan, row: Row, *, handle_only: bool = False) -> str:
+    texts: list[tuple[_DebeziumColumn, str | None]] = written(plan, row, handle_only=handle_only)
+    return "{" + ",".join([c.member + (c.null if t is None else t) for c, t in texts]) + "}"

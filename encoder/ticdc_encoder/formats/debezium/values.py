@@ -14,10 +14,8 @@ from typing import Any
 
 from ticdc_encoder.column import INTEGERS, ColumnType
 from ticdc_encoder.event import Value
-from ticdc_encoder.formats.avro.schema import enum_reader, set_reader
-from ticdc_encoder.formats.avro.values import member, members
-from ticdc_encoder.formats.json_text import jsoniter
-from ticdc_encoder.formats.open_protocol.types import json_float
+from ticdc_encoder.formats.elements import enum_reader, member, members, set_reader
+from ticdc_encoder.formats.json_text import json_float, jsoniter
 from ticdc_encoder.values import double, integer, single, text
 
 Reader = Callable[[Any], Value]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.formats.avro.binary import float32, float64, long, sized
-from ticdc_encoder.formats.avro.schema import sanitize
+from ticdc_encoder.formats.names import sanitize
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 

@@ -17,7 +17,7 @@ from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
 from ticdc_encoder.formats import debezium
 from ticdc_encoder.formats.avro import binary as avro_binary
 from ticdc_encoder.formats.avro.binary import long, sized
-from ticdc_encoder.formats.avro.schema import BigintUnsignedMode, DecimalMode, Modes, sanitize
+from ticdc_encoder.formats.avro.schema import BigintUnsignedMode, DecimalMode, Modes
 from ticdc_encoder.formats.avro.values import Write, refused
 from ticdc_encoder.formats.debezium_avro import connect as connect_avro
 from ticdc_encoder.formats.debezium_avro.types import (
@@ -28,15 +28,18 @@ from ticdc_encoder.formats.debezium_avro.types import (
     union_writer,
 )
 from ticdc_encoder.formats.format import (
-    RECORD_OVERHEAD,
     Clock,
-    MessageTooLarge,
     Record,
+    fitting,
+    no_row,
+    per_table,
     timestamp,
     wall_clock,
 )
 from ticdc_encoder.formats.likeness import likeness
+from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import Registry, SchemaId, frame, unframe
+from ticdc_encoder.tso import physical
 
 _Part = Literal["key", "value"]
 
@@ -169,14 +172,18 @@ def _shape(registry: Registry, key_id: SchemaId, value_id: SchemaId) -> _Shape:
 # Writing.
 
 
+_Columns = tuple[tuple[Column, Write, bytes], ...]
+"""Columns, each with what writes its values and what stands for NULL."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """How rows of a table are written; `table` keeps the identity that it is found by. A column
+class _DebeziumAvroPlan:
+    """How rows of a table are written. A column
     has what stands for its NULL; `source` is what stands around the two times in it."""
 
     table: Table
-    columns: tuple[tuple[Column, Write, bytes], ...]
-    key: tuple[tuple[Column, Write, bytes], ...]
+    columns: _Columns
+    key: _Columns
     key_frame: bytes
     value_frame: bytes
     source: tuple[bytes, bytes, bytes]
@@ -200,10 +207,14 @@ class Encoder:
             ),
             clock,
         )
-        self._plans: dict[int, _Plan] = {}
+        self._plan = per_table(self._make_plan)
 
     def row(self, change: RowChange) -> list[Record]:
-        """One record. Raises `MessageTooLarge` where Kafka would refuse it."""
+        """One record. Raises `MessageTooLarge` if Kafka would refuse it."""
+        return [fitting(self._record, change, self._options.max_message_bytes)]
+
+    def _record(self, change: RowChange, reduced: bool) -> Record:
+        del reduced  # TiCDC's debezium-avro has no large-message-handle-option
         plan = self._plan(change.table)
         before, after = change.before, change.after
         if after is not None:
@@ -211,7 +222,7 @@ class Encoder:
         elif before is not None:
             operation, row = b"d", before
         else:
-            raise DefinitionError(f"a change of {plan.table.name} without any row")
+            raise no_row(plan.table)
         if before is not None and after is not None:
             before = {**after, **before} if self._options.output_old_value else None
         commit_ts = change.commit_ts
@@ -221,7 +232,7 @@ class Encoder:
                 b"\0" if before is None else b"\2" + _image(plan, plan.columns, before),
                 b"\0" if after is None else b"\2" + _image(plan, plan.columns, after),
                 plan.source[0],
-                long(commit_ts >> 18),
+                long(physical(commit_ts)),
                 plan.source[1],
                 long(commit_ts),
                 plan.source[2],
@@ -230,13 +241,7 @@ class Encoder:
             )
         )
         key = plan.key_frame + _image(plan, plan.key, row)
-        size, limit = len(key) + len(value) + RECORD_OVERHEAD, self._options.max_message_bytes
-        if size > limit:
-            raise MessageTooLarge(
-                f"a row of {plan.table.schema}.{plan.table.name} takes {size} bytes, "
-                f"max-message-bytes is {limit}"
-            )
-        return [(key, value)]
+        return key, value
 
     def flush(self) -> list[Record]:
         return []
@@ -266,13 +271,7 @@ class Encoder:
             parts.append(framed + connect_avro.datum(schema, message["payload"]))
         return parts[0], parts[1]
 
-    def _plan(self, table: Table) -> _Plan:
-        plan = self._plans.get(id(table))
-        if plan is None:
-            plan = self._plans[id(table)] = self._make_plan(table)
-        return plan
-
-    def _make_plan(self, table: Table) -> _Plan:
+    def _make_plan(self, table: Table) -> _DebeziumAvroPlan:
         virtual = [column.name for column in table.columns if column.generated == "virtual"]
         if virtual:
             raise DefinitionError(
@@ -293,7 +292,7 @@ class Encoder:
         ]
         source = {**_struct(f"{prefix}.Source", _SOURCE), "field": "source"}
         value_schema = _struct(f"{name}Envelope", [*sides, source, *_AFTER_SOURCE])
-        return _Plan(
+        return _DebeziumAvroPlan(
             table,
             tuple(columns),
             tuple(key),
@@ -307,7 +306,7 @@ class Encoder:
         return frame(self._registry.register(f"{self._options.topic}-{part}", text_))
 
 
-def _image(plan: _Plan, columns: tuple[tuple[Column, Write, bytes], ...], row: Row) -> bytes:
+def _image(plan: _DebeziumAvroPlan, columns: _Columns, row: Row) -> bytes:
     try:
         return b"".join(
             [

@@ -9,11 +9,12 @@ from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Value
 from ticdc_encoder.formats.avro.binary import FLOAT32, float32, float64, long, sized
 from ticdc_encoder.formats.avro.schema import Modes
-from ticdc_encoder.formats.avro.values import Write, member, members, to_avro
+from ticdc_encoder.formats.avro.values import Write, to_avro
 from ticdc_encoder.formats.debezium.fields import field_json, null_json, parse_field
 from ticdc_encoder.formats.debezium.values import reader, writer
 from ticdc_encoder.formats.debezium_avro.connect import DECIMAL
 from ticdc_encoder.formats.defaults import stored_default
+from ticdc_encoder.formats.elements import member, members
 from ticdc_encoder.values import decimal_value, integer, single, text
 
 Convert = Callable[[Any], Value]

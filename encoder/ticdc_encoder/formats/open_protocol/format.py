@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ticdc_encoder.column import INTEGERS, Column
-from ticdc_encoder.errors import DefinitionError, WireError
+from ticdc_encoder.column import Column
+from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Value
 from ticdc_encoder.formats.compression import Compression, deflate, inflate
 from ticdc_encoder.formats.format import (
     RECORD_OVERHEAD,
     Clock,
     LargeMessageHandle,
-    MessageTooLarge,
     Record,
+    fitting,
+    no_row,
+    per_table,
     timestamp,
     wall_clock,
+    written,
 )
 from ticdc_encoder.formats.json_text import encoding_json, jsoniter, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
@@ -31,11 +34,14 @@ from ticdc_encoder.formats.open_protocol.types import (
     column_type,
     writers,
 )
+from ticdc_encoder.formats.primary_key import is_row_id
 from ticdc_encoder.formats.row_reader import RowReader
 from ticdc_encoder.values import server_time
 
 VERSION = (1).to_bytes(8, "big")
 ROW, DDL, RESOLVED = 1, 2, 3
+_LENGTHS = 16
+"""The bytes that say how long the key and the value of a pair are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +230,7 @@ def _values(table: Table, image: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _OpenColumn:
     """`head` is the column's JSON up to its value: `bare` without its name and the brace."""
 
     name: str
@@ -235,13 +241,17 @@ class _Column:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """How rows of a table are written; `table` keeps the identity that it is found by."""
+class _OpenPlan:
+    """How rows of a table are written."""
 
     table: Table
-    columns: tuple[_Column, ...]
+    columns: tuple[_OpenColumn, ...]
     names: frozenset[str]
     row_id: str | None
+
+
+_Texts = list[tuple[_OpenColumn, str | None]]
+"""Columns, each with its value's JSON, which is never empty; None is NULL."""
 
 
 class Encoder:
@@ -253,25 +263,18 @@ class Encoder:
         self._local = server_time(options.time_zone)
         self._string = encoding_json if options.classic else jsoniter
         self._writers = writers(self._string, classic=options.classic)
-        self._plans: dict[int, _Plan] = {}
+        self._plan = per_table(self._make_plan)
         self._keys: list[bytes] = []
         self._values: list[bytes] = []
         self._size = 0
 
     def row(self, change: RowChange) -> list[Record]:
-        """The records that this row completes. Raises `MessageTooLarge` where TiCDC's changefeed
+        """The records that this row completes. Raises `MessageTooLarge` if TiCDC's changefeed
         would stop."""
         limit = self._options.max_message_bytes
-        key, value = self._pair(change, reduced=change.incomplete)
-        if _alone(key, value) > limit:
-            if self._options.large_message_handle_option == "handle-key-only":
-                key, value = self._pair(change, reduced=True)
-            if _alone(key, value) > limit:
-                raise MessageTooLarge(
-                    f"a row of {change.table.schema}.{change.table.name} takes "
-                    f"{_alone(key, value)} bytes, max-message-bytes is {limit}"
-                )
-        length = len(key) + len(value) + 16
+        large = self._options.large_message_handle_option
+        key, value = fitting(self._pair, change, limit, large, len(VERSION) + _LENGTHS)
+        length = len(key) + len(value) + _LENGTHS
         completed = []
         if self._keys and self._size + length > limit:
             completed = self.flush()
@@ -303,13 +306,13 @@ class Encoder:
     def resolved(self, resolved: Resolved) -> Record:
         return _framed([f'{{"ts":{resolved.resolved_ts},"t":{RESOLVED}}}'.encode()], [b""])
 
-    def _pair(self, change: RowChange, *, reduced: bool) -> tuple[bytes, bytes]:
+    def _pair(self, change: RowChange, reduced: bool) -> tuple[bytes, bytes]:
         plan = self._plan(change.table)
         key = utf_8(self._key(plan, change, reduced))
         value = utf_8(self._value(plan, change, reduced))
         return key, deflate(value, self._options.compression)
 
-    def _key(self, plan: _Plan, change: RowChange, reduced: bool) -> str:
+    def _key(self, plan: _OpenPlan, change: RowChange, reduced: bool) -> str:
         table = change.table
         start = f'{{"ts":{change.commit_ts},"scm":{self._string(table.schema)}'
         start += f',"tbl":{self._string(table.name)}'
@@ -327,12 +330,12 @@ class Encoder:
         large += f',"ohk":false,"ccl":{self._string(location)}' if location is not None else ""
         return f'{start},"t":{ROW}{large}{partition}}}'
 
-    def _value(self, plan: _Plan, change: RowChange, reduced: bool) -> str:
+    def _value(self, plan: _OpenPlan, change: RowChange, reduced: bool) -> str:
         options = self._options
         before, after = change.before, change.after
         if after is None:
             if before is None:
-                raise DefinitionError(f"a change of {plan.table.name} without any row")
+                raise no_row(plan.table)
             handle_only = reduced or options.delete_only_output_handle_key_columns
             return f'{{"d":{_columns(plan, before, handle_only)}}}'
         new = f'{{"u":{_columns(plan, after, reduced)}'
@@ -343,26 +346,21 @@ class Encoder:
         old = self._updated(plan, before, after, reduced)
         return f'{new},"p":{{{old}}}}}' if old or not options.classic else f"{new}}}"
 
-    def _updated(self, plan: _Plan, before: Row, after: Row, reduced: bool) -> str:
+    def _updated(self, plan: _OpenPlan, before: Row, after: Row, reduced: bool) -> str:
         """The columns that changed. The new architecture forgets the name around a column that
         became NULL."""
         changed = {n: v for n, v in before.items() if n not in after or after[n] != v}
+        texts: _Texts = written(plan, changed, handle_only=reduced)
         return ",".join(
             [
-                column.bare + text
+                f"{column.bare}{text or 'null'}"
                 if after.get(column.name) is None and not self._options.classic
-                else f"{column.head}{text}}}"
-                for column, text in _texts(plan, changed, reduced)
+                else f"{column.head}{text or 'null'}}}"
+                for column, text in texts
             ]
         )
 
-    def _plan(self, table: Table) -> _Plan:
-        plan = self._plans.get(id(table))
-        if plan is None:
-            plan = self._plans[id(table)] = self._make_plan(table)
-        return plan
-
-    def _make_plan(self, table: Table) -> _Plan:
+    def _make_plan(self, table: Table) -> _OpenPlan:
         flags = column_flags(table, classic=self._options.classic)
         columns = []
         for column in table.columns:
@@ -372,7 +370,7 @@ class Encoder:
             marked = ',"h":true' if handle else ""
             bare = f'"t":{TYPE_CODES[column.type.name]}{marked},"f":{flags[column.name]},"v":'
             columns.append(
-                _Column(
+                _OpenColumn(
                     column.name,
                     f"{self._string(column.name)}:{{{bare}",
                     bare,
@@ -382,11 +380,11 @@ class Encoder:
             )
         if self._options.classic:
             columns.sort(key=lambda column: column.name)
-        return _Plan(
+        return _OpenPlan(
             table,
             tuple(columns),
             frozenset(column.name for column in table.columns),
-            _row_id(table),
+            next((i.columns[0] for i in table.indexes if is_row_id(table, i)), None),
         )
 
     def _writer(self, type_name: str) -> Callable[[Value], str]:
@@ -396,20 +394,6 @@ class Encoder:
         return lambda value: write(local(value) if isinstance(value, str) else value)
 
 
-def _row_id(table: Table) -> str | None:
-    """The column that is TiDB's row id: a clustered primary key of one integer."""
-    for index in table.indexes:
-        if index.clustered and len(index.columns) == 1:
-            column = table.column(index.columns[0])
-            return column.name if column.type.name in INTEGERS else None
-    return None
-
-
-def _alone(key: bytes, value: bytes) -> int:
-    """What a record of this pair alone counts against max-message-bytes."""
-    return len(VERSION) + len(key) + len(value) + 16 + RECORD_OVERHEAD
-
-
 def _framed(keys: list[bytes], values: list[bytes]) -> Record:
     return (
         VERSION + b"".join([len(key).to_bytes(8, "big") + key for key in keys]),
@@ -417,24 +401,6 @@ def _framed(keys: list[bytes], values: list[bytes]) -> Record:
     )
 
 
-def _texts(plan: _Plan, row: Row, handle_only: bool) -> list[tuple[_Column, str]]:
-    """The columns to write, each with its value as JSON."""
-    if not row.keys() <= plan.names:
-        strange = next(name for name in row if name not in plan.names)
-        raise DefinitionError(f"{plan.table.schema}.{plan.table.name} has no column `{strange}`")
-    texts = []
-    for column in plan.columns:
-        if column.name not in row or (handle_only and not column.handle):
-            continue
-        value = row[column.name]
-        try:
-            texts.append((column, "null" if value is None else column.write(value)))
-        except (TypeError, ValueError) as error:
-            raise DefinitionError(
-                f"column `{column.name}` of {plan.table.schema}.{plan.table.name}: {error}"
-            ) from error
-    return texts
-
-
-def _columns(plan: _Plan, row: Row, handle_only: bool) -> str:
-    return "{" + ",".join([f"{c.head}{text}}}" for c, text in _texts(plan, row, handle_only)]) + "}"
+def _columns(plan: _OpenPlan, row: Row, handle_only: bool) -> str:
+    texts: _Texts = written(plan, row, handle_only=handle_only)
+    return "{" + ",".join([f"{c.head}{t or 'null'}}}" for c, t in texts]) + "}"

@@ -7,12 +7,11 @@ from typing import Any
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, ColumnType
 from ticdc_encoder.event import Table, Value
-from ticdc_encoder.formats.json_text import StringWriter
+from ticdc_encoder.formats.json_text import StringWriter, json_float
 from ticdc_encoder.values import (
     decimal_text,
     decimal_value,
     double,
-    fixed,
     integer,
     quote,
     single,
@@ -133,14 +132,6 @@ READERS: dict[str, Callable[[Any], Value]] = {
 
 
 # Writing: Value -> JSON text.
-
-
-def json_float(value: float, *, classic: bool) -> str:
-    """As jsoniter writes it; Go's own encoder, of the classic architecture, drops the zero that
-    pads a negative exponent."""
-    if value == 0 or 1e-6 <= abs(value) < 1e21:
-        return fixed(value)
-    return repr(value).replace("e-0", "e-") if classic else repr(value)
 
 
 def _bytes(value: Value) -> bytes:

@@ -14,6 +14,7 @@ from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS
 from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
+from ticdc_encoder.formats.format import written
 from ticdc_encoder.formats.simple.message import (
     VERSION,
     Checksums,
@@ -22,7 +23,6 @@ from ticdc_encoder.formats.simple.message import (
     Plan,
     plan,
     row_type,
-    written,
 )
 from ticdc_encoder.formats.simple.schema import schema_members
 from ticdc_encoder.values import (

@@ -12,15 +12,17 @@ from typing import Any, Literal
 
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
-from ticdc_encoder.formats.canal_json.types import DDL_TYPES
 from ticdc_encoder.formats.checksum import OnCorruption, row_checksum
 from ticdc_encoder.formats.compression import Compression, deflate, inflate
+from ticdc_encoder.formats.ddl_types import DDL_TYPES
 from ticdc_encoder.formats.format import (
-    RECORD_OVERHEAD,
     Clock,
     LargeMessageHandle,
-    MessageTooLarge,
     Record,
+    Waiting,
+    fitting,
+    no_row,
+    per_table,
     timestamp,
     wall_clock,
 )
@@ -28,7 +30,7 @@ from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.row_reader import RowReader
 from ticdc_encoder.formats.simple.json import ENCODING as JSON
 from ticdc_encoder.formats.simple.json import JsonWriter
-from ticdc_encoder.formats.simple.message import VERSION, Checksums, Encoding, Members, Plan, Writer
+from ticdc_encoder.formats.simple.message import VERSION, Checksums, Encoding, Members, Writer
 from ticdc_encoder.formats.simple.rows import (
     SchemaKey,
     read_row,
@@ -72,17 +74,6 @@ class Options:
 
 
 # Reading.
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A row whose table's schema of `version` has not arrived. `at` is what `decode` was given."""
-
-    at: int
-    commit_ts: int
-    schema: str
-    table: str
-    version: int
 
 
 class Decoder:
@@ -271,18 +262,22 @@ def _read_ddl(members: Members, table: Table | None, previous: Table | None) -> 
     if query.__class__ is not str or not query:
         raise WireError("a DDL without sql")
     about = members.get("tableSchema") or {}
-    try:
-        schema = about.get("schema") or named_schema(query) or ""
-    except DefinitionError as error:
-        raise WireError(f"a DDL of no table: {error}") from error
     return Ddl(
-        schema=schema,
+        schema=about.get("schema") or _named_schema(query),
         table=about.get("table") or "",
         query=query,
         commit_ts=timestamp(members.get("commitTs"), "commitTs"),
         definition=table,
         previous=previous,
     )
+
+
+def _named_schema(query: str) -> str:
+    """The schema of a DDL without a tableSchema, such as DROP DATABASE: its statement names it."""
+    try:
+        return named_schema(query) or ""
+    except DefinitionError as error:
+        raise WireError(f"a DDL without a tableSchema: {error}") from error
 
 
 # Writing.
@@ -295,21 +290,19 @@ class Encoder:
         self._options = options
         self._clock = clock
         self._writer = _writer(options)
-        self._plans: dict[int, Plan] = {}
+        self._plan = per_table(self._writer.plan)
 
     def row(self, change: RowChange) -> list[Record]:
-        """One record. Raises `MessageTooLarge` where TiCDC's changefeed would stop."""
-        limit = self._options.max_message_bytes
-        value = self._row(change, reduced=change.incomplete)
-        if len(value) + RECORD_OVERHEAD > limit:
-            if self._options.large_message_handle_option == "handle-key-only":
-                value = self._row(change, reduced=True)
-            if len(value) + RECORD_OVERHEAD > limit:
-                raise MessageTooLarge(
-                    f"a row of {change.table.schema}.{change.table.name} takes "
-                    f"{len(value) + RECORD_OVERHEAD} bytes, max-message-bytes is {limit}"
-                )
-        return [(None, value)]
+        """One record. Raises `MessageTooLarge` if TiCDC's changefeed would stop."""
+        options = self._options
+        return [
+            fitting(
+                self._row,
+                change,
+                options.max_message_bytes,
+                options.large_message_handle_option,
+            )
+        ]
 
     def flush(self) -> list[Record]:
         return []
@@ -333,15 +326,14 @@ class Encoder:
     def resolved(self, resolved: Resolved) -> Record:
         return self._compressed(self._writer.watermark(resolved.resolved_ts, self._clock()))
 
-    def _row(self, change: RowChange, *, reduced: bool) -> bytes:
+    def _row(self, change: RowChange, reduced: bool) -> Record:
         if change.before is None and change.after is None:
-            raise DefinitionError(f"a change of {change.table.name} without any row")
-        plan = self._plans.get(id(change.table))
-        if plan is None:
-            plan = self._plans[id(change.table)] = self._writer.plan(change.table)
+            raise no_row(change.table)
         checksums = _checksums(change) if self._options.integrity_check else None
-        value = self._writer.row(plan, change, self._clock(), checksums, reduced=reduced)
-        return deflate(value, self._options.compression)
+        plan = self._plan(change.table)
+        return self._compressed(
+            self._writer.row(plan, change, self._clock(), checksums, reduced=reduced)
+        )
 
     def _compressed(self, plain: bytes) -> Record:
         return None, deflate(plain, self._options.compression)

@@ -9,6 +9,7 @@ from typing import Any
 from ticdc_encoder.column import BINARIES
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Row, RowChange, Table, Value
+from ticdc_encoder.formats.format import written
 from ticdc_encoder.formats.json_text import encoding_json, load, utf_8
 from ticdc_encoder.formats.simple.message import (
     VERSION,
@@ -17,7 +18,6 @@ from ticdc_encoder.formats.simple.message import (
     Plan,
     plan,
     row_type,
-    written,
 )
 from ticdc_encoder.formats.simple.schema import schema_members
 from ticdc_encoder.values import FAMILIES, server_time, text

@@ -1,11 +1,10 @@
 """What Simple's two encodings have in common: a message's members, and how rows are planned."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ticdc_encoder.errors import DefinitionError
-from ticdc_encoder.event import Row, RowChange, Table, Value
+from ticdc_encoder.event import RowChange, Table, Value
 
 VERSION = 1
 
@@ -66,7 +65,7 @@ class PlannedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How rows of a table are written; `table` keeps the identity that it is found by."""
+    """How rows of a table are written."""
 
     table: Table
     columns: tuple[PlannedColumn, ...]
@@ -96,23 +95,3 @@ def row_type(change: RowChange) -> str:
     if change.after is None:
         return "DELETE"
     return "INSERT" if change.before is None else "UPDATE"
-
-
-def written(
-    plan: Plan, row: Row, *, handle_only: bool
-) -> Iterator[tuple[PlannedColumn, Any | None]]:
-    """The columns to write, each with what its writer makes of the value; None for NULL."""
-    table = plan.table
-    if not row.keys() <= plan.names:
-        strange = next(name for name in row if name not in plan.names)
-        raise DefinitionError(f"{table.schema}.{table.name} has no column `{strange}`")
-    for column in plan.columns:
-        if column.name not in row or (handle_only and not column.handle):
-            continue
-        value = row[column.name]
-        try:
-            yield column, None if value is None else column.write(value)
-        except (TypeError, ValueError) as error:
-            raise DefinitionError(
-                f"column `{column.name}` of {table.schema}.{table.name}: {error}"
-            ) from error

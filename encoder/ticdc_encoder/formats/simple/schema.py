@@ -10,6 +10,7 @@ from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, TYPE_NAMES, Column, 
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Table
 from ticdc_encoder.formats.defaults import stored_default, written_default
+from ticdc_encoder.formats.primary_key import implicit_primary_key, is_row_id
 
 _HIDDEN = "_V$_"
 """How the hidden column begins that TiDB makes for an index over an expression."""
@@ -172,7 +173,7 @@ def schema_members(table: Table) -> dict[str, Any]:
     what it does not write when it is 0, false or empty."""
     indexes = table.indexes
     primary = implicit_primary_key(table)
-    if primary is not None and (not primary.primary or _is_row_id(table, primary)):
+    if primary is not None and (not primary.primary or is_row_id(table, primary)):
         indexes = (
             *(index for index in indexes if not index.primary),
             replace(primary, name=_ROW_ID, primary=True),
@@ -203,26 +204,6 @@ def schema_members(table: Table) -> dict[str, Any]:
             for index in indexes
         ],
     }
-
-
-def implicit_primary_key(table: Table) -> Index | None:
-    """The primary key, else the first unique key whose columns are all NOT NULL: TiDB's
-    `GetPrimaryKey`."""
-    nullable = {column.name for column in table.columns if column.nullable}
-    implicit = None
-    for index in table.indexes:
-        if index.primary:
-            return index
-        if implicit is None and index.unique and not index.expression:
-            implicit = index if nullable.isdisjoint(index.columns) else None
-    return implicit
-
-
-def _is_row_id(table: Table, primary: Index) -> bool:
-    """Whether it is a clustered key of one integer, for which TiDB has no index."""
-    if not primary.clustered or len(primary.columns) > 1:
-        return False
-    return table.column(primary.columns[0]).type.name in INTEGERS
 
 
 def _type_members(type_: ColumnType) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -12,14 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.wire_values import COLUMNS, rows
+from support.wire_vectors import vectors
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table, Transaction, Value
 from ticdc_encoder.formats import FORMATS, MessageTooLarge, MissingCommitTs
 from ticdc_encoder.formats.avro import Encoder, Options, decode
-from ticdc_encoder.formats.avro import schema as avro_schema
+from ticdc_encoder.formats.avro import names as avro_names
 from ticdc_encoder.formats.checksum import ChecksumMismatch
+from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import (
     ConfluentRegistry,
     MemoryRegistry,
@@ -29,7 +30,7 @@ from ticdc_encoder.formats.registry import (
 )
 from ticdc_encoder.sql.parser import parse_create_table
 
-VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors.json").read_text())
+VECTORS: dict[str, Any] = vectors("avro")
 PERSON = parse_create_table("create table person(id int primary key, age int)", "test")
 
 
@@ -67,15 +68,15 @@ def test_both_registries_frames_are_read(registry: str) -> None:
 def test_names_are_those_that_ticdc_makes() -> None:
     sample = VECTORS["02_names"]
     for name, clean in sample["sanitize_name"]:
-        assert avro_schema.sanitize(name) == clean
+        assert sanitize(name) == clean
     for case in sample["namespace"]:
-        namespace = avro_schema.namespace(case["namespace"], case["schema"])
+        namespace = avro_names.namespace(case["namespace"], case["schema"])
         assert namespace == case["avro_namespace"]
     for namespace, schema in sample["schema_name_from_namespace"]:
-        assert avro_schema.schema_name(namespace) == schema
+        assert avro_names.schema_name(namespace) == schema
     for case in sample["subject"]:
         part = case["suffix"].removeprefix("-")
-        assert avro_schema.subject(case["topic"], part) == case["subject"]
+        assert avro_names.subject(case["topic"], part) == case["subject"]
 
 
 def test_watermark_mode_has_ddl_resolved_ts_and_the_commit_ts_of_a_delete() -> None:

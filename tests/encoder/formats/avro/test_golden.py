@@ -11,7 +11,7 @@ from support.golden_replay import replayed, sent_changes
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Ddl, Resolved, Row, RowChange, Table, Value
 from ticdc_encoder.formats.avro import Encoder, Options, decode
-from ticdc_encoder.formats.avro import schema as avro_schema
+from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import MemoryRegistry, SchemaId
 from ticdc_encoder.message import Message
 
@@ -34,15 +34,13 @@ def registry_of(variant: Variant) -> MemoryRegistry:
 @cache
 def true_names(name: str) -> Mapping[tuple[str, str], tuple[str, str]]:
     """Names as Avro has them -> the tables' own."""
-    clean = avro_schema.sanitize
+    clean = sanitize
     return {(clean(schema), clean(table)): (schema, table) for schema, table in versions(name)}
 
 
 def fact(table: Table, ts: int, kind: str, row: Row, names: Iterable[str]) -> tuple[Any, ...]:
     """What a change says about columns, by their names in Avro."""
-    shown = [
-        (avro_schema.sanitize(name), shown_value(table.column(name), row[name])) for name in names
-    ]
+    shown = [(sanitize(name), shown_value(table.column(name), row[name])) for name in names]
     return ts, table.schema, table.name, kind, tuple(sorted(shown))
 
 
@@ -116,7 +114,7 @@ def _clean_fact(of: list[Table], ts: int, kind: str, row: Row) -> tuple[Any, ...
     """A decoded row's, without virtual columns, which must be NULL. `of` are the table's versions:
     without commit_ts, which one it is can be seen by its columns only."""
     for table in of:
-        columns = {avro_schema.sanitize(column.name): column for column in table.columns}
+        columns = {sanitize(column.name): column for column in table.columns}
         virtual = {n for n, column in columns.items() if column.generated == "virtual"}
         missing = columns.keys() - row.keys() - virtual
         if row.keys() <= columns.keys() and (kind == "delete" or not missing):

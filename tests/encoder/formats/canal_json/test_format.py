@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from support.golden import scenario
 from support.wire_golden import facts, options_of, upstream, variants
 from support.wire_values import COLUMNS, rows
+from support.wire_vectors import described, json_value, name_of, value_of, vectors
 from ticdc_encoder.column import ColumnType, Index
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table, Value
@@ -24,61 +24,36 @@ from ticdc_encoder.formats.canal_json import rows as canal_rows
 from ticdc_encoder.formats.canal_json.types import mysql_type, parse_mysql_type
 from ticdc_encoder.formats.compression import inflate
 
-VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "vectors.json").read_text())
+VECTORS: list[dict[str, Any]] = vectors("canal_json")
 PLAIN = Options()
 _BUILT_AT = re.compile(rb'"ts":[0-9]+,"sql"')
 _MYSQL_TYPE = re.compile(rb'"mysqlType":\{.*?\},"old"', re.DOTALL)
 
 
-def _shown(row: Mapping[str, Value] | None) -> dict[str, Any] | None:
-    """A row as the vectors print it."""
-    if row is None:
-        return None
-    return {
-        name: {"hex": value.hex()} if isinstance(value, bytes) else _text(value)
-        for name, value in row.items()
-    }
-
-
-def _text(value: Value) -> str | None:
-    return f"{value:.16g}" if isinstance(value, float) else None if value is None else str(value)
+def _text(value: Value) -> Any:
+    if isinstance(value, float):
+        return f"{value:.16g}"
+    return json_value(value) if value is None or isinstance(value, bytes) else str(value)
 
 
 def _described(event: Event) -> dict[str, Any]:
+    """An event as Canal-JSON's samples have it, values as text."""
+    members = described(event, _text)
     match event:
-        case Resolved(ts):
-            return {"event": "watermark", "ts": ts}
-        case Ddl():
-            return {
-                "event": "ddl",
-                "schema": event.schema,
-                "table": event.table,
-                "query": event.query,
-                "commit_ts": event.commit_ts,
-            }
-    operation = "delete" if event.after is None else "insert" if event.before is None else "update"
-    described: dict[str, Any] = {
-        "event": "row",
-        "op": operation,
-        "schema": event.table.schema,
-        "table": event.table.name,
-        "commit_ts": event.commit_ts,
-        "old": _shown(event.before),
-        "new": _shown(event.after),
-        "pk_names": list(event.table.handle_key),
-    }
-    if event.row_key is not None:
-        described["row_key"] = {"hex": event.row_key.hex()}
-    if event.claim_check is not None:
-        described["claim_check"] = event.claim_check
-    elif event.incomplete:
-        described["only_handle_key"] = True
-    return described
+        case Resolved():
+            members["event"] = "watermark"
+        case RowChange():
+            members["pk_names"] = list(event.table.handle_key)
+            if event.row_key is not None:
+                members["row_key"] = json_value(event.row_key)
+            if members.pop("incomplete", False) and event.claim_check is None:
+                members["only_handle_key"] = True
+    return members
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: str(vector["name"]))
+@pytest.mark.parametrize("vector", VECTORS, ids=name_of)
 def test_reads_the_samples_of_the_documents_and_of_ticdcs_tests(vector: dict[str, Any]) -> None:
-    value = bytes.fromhex(vector["hex"]) if "hex" in vector else vector["value"].encode()
+    value = value_of(vector)
     options = Options(compression=vector.get("compression", "none"))
     expected = []
     for event in vector["expected"]:

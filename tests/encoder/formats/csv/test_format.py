@@ -3,7 +3,6 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -14,6 +13,7 @@ from support.golden import Variant, scenario
 from support.golden_changes import table_at
 from support.golden_replay import sent_changes
 from support.wire_values import COLUMNS, rows
+from support.wire_vectors import vectors
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
@@ -25,7 +25,7 @@ from ticdc_encoder.formats.csv.options import require_legible
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.storage.layout import Layout
 
-VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors.json").read_text())
+VECTORS: dict[str, Any] = vectors("csv")
 TIMED = Options(include_commit_ts=True)
 
 

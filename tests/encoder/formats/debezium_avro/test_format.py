@@ -3,7 +3,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from support.golden import Variant, scenario
 from support.golden_changes import table_at
 from support.golden_replay import replayed, sent_changes
 from support.wire_values import COLUMNS, rows
+from support.wire_vectors import vectors
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
@@ -24,7 +24,7 @@ from ticdc_encoder.formats.registry import MemoryRegistry, SchemaId, frame
 from ticdc_encoder.message import Message
 from ticdc_encoder.sql.parser import parse_create_table
 
-SAMPLE: dict[str, Any] = json.loads((Path(__file__).parent / "vectors.json").read_text())
+SAMPLE: dict[str, Any] = vectors("debezium_avro")
 FOO = parse_create_table(SAMPLE["ddl"], "test")
 
 

@@ -1,0 +1,103 @@
+"""What differs by protocol in a changefeed, an entry each: which configurations there are, and what
+is sent beside rows."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from ticdc_encoder.changefeed.versions import Version
+from ticdc_encoder.formats.debezium.ddl import CHANGE_TYPES
+
+
+class _Settings(Protocol):
+    """The settings that decide: see `ChangefeedConfig`."""
+
+    @property
+    def enable_tidb_extension(self) -> bool: ...
+    @property
+    def avro_enable_watermark(self) -> bool: ...
+    @property
+    def classic(self) -> bool: ...
+
+
+Condition = Callable[[_Settings], bool]
+
+
+def _always(settings: _Settings) -> bool:
+    return True
+
+
+def _with_extension(settings: _Settings) -> bool:
+    return settings.enable_tidb_extension
+
+
+def _with_watermark(settings: _Settings) -> bool:
+    return settings.enable_tidb_extension and settings.avro_enable_watermark
+
+
+def _in_new_architecture(settings: _Settings) -> bool:
+    return not settings.classic
+
+
+def _in_new_architecture_with_extension(settings: _Settings) -> bool:
+    return not settings.classic and settings.enable_tidb_extension
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolTraits:
+    """Configuration: the TiCDC version `since` which there is the protocol, and the one that
+    `refuses_force_replicate`; whether it `handles_large_messages`, needs a schema `registry`, and
+    whether a `topic_names_table` if it is an expression.
+
+    Messages: whether it sends a `resolved` ts, and a `ddl`; the latter to every partition if
+    `ddl_everywhere`, for these `ddl_kinds` alone (TiDB's action codes), and with the table before
+    and after it if `ddl_has_tables`. With `bootstraps` it sends schemas between rows, too.
+    """
+
+    since: Version = (0, 0, 0)
+    refuses_force_replicate: Version | None = None
+    handles_large_messages: bool = False
+    registry: bool = False
+    topic_names_table: bool = False
+    resolved: Condition = _always
+    ddl: Condition = _always
+    ddl_everywhere: bool = True
+    ddl_kinds: Collection[int] | None = None
+    ddl_has_tables: bool = False
+    bootstraps: bool = False
+
+
+PROTOCOLS: dict[str, ProtocolTraits] = {
+    "avro": ProtocolTraits(
+        refuses_force_replicate=(7, 3, 0),
+        registry=True,
+        topic_names_table=True,
+        resolved=_with_watermark,
+        ddl=_with_watermark,
+    ),
+    "canal-json": ProtocolTraits(
+        handles_large_messages=True,
+        resolved=_with_extension,
+        ddl_everywhere=False,
+    ),
+    "debezium": ProtocolTraits(
+        since=(8, 0, 0),
+        resolved=_in_new_architecture_with_extension,
+        ddl=_in_new_architecture,
+        ddl_kinds=CHANGE_TYPES,
+        ddl_has_tables=True,
+    ),
+    "debezium-avro": ProtocolTraits(
+        refuses_force_replicate=(7, 3, 0),
+        registry=True,
+        resolved=_with_watermark,
+        ddl=_with_watermark,
+    ),
+    "open-protocol": ProtocolTraits(handles_large_messages=True),
+    "simple": ProtocolTraits(
+        since=(8, 0, 0),
+        handles_large_messages=True,
+        ddl_has_tables=True,
+        bootstraps=True,
+    ),
+}

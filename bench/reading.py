@@ -15,9 +15,9 @@ from unittest import mock
 
 import orjson
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.protocols.protocol import decoder
+from ticdc_consumer.protocols import decoder
+from ticdc_consumer.protocols.shape import shape
 from ticdc_consumer.read import task as read
-from ticdc_consumer.read.facts import shape
 from ticdc_consumer.read.fast.reader import NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.task import Reading
@@ -166,7 +166,7 @@ def job(protocol: str, dialect: str, messages: list[Record], tables: tuple[Table
         begin=0,
         end=ALWAYS,
         latest=ALWAYS,
-        places=(PLACE,),
+        partitions=(PLACE,),
         starts={PLACE: 0},
         ends={PLACE: ALWAYS},
         joined=frozenset(),

@@ -17,7 +17,7 @@ from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.load import Applied, Counts, apply, apply_groups
 from ticdc_consumer.plan import Cut
-from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.net_change import NoChange
@@ -189,7 +189,7 @@ class Epochs:
         until: int | None,
         wait: float,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
     ) -> Prepared | None:
         for _ in range(TRIES):
             started = time.monotonic()
@@ -214,7 +214,7 @@ class Epochs:
         base: Checkpoint,
         cut: Cut,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
     ) -> Gathered:
         for tried in range(self._options.retries + 1):
             try:
@@ -303,9 +303,9 @@ class Epochs:
         tables = prepared.gathered.report.tables.values()
         across = sum(prepared.gathered.duplicates.values())
         return (
-            sum(facts for facts, _, _ in tables),
-            sum(duplicates for _, duplicates, _ in tables) + across,
-            sum(replays for _, _, replays in tables),
+            sum(counts.facts for counts in tables),
+            sum(counts.duplicates for counts in tables) + across,
+            sum(counts.replays for counts in tables),
         )
 
     def _told(self, prepared: Prepared, applied: Applied, entries: Sequence[LedgerEntry]) -> Epoch:

@@ -1,19 +1,19 @@
 """Upstream tables -> layouts: which target table, which key, what is refused before any effect."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter, TableMatcher
-from ticdc_encoder.formats.names import sanitize
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.protocols.exactness import completed, require_exact, require_told
-from ticdc_consumer.read.facts import Shape, shape
+from ticdc_consumer.protocols import protocol_of
+from ticdc_consumer.protocols.exactness import require_all_columns
+from ticdc_consumer.protocols.shape import Shape, shape
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TableName, TargetTable
@@ -29,6 +29,7 @@ class TableLayouts:
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._routes = Routes(options.route, case_sensitive=options.case_sensitive)
         self._at_least_once = TableMatcher(options.at_least_once, options.case_sensitive)
+        self._exactness = protocol_of(options).exactness
         self.definitions: Mapping[TableName, Table] = {}
         self._seen: dict[TableName, tuple[Column, ...]] = {}
         self.layouts: list[Layout] = []
@@ -49,8 +50,8 @@ class TableLayouts:
 
     def sightings(self) -> list[Table]:
         """The tables as rows show them, if their CREATE TABLE did not come and the ledger does not
-        have them like that. Avro's rows do not show a table: their types are families of types."""
-        if self._options.protocol == "avro":
+        have them like that. Rows whose types are families of types (Avro's) do not show a table."""
+        if not self._exactness.types_are_complete:
             return []
         sighted = {
             (layout.schema, layout.table): Table(
@@ -92,7 +93,7 @@ class TableLayouts:
         if deletes_only:
             source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
         layout = self._target.layout(
-            completed(self._options, source, definition, described),
+            self._exactness.complete(source, definition, described),
             key,
             described,
             definition,
@@ -100,7 +101,7 @@ class TableLayouts:
             keys_only=deletes_only,
         )
         if not deletes_only:
-            require_told(source, definition, described)
+            require_all_columns(source, definition, described)
         existing = self.shapes.get(name)
         number = len(self.layouts) if existing is None else existing[0]
         self.layouts[number : number + 1] = [layout]
@@ -112,8 +113,8 @@ class TableLayouts:
         it may have been given another table's rows."""
         label = f"{source.schema}.{source.name}"
         schema, table = self._target.locate(*self._routes(source.schema, source.name))
-        if self._options.protocol == "avro":
-            self._require_one_name(source, schema, table)
+        if wire_name := self._exactness.wire_name:
+            self._require_one_name(source, schema, table, wire_name)
         described = self._target.describe(schema, table)
         if described is None:
             raise Stop(
@@ -140,23 +141,26 @@ class TableLayouts:
                 f"{label}: trigger {described.triggers[0]} would see net changes only; "
                 'set apply = "transactions", or name the table in [tables] allow_triggers'
             )
-        require_exact(self._options, source)
+        self._exactness.require_exact(source, self._options.rules)
 
-    def _require_one_name(self, source: Table, schema: str | None, table: str) -> None:
-        """Avro's messages have `_` for what is not a letter or digit. Raises `Stop` if another
-        table has a name that is written like this one's."""
+    def _require_one_name(
+        self, source: Table, schema: str | None, table: str, wire_name: Callable[[str], str]
+    ) -> None:
+        """The messages write several names alike (Avro's have `_` for what is not a letter or
+        digit). Raises `Stop` if another table has a name that is written like this one's."""
         with self._target.errors():
             existing = sa.inspect(self._target.connection).get_table_names(schema)
-        others = {name for name in existing if name != table and sanitize(name) == table}
+        others = {name for name in existing if name != table and wire_name(name) == table}
         others |= {
             other
             for of, other in self.definitions
-            if sanitize(of) == source.schema and sanitize(other) == source.name
+            if wire_name(of) == source.schema and wire_name(other) == source.name
         } - {source.name}
         if others:
             raise Stop(
-                f"{source.schema}.{source.name}: avro's messages have {source.name} for "
-                f"{min(others)}, too: rename it, or leave {source.name} out by [tables] filter"
+                f"{source.schema}.{source.name}: {self._options.protocol}'s messages have "
+                f"{source.name} for {min(others)}, too: rename it, or leave {source.name} out by "
+                "[tables] filter"
             )
 
     def _other_changefeeds(self) -> str:

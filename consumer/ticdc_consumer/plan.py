@@ -70,20 +70,6 @@ def end_of_cut(applied: int, reach: int, ddls: Iterable[SeenDdl]) -> tuple[int, 
     return least + 1, sorted(together, key=lambda seen: (seen.topic, seen.offset))
 
 
-def restart_offset(
-    end: int, stopped_at: int | None, stopped_above: bool, least_kept: int | None
-) -> int:
-    """Where the next cut must read a partition from.
-
-    `stopped_at` is the offset of the mark that ended the read and `stopped_above` whether it is
-    greater than the cut's end (it will be needed again); `least_kept` the least offset of a row
-    or DDL that belongs to a later cut. A partition read without a mark goes on from its listed
-    end.
-    """
-    rest = end if stopped_at is None else stopped_at if stopped_above else stopped_at + 1
-    return rest if least_kept is None else min(rest, least_kept)
-
-
 def spread(weights: Sequence[tuple[Place, int]], tasks: int) -> list[list[Place]]:
     """Partitions over at most `tasks` tasks, heaviest first into the lightest; none is empty."""
     bins: list[tuple[int, list[Place]]] = [(0, []) for _ in range(max(1, tasks))]

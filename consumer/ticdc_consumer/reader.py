@@ -19,7 +19,7 @@ from ticdc_consumer.pickled_once import PickledOnce
 from ticdc_consumer.plan import Cut, Mark, Place, choose, end_of_cut, spread
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
-from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.source.ddl_filter import wants
@@ -115,7 +115,7 @@ class Reader:
         base: Checkpoint,
         cut: Cut,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
     ) -> Gathered:
         """Reads a cut with the layouts there are; the report tells if some are missing, or if a
         DDL was met that the cut does not hold. If it has `unread` rows, whose schema nobody told
@@ -134,7 +134,7 @@ class Reader:
             begin=cut.begin,
             end=cut.end,
             latest=latest_sane(self._options),
-            places=places,
+            partitions=places,
             starts=cut.starts,
             ends=cut.ends,
             joined=cut.joined,
@@ -159,7 +159,7 @@ class Reader:
             return gathered
         for place in places:
             report.restarts.setdefault(place, cut.starts[place])
-        rows = sum(facts + replays for facts, _, replays in report.tables.values())
+        rows = sum(counts.facts + counts.replays for counts in report.tables.values())
         if report.messages > 1000:
             self._rows_per_message = max(0.1, rows / report.messages)
             self._bytes_per_message = report.bytes / report.messages
@@ -185,7 +185,7 @@ class Reader:
         base: Checkpoint,
         cut: Cut,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
         clash: Clash,
     ) -> None:
         """Reads the two rows of a clash by one task, which names their key and columns. Raises

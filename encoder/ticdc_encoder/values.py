@@ -210,14 +210,19 @@ def utc_time(time_zone: str) -> Callable[[str], str]:
         if timestamp.startswith("0000-00-00"):
             return timestamp
         seconds, point, fraction = timestamp.partition(".")
-        local_time = datetime.fromisoformat(seconds)
-        moment = local_time.replace(tzinfo=zone).astimezone(UTC)
-        again = local_time.replace(tzinfo=zone, fold=1).astimezone(UTC)
-        if moment != again or moment.astimezone(zone).replace(tzinfo=None) != local_time:
-            raise ValueError(f"a time that is twice or never in {time_zone} (run TiCDC in UTC)")
-        return moment.replace(tzinfo=None).isoformat(" ") + point + fraction
+        return utc_moment(datetime.fromisoformat(seconds), zone).isoformat(" ") + point + fraction
 
     return utc
+
+
+def utc_moment(local: datetime, zone: ZoneInfo) -> datetime:
+    """A zone's local time in UTC; both without tzinfo. Raises ValueError for a time that the zone
+    has twice or never."""
+    moment = local.replace(tzinfo=zone).astimezone(UTC)
+    again = local.replace(tzinfo=zone, fold=1).astimezone(UTC)
+    if moment != again or moment.astimezone(zone).replace(tzinfo=None) != local:
+        raise ValueError(f"a time that is twice or never in {zone.key} (run TiCDC in UTC)")
+    return moment.replace(tzinfo=None)
 
 
 def _zone(time_zone: str) -> ZoneInfo:

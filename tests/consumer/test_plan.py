@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ticdc_consumer.plan import Mark, SeenDdl, choose, end_of_cut, restart_offset, spread
+from ticdc_consumer.plan import Mark, SeenDdl, choose, end_of_cut, spread
 from ticdc_encoder.event import Ddl
 
 
@@ -55,26 +55,6 @@ def test_ddl_of_one_commit_ts_are_ordered_by_topic_and_first_offset() -> None:
         ("a", 9),
         ("b", 1),
     ]
-
-
-RESTARTS = [
-    ("after the mark that is the end", 50, 20, False, None, 21),
-    ("at the mark that is greater: it will prove a later cut", 50, 20, True, None, 20),
-    ("at the listed end where no mark ended the read", 50, None, False, None, 50),
-    ("at the least row of a later cut", 50, 20, False, 7, 7),
-    ("at the least row of a later cut, without a mark", 50, None, False, 7, 7),
-]
-
-
-@pytest.mark.parametrize(
-    ("end", "stopped_at", "above", "kept", "restart"),
-    [r[1:] for r in RESTARTS],
-    ids=[r[0] for r in RESTARTS],
-)
-def test_where_a_partition_goes_on(
-    end: int, stopped_at: int | None, above: bool, kept: int | None, restart: int
-) -> None:
-    assert restart_offset(end, stopped_at, above, kept) == restart
 
 
 @given(st.lists(st.integers(0, 100), max_size=20), st.integers(1, 6))

@@ -20,6 +20,7 @@ from ticdc_consumer import load
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.read import kafka as poll
 from ticdc_consumer.read import task as read
+from ticdc_consumer.read.cut_range import CutRange
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.source.kafka.brokers import Cluster, Listing
 from ticdc_consumer.state.store import Store
@@ -84,20 +85,20 @@ def rows_before_deletes(patch: pytest.MonkeyPatch) -> None:
 def closed_cut(patch: pytest.MonkeyPatch) -> None:
     """With commit_ts <= R in a cut, instead of <."""
 
-    def in_cut(
+    def holds(
         self: Any, progress: Any, number: int, commit_ts: int, offset: int, time: int
     ) -> bool:
-        if commit_ts > self._job.end:
+        if commit_ts > self.end:
             progress.keep(offset)
             return False
-        return bool(commit_ts >= self._job.begin)
+        return bool(commit_ts >= self.begin)
 
-    patch.setattr(read.Reading, "_in_cut", in_cut)
+    patch.setattr(CutRange, "holds", holds)
 
 
 def no_listed_end(patch: pytest.MonkeyPatch) -> None:
     """A partition without a mark >= R is taken for read where its first batch ends."""
-    original = poll._records
+    original = poll.until_ends
 
     def impatient(batch: Any, partitions: Any) -> Iterator[Any]:
         yield from original(batch, partitions)
@@ -105,7 +106,7 @@ def no_listed_end(patch: pytest.MonkeyPatch) -> None:
             progress.end = min(progress.end, progress.position)
             progress.done = True
 
-    patch.setattr(poll, "_records", impatient)
+    patch.setattr(poll, "until_ends", impatient)
 
 
 def early_listing(patch: pytest.MonkeyPatch) -> None:
@@ -134,18 +135,18 @@ def early_listing(patch: pytest.MonkeyPatch) -> None:
 
 def unread_rows_are_passed_over(patch: pytest.MonkeyPatch) -> None:
     """A row without its schema does not keep its cut from being committed."""
-    patch.setattr(read.Reading, "_meet_unread", lambda *_: None)
+    patch.setattr(read.Reading, "read_waiting", lambda *_: None)
 
 
 def unread_rows_are_not_held(patch: pytest.MonkeyPatch) -> None:
     """A row of a later cut, without its schema, does not hold the restart offset."""
-    original = read.Reading._meet_unread
+    original = read.Reading.read_waiting
 
     def careless(self: Any, progress: Any, row: Any, offset: int, time: int) -> None:
         if row.commit_ts < self._job.end:
             original(self, progress, row, offset, time)
 
-    patch.setattr(read.Reading, "_meet_unread", careless)
+    patch.setattr(read.Reading, "read_waiting", careless)
 
 
 def schemas_are_not_committed(patch: pytest.MonkeyPatch) -> None:

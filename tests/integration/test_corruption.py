@@ -32,7 +32,7 @@ def test_a_corrupted_row_stops_with_its_key_and_place(corrupted: tuple[Feed, Com
     feed, run = corrupted
     refuses(
         run,
-        f"shop.items: the row with key id=3 of commit_ts {ts(150)} is not what its checksum says",
+        f"shop.items: the row with key id=3 of commit_ts {ts(150)} differs from its checksum",
         '[source] on_corruption = "warn"',
         f"at {feed.topic}[0] offset 4",
     )
@@ -45,8 +45,8 @@ def test_a_corrupted_row_is_taken_and_told_where_that_is_wished(
     outcome = run(source__on_corruption="warn")
     assert outcome.code == 0
     assert (
-        f"warning: shop.items: the row with key id=3 of commit_ts {ts(150)} is not what its "
-        f"checksum says; at {feed.topic}[0] offset 4"
+        f"warning: shop.items: the row with key id=3 of commit_ts {ts(150)} differs from "
+        f"its checksum; at {feed.topic}[0] offset 4"
     ) in outcome.said
     assert run.rows("SELECT * FROM items ORDER BY id") == [(1, "one"), (3, "threw")]
     ((counters,),) = run.rows("SELECT counters FROM ticdc_checkpoint")

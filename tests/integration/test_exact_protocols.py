@@ -91,7 +91,7 @@ def test_without_a_definition_digits_are_not_guessed(
         consumer.target.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, c TEXT)")
     feed.send(1, inserted(150, {"id": 1, "c": "12:00:00"}, of))
     feed.mark(200)
-    refuses(run, "shop.items.c: debezium does not tell how many digits after the second a time has")
+    refuses(run, "shop.items.c: debezium does not show how many digits after the second a time has")
 
 
 @pytest.mark.parametrize(

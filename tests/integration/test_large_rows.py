@@ -1,4 +1,4 @@
-"""Rows too large for Kafka: claim checks, and rows of which the handle key alone was sent.
+"""Rows too large for Kafka: claim checks, and rows of which only the handle key was sent.
 
 No TiDB runs here. MariaDB's versioned tables stand for its snapshots: one statement, which lets a
 session read the past, is theirs instead of TiDB's. Everything else is the product's own.
@@ -86,7 +86,7 @@ def url(tmp_path: Path) -> str:
 
 def test_without_the_setting_a_claim_check_stops_and_names_it(claimed: Claimed) -> None:
     _, run, _ = claimed
-    refuses(run, "shop.items: a large row lies in a claim check: set [source] claim_check", "at ")
+    refuses(run, "shop.items: a large row is in a claim check: set [source] claim_check", "at ")
 
 
 def test_a_claim_check_that_is_not_there_stops(claimed: Claimed, tmp_path: Path) -> None:
@@ -343,7 +343,7 @@ def test_keys_whose_columns_come_in_any_order_are_completed(
 
 @pytest.fixture
 def reduced(begin: Begin) -> Command:
-    """A changefeed of whose next row the handle key alone was sent."""
+    """A changefeed of whose next row only the handle key was sent."""
     feed, run = begin()
     feed.send(0, replace(LARGE, incomplete=True))
     feed.mark(200)
@@ -353,7 +353,7 @@ def reduced(begin: Begin) -> Command:
 def test_without_an_upstream_a_handle_key_stops_and_names_the_setting(reduced: Command) -> None:
     refuses(
         reduced,
-        "shop.items: of a large row the handle key alone was sent: set [source] upstream",
+        "shop.items: only the handle key of a large row was sent: set [source] upstream",
         "at ",
         "offset",
     )
@@ -373,7 +373,7 @@ def test_a_snapshot_that_is_gone_stops(
     monkeypatch.setattr(snapshots, "SNAPSHOT", gone)
     refuses(
         reduced,
-        f"shop.items: the upstream has removed what it held at commit_ts {ts(150)} (error 9006)",
+        f"shop.items: the upstream has removed the rows of commit_ts {ts(150)} (error 9006)",
         "tidb_gc_life_time",
         source__upstream=maria_url(maria),
     )
@@ -409,7 +409,10 @@ def test_check_makes_the_first_large_row_whole(
 ) -> None:
     code = cli.main(["check", str(tmp_path / "changefeed.toml"), *reduced.arguments()])
     assert code == 3
-    assert "fail  large rows: shop.items: of a large row the handle key" in capsys.readouterr().out
+    assert (
+        "fail  large rows: shop.items: only the handle key of a large row"
+        in capsys.readouterr().out
+    )
 
 
 def test_the_statement_asks_for_all_that_ticdc_sends_and_binds_every_value() -> None:

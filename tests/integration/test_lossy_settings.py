@@ -61,7 +61,7 @@ class Lossy:
 def everywhere() -> Iterator[Lossy]:
     for protocol in ("canal-json", "open-protocol", "simple"):
         for how, words in (
-            ("handle-key-only", "set [source] upstream to the TiDB that it is to be read from"),
+            ("handle-key-only", "set [source] upstream to the TiDB from which to read"),
             ("claim-check", "set [source] claim_check to the changefeed's claim-check-storage-uri"),
         ):
             yield Lossy(protocol, how, WHOLE[protocol] + LARGE, large(how), run=words)
@@ -94,7 +94,7 @@ CASES = [
         "open-protocol",
         "output-old-value",
         config={"sink": {"open": {"output-old-value": False}}},
-        check="if the changefeed has output-old-value=false in [sink.open], UPDATEs look like",
+        check="unless the changefeed has output-old-value = true in [sink.open], UPDATEs look like",
     ),
     Lossy(
         "open-protocol",

@@ -443,8 +443,8 @@ def test_a_large_cut_of_which_spark_folded_less_than_was_read_is_read_again(
 
     def merge(reports: Any) -> Report:
         merged = job_merge(reports)
-        tries.append(merged.given)
-        return replace(merged, given=merged.given + 1)
+        tries.append(merged.facts_sent)
+        return replace(merged, facts_sent=merged.facts_sent + 1)
 
     job_merge = job.merge
     monkeypatch.setattr(job, "merge", merge)

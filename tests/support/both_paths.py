@@ -7,9 +7,9 @@ from typing import Any
 from unittest import mock
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.protocols.protocol import decoder
+from ticdc_consumer.protocols import decoder
+from ticdc_consumer.protocols.shape import Shape, shape
 from ticdc_consumer.read import task as read
-from ticdc_consumer.read.facts import Shape, shape
 from ticdc_consumer.read.fast import json as fast_json
 from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
@@ -27,12 +27,12 @@ Name = tuple[str, str]
 
 @dataclass
 class Outcome:
-    """What became of the records; `taken` of the `rows` were not decoded."""
+    """What became of the records; `read_fast` of the `rows` were not decoded."""
 
     facts: list[tuple[Any, ...]] = field(default_factory=list)
     report: tuple[Any, ...] = ()
     error: tuple[str, ...] = ()
-    taken: int = 0
+    read_fast: int = 0
     rows: int = 0
 
 
@@ -102,7 +102,7 @@ def job_of(
         begin=begin,
         end=end,
         latest=LATEST,
-        places=(PLACE,),
+        partitions=(PLACE,),
         starts={PLACE: 0},
         ends={PLACE: LATEST},
         joined=frozenset(),
@@ -119,17 +119,17 @@ def fast_for(job: ReadJob) -> FastReader:
 
 
 class _Counted:
-    """A reader, with every taken change counted."""
+    """A reader, with every change that it reads counted."""
 
     def __init__(self, reader: FastReader) -> None:
         self.reader = reader
         self.learn, self.parse = reader.learn, reader.parse
-        self.taken = 0
+        self.changes = 0
 
     def take(self, key: bytes | None, value: bytes | None) -> Any:
-        taken = self.reader.take(key, value)
-        self.taken += len(taken or ())
-        return taken
+        changes = self.reader.take(key, value)
+        self.changes += len(changes or ())
+        return changes
 
 
 def outcome(job: ReadJob, records: Iterable[Record], reader: FastReader) -> Outcome:
@@ -146,9 +146,9 @@ def outcome(job: ReadJob, records: Iterable[Record], reader: FastReader) -> Outc
     except TicdcError as error:
         found.error = (type(error).__name__, str(error), *getattr(error, "__notes__", ()))
     found.facts.sort(key=lambda fact: fact[:4])
-    report, tally = reading.report, reading.fold.tally
-    found.report = (progress, [*report.missing], report.unknown_ddls, tally, reading.close())
-    found.taken, found.rows = counted.taken, tally.facts.total()
+    report, counts = reading.report, reading.fold.counts
+    found.report = (progress, [*report.missing], report.unknown_ddls, counts, reading.close())
+    found.read_fast, found.rows = counted.changes, counts.facts.total()
     return found
 
 

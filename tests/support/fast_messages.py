@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ticdc_consumer.protocols.protocol import decoder
+from ticdc_consumer.protocols import decoder
 from ticdc_consumer.read.fast.reader import FastReader
 from ticdc_consumer.read.job import ReadJob
 from ticdc_encoder.event import Row, RowChange, Table

@@ -6,7 +6,7 @@ from confluent_kafka.admin import AdminClient
 from ticdc_encoder.tso import duration, physical, shown
 
 from ticdc_consumer.check.context import SAMPLE, Finding, Premises, fail, ok, warn
-from ticdc_consumer.protocols.protocol import WITHOUT_MARKS
+from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.source.kafka.brokers import admin_settings, topic_settings
 
 SHORT_RETENTION = 86_400.0
@@ -77,7 +77,7 @@ def messages(premises: Premises) -> Iterator[Finding]:
             f"{sample.unread:,} rows wait for their schema, which none of these messages tells: "
             "a run waits limits.schema_wait for it",
         )
-    setting = WITHOUT_MARKS.get(protocol)
+    setting = protocol_of(premises.options).needs_for_marks
     hint = f": does the changefeed have {setting}?" if setting else ""
     for topic in premises.listing.topics:
         mark = sample.first_mark.get(topic)

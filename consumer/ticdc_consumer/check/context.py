@@ -12,7 +12,8 @@ from ticdc_encoder.sql.parser import CreateTable, parse_ddl
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.plan import Place
-from ticdc_consumer.protocols.protocol import decoder, located
+from ticdc_consumer.protocols import decoder
+from ticdc_consumer.protocols.protocol import located
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.source.kafka.brokers import Cluster, Listing, consumer_settings
 from ticdc_consumer.source.kafka.scout import consume_error
@@ -165,7 +166,7 @@ class Premises:
             for event in decode(key, value):
                 sample.meet(place, event)
             sample.unread += len(decode.unread())
-        sample.schemas = (*stored.values(), *decode.told())
+        sample.schemas = (*stored.values(), *decode.new_schemas())
         self.sample = sample
         return sample
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from ticdc_consumer.check.context import Finding, Premises, ok
-from ticdc_consumer.protocols.protocol import decoder
+from ticdc_consumer.protocols import decoder
 from ticdc_consumer.read.large_rows import LargeRows
 
 

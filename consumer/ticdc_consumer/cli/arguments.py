@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import Literal
 
 from ticdc_consumer import config
+from ticdc_consumer.protocols import OURS, PROTOCOLS
 
 EXAMPLES = {
     "run": """examples:
@@ -25,8 +26,6 @@ EXAMPLES = {
   ticdc-consumer demo --target postgresql+psycopg://app@localhost/empty
 """,
 }
-
-DEMO_PROTOCOLS = ("canal-json", "open-protocol", "simple", "debezium")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -65,7 +64,8 @@ def _demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument(
         "--rows", type=_count, default=30_000, metavar="N", help="row changes, about; 30000"
     )
-    demo.add_argument("--protocol", default="canal-json", choices=DEMO_PROTOCOLS, help="canal-json")
+    protocols = [name for name in OURS if PROTOCOLS[name].demo is not None]
+    demo.add_argument("--protocol", default="canal-json", choices=protocols, help="canal-json")
     demo.add_argument("--target", metavar="URL", help="an empty database instead of a SQLite file")
     demo.add_argument("--seed", type=int, default=1, metavar="N", help="another history")
 

@@ -23,6 +23,7 @@ from ticdc_consumer.cli.progress import RunTotals
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Stop, Usage
+from ticdc_consumer.protocols import PROTOCOLS
 from ticdc_consumer.state.schema import OWN_TABLES
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.testing.audit import Audit, ShopTables
@@ -99,8 +100,7 @@ def _options(bootstrap: str, protocol: str, target_url: str, rows: int) -> Optio
         "target.url": target_url,
         "limits.rows_per_epoch": max(1, rows // CUTS),
     }
-    if protocol == "debezium":
-        settings["target.rules"] = ["calendar-dates"]
+    settings |= PROTOCOLS[protocol].demo or {}
     if target_url.startswith(("mysql", "mariadb")):
         # Into the database of the URL, and no other.
         database = (sa.make_url(target_url).database or "").replace("`", "``")

@@ -17,11 +17,8 @@ from typing import Any
 import confluent_kafka
 import sqlalchemy as sa
 from ticdc_encoder.errors import ConfigError
-from ticdc_encoder.formats import FORMATS
-from ticdc_encoder.storage.layout import FILE_FORMATS
 
 from ticdc_consumer.config import parsers
-from ticdc_consumer.config.csv import format_options
 from ticdc_consumer.config.options import Options, UrlSetting
 from ticdc_consumer.config.redact import redact, secret_values
 from ticdc_consumer.config.routing import Routes
@@ -74,10 +71,17 @@ def parse(settings: Settings) -> Options:
         for option, setting in SETTINGS.items()
         if setting.name in settings
     }
+    # Its entries are made of settings, which are below them.
+    from ticdc_consumer.protocols import PROTOCOLS
+
+    protocol = PROTOCOLS[values["protocol"]]
     if from_storage:
-        _require_storage(settings, values)
+        _require_no_kafka(settings)
+        if protocol.files is None:
+            names = " or ".join(name for name in PROTOCOLS if PROTOCOLS[name].files is not None)
+            raise Usage(f"protocol {values['protocol']} is not for files: a storage has {names}")
         values["topics"] = ()
-    elif values["protocol"] not in FORMATS:
+    elif protocol.format is None:
         raise Usage(f"protocol {values['protocol']} is for files, not for Kafka: set storage.url")
     options = Options(
         **values,
@@ -87,34 +91,16 @@ def parse(settings: Settings) -> Options:
         registry=_passed_through(settings, "registry"),
         spark=_spark(settings),
     )
-    if options.protocol == "avro":
-        _check_avro(options)
+    protocol.check_settings(options)
     try:
         Routes(options.route, options.case_sensitive)
     except ConfigError as error:
         raise Usage(f"tables.route: {error}") from error
-    try:
-        format_options(options)
-    except ConfigError as error:
-        raise Usage(f"storage.csv: {error}") from error
     return options
 
 
 def _not_set(name: str) -> str:
     return f"{name} is not set; in the environment it is {variable(name)}"
-
-
-def _check_avro(options: Options) -> None:
-    if "url" not in options.registry:
-        raise Usage("registry.url is not set: avro's messages refer to schemas in a registry")
-    for rule in options.filter:
-        name = rule.removeprefix("!").replace("`", "").replace('"', "")
-        expression = re.search(r"[/\[\\]", name)
-        if not expression and re.search(r"[^A-Za-z0-9_.*?]", name):
-            raise Usage(
-                f"tables.filter: avro's messages have _ in place of every character but letters "
-                f"and digits, so that the rule {rule} would never match"
-            )
 
 
 def _read(name: str, parser: Callable[[Any], Any], value: Any) -> Any:
@@ -203,20 +189,10 @@ def _lay_over(settings: dict[str, Any], layer: Settings) -> None:
 # Options that several settings make up.
 
 
-def _require_storage(settings: Settings, values: Mapping[str, Any]) -> None:
+def _require_no_kafka(settings: Settings) -> None:
     for name in settings:
         if name.startswith("kafka."):
             raise Usage(f"both storage.url and {name} are set: leave [kafka] or [storage] out")
-    protocol = values["protocol"]
-    if protocol not in FILE_FORMATS:
-        raise Usage(
-            f"protocol {protocol} is not for files: a storage has {' or '.join(FILE_FORMATS)}"
-        )
-    if protocol == "csv" and not values.get("storage_csv", {}).get("include-commit-ts"):
-        raise Usage(
-            "storage.csv has no include-commit-ts = true: without its commit_ts no row can be "
-            "placed in time; set it in [sink.csv] of the changefeed, and here"
-        )
 
 
 def _target_url(settings: Settings) -> str:

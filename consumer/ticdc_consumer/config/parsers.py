@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter, imported
 from ticdc_encoder.formats import csv
-from ticdc_encoder.storage.layout import FILE_FORMATS
 from ticdc_encoder.tso import compose
 
 from ticdc_consumer.config.choices import DDL_KINDS, LOSSY_RULES, OnUnsupported
@@ -169,21 +168,16 @@ def ddl_tables(value: Any) -> dict[str, Any]:
     return choices
 
 
-READ = ("avro", "canal-json", "debezium", "open-protocol", "simple")
-_NOT_READ = {
-    "canal": "has neither commit_ts nor resolved ts: take canal-json, enable-tidb-extension=true",
-    "maxwell": "has neither commit_ts nor resolved ts: take canal-json, enable-tidb-extension=true",
-    "debezium-avro": (
-        "does not tell NULL from a column's DEFAULT, nor which columns have one: set "
-        "protocol=debezium and enable-tidb-extension=true in the changefeed's sink URI"
-    ),
-}
-
-
 def protocol(value: Any) -> str:
-    if value in _NOT_READ:
-        raise ValueError(f"{value} {_NOT_READ[value]}")
-    return one_of(*sorted({*READ, *FILE_FORMATS}))(value)
+    """The name of an entry of `PROTOCOLS`."""
+    # Its entries are made of settings, which are below them.
+    from ticdc_consumer.protocols import NOT_READ, PROTOCOLS
+
+    if isinstance(value, str) and value in NOT_READ:
+        raise ValueError(f"{value} {NOT_READ[value]}")
+    if isinstance(value, str) and value in PROTOCOLS:
+        return value
+    return one_of(*sorted(PROTOCOLS))(value)
 
 
 def csv_settings(value: Any) -> dict[str, bool | str]:

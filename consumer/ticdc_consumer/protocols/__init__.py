@@ -1,1 +1,135 @@
-"""What differs by protocol, an entry each."""
+"""What differs by protocol, an entry each.
+
+`PROTOCOLS` is the one place where a protocol's name is looked up: its entry, a `WireProtocol`, has
+everything that the rest of the consumer needs to know of it. Entries are imported when they are
+asked for.
+
+Experimental: a distribution of somebody else's may add protocols, by the entry point group
+`ticdc_consumer.protocols`. In its pyproject.toml that is one line per protocol:
+
+    [project.entry-points."ticdc_consumer.protocols"]
+    toy = "toy_protocol:PROTOCOL"
+
+where `toy_protocol.PROTOCOL` is a `WireProtocol`. The distribution must be installed where the
+consumer runs and where Spark's tasks run (a zip of it may be given by `--py-files`). A name of ours
+cannot be replaced. The fields of `WireProtocol` may change with every release, and whether rows of
+such a protocol are applied exactly is up to its decoder.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
+
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Usage
+from ticdc_consumer.protocols.protocol import (
+    ControlTest,
+    PlainDecoder,
+    RecordDecoder,
+    StoredFiles,
+    WireProtocol,
+)
+
+GROUP = "ticdc_consumer.protocols"
+"""The entry point group of protocols of others."""
+
+OURS: Mapping[str, str] = {
+    "canal-json": "ticdc_consumer.protocols.canal_json:PROTOCOL",
+    "open-protocol": "ticdc_consumer.protocols.open_protocol:PROTOCOL",
+    "simple": "ticdc_consumer.protocols.simple:PROTOCOL",
+    "debezium": "ticdc_consumer.protocols.debezium:PROTOCOL",
+    "avro": "ticdc_consumer.protocols.avro:PROTOCOL",
+    "csv": "ticdc_consumer.protocols.csv:PROTOCOL",
+}
+"""The protocols of this package, by the name that TiCDC gives them."""
+
+NOT_READ: Mapping[str, str] = {
+    "canal": "has neither commit_ts nor resolved ts: use canal-json, enable-tidb-extension=true",
+    "maxwell": "has neither commit_ts nor resolved ts: use canal-json, enable-tidb-extension=true",
+    "debezium-avro": (
+        "does not distinguish NULL from a column's DEFAULT, nor show which columns have one: set "
+        "protocol=debezium and enable-tidb-extension=true in the changefeed's sink URI"
+    ),
+}
+"""Protocols of TiCDC that no consumer can apply exactly, and why."""
+
+
+class _Protocols(Mapping[str, WireProtocol]):
+    """The entries by name, each imported when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, WireProtocol] = {}
+
+    def __getitem__(self, name: str) -> WireProtocol:
+        """Raises KeyError for a name that nobody has, and `Usage` for an entry point of another
+        distribution that is not a `WireProtocol`."""
+        entry = self._loaded.get(name)
+        if entry is None:
+            entry = self._loaded[name] = (
+                resolve_name(OURS[name]) if name in OURS else _of_others(name)
+            )
+        return entry
+
+    def __contains__(self, name: object) -> bool:
+        return name in OURS or name in self._loaded or name in entry_points(group=GROUP).names
+
+    def __iter__(self) -> Iterator[str]:
+        yield from OURS
+        yield from sorted(entry_points(group=GROUP).names - OURS.keys())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _of_others(name: str) -> WireProtocol:
+    points = tuple(entry_points(group=GROUP, name=name))
+    if not points:
+        raise KeyError(name)
+    point: EntryPoint = points[0]
+    try:
+        entry = point.load()
+    except (ImportError, AttributeError) as error:
+        raise Usage(f"protocol {name}: its entry point {point.value} fails: {error}") from error
+    if not isinstance(entry, WireProtocol):
+        raise Usage(f"protocol {name}: its entry point {point.value} is not a WireProtocol")
+    return entry
+
+
+PROTOCOLS: Mapping[str, WireProtocol] = _Protocols()
+"""By the name that the changefeed's sink URI has as `protocol`."""
+
+
+def protocol_of(options: Options) -> WireProtocol:
+    """The entry of `[protocol]`. Raises `Usage` if this process has none of that name."""
+    try:
+        return PROTOCOLS[options.protocol]
+    except KeyError:
+        raise Usage(f"protocol {options.protocol} is not known here") from None
+
+
+def decoder(options: Options, schemas: Iterable[Table] = ()) -> RecordDecoder:
+    """The configured protocol's decoder. `schemas` are those that are known to rows that need one.
+    From a cloud storage there are no messages to decode."""
+    if options.storage_url is not None:
+        return PlainDecoder(lambda key, value: [])
+    return protocol_of(options).decoder(options, schemas)
+
+
+def control_test(options: Options) -> ControlTest:
+    """The configured protocol's quick test of what may be a resolved message or a DDL."""
+    return protocol_of(options).control_test(options)
+
+
+def stored_files(options: Options) -> StoredFiles:
+    """How the configured protocol's files are read. Raises `Usage` if it is not one of files."""
+    files = protocol_of(options).files
+    if files is None:
+        raise Usage(f"protocol {options.protocol} is not one of files")
+    return files
+
+
+def zone_of_rows(options: Options) -> str:
+    """The time zone in which the configured protocol's decoder gives TIMESTAMP."""
+    return "UTC" if protocol_of(options).rows_in_utc else options.time_zone

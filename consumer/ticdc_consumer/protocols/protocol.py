@@ -1,39 +1,40 @@
-"""The configured protocol, as the scout and the tasks read it."""
+"""What differs by protocol, as one entry; and what all protocols' events are checked for."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ticdc_encoder.errors import ConfigError, TicdcError
 from ticdc_encoder.event import Event, Resolved, Table
-from ticdc_encoder.formats import FORMATS, avro, canal_json, debezium, open_protocol, simple
+from ticdc_encoder.formats import Format
 from ticdc_encoder.formats.compression import inflate
-from ticdc_encoder.formats.registry import ConfluentRegistry
 from ticdc_encoder.formats.simple import Waiting
+from ticdc_encoder.storage.layout import FileFormat
 from ticdc_encoder.tso import compose
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.protocols.schemas import SimpleReader
+from ticdc_consumer.protocols.exactness import AS_SENT, Exactness
 
 Decode = Callable[[bytes | None, bytes | None], list[Event]]
 
 
-class Decoder(Protocol):
-    """A record's events. Where the protocol has schemas of its own (Simple), rows that lack theirs
-    are `unread`, and forgotten, and `told` are the schemas that came; both since the last call."""
+class RecordDecoder(Protocol):
+    """A record's events. If rows of the protocol need schemas that other messages carry (Simple's
+    do), `unread` are the rows that lack theirs, which are forgotten, and `new_schemas` are the
+    schemas that came; both since the last call."""
 
     def __call__(self, key: bytes | None, value: bytes | None) -> list[Event]: ...
 
     def unread(self) -> Sequence[Waiting]: ...
 
-    def told(self) -> Sequence[Table]: ...
+    def new_schemas(self) -> Sequence[Table]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PlainDecoder:
-    """A protocol without memory."""
+    """A decoder without memory."""
 
     decode: Decode
 
@@ -43,134 +44,106 @@ class PlainDecoder:
     def unread(self) -> Sequence[Waiting]:
         return ()
 
-    def told(self) -> Sequence[Table]:
+    def new_schemas(self) -> Sequence[Table]:
         return ()
 
 
-def decoder(options: Options, schemas: Iterable[Table] = ()) -> Decoder:
-    """The protocol's decoder, with what the bytes do not tell taken from the options. `schemas` are
-    Simple's, as far as they are known."""
-    if options.storage_url is not None:
-        return PlainDecoder(lambda key, value: [])  # files are no messages
-    known = settings(options)
-    if isinstance(known, simple.Options):
-        return SimpleReader(known, schemas)
-    decode = FORMATS[options.protocol].decode
-    return PlainDecoder(lambda key, value: decode(key, value, known))
+ControlTest = Callable[[bytes | None, bytes | None], bool]
+"""A quick test of a record's key and value that lets every resolved message and every DDL pass, and
+few rows. What passes is decoded in full, so that a row that imitates either stays a row."""
 
 
-def settings(options: Options) -> Any:
-    """The format's own options."""
-    match options.protocol:
-        case "canal-json":
-            return canal_json.Options(
-                time_zone=options.time_zone,
-                compression=options.compression,
-                message_limit=options.message_limit,
-            )
-        case "open-protocol":
-            return open_protocol.Options(
-                time_zone=options.time_zone,
-                compression=options.compression,
-                message_limit=options.message_limit,
-            )
-        case "simple":
-            return simple.Options(
-                encoding_format=options.encoding_format,
-                time_zone=options.time_zone,
-                compression=options.compression,
-                message_limit=options.message_limit,
-                on_corruption="warn",  # what to do is said where the key is known
-            )
-        case "debezium":
-            return debezium.Options(
-                time_zone=options.time_zone,
-                compression=options.compression,
-                message_limit=options.message_limit,
-                require_types=True,
-            )
-        case "avro":
-            return avro.Options(
-                registry=ConfluentRegistry(options.registry),
-                time_zone=options.time_zone,
-                on_corruption="warn",  # what to do is said where the key is known
-            )
-        case _:
-            raise ConfigError(f"{options.protocol} is not read")
+def every_record(key: bytes | None, value: bytes | None) -> bool:
+    """The test of a protocol without a quicker one."""
+    return True
 
 
-_IN_UTC = frozenset({"simple", "debezium"})
+def _no_options(options: Options) -> None:
+    return None
 
 
-def zone_of_rows(options: Options) -> str:
-    """The zone in which the decoder gives TIMESTAMP: UTC where the messages name theirs."""
-    return "UTC" if options.protocol in _IN_UTC else options.time_zone
+def _no_check(options: Options) -> None:
+    return None
 
 
-Test = Callable[[bytes | None, bytes | None], bool]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFiles:
+    """A protocol in the files of a cloud storage."""
+
+    format: FileFormat
+    format_options: Callable[[Options], Any]
+    """The format's own options. Raises ConfigError."""
+    describe_columns: bool
+    """Whether a file's records name their columns, so that no schema file is needed."""
 
 
-def may_be_control(options: Options) -> Test:
-    """A quick test that lets every resolved message and DDL pass, and few rows.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireProtocol:
+    """A protocol as the consumer reads it: everything that differs by protocol.
 
-    What passes is decoded in full, so a row that imitates either stays a row.
+    What is left at its default holds for a protocol whose messages are exact as they are sent.
     """
-    test = _TESTS.get(options.protocol)
-    if test is None:
-        return lambda key, value: True
-    if options.compression == "none" or options.protocol in ("open-protocol", "avro"):
-        # Open Protocol's keys, which it looks at, are never compressed; Avro has no compression.
-        return test
 
-    def inflated(key: bytes | None, value: bytes | None) -> bool:
-        if value is None:
-            return True
-        return test(key, inflate(value, options.compression, options.message_limit))
+    format: Format[Any] | None = None
+    """How Kafka's messages are decoded and, to complete large rows, encoded; None: the protocol is
+    one of files."""
+    format_options: Callable[[Options], Any] = _no_options
+    """The format's own options."""
+    decoder_with_schemas: Callable[[Any, Iterable[Table]], RecordDecoder] | None = None
+    """For rows that need schemas: makes a decoder of the format's own options and the schemas that
+    are known. None: `format.decode` needs nothing but the message."""
+    files: StoredFiles | None = None
+    """How a cloud storage's files are read; None: they are not."""
 
-    return inflated
+    may_be_control: ControlTest = every_record
+    test_inflates: bool = True
+    """Whether the test looks into values, which must be inflated before if they are compressed."""
+    fast_reader: str = ""
+    """Where a `FastReader` is made of layouts, shapes and the greatest commit_ts that is believed,
+    as "package.module:name"; "" if there is none. A name, since it belongs to what reads."""
 
+    rows_in_utc: bool = False
+    """Whether decoded TIMESTAMP values are in UTC, because the messages name their zone."""
+    omits_unchanged: bool = False
+    """Whether the columns that an UPDATE's old row lacks are the ones that did not change."""
+    updates_may_look_like_inserts: bool = False
+    """Whether an UPDATE that is sent without its old row cannot be told from an INSERT."""
+    exactness: Exactness = AS_SENT
 
-def _canal_control(key: bytes | None, value: bytes | None) -> bool:
-    return value is None or b'"isDdl":false' not in value or b"TIDB_WATERMARK" in value
+    needs_for_marks: str = ""
+    """The settings of a sink URI without which the protocol has no resolved ts; `check` and the
+    scout name them if there is none."""
+    needs_for_old_rows: str = ""
+    """The changefeed's setting with which UPDATEs carry their old row; `check` names it."""
+    check_settings: Callable[[Options], None] = _no_check
+    """What the protocol asks of the settings. Raises `Usage`."""
+    demo: Mapping[str, Any] | None = None
+    """Settings that the demo needs for this protocol; None: the demo does not have it."""
 
+    def decoder(self, options: Options, schemas: Iterable[Table] = ()) -> RecordDecoder:
+        """A decoder of Kafka's messages, with what they do not show taken from the options.
+        `schemas` are those that are known to rows that need one. Raises ConfigError for a protocol
+        of files."""
+        if self.format is None:
+            raise ConfigError(f"{options.protocol} is not read from Kafka")
+        of_format = self.format_options(options)
+        if self.decoder_with_schemas is not None:
+            return self.decoder_with_schemas(of_format, schemas)
+        decode = self.format.decode
+        return PlainDecoder(lambda key, value: decode(key, value, of_format))
 
-def _open_control(key: bytes | None, value: bytes | None) -> bool:
-    return key is None or b'"t":1' not in key or b'"t":2' in key or b'"t":3' in key
+    def control_test(self, options: Options) -> ControlTest:
+        """`may_be_control` for messages that may be compressed."""
+        test = self.may_be_control
+        if test is every_record or not self.test_inflates or options.compression == "none":
+            return test
 
+        def inflated(key: bytes | None, value: bytes | None) -> bool:
+            if value is None:
+                return True
+            return test(key, inflate(value, options.compression, options.message_limit))
 
-def _simple_control(key: bytes | None, value: bytes | None) -> bool:
-    """A row's first member behind the version is its database, or its first bytes say DML."""
-    return value is None or not value.startswith((b'{"version":1,"database":"', b"\x16\x06\x06"))
-
-
-def _debezium_control(key: bytes | None, value: bytes | None) -> bool:
-    """A row has one of three `op`; a quote inside a string would be escaped."""
-    return (
-        value is None
-        or b'"op":"m"' in value
-        or not (b'"op":"c"' in value or b'"op":"u"' in value or b'"op":"d"' in value)
-    )
-
-
-def _avro_control(key: bytes | None, value: bytes | None) -> bool:
-    return not key and (not value or value[:1] in (avro.DDL, avro.RESOLVED))
-
-
-_TESTS: dict[str, Test] = {
-    "avro": _avro_control,
-    "debezium": _debezium_control,
-    "canal-json": _canal_control,
-    "open-protocol": _open_control,
-    "simple": _simple_control,
-}
-
-
-WITHOUT_MARKS: dict[str, str] = {
-    "avro": "avro-enable-watermark=true and enable-tidb-extension=true",
-    "canal-json": "enable-tidb-extension=true",
-    "debezium": "enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 9.0)",
-}
-"""The settings of a sink URI without which a protocol has no resolved ts."""
+        return inflated
 
 
 def latest_sane(options: Options) -> int:
@@ -188,10 +161,11 @@ def check_ts(event: Event | Waiting, latest: int) -> None:
 
 
 def located(error: TicdcError, topic: str, partition: int, offset: int) -> TicdcError:
-    """The error, with the place it was found at."""
-    error.add_note(f"at {place_text(topic, partition)} offset {offset}")
+    """The error, with the position of the record that it is about."""
+    error.add_note(f"at {partition_text(topic, partition)} offset {offset}")
     return error
 
 
-def place_text(topic: str, partition: int) -> str:
+def partition_text(topic: str, partition: int) -> str:
+    """`topic[partition]`, for messages."""
     return f"{topic}[{partition}]"

@@ -1,22 +1,22 @@
 """Simple's table schemas: rows are read by them, and name theirs by table and version.
 
-DDL and BOOTSTRAP messages tell the schemas, always to partition 0 (to the others unless
-`send-bootstrap-to-all-partition` is false). A schema is true wherever it was told: `version` names
+DDL and BOOTSTRAP messages carry the schemas, always to partition 0 (and to the others unless
+`send-bootstrap-to-all-partition` is false). A schema is valid wherever it came: `version` names
 one definition of a table, so that it may be used for rows before and after it, in any partition.
 
-Why no row is lost, and none read by a wrong schema, whenever a consumer dies:
+Why no row is lost, and none is read by a wrong schema, whenever a consumer dies:
 
 * A task reads rows by the schemas that came with its job and those of its own partitions. A row of
   the cut whose schema is in neither is reported, and no cut that has one is committed: it is read
-  again as soon as the scout, or any task, was told the schema. A row of a later cut is dropped like
-  any other, and holds the restart offset at or below its own.
+  again as soon as the scout, or any task, has read the schema. A row of a later cut is dropped like
+  any other, and keeps the restart offset at or below its own.
 * With R and the restart offsets the target commits the schemas that are known then: those that
-  were committed before, those that the scout met in partition 0, which it has read at least as far
-  as the tasks did, and those that the tasks met. So each schema that was told below a restart
-  offset is in the target, and each that was told at or above one will be read again. A restart
-  thus knows for every row that it reads what an undisturbed run would know, or waits as that would.
-* A DDL that is done at T tells the schema that rows above T have; older versions of that name go
-  with the commit of its cut, which replays below R do not need.
+  were committed before, those that the scout read in partition 0, which it has read at least as far
+  as the tasks did, and those that the tasks read. So each schema that came below a restart offset
+  is in the target, and each that came at or above one will be read again. Thus for every row that
+  it reads, a restart knows what an undisturbed run would know, or waits as that would.
+* A DDL that is done at T carries the schema that rows above T have; older versions of that name are
+  dropped with the commit of its cut, since replays below R do not need them.
 
 Two schemas of one version whose columns differ stop the run; ids and the order of columns may
 change, by TRUNCATE and with TiCDC's architecture.
@@ -43,8 +43,8 @@ def key_of(table: Table) -> SchemaKey:
 
 
 class SimpleReader:
-    """Simple's decoder. A row comes with its table as far as it was sent: virtual columns are in a
-    schema, and never in a row."""
+    """Simple's decoder. A row comes with the columns of its table that were sent: virtual columns
+    are in a schema, and never in a row."""
 
     def __init__(self, options: simple.Options, schemas: Iterable[Table]) -> None:
         self._decoder = simple.Decoder(options, schemas)
@@ -57,7 +57,7 @@ class SimpleReader:
     def unread(self) -> Sequence[Waiting]:
         return self._decoder.take_waiting()
 
-    def told(self) -> Sequence[Table]:
+    def new_schemas(self) -> Sequence[Table]:
         return self._decoder.take_told()
 
     def _as_sent(self, change: RowChange) -> RowChange:
@@ -65,11 +65,11 @@ class SimpleReader:
         row = change.after or change.before or {}
         if len(row) == len(table.columns):
             return change
-        place = key_of(table), table.table_id, frozenset(row)
-        sent = self._sent.get(place)
+        kind = key_of(table), table.table_id, frozenset(row)
+        sent = self._sent.get(kind)
         if sent is None:
             columns = tuple(column for column in table.columns if column.name in row)
-            sent = self._sent[place] = replace(table, columns=columns)
+            sent = self._sent[kind] = replace(table, columns=columns)
         return replace(change, table=sent)
 
 
@@ -84,14 +84,14 @@ class Schemas:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The same tuple as long as nothing is new."""
+        """All of them; the same tuple as long as nothing is new."""
         if self._tables is None:
             self._tables = PickledOnce(self._known.values())
         return self._tables
 
-    def learn(self, told: Iterable[Table]) -> None:
-        """Raises `Stop` where a version is told in two ways."""
-        for table in told:
+    def learn(self, tables: Iterable[Table]) -> None:
+        """Adds schemas. Raises `Stop` if two of one version differ."""
+        for table in tables:
             if not self._filter.matches(table.schema, table.name):
                 continue
             key = key_of(table)
@@ -108,7 +108,7 @@ class Schemas:
         return [key for key in keys if key not in self._known]
 
     def after(self, ddls: Iterable[Ddl]) -> dict[SchemaKey, Table]:
-        """What is still needed once these DDL are done."""
+        """The schemas that are still needed once these DDL are done."""
         oldest = {
             (ddl.definition.schema, ddl.definition.name): ddl.definition.version or 0
             for ddl in ddls
@@ -121,10 +121,10 @@ class Schemas:
         }
 
     def keep(self, schemas: Mapping[SchemaKey, Table]) -> None:
-        """Forgets all others."""
+        """Forgets all schemas but these."""
         self._known, self._tables = dict(schemas), None
 
 
 def _substance(table: Table) -> object:
-    """What all of TiCDC's versions tell in the same way."""
+    """What all of TiCDC's versions send in the same way."""
     return {c.name: (c.type.name, c.type.unsigned, c.type.elements) for c in table.columns}

@@ -1,4 +1,4 @@
-"""What a task that reads is given, and how far it is."""
+"""What the tasks that read a cut are given."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,56 +6,36 @@ from dataclasses import dataclass, field
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.plan import Place, restart_offset
-from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.source.kafka.scout import Identity
-from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.targets.layout import Layout, TableName
 
 
 @dataclass(frozen=True, slots=True)
 class ReadJob:
-    """What all tasks of one cut need; pickled to them. `latest` bounds what is believed."""
+    """What all tasks of one cut need; pickled to them.
+
+    The cut is [`begin`, `end`) of commit_ts; no commit_ts above `latest` is believed. Each of the
+    `partitions` is read from its offset in `starts` to the one in `ends`, at most. Those in
+    `joined` are new since the last cut, which was proven at `proof_time`, Kafka's time in ms.
+    """
 
     options: Options
     begin: int
     end: int
     latest: int
-    places: tuple[Place, ...]
-    starts: Mapping[Place, int]
-    ends: Mapping[Place, int]
-    joined: frozenset[Place]
+    partitions: tuple[TopicPartition, ...]
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+    joined: frozenset[TopicPartition]
     proof_time: int
     known_ddls: frozenset[Identity]
     layouts: tuple[Layout, ...]
-    shapes: Mapping[tuple[str, str], tuple[int, Shape | None]]
-    """Upstream (schema, table) -> the number of its layout, and the shape that it was made for:
-    None where only DELETEs were seen, which need not carry all columns."""
+    shapes: TableShapes
     most_bytes: int
-    """Encoded facts that one task may give before it calls the cut too large; 0: any number."""
-    definitions: Mapping[tuple[str, str], Table] = field(default_factory=dict)
-    """Tables whose CREATE TABLE came through the stream; for a storage's files alone."""
+    """Encoded facts that one task may send before it calls the cut too large; 0: any number."""
+    definitions: Mapping[TableName, Table] = field(default_factory=dict)
+    """Tables whose CREATE TABLE came through the stream; only for a storage's files."""
     schemas: tuple[Table, ...] = ()
-    """Simple's, by which rows are read."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far one partition was read."""
-
-    place: Place
-    number: int
-    end: int
-    position: int
-    done: bool = False
-    stopped_at: int | None = None
-    stopped_above: bool = False
-    least_kept: int | None = None
-    mark: tuple[int, int] | None = None
-
-    def keep(self, offset: int) -> None:
-        if self.least_kept is None:
-            self.least_kept = offset
-
-    @property
-    def restart(self) -> int:
-        return restart_offset(self.end, self.stopped_at, self.stopped_above, self.least_kept)
+    """Those by which rows of Simple are read."""

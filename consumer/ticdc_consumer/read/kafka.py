@@ -4,22 +4,30 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.plan import Place
-from ticdc_consumer.read.job import Progress
+from ticdc_consumer.read.progress import PartitionProgress
 from ticdc_consumer.source.kafka.brokers import consumer_settings
 from ticdc_consumer.source.kafka.scout import consume_error
+from ticdc_consumer.source.marks import TopicPartition
 
 SILENCE = 60.0
-"""Seconds without a record after which a task says that the brokers do not answer."""
+"""Seconds without a record after which a task fails because the brokers do not answer."""
+
+
+Partitions = Mapping[TopicPartition, PartitionProgress]
 
 
 def messages(
-    kafka: Mapping[str, str], partitions: Mapping[Place, Progress], size: int
-) -> Iterator[Iterator[tuple[Progress, Any]]]:
-    """What the brokers give, `size` messages at a time at most, until all partitions are done."""
+    kafka: Mapping[str, str], partitions: Partitions, size: int
+) -> Iterator[Iterator[tuple[PartitionProgress, Any]]]:
+    """The brokers' messages, at most `size` of them at a time, until all partitions are done.
+
+    Raises `Unavailable` if the brokers send nothing for `SILENCE` seconds, and `Stop` for a
+    partition whose log no longer has what is asked of it.
+    """
 
     def done() -> bool:
         return all(progress.done for progress in partitions.values())
@@ -30,8 +38,8 @@ def messages(
     try:
         consumer.assign(
             [
-                TopicPartition(*place, progress.position)
-                for place, progress in partitions.items()
+                KafkaTopicPartition(*name, progress.position)
+                for name, progress in partitions.items()
                 if not progress.done
             ]
         )
@@ -40,16 +48,17 @@ def messages(
             batch = consumer.consume(size, 0) or consumer.consume(1, 0.2)
             silence = 0.0 if batch else silence + 0.2
             if silence > SILENCE:
-                raise Unavailable(f"the brokers gave nothing for {SILENCE:.0f} s")
-            yield _records(batch, partitions)
+                raise Unavailable(f"the brokers sent nothing for {SILENCE:.0f} s")
+            yield until_ends(batch, partitions)
     finally:
         consumer.unassign()
 
 
-def _records(
-    batch: Iterable[Any], partitions: Mapping[Place, Progress]
-) -> Iterator[tuple[Progress, Any]]:
-    """One by one: the end of a partition must not be seen before its last records are fed."""
+def until_ends(
+    batch: Iterable[Any], partitions: Partitions
+) -> Iterator[tuple[PartitionProgress, Any]]:
+    """A batch's records, each with its partition, which is done at the end that was listed. One by
+    one: a partition must not be done before its last records are read."""
     for message in batch:
         progress = partitions.get((message.topic(), message.partition()))
         error = message.error()

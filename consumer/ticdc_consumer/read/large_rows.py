@@ -1,7 +1,7 @@
-"""Rows that TiCDC made smaller than they are, made whole again, inside Spark's tasks.
+"""Rows that TiCDC made smaller than they are, completed inside Spark's tasks.
 
 A claim check is read from the storage that the configuration names. A row of which only the handle
-key was sent is read from the upstream as of its commit_ts: what it was then, no more and no less.
+key was sent is read from the upstream as of its commit_ts: exactly what it was then.
 """
 
 from collections import defaultdict
@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ticdc_encoder.event import Row, RowChange, Table, Value
-from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.formats.claim_check import (
     ClaimCheckError,
     ClaimCheckStorage,
@@ -21,7 +20,8 @@ from ticdc_encoder.values import utc_time
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Retry, Stop, Usage
-from ticdc_consumer.protocols.protocol import Decoder, settings, zone_of_rows
+from ticdc_consumer.protocols import protocol_of, zone_of_rows
+from ticdc_consumer.protocols.protocol import RecordDecoder
 
 if TYPE_CHECKING:
     from ticdc_consumer.read.upstream import Snapshots
@@ -41,14 +41,14 @@ def claim_checks(options: Options) -> ClaimCheckStorage | None:
 
 
 class LargeRows(Generic[T]):
-    """Redeems claim checks at once; completes in batches what is held, each with a `T`."""
+    """Redeems claim checks at once; completes in batches the other rows, each with a `T`."""
 
-    def __init__(self, options: Options, decode: Decoder) -> None:
+    def __init__(self, options: Options, decode: RecordDecoder) -> None:
         self._options = options
         self._decode = decode
         self._storage = claim_checks(options)
         self._snapshots: Snapshots | None = None
-        self._held: list[tuple[RowChange, T]] = []
+        self._waiting: list[tuple[RowChange, T]] = []
 
     def close(self) -> None:
         if self._snapshots is not None:
@@ -60,7 +60,7 @@ class LargeRows(Generic[T]):
         file, `Retry` where the storage cannot be read, and what `claim_check.redeem` raises."""
         if self._storage is None:
             raise Stop(
-                f"{_name(change)}: a large row lies in a claim check: set [source] claim_check to "
+                f"{_name(change)}: a large row is in a claim check: set [source] claim_check to "
                 "the changefeed's claim-check-storage-uri; or raise its max-message-bytes"
             )
         try:
@@ -70,24 +70,24 @@ class LargeRows(Generic[T]):
             raise (Stop if missing else Retry)(f"{_name(change)}: {error}") from None
 
     def hold(self, change: RowChange, companion: T) -> None:
-        """Takes a change of which the handle key alone is known, for `completed`. Raises `Stop`
-        where no upstream is configured."""
+        """Keeps a change of which only the handle key is known for `completed`. Raises `Stop` if
+        no upstream is configured."""
         if self._options.upstream_url is None:
             raise Stop(
-                f"{_name(change)}: of a large row the handle key alone was sent: set [source] "
-                "upstream to the TiDB that it is to be read from; or raise max-message-bytes of "
+                f"{_name(change)}: only the handle key of a large row was sent: set [source] "
+                "upstream to the TiDB from which to read the row; or raise max-message-bytes of "
                 "the changefeed"
             )
-        self._held.append((change, companion))
+        self._waiting.append((change, companion))
 
     def completed(self) -> Iterator[list[tuple[RowChange, T]]]:
-        """What is held, whole, a statement of the upstream at a time. Raises what `Snapshots`
-        does, and `Stop` for a row that the upstream does not have."""
+        """The changes that were held, completed, those of one statement of the upstream at a time.
+        Raises what `Snapshots` raises, and `Stop` for a row that the upstream does not have."""
         groups: dict[tuple[str, str, int], list[tuple[RowChange, T]]] = defaultdict(list)
-        for change, companion in self._held:
-            place = change.table.schema, change.table.name, change.commit_ts
-            groups[place].append((change, companion))
-        self._held = []
+        for change, companion in self._waiting:
+            version = change.table.schema, change.table.name, change.commit_ts
+            groups[version].append((change, companion))
+        self._waiting = []
         for (schema, name, commit_ts), group in groups.items():
             keys = {_key(change): self._parameters(change) for change, _ in group}
             missing = dict(keys)
@@ -102,9 +102,9 @@ class LargeRows(Generic[T]):
                 ]
             if missing:
                 key = next(iter(missing))
-                shown = ", ".join(f"{column}={value!r}" for column, value in key)
+                values = ", ".join(f"{column}={value!r}" for column, value in key)
                 raise Stop(
-                    f"{schema}.{name}: the upstream has no row {shown} at commit_ts {commit_ts}: "
+                    f"{schema}.{name}: the upstream has no row {values} at commit_ts {commit_ts}: "
                     "is [source] upstream the changefeed's?"
                 )
 
@@ -112,7 +112,7 @@ class LargeRows(Generic[T]):
         if self._snapshots is None:
             assert self._options.upstream_url is not None
             try:
-                # The driver is needed here only.
+                # Its database driver is needed only here.
                 from ticdc_consumer.read.upstream import Snapshots
             except ModuleNotFoundError as error:
                 raise Usage(
@@ -123,7 +123,7 @@ class LargeRows(Generic[T]):
         return self._snapshots
 
     def _parameters(self, change: RowChange) -> Row:
-        """The key as the upstream, in UTC, is asked for it. Raises `Stop`."""
+        """The key as the upstream, whose session is in UTC, expects it. Raises `Stop`."""
         utc = utc_time(zone_of_rows(self._options))
         types = {column.name: column.type.name for column in change.table.columns}
         try:
@@ -138,8 +138,10 @@ class LargeRows(Generic[T]):
         self, table: Table, rows: Iterable[Row], like: tuple[RowChange, T]
     ) -> Iterator[RowChange]:
         """The rows as TiCDC would have sent them: with the columns and the types of the wire."""
-        known = settings(self._options)
-        encoder = FORMATS[self._options.protocol].Encoder(without_limits(known), lambda: 0)
+        protocol = protocol_of(self._options)
+        assert protocol.format is not None
+        of_format = without_limits(protocol.format_options(self._options))
+        encoder = protocol.format.Encoder(of_format, lambda: 0)
         sent = like[0].table
         table = replace(table, version=sent.version, table_id=sent.table_id)
         for row in rows:

@@ -1,36 +1,59 @@
-"""What a task tells beside its facts, as the last row of what it gives."""
+"""What a task reports beside its facts, as the last row of what it sends."""
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from typing import Self
 
 import orjson
 import pyarrow as pa
 from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.sql.parser import from_json, to_json
 
-from ticdc_consumer.plan import Place
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.read.facts import REPORT, SCHEMA
+from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.targets.layout import TableName
+
+NO_LAYOUT = -1
+"""The number, in `Report.tables`, of what has no layout: DDL, and rows of tables without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableCounts:
+    """`facts` are those inside the cut, before folding; `duplicates` the facts among them that came
+    before; `replays` the row changes below the cut."""
+
+    facts: int = 0
+    duplicates: int = 0
+    replays: int = 0
+
+    def __add__(self, other: Self) -> "TableCounts":
+        return TableCounts(
+            self.facts + other.facts,
+            self.duplicates + other.duplicates,
+            self.replays + other.replays,
+        )
 
 
 @dataclass(slots=True)
 class Report:
-    """What a task tells beside its facts. `restarts` are by partition; `missing` the tables that
-    have no layout yet, each with whether only DELETEs of it were met; `unknown_ddls` those that the
-    plan did not hold; `stale_ddls` those of a joining partition that lie below the cut; `corrupted`
-    counts the rows that are not what their checksums say, `corrupted_rows` tells the first.
-    `unread` are the schemas that rows of the cut lack, each with the topic, partition and offset of
-    such a row; `schemas` those that the task was told. `given` is how many facts came before it."""
+    """What a task reports beside its facts. `restarts` are by partition; `missing` the tables that
+    have no layout yet, each with whether only DELETEs of it were read; `unknown_ddls` those that
+    the plan did not have; `stale_ddls` those of a joining partition that lie below the cut;
+    `corrupted` counts the rows that differ from their checksums, `corrupted_rows` describes the
+    first. `unread` are the schemas that rows of the cut lack, each with the topic, partition and
+    offset of such a row; `schemas` those that came with the messages. `tables` are by the number of
+    a layout, or NO_LAYOUT. `facts_sent` is how many facts came before the report."""
 
-    restarts: dict[Place, int] = field(default_factory=dict)
-    missing: dict[tuple[str, str], tuple[Table, bool]] = field(default_factory=dict)
+    restarts: dict[TopicPartition, int] = field(default_factory=dict)
+    missing: dict[TableName, tuple[Table, bool]] = field(default_factory=dict)
     unknown_ddls: list[Ddl] = field(default_factory=list)
     stale_ddls: list[Ddl] = field(default_factory=list)
     unread: dict[SchemaKey, tuple[str, int, int]] = field(default_factory=dict)
     schemas: list[Table] = field(default_factory=list)
-    tables: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    tables: dict[int, TableCounts] = field(default_factory=dict)
     messages: int = 0
     bytes: int = 0
-    given: int = 0
+    facts_sent: int = 0
     too_large: bool = False
     corrupted: int = 0
     corrupted_rows: list[str] = field(default_factory=list)
@@ -41,16 +64,16 @@ def pack(report: Report) -> pa.RecordBatch:
     """The report as a batch of one row."""
     text = orjson.dumps(
         {
-            "restarts": [[*place, offset] for place, offset in report.restarts.items()],
+            "restarts": [[*partition, offset] for partition, offset in report.restarts.items()],
             "missing": [[to_json(table), only] for table, only in report.missing.values()],
             "unknown_ddls": [_ddl_json(ddl) for ddl in report.unknown_ddls],
             "stale_ddls": [_ddl_json(ddl) for ddl in report.stale_ddls],
-            "unread": [[*key, *place] for key, place in report.unread.items()],
+            "unread": [[*key, *record] for key, record in report.unread.items()],
             "schemas": [to_json(table) for table in report.schemas],
-            "tables": [[number, *counts] for number, counts in report.tables.items()],
+            "tables": [[number, *astuple(counts)] for number, counts in report.tables.items()],
             "messages": report.messages,
             "bytes": report.bytes,
-            "given": report.given,
+            "facts_sent": report.facts_sent,
             "too_large": report.too_large,
             "corrupted": report.corrupted,
             "corrupted_rows": report.corrupted_rows,
@@ -69,21 +92,21 @@ def _ddl_json(ddl: Ddl) -> list[object]:
 
 def unpack(text: bytes) -> Report:
     """The report that a task packed."""
-    told = orjson.loads(text)
-    tables = [(from_json(stored), only) for stored, only in told["missing"]]
+    members = orjson.loads(text)
+    tables = [(from_json(stored), only) for stored, only in members["missing"]]
     return Report(
-        restarts={(topic, number): offset for topic, number, offset in told["restarts"]},
+        restarts={(topic, number): offset for topic, number, offset in members["restarts"]},
         missing={(table.schema, table.name): (table, only) for table, only in tables},
-        unknown_ddls=[Ddl(*ddl) for ddl in told["unknown_ddls"]],
-        stale_ddls=[Ddl(*ddl) for ddl in told["stale_ddls"]],
-        unread={(s, t, v): (topic, n, at) for s, t, v, topic, n, at in told["unread"]},
-        schemas=[from_json(stored) for stored in told["schemas"]],
-        tables={number: tuple(counts) for number, *counts in told["tables"]},
-        messages=told["messages"],
-        bytes=told["bytes"],
-        given=told["given"],
-        too_large=told["too_large"],
-        corrupted=told["corrupted"],
-        corrupted_rows=told["corrupted_rows"],
-        error=tuple(told["error"]) if told["error"] else None,
+        unknown_ddls=[Ddl(*ddl) for ddl in members["unknown_ddls"]],
+        stale_ddls=[Ddl(*ddl) for ddl in members["stale_ddls"]],
+        unread={(s, t, v): (topic, n, at) for s, t, v, topic, n, at in members["unread"]},
+        schemas=[from_json(stored) for stored in members["schemas"]],
+        tables={number: TableCounts(*counts) for number, *counts in members["tables"]},
+        messages=members["messages"],
+        bytes=members["bytes"],
+        facts_sent=members["facts_sent"],
+        too_large=members["too_large"],
+        corrupted=members["corrupted"],
+        corrupted_rows=members["corrupted_rows"],
+        error=tuple(members["error"]) if members["error"] else None,
     )

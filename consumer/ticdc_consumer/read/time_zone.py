@@ -1,10 +1,11 @@
 """TIMESTAMP text of the TiCDC server's time zone -> UTC."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+from ticdc_encoder.values import utc_moment
 
 from ticdc_consumer.errors import Stop
 
@@ -12,7 +13,7 @@ _SECONDS = len("2024-01-01 00:00:00")
 
 
 class Zone:
-    """A time zone by its IANA name. `utc` says that nothing is to be done."""
+    """A time zone by its IANA name. `utc` is whether nothing is to be converted."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -21,12 +22,13 @@ class Zone:
 
     @property
     def fixed(self) -> bool:
-        """Whether the offset from UTC has been one and the same at all times."""
+        """Whether the offset from UTC is the same at all times."""
         moments = (datetime(year, month, 1) for year in range(1900, 2040) for month in (1, 7))
         return len({m.replace(tzinfo=self._zone).utcoffset() for m in moments}) == 1
 
     def to_utc(self, texts: pa.Array, where: str) -> pa.Array:
-        """Raises `Stop`, naming `where`, for an hour that the zone has twice or never."""
+        """The texts in UTC, null for null. Raises `Stop`, naming `where`, for a time that the zone
+        has twice or never."""
         return pa.array(
             [None if t is None else self._one(t, where) for t in texts.to_pylist()], pa.string()
         )
@@ -43,12 +45,10 @@ class Zone:
             local = datetime.fromisoformat(text)
         except ValueError:
             raise Stop(f"{where}: not a TIMESTAMP") from None
-        moment = local.replace(tzinfo=self._zone).astimezone(UTC)
-        again = local.replace(tzinfo=self._zone, fold=1).astimezone(UTC)
-        back = moment.astimezone(self._zone).replace(tzinfo=None)
-        if moment != again or back != local:
+        try:
+            return utc_moment(local, self._zone).isoformat(sep=" ")
+        except ValueError:
             raise Stop(
                 f"{where}: a time that is twice or never in {self.name} (the clocks were changed): "
                 "run the TiCDC server with --tz=UTC"
-            )
-        return moment.replace(tzinfo=None).isoformat(sep=" ")
+            ) from None

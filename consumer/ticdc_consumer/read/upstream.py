@@ -1,7 +1,7 @@
 """EDGE the upstream -> rows as they were at a commit_ts.
 
-By `tidb_snapshot`, as TiCDC's own consumers have it: AS OF TIMESTAMP is exact to the millisecond
-only in most releases of TiDB, and another transaction may lie between.
+They are read by `tidb_snapshot`, as TiCDC's own consumers do: in most releases of TiDB AS OF
+TIMESTAMP is exact only to the millisecond, within which there may be another transaction.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,6 +15,7 @@ from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import single
 
 from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.session import connect, engine_of
 
@@ -22,17 +23,17 @@ SNAPSHOT = "SET @@tidb_snapshot = %(commit_ts)s"
 """Lets every statement of the session read what was committed at or before this timestamp."""
 
 BATCH = 32
-"""Keys of one statement: their rows are large."""
+"""Keys per statement: their rows are large."""
 
-_GONE = frozenset({8055, 9006})
-"""TiDB's errors for a snapshot whose rows are removed already."""
+_REMOVED = frozenset({8055, 9006})
+"""TiDB's errors for a snapshot whose rows are already removed."""
 
 _AS_NUMBER = frozenset({"bit", "enum", "set"})
 _AS_TEXT = TEMPORALS | {"vector"}
 
 
 def select(table: Table, key: Sequence[str], count: int) -> str:
-    """The statement for the rows of so many keys; its parameters are their columns, key by key."""
+    """The statement for the rows of `count` keys; its parameters are their columns, key by key."""
     columns = ", ".join(_selected(column) for column in _sent(table))
     one = ", ".join(["%s"] * len(key))
     names = ", ".join(_quoted(name) for name in key)
@@ -54,12 +55,12 @@ def _selected(column: Column) -> str:
         return f"CAST({name} AS UNSIGNED)"
     if type_ in _AS_TEXT:
         return f"CAST({name} AS CHAR)"
-    # Of a FLOAT as it is, six digits are told.
+    # As it is, a FLOAT is sent with six digits.
     return f"{name} + 0E0" if type_ == "float" else name
 
 
 def _quoted(name: str) -> str:
-    """For a statement with parameters."""
+    """A name in a statement with parameters."""
     return "`" + name.replace("`", "``").replace("%", "%%") + "`"
 
 
@@ -76,13 +77,13 @@ def _value(column: Column, value: Any) -> Value:
 
 
 class Snapshots:
-    """One session of the upstream, read only. Raises `Unavailable` where it cannot be reached,
-    `Retry` where the connection is lost, `Stop` for what it refuses; never shows the URL."""
+    """One session of the upstream, which only reads. Raises `Unavailable` if it cannot be reached,
+    `Retry` if the connection is lost, `Stop` for what it refuses; never shows the URL."""
 
     def __init__(self, url: str) -> None:
         self._engine = engine_of(sa.make_url(url))
         self._connection: sa.Connection | None = None
-        self._tables: dict[tuple[str, str], Table] = {}
+        self._tables: dict[TableName, Table] = {}
 
     def close(self) -> None:
         if self._connection is not None:
@@ -99,7 +100,7 @@ class Snapshots:
         self, schema: str, name: str, commit_ts: int, keys: Sequence[Row]
     ) -> Iterator[tuple[Table, list[Row]]]:
         """The rows of these keys as of `commit_ts`, with their table, a statement at a time;
-        TIMESTAMP in UTC. A key without a row gives none."""
+        TIMESTAMP in UTC. There is none for a key without a row. Raises what the class raises."""
         connection = self.connect()
         try:
             connection.exec_driver_sql(SNAPSHOT, {"commit_ts": commit_ts})
@@ -109,39 +110,38 @@ class Snapshots:
                 some = keys[first : first + BATCH]
                 statement = select(table, tuple(some[0]), len(some))
                 parameters = tuple(value for key in some for value in key.values())
-                found = connection.exec_driver_sql(statement, parameters)
+                result = connection.exec_driver_sql(statement, parameters)
                 yield (
                     table,
                     [
                         {c.name: _value(c, value) for c, value in zip(columns, row, strict=True)}
-                        for row in found
+                        for row in result
                     ],
                 )
         except sa.exc.DBAPIError as error:
             raise _translated(error, f"{schema}.{name}", commit_ts) from None
 
     def _table(self, connection: sa.Connection, schema: str, name: str) -> Table:
-        """As of the first snapshot that it was asked for: no cut goes past its table's DDL."""
+        """The table as of the first snapshot that it was asked for: no cut goes past its DDL."""
         if (schema, name) not in self._tables:
-            shown = connection.exec_driver_sql(
+            definition = connection.exec_driver_sql(
                 f"SHOW CREATE TABLE {_quoted(schema)}.{_quoted(name)}", ()
             ).one()
-            self._tables[schema, name] = parse_create_table(shown[1], schema)
+            self._tables[schema, name] = parse_create_table(definition[1], schema)
         return self._tables[schema, name]
 
 
 def _translated(error: sa.exc.DBAPIError, table: str, commit_ts: int) -> TicdcError:
     code = refusals.number(error)
-    if code in _GONE:
+    if code in _REMOVED:
         return Stop(
-            f"{table}: the upstream has removed what it held at commit_ts {commit_ts} (error "
-            f"{code}), so that a large row cannot be completed: keep more there "
-            "(tidb_gc_life_time), load a new snapshot and start from it; or let the changefeed "
-            "use claim-check"
+            f"{table}: the upstream has removed the rows of commit_ts {commit_ts} (error {code}), "
+            "so that a large row cannot be completed: keep more there (tidb_gc_life_time), load a "
+            "new snapshot and start from it; or let the changefeed use claim-check"
         )
     if refusals.lost(error):
         return Retry("the connection to the upstream was lost")
     refused = refusals.translate(error)
     kind = Unavailable if isinstance(refused, Unavailable) else Stop
-    said = str(refused).removeprefix("the target refuses: ")
-    return kind(f"{table}: the upstream refuses: {said}")
+    reason = str(refused).removeprefix("the target refuses: ")
+    return kind(f"{table}: the upstream refuses: {reason}")

@@ -18,7 +18,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
 from ticdc_consumer.read.facts import REPORT, SCHEMA
 from ticdc_consumer.read.job import ReadJob
-from ticdc_consumer.read.report import Report, unpack
+from ticdc_consumer.read.report import Report, TableCounts, unpack
 from ticdc_consumer.read.task import read
 from ticdc_consumer.reconcile.chunks import CHUNKS, ChunkKind, Clash
 from ticdc_consumer.reconcile.fold import fold
@@ -159,7 +159,7 @@ def _spilled(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]])
         discard.callback(chunks.unpersist)
         notes = chunks.where(f"pass < {ChunkKind.DELETES:d}").collect()
         report = merge(unpack(n["payload"]) for n in notes if n["pass"] == ChunkKind.REPORT)
-        if report.given != sum(n["count"] for n in notes if n["pass"] == ChunkKind.TAKEN):
+        if report.facts_sent != sum(n["count"] for n in notes if n["pass"] == ChunkKind.TAKEN):
             raise Retry("Spark lost a part of the cut, and did not read the same again")
         if _is_incomplete(report):
             return Gathered(report)
@@ -243,10 +243,9 @@ def merge(reports: Iterable[Report]) -> Report:
         merged.unread.update(report.unread)
         merged.schemas += report.schemas
         for number, counts in report.tables.items():
-            before = merged.tables.get(number, (0, 0, 0))
-            merged.tables[number] = tuple(map(sum, zip(before, counts, strict=True)))  # type: ignore[assignment]
+            merged.tables[number] = merged.tables.get(number, TableCounts()) + counts
         merged.messages += report.messages
         merged.bytes += report.bytes
-        merged.given += report.given
+        merged.facts_sent += report.facts_sent
         merged.too_large |= report.too_large
     return merged

@@ -203,7 +203,7 @@ NOT_STORED = [
     ("storage.url=s3://bucket?key=x", "storage.url must be a prefix without parameters"),
     ("storage.date_separator=week", "storage.date_separator must be none or year or month or day"),
     ("storage.terminator=", "storage.terminator must be a non-empty text"),
-    ("protocol=simple", "protocol simple is not for files: a storage has csv or canal-json"),
+    ("protocol=simple", "protocol simple is not for files: a storage has canal-json or csv"),
     ("kafka.topics=a", "both storage.url and kafka.topics are set: leave [kafka] or [storage] out"),
 ]
 
@@ -371,9 +371,9 @@ REFUSED = [
         "target.rules has 'zero-dates', which is not one of "
         "calendar-dates, same-collations, vector-as-text, zero-date-as-null",
     ),
-    ("protocol=debezium-avro", "protocol debezium-avro does not tell NULL from a column's DEFAULT"),
-    ("protocol=maxwell", "take canal-json, enable-tidb-extension=true"),
-    ("protocol=avro", "registry.url is not set: avro's messages refer to schemas"),
+    ("protocol=debezium-avro", "protocol debezium-avro does not distinguish NULL from a column's"),
+    ("protocol=maxwell", "use canal-json, enable-tidb-extension=true"),
+    ("protocol=avro", "registry.url is not set: avro's messages name schemas that it has"),
     ("tables.filter=shop", "tables.filter has a wrong rule: no '.' between schema and table"),
     (
         "tables.at_least_once=log",
@@ -587,5 +587,5 @@ def test_registry_settings_are_the_clients_and_their_secrets_are_masked() -> Non
 
 @pytest.mark.parametrize("rule", ["shop.`order-items`", "!shop.größe", "`my shop`.*"])
 def test_a_rule_that_no_name_of_avro_matches_is_refused(rule: str) -> None:
-    with pytest.raises(Usage, match=r"tables\.filter: avro's messages have _ in place of every"):
+    with pytest.raises(Usage, match=r"tables\.filter: avro's messages have _ for every"):
         config.parse({**AVRO, "tables.filter": ["*.*", rule]})

@@ -181,7 +181,7 @@ def renames_as_they_come(patch: pytest.MonkeyPatch) -> None:
 def unread_partition_0(patch: pytest.MonkeyPatch) -> None:
     """R is fixed before partition 0 is read as far as the mark, and no task looks for DDL."""
     patch.setattr(scout.Scout, "read_to", lambda *_: None)
-    patch.setattr(read.Reading, "_meet_ddl", lambda *_: None)
+    patch.setattr(read.Reading, "read_ddl", lambda *_: None)
 
 
 def old_layouts(patch: pytest.MonkeyPatch) -> None:

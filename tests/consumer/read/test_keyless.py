@@ -26,7 +26,8 @@ from support.loading import opened, options, place, route
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.load import Counts, _delete_rows
-from ticdc_consumer.read.facts import SCHEMA, Fold, shape
+from ticdc_consumer.protocols.shape import shape
+from ticdc_consumer.read.facts import SCHEMA, Fold
 from ticdc_consumer.read.fast.reader import NoFastReader
 from ticdc_consumer.read.time_zone import Zone
 from ticdc_consumer.reconcile.chunks import ChunkKind, unpack
@@ -88,7 +89,7 @@ def order(ts: int, number: int, value: str | None) -> RowChange:
 
 
 def facts_of(tasks: Iterable[Sequence[RowChange]], steps: bool, each: int = 1000) -> pa.Table:
-    """What tasks give that were shown these changes, and flushed after `each`."""
+    """What tasks send that read these changes, and flush after `each`."""
     batches: list[pa.RecordBatch] = []
     for changes in tasks:
         task = Fold(LAYOUTS, Zone("UTC"), NoFastReader().parse, steps)
@@ -107,8 +108,8 @@ def by_the_driver(facts: pa.Table, steps: bool) -> tuple[Net, dict[int, int]]:
     folded = fold(facts, steps, keyless=(0,))
     whole = [(0, FoldedChange(LAYOUTS, folded.facts))]
     groups = folded_steps(LAYOUTS, folded.facts) if steps else whole
-    found = {step: (_payloads(net.deletes()), _payloads(net.rows())) for step, net in groups}
-    return {step: net for step, net in found.items() if any(net)}, folded.duplicates
+    result = {step: (_payloads(net.deletes()), _payloads(net.rows())) for step, net in groups}
+    return {step: net for step, net in result.items() if any(net)}, folded.duplicates
 
 
 def _payloads(chunks: Iterable[tuple[int, pa.Array]]) -> Counter[bytes]:
@@ -120,16 +121,16 @@ def by_spark(facts: pa.Table, steps: bool, size: int) -> tuple[Net, dict[int, in
     if steps:
         order = ["commit_ts", "table", "key", "present"]
     ordered = facts.sort_by([(name, "ascending") for name in order]).combine_chunks()
-    found: Net = {}
+    result: Net = {}
     duplicates: Counter[int] = Counter()
     for batch in fold_stream(ordered.to_batches(size), (False, False), steps, keyless=(0,)):
         chunk = batch.to_pylist()[0]
         if chunk["pass"] == ChunkKind.DUPLICATES:
             duplicates[chunk["table"]] += chunk["count"]
         elif chunk["pass"] in (ChunkKind.DELETES, ChunkKind.ROWS):
-            net = found.setdefault(chunk["step"], (Counter(), Counter()))
+            net = result.setdefault(chunk["step"], (Counter(), Counter()))
             net[chunk["pass"]].update(unpack(chunk["payload"]).to_pylist())
-    return found, dict(duplicates)
+    return result, dict(duplicates)
 
 
 def net(deleted: dict[bytes, int], written: dict[bytes, int]) -> Net:
@@ -164,8 +165,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("told", "changes", "expected"), CASES)
-def test_rows_are_counted(told: str, changes: Any, expected: Net) -> None:
+@pytest.mark.parametrize(("label", "changes", "expected"), CASES)
+def test_rows_are_counted(label: str, changes: Any, expected: Net) -> None:
     facts = facts_of([[change(*one) for one in changes]], steps=False)
     assert by_the_driver(facts, False) == (expected, {})
     assert by_spark(facts, False, 1) == (expected, {})
@@ -205,7 +206,7 @@ ORDER = st.builds(order, st.integers(1, 4), st.integers(1, 3), st.sampled_from([
 
 
 def expected_net(tasks: Iterable[Sequence[RowChange]], steps: bool) -> Net:
-    """The definition: each change once, if it can be told from others, summed."""
+    """The definition: each change once, if it can be distinguished from others, summed."""
     encode, _ = encoders("sqlite")
     seen = set()
     sums: dict[int, Counter[bytes]] = {}
@@ -221,8 +222,8 @@ def expected_net(tasks: Iterable[Sequence[RowChange]], steps: bool) -> Net:
             payload = encode(LAYOUTS[0], [pa.array([text], pa.string()) for text in texts])
             counts = sums.setdefault(one.commit_ts if steps else 0, Counter())
             counts[payload[0].as_py()] += sign
-    found = {step: (-counts, +counts) for step, counts in sums.items()}
-    return {step: both for step, both in found.items() if any(both)}
+    result = {step: (-counts, +counts) for step, counts in sums.items()}
+    return {step: both for step, both in result.items() if any(both)}
 
 
 @given(
@@ -290,23 +291,23 @@ PROTOCOLS = ["canal-json", "open-protocol"]
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_no_fast_reader_takes_them(protocol: str) -> None:
     rows = [change(ts, None, (1, "x")) for ts in range(1, 40)]
-    found = read(protocol, [*rows, change(40, (1, "x"), (2, "y")), change(41, (2, "y"), None)])
-    assert (found.taken, found.rows, found.error) == (0, 42, ())
-    counts = {key: count for _, key, _, _, _, _, count in found.facts}
+    result = read(protocol, [*rows, change(40, (1, "x"), (2, "y")), change(41, (2, "y"), None)])
+    assert (result.read_fast, result.rows, result.error) == (0, 42, ())
+    counts = {key: count for _, key, _, _, _, _, count in result.facts}
     assert counts == {ONE: 38, TWO: 0}
 
 
 def test_canal_json_names_the_row_where_it_is_asked_to() -> None:
     row = change(1, None, (1, "x"), b"r1")
-    found = read("canal-json", [row, row], output_row_key=True)
-    assert found.facts == [(0, ONE, 1, True, b"r1", 0, 1)]
+    result = read("canal-json", [row, row], output_row_key=True)
+    assert result.facts == [(0, ONE, 1, True, b"r1", 0, 1)]
     assert read("canal-json", [row, row]).facts == [(0, ONE, 0, True, None, 0, 2)]
 
 
 def test_what_canal_json_leaves_out_of_an_update_did_not_change() -> None:
     update = change(2, (1, "x"), (1, "z"))
-    found = read("canal-json", [update], only_output_updated_columns=True)
-    assert {key: count for _, key, _, _, _, _, count in found.facts} == {ONE: -1, b'[1,"z"]': 1}
+    result = read("canal-json", [update], only_output_updated_columns=True)
+    assert {key: count for _, key, _, _, _, _, count in result.facts} == {ONE: -1, b'[1,"z"]': 1}
 
 
 REDUCED = [
@@ -382,19 +383,21 @@ ALIKE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("gone", sorted({*ALIKE}, key=repr))
+@pytest.mark.parametrize("row_deleted", sorted({*ALIKE}, key=repr))
 def test_as_many_equal_rows_are_deleted_as_asked_and_no_others(
-    target_url: str, gone: tuple[str | None, str | None]
+    target_url: str, row_deleted: tuple[str | None, str | None]
 ) -> None:
     with created(target_url, NOTES) as (target, layout):
         insert(target, layout, ALIKE)
         before = contents(target, layout)
         with target.transaction():
-            assert target.delete_rows(layout, payloads(layout, [gone])) == 1
-        row = (None if gone[0] is None else int(gone[0]), gone[1])
+            assert target.delete_rows(layout, payloads(layout, [row_deleted])) == 1
+        row = (None if row_deleted[0] is None else int(row_deleted[0]), row_deleted[1])
         assert contents(target, layout) == before - Counter([row])
         with target.transaction():
-            assert target.delete_rows(layout, payloads(layout, [gone] * 5)) == before[row] - 1
+            assert (
+                target.delete_rows(layout, payloads(layout, [row_deleted] * 5)) == before[row] - 1
+            )
         del before[row]
         assert contents(target, layout) == before
 
@@ -458,16 +461,16 @@ def test_rows_that_are_not_there_stop_the_load_or_are_counted(target_url: str) -
     rows = [("1", "x"), ("2", "y")]
     with created(target_url, NOTES) as (target, layout):
         insert(target, layout, rows[:1])
-        gone, counts = payloads(layout, rows * 2), Counts()
+        deleted, counts = payloads(layout, rows * 2), Counts()
         with (
             pytest.raises(Stop, match=r"shop.notes: 3 of 4 rows to be deleted do not exist"),
             target.transaction(),
         ):
-            _delete_rows(target, layout, gone, options(target_url), counts)
+            _delete_rows(target, layout, deleted, options(target_url), counts)
         assert contents(target, layout) == Counter([(1, "x")])
         with target.transaction():
             overwriting = options(target_url, on_drift="overwrite")
-            _delete_rows(target, layout, gone, overwriting, counts)
+            _delete_rows(target, layout, deleted, overwriting, counts)
         assert (counts.deleted, counts.missing) == (1, 3)
 
 

@@ -137,7 +137,7 @@ def test_copies_are_counted_by_table() -> None:
 
 def test_sparks_fold_counts_the_facts_that_it_took() -> None:
     facts = [(0, b"a", 1, True)] * 3 + [(1, b"a", 1, False)] * 2
-    batches = [*table_of(facts).to_batches(2), pack(Report(given=5))]
+    batches = [*table_of(facts).to_batches(2), pack(Report(facts_sent=5))]
     counted = [
         (chunk["count"], chunk["payload"])
         for batch in fold_stream(batches, REPLACES, steps=False)

@@ -9,7 +9,7 @@ from ticdc_encoder.column import BINARIES, ColumnType
 from ticdc_encoder.event import Event, RowChange
 from ticdc_encoder.values import FAMILIES
 
-from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.fast.json import (
     BASE64,
     CHARACTERS,
@@ -22,10 +22,10 @@ from ticdc_consumer.read.fast.json import (
     SIGNED,
     STRING,
     UNSIGNED,
+    FastChange,
+    FastTables,
     Form,
     Member,
-    Tables,
-    Taken,
     compiled,
     is_utf_8,
     read,
@@ -34,7 +34,7 @@ from ticdc_consumer.read.fast.json import (
 from ticdc_consumer.targets.layout import Layout
 
 _HEAD_END = b',"type":"'
-"""What comes before it is the same in all rows of a table."""
+"""What precedes it is the same in all rows of a table."""
 _MOST_TYPES = 1024
 _ASCII = rb"[\x20\x21\x23-\x5b\x5d-\x7f]*+"
 _LATIN_1 = (
@@ -47,24 +47,24 @@ _LATIN_1 = (
 
 
 class FastCanal:
-    """Takes rows whose members are those, in that order, of a row that was decoded before.
+    """Reads rows that have the members, in the same order, of a row that was decoded before.
 
-    `sqlType` must have been seen, for the plain decoder does not look into it; `mysqlType` may
-    have its members in any order, as Go's maps give them.
+    `sqlType` must be one that came before, since the plain decoder does not look into it;
+    `mysqlType` may have its members in any order, as Go's maps do.
     """
 
     def __init__(
         self,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
         latest: int,
     ) -> None:
-        self._tables = Tables(layouts, shapes)
+        self._tables = FastTables(layouts, shapes)
         self._latest = latest
-        self._forms: dict[bytes, dict[bytes, list[_Form]]] = {}
+        self._forms: dict[bytes, dict[bytes, list[_CanalForm]]] = {}
         """By the head, then by the first letter of `type`."""
 
-    def take(self, key: bytes | None, value: bytes | None) -> Sequence[Taken] | None:
+    def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
         if value is None:
             return None
         at = value.find(_HEAD_END)
@@ -72,9 +72,9 @@ class FastCanal:
         if kinds is None or not (value.isascii() or is_utf_8(value)):
             return None
         for form in kinds.get(value[at + 9 : at + 10], ()):
-            found = form.row.fullmatch(value, at)
-            if found is not None:
-                groups = found.groups()
+            match = form.row.fullmatch(value, at)
+            if match is not None:
+                groups = match.groups()
                 commit_ts = int(groups[-1])
                 if commit_ts > self._latest or not form.knows(groups[0], groups[1]):
                     return None
@@ -92,13 +92,13 @@ class FastCanal:
         kind = value[at + 9 : at + 10]
         forms = self._forms.get(value[:at], {}).get(kind, [])
         for form in forms:
-            if found := form.row.fullmatch(value, at):
-                form.add(found[1], found[2])
+            if match := form.row.fullmatch(value, at):
+                form.add(match[1], match[2])
                 return
         if len(forms) < MOST_FORMS and self._tables.due(change):
-            made = _form(value, at, change, number, self._tables.key(number))
-            if made is not None:
-                self._forms.setdefault(value[:at], {}).setdefault(kind, []).append(made)
+            form_of_row = _form(value, at, change, number, self._tables.key(number))
+            if form_of_row is not None:
+                self._forms.setdefault(value[:at], {}).setdefault(kind, []).append(form_of_row)
 
     def parse(self, layout: Layout, pieces: Sequence[bytes]) -> Sequence[pa.Array]:
         arrays = read(pieces, [(column.name, pa.string()) for column in layout.source])
@@ -108,12 +108,12 @@ class FastCanal:
         ]
 
 
-class _Form:
-    """A row's form, and the texts of `sqlType` and `mysqlType` that are known to go with it."""
+class _CanalForm:
+    """A row's form, and the texts of `sqlType` and `mysqlType` that rows of it may have."""
 
     def __init__(self, row: Form, types: Mapping[str, str]) -> None:
         self.row = row
-        # Without their outer quotes: split at `","`, which stands in no string.
+        # Without their outer quotes: split at `","`, which is in no string.
         self._members = {
             orjson.dumps(name)[1:] + b":" + orjson.dumps(type_)[:-1]
             for name, type_ in types.items()
@@ -131,10 +131,10 @@ class _Form:
             return False
         if mysql in self._mysql:
             return True
-        found = mysql[2:-2].split(b'","')
+        members = mysql[2:-2].split(b'","')
         if (
-            len(found) != len(self._members)
-            or {*found} != self._members
+            len(members) != len(self._members)
+            or {*members} != self._members
             or mysql[:2] != b'{"'
             or mysql[-2:] != b'"}'
         ):
@@ -149,8 +149,8 @@ class _Form:
 
 def _form(
     value: bytes, at: int, change: RowChange, number: int, key: Sequence[str]
-) -> _Form | None:
-    """The form of this very message; None where expressions do not describe it."""
+) -> _CanalForm | None:
+    """The form of this message; None if expressions do not describe it."""
     message = orjson.loads(value)
     image, kind = message["data"][0], message["type"].encode()
     types = {column.name: column.type for column in change.table.columns}
@@ -171,11 +171,11 @@ def _form(
         + rb'")?\}\}'
     )
     expression = compiled(pattern)
-    found = expression.fullmatch(value, at)
-    if found is None:
+    match = expression.fullmatch(value, at)
+    if match is None:
         return None
-    form = _Form(Form(expression, number), message["mysqlType"])
-    form.add(found[1], found[2])
+    form = _CanalForm(Form(expression, number), message["mysqlType"])
+    form.add(match[1], match[2])
     return form
 
 

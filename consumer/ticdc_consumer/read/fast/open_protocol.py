@@ -12,7 +12,7 @@ from ticdc_encoder.event import Event, RowChange
 from ticdc_encoder.formats.open_protocol import VERSION
 from ticdc_encoder.formats.open_protocol.types import READERS
 
-from ticdc_consumer.read.facts import Shape
+from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.fast.json import (
     BASE64,
     CHARACTERS,
@@ -24,10 +24,10 @@ from ticdc_consumer.read.fast.json import (
     SIGNED,
     STRING,
     UNSIGNED,
+    FastChange,
+    FastTables,
     Form,
     Member,
-    Tables,
-    Taken,
     compiled,
     is_utf_8,
     read,
@@ -38,7 +38,7 @@ from ticdc_consumer.targets.layout import Layout
 _TS = b'{"ts":'
 _NAMES = rb'(,"scm":"' + STRING + rb'","tbl":"' + STRING + rb'")'
 _ROW_ID = re.compile(_NAMES + rb',"rid":-?' + COUNT + rb"(,.*+)", re.DOTALL)
-"""The classic architecture's row id, which is left out of a head."""
+"""With the row id of the classic architecture, which no head has."""
 _HEAD = re.compile(_NAMES + rb'(?:,"ptn":' + COUNT + rb')?,"t":1(?:,"ptn":' + COUNT + rb")?\}")
 _MOST_HEADS = 8192
 _ESCAPED = (
@@ -47,29 +47,29 @@ _ESCAPED = (
     rb"|U00(?:0[1-9a-fA-F]|10)[0-9a-fA-F]{4}))"
 )
 _QUOTED = CHARACTERS + rb"(?:" + _ESCAPED + CHARACTERS + rb")*+"
-"""What Go's strconv.Quote writes, inside of JSON: every backslash is doubled."""
+"""What Go's strconv.Quote writes, inside JSON: every backslash is doubled."""
 
 
 class FastOpen:
-    """Takes records whose rows all have the members, in that order, with the types and flags, of a
-    row that was decoded before."""
+    """Reads records whose rows all have the members, in the same order, with the types and flags,
+    of rows that were decoded before."""
 
     def __init__(
         self,
         layouts: Sequence[Layout],
-        shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+        shapes: TableShapes,
         latest: int,
     ) -> None:
-        self._tables = Tables(layouts, shapes)
+        self._tables = FastTables(layouts, shapes)
         self._latest = latest
         self._forms: dict[tuple[str, str], dict[bytes, list[Form]]] = {}
         self._heads: dict[bytes, dict[bytes, list[Form]]] = {}
         """Forms by what follows `ts` in the key, then by how the value begins."""
 
-    def take(self, key: bytes | None, value: bytes | None) -> Sequence[Taken] | None:
+    def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
         if not key or not value or key[:8] != VERSION:
             return None
-        taken: list[Taken] = []
+        changes: list[FastChange] = []
         at, key_end, end, value_end = 8, len(key), 0, len(value)
         while at < key_end:
             start, begin = at + 8, end + 8
@@ -92,17 +92,17 @@ class FastOpen:
             if not (piece.isascii() or is_utf_8(piece)):
                 return None
             for form in forms.get(piece[:3], ()):
-                found = form.fullmatch(piece)
-                if found is not None:
-                    taken.append((form.table, commit_ts, *form.facts(found.groups())))
+                match = form.fullmatch(piece)
+                if match is not None:
+                    changes.append((form.table, commit_ts, *form.facts(match.groups())))
                     break
             else:
                 return None
-        return taken if taken and end == value_end else None
+        return changes if changes and end == value_end else None
 
     def _without_row_id(self, head: bytes) -> dict[bytes, list[Form]] | None:
-        found = _ROW_ID.fullmatch(head)
-        return self._heads.get(found[1] + found[2]) if found else None
+        match = _ROW_ID.fullmatch(head)
+        return self._heads.get(match[1] + match[2]) if match else None
 
     def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
         if not key or not value:
@@ -117,8 +117,8 @@ class FastOpen:
             return
         name = (change.table.schema, change.table.name)
         kinds = self._forms.setdefault(name, {})
-        if found := _ROW_ID.fullmatch(head):
-            head = found[1] + found[2]
+        if match := _ROW_ID.fullmatch(head):
+            head = match[1] + match[2]
         if len(self._heads) < _MOST_HEADS and _HEAD.fullmatch(head):
             self._heads[head] = kinds
         forms = kinds.setdefault(piece[:3], [])
@@ -148,7 +148,7 @@ def _items(data: bytes, at: int) -> Iterator[bytes]:
 
 
 def _form(piece: bytes, change: RowChange, number: int, key: Sequence[str]) -> Form | None:
-    """The form of this very row; None where expressions do not describe it."""
+    """The form of this row; None if expressions do not describe it."""
     content = orjson.loads(piece)
     new, old = content.get("u"), content.get("p")
     image = content["d"] if change.after is None else new

@@ -1,60 +1,58 @@
 """Readers that prove a message by one regular expression, and leave its row unparsed.
 
-A row that a later change of the same key replaces is never parsed at all. What is not recognised,
-byte for byte, as a message like one that the plain decoder has read before in this cut goes to the
-plain decoder.
+A row that a later change of the same key replaces is never parsed at all. A message that is not
+recognised, byte for byte, as one like those that the plain decoder has read before in this cut goes
+to the plain decoder.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pkgutil import resolve_name
 from typing import Protocol
 
 import pyarrow as pa
 from ticdc_encoder.event import Event
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.read.facts import Shape
-from ticdc_consumer.read.fast.canal_json import FastCanal
-from ticdc_consumer.read.fast.json import Taken
-from ticdc_consumer.read.fast.open_protocol import FastOpen
+from ticdc_consumer.protocols import protocol_of
+from ticdc_consumer.protocols.shape import TableShapes
+from ticdc_consumer.read.fast.json import FastChange
 from ticdc_consumer.targets.layout import Layout
 
 
 class FastReader(Protocol):
-    def take(self, key: bytes | None, value: bytes | None) -> Sequence[Taken] | None:
-        """The changes of a message; None where it is not recognised in full."""
+    def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
+        """The changes of a message; None if it is not recognised in full."""
 
     def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
-        """Shown every message that the plain decoder had to read, with what it gave."""
+        """Called with every message that the plain decoder had to read, and its events."""
 
     def parse(self, layout: Layout, pieces: Sequence[bytes]) -> Sequence[pa.Array]:
         """Canonical arrays of the pieces, TIMESTAMP as on the wire. Raises WireError."""
 
 
 class NoFastReader:
-    """For protocols without one."""
+    """For protocols without a fast reader: it recognises no message."""
 
-    def take(self, key: bytes | None, value: bytes | None) -> Sequence[Taken] | None:
+    def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
         return None
 
     def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
         return
 
     def parse(self, layout: Layout, pieces: Sequence[bytes]) -> Sequence[pa.Array]:
-        raise AssertionError("nothing was taken")
+        raise AssertionError("it reads nothing")
 
 
 def fast_reader(
     options: Options,
     layouts: Sequence[Layout],
-    shapes: Mapping[tuple[str, str], tuple[int, Shape | None]],
+    shapes: TableShapes,
     latest: int,
 ) -> FastReader:
     """The protocol's fast reader. `latest` is the greatest commit_ts that is believed."""
-    # To inflate costs more than a fast reader saves; a file is no message.
-    if options.compression == "none" and options.storage_url is None:
-        match options.protocol:
-            case "canal-json":
-                return FastCanal(layouts, shapes, latest)
-            case "open-protocol":
-                return FastOpen(layouts, shapes, latest)
+    name = protocol_of(options).fast_reader
+    # To inflate costs more than a fast reader saves; a file is not a message.
+    if name and options.compression == "none" and options.storage_url is None:
+        reader: FastReader = resolve_name(name)(layouts, shapes, latest)
+        return reader
     return NoFastReader()

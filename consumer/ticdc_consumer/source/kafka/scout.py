@@ -13,14 +13,8 @@ from ticdc_encoder.formats.registry import RegistryError
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.plan import Mark, SeenDdl
-from ticdc_consumer.protocols.protocol import (
-    WITHOUT_MARKS,
-    check_ts,
-    decoder,
-    latest_sane,
-    located,
-    may_be_control,
-)
+from ticdc_consumer.protocols import control_test, decoder, protocol_of
+from ticdc_consumer.protocols.protocol import check_ts, latest_sane, located
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source.kafka.brokers import Listing, consumer_settings
 from ticdc_consumer.source.kafka.client import Failures
@@ -41,7 +35,7 @@ class Scout:
         self._options = options
         self._schemas = schemas
         self._decode = decoder(options, schemas.tables)
-        self._may_be_control = may_be_control(options)
+        self._may_be_control = control_test(options)
         group = options.kafka.get("group.id", f"ticdc-{options.changefeed}")
         self._failures = Failures(tells=True)
         self._consumer = Consumer(
@@ -108,7 +102,7 @@ class Scout:
             end > 0 for (_, number), end in list_topics().ends.items() if number > 0
         ):
             return
-        setting = WITHOUT_MARKS.get(self._options.protocol)
+        setting = protocol_of(self._options).needs_for_marks
         raise Stop(
             "the topics have rows, and no resolved ts: "
             + (f"set {setting} in the changefeed's sink URI" if setting else "is it the protocol?")
@@ -152,7 +146,7 @@ class Scout:
             if topic in self.top and not self._may_be_control(key, value):
                 return
             events = self._decode(key, value)
-            self._schemas.learn(self._decode.told())
+            self._schemas.learn(self._decode.new_schemas())
             for event in events:
                 match event:
                     case Resolved(resolved_ts):

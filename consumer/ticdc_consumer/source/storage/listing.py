@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ticdc_encoder.errors import WireError
-from ticdc_encoder.storage.layout import FILE_FORMATS, DataFile, Directory, SchemaPath, last_number
+from ticdc_encoder.storage.layout import DataFile, Directory, SchemaPath, last_number
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.plan import Place
+from ticdc_consumer.protocols import stored_files
 from ticdc_consumer.source.storage.directories import layout_of, place_of, require_date, settled
 from ticdc_consumer.source.storage.files import Files
 
@@ -35,7 +36,7 @@ def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Plac
     cannot be, and for a place that lacks a file; what is written meanwhile may look so, too.
     """
     layout = layout_of(options)
-    extension = FILE_FORMATS[options.protocol].extension
+    extension = stored_files(options).format.extension
     found = Found()
     sizes: dict[Directory, dict[int, int]] = {}
     unsized: dict[str, DataFile] = {}

@@ -10,13 +10,13 @@ from functools import lru_cache
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import RowChange, Table
-from ticdc_encoder.storage.layout import FILE_FORMATS, Directory, Layout
+from ticdc_encoder.storage.layout import Directory, Layout
 from ticdc_encoder.storage.schema_file import parse_schema_file
 
-from ticdc_consumer.config.csv import format_options
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.plan import Place
+from ticdc_consumer.protocols import stored_files
 from ticdc_consumer.source.storage.directories import directory_of, files_of_place, layout_of
 from ticdc_consumer.source.storage.files import PATIENCE, files_of, patiently
 
@@ -39,8 +39,8 @@ def not_yet(options: Options, place: Place, end: int, ddls: Iterable[int]) -> bo
 
 def unwanted(options: Options, place: Place, wants: Callable[[tuple[str, str]], bool]) -> bool:
     """Whether the place is of a table that is left out, whose files need not be readable. A path
-    with a table's id does not tell, and of Canal-JSON the rows do."""
-    if options.protocol != "csv":
+    with a table's id does not tell, and rows that describe their columns name their table."""
+    if stored_files(options).describe_columns:
         return False
     directory = directory_of(layout_of(options), place)
     return directory.table_id is None and not wants((directory.schema, directory.table))
@@ -75,8 +75,10 @@ class FileDecoder:
     def __init__(self, options: Options, known: Mapping[tuple[str, str], Table]) -> None:
         self._options = options
         self._layout = layout_of(options)
-        self._changes = FILE_FORMATS[options.protocol].changes
-        self._format_options = format_options(options)
+        files = stored_files(options)
+        self._changes = files.format.changes
+        self._format_options = files.format_options(options)
+        self._describe_columns = files.describe_columns
         self._known = known
         self._terminator = options.storage_terminator.encode()
 
@@ -103,8 +105,8 @@ class FileDecoder:
             raise
 
     def _table(self, directory: Directory) -> Table:
-        """Canal-JSON's lines tell their columns themselves."""
-        if self._options.protocol == "canal-json":
+        """Without columns if the file's records describe them."""
+        if self._describe_columns:
             return Table(directory.schema, directory.table, ())
         assert self._options.storage_url is not None
         told = _table_of(self._options.storage_url, self._layout, directory)

@@ -92,9 +92,9 @@ def hold_the_same(
     protocol: str, chosen: dict[str, Any], changes: list[RowChange], **options: Any
 ) -> None:
     records = encoded(protocol, changes, **chosen)
-    made = options_for(protocol, **options)
+    configured = options_for(protocol, **options)
     with learning_at_once():
-        job = job_of(made, tables_in(decoded(made, records)))
+        job = job_of(configured, tables_in(decoded(configured, records)))
         same(job, [*records, *records])
 
 
@@ -131,9 +131,9 @@ def test_hostile_texts_are_read_fast(protocol: str, text: str) -> None:
     job, reader = primed(protocol, [message(protocol, PEOPLE, None, PERSON)])
     raw = text.encode()
     row = PERSON | {"name": text, "story": text, "photo": raw, "token": raw}
-    found = same(job, [message(protocol, PEOPLE, None, row)], reader)
-    assert not found.error
-    assert found.taken == 1
+    result = same(job, [message(protocol, PEOPLE, None, row)], reader)
+    assert not result.error
+    assert result.read_fast == 1
 
 
 def keyed(name: str, unsigned: bool) -> Table:
@@ -171,15 +171,15 @@ KEYS: list[tuple[str, Value, bool]] = [
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(("type_", "value", "fast"), KEYS)
-def test_a_key_is_taken_where_its_text_is_its_canonical_form(
+def test_a_key_is_read_fast_if_its_text_is_its_canonical_form(
     protocol: str, type_: str, value: Value, fast: bool
 ) -> None:
     name, _, sign = type_.partition(" ")
     record = message(protocol, keyed(name, bool(sign)), None, {"k": value})
     job, reader = primed(protocol, [record])
-    found = same(job, [record], reader)
-    assert not found.error
-    assert found.taken == fast
+    result = same(job, [record], reader)
+    assert not result.error
+    assert result.read_fast == fast
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -188,6 +188,6 @@ def test_an_unbelievable_commit_ts_is_left_to_the_plain_path(protocol: str) -> N
     far = encoded(protocol, [RowChange(PEOPLE, LATEST + 1, None, PERSON)])
     job, reader = primed(protocol, [record])
     assert reader.take(*record)
-    found = same(job, far, reader)
-    assert found.error[0] == "Stop"
-    assert found.taken == 0
+    result = same(job, far, reader)
+    assert result.error[0] == "Stop"
+    assert result.read_fast == 0

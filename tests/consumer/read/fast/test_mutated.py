@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.both_paths import same
 from support.fast_messages import LINES, PEOPLE, PERSON, PROTOCOLS, encoded, message, primed
-from ticdc_consumer.protocols.protocol import decoder
-from ticdc_consumer.read.facts import Columns, shape
+from ticdc_consumer.protocols import decoder
+from ticdc_consumer.protocols.shape import shape
+from ticdc_consumer.read.columns import Columns
 from ticdc_consumer.read.fast.reader import FastReader
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.time_zone import Zone
@@ -42,11 +43,11 @@ def prepared(protocol: str) -> tuple[ReadJob, FastReader, list[Record]]:
 
 def agree(job: ReadJob, reader: FastReader, record: Record) -> bool:
     """Whether it was taken; if so, the plain path must take it, and find the same."""
-    taken = reader.take(*record)
-    if taken is None:
+    changes = reader.take(*record)
+    if changes is None:
         return False
     events = decoder(job.options)(*record)
-    for event, (number, commit_ts, present, piece, absent) in zip(events, taken, strict=True):
+    for event, (number, commit_ts, present, piece, absent) in zip(events, changes, strict=True):
         assert isinstance(event, RowChange)
         of, expected = job.shapes[event.table.schema, event.table.name]
         layout, columns = job.layouts[of], Columns(job.layouts[of], UTC)
@@ -312,6 +313,6 @@ def test_the_row_id_of_the_classic_architecture_is_no_obstacle(more: bytes) -> N
 def test_a_table_without_a_shape_is_never_learned(protocol: str) -> None:
     job, _, records = prepared(protocol)
     job = replace(job, shapes={})
-    found = same(job, records * 3)
-    assert found.taken == 0
-    assert found.rows == 0
+    result = same(job, records * 3)
+    assert result.read_fast == 0
+    assert result.rows == 0

@@ -1,0 +1,37 @@
+"""Canal-JSON, in Kafka's topics or in the files of a cloud storage."""
+
+from ticdc_encoder.formats import FORMATS, canal_json
+from ticdc_encoder.storage.layout import FILE_FORMATS
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.protocols.protocol import StoredFiles, WireProtocol
+
+
+def _options(options: Options) -> canal_json.Options:
+    return canal_json.Options(
+        time_zone=options.time_zone,
+        compression=options.compression,
+        message_limit=options.message_limit,
+    )
+
+
+def _file_options(options: Options) -> canal_json.Options:
+    return canal_json.Options(time_zone=options.time_zone)
+
+
+def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
+    return value is None or b'"isDdl":false' not in value or b"TIDB_WATERMARK" in value
+
+
+PROTOCOL = WireProtocol(
+    format=FORMATS["canal-json"],
+    format_options=_options,
+    files=StoredFiles(
+        format=FILE_FORMATS["canal-json"], format_options=_file_options, describe_columns=True
+    ),
+    may_be_control=_may_be_control,
+    needs_for_marks="enable-tidb-extension=true",
+    omits_unchanged=True,
+    fast_reader="ticdc_consumer.read.fast.canal_json:FastCanal",
+    demo={},
+)

@@ -1,0 +1,150 @@
+"""Debezium, as TiCDC writes it.
+
+It sends a column's DEFAULT for its NULL; a DECIMAL as a double, which is exact up to 15 digits if
+their number is known; a TIME, DATETIME or TIMESTAMP without its digits after the second if they
+are 0; dates that no calendar has as NULL or 1970-01-01, and years below 100 as years of this
+century or the last (the rule `calendar-dates` trusts that neither occurs upstream). It lists the
+elements of an ENUM such that quotes in them may be lost.
+"""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from ticdc_encoder.column import Column
+from ticdc_encoder.event import Table, Value
+from ticdc_encoder.formats import FORMATS, debezium
+
+from ticdc_consumer.config.choices import CALENDAR_DATES
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.protocols.exactness import (
+    Exactness,
+    Restore,
+    complete_columns,
+    with_elements,
+)
+from ticdc_consumer.protocols.protocol import WireProtocol
+
+if TYPE_CHECKING:
+    from ticdc_consumer.targets.layout import Layout, TargetTable
+
+MOST_DIGITS = 15
+"""Digits of a decimal that a double holds exactly: DBL_DIG."""
+
+_TIMES = frozenset({"datetime", "timestamp", "time"})
+
+
+def _options(options: Options) -> debezium.Options:
+    return debezium.Options(
+        time_zone=options.time_zone,
+        compression=options.compression,
+        message_limit=options.message_limit,
+        require_types=True,
+    )
+
+
+def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
+    """A row has one of three `op`; a quote inside a string would be escaped."""
+    return (
+        value is None
+        or b'"op":"m"' in value
+        or not (b'"op":"c"' in value or b'"op":"u"' in value or b'"op":"d"' in value)
+    )
+
+
+def _refuse(table: Table, rules: frozenset[str]) -> None:
+    for column in table.columns:
+        if reason := _loss(column, rules):
+            raise Stop(f"{table.schema}.{table.name}.{column.name}: debezium {reason}")
+
+
+def _loss(column: Column, rules: frozenset[str]) -> str | None:
+    kind = column.type.name
+    if column.nullable and column.default is not None:
+        return "sends its DEFAULT for NULL: make it NOT NULL, or drop the DEFAULT"
+    if kind in ("date", "datetime") and CALENDAR_DATES not in rules:
+        return (
+            "sends other dates for 0000-00-00 and the like, and for years below 100: if "
+            f'upstream has none of these, allow it by [target] rules = ["{CALENDAR_DATES}"]'
+        )
+    if kind in ("enum", "set") and "" in column.type.elements:
+        return f"sends the member '' of {kind.upper()} like its invalid, or empty, value"
+    return None
+
+
+def _complete(source: Table, definition: Table | None, described: "TargetTable") -> Table:
+    return complete_columns(source, definition, _complete_column)
+
+
+def _complete_column(column: Column, declared: Column | None) -> Column:
+    # Debezium writes its DEFAULT in JSON.
+    column = replace(column, default=None)
+    type_ = column.type
+    known = declared.type if declared is not None and declared.type.name == type_.name else None
+    if type_.name == "decimal":
+        if known is None:
+            raise Stop(
+                "debezium sends a DECIMAL as a double, and its CREATE TABLE was not in the stream: "
+                "how many digits it has is not known"
+            )
+        if (known.length or 10) > MOST_DIGITS:
+            raise Stop(
+                f"debezium sends a DECIMAL as a double, which holds {MOST_DIGITS} digits, not "
+                f"{known.length}"
+            )
+        return replace(column, type=known)
+    if type_.name in _TIMES:
+        if known is None:
+            raise Stop(
+                f"debezium does not show how many digits after the second a {type_.name} has, and "
+                "its CREATE TABLE was not in the stream"
+            )
+        return replace(column, type=replace(type_, decimals=known.decimals or 0))
+    return with_elements(column, known)
+
+
+def _restore(layout: "Layout") -> dict[str, Restore]:
+    restorers: dict[str, Restore] = {}
+    for column in layout.source:
+        if column.type.decimals is not None and column.type.name in _TIMES:
+            restorers[column.name] = _time(column.type.decimals)
+        elif column.type.name == "decimal" and column.type.length is not None:
+            restorers[column.name] = _decimal(column.type.decimals or 0)
+    return restorers
+
+
+def _time(digits: int) -> Restore:
+    def restore(value: Value) -> Value:
+        whole, _, fraction = str(value).partition(".")
+        if fraction[digits:].strip("0"):
+            raise ValueError("more digits")
+        return f"{whole}.{fraction[:digits].ljust(digits, '0')}" if digits else whole
+
+    return restore
+
+
+def _decimal(digits: int) -> Restore:
+    exponent = Decimal(1).scaleb(-digits)
+
+    def restore(value: Value) -> Value:
+        if not isinstance(value, Decimal):
+            raise ValueError("not a decimal")  # noqa: TRY004
+        whole = value.quantize(exponent)
+        if whole != value:
+            raise ValueError("more digits")
+        return whole
+
+    return restore
+
+
+PROTOCOL = WireProtocol(
+    format=FORMATS["debezium"],
+    format_options=_options,
+    may_be_control=_may_be_control,
+    rows_in_utc=True,
+    needs_for_marks="enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 9.0)",
+    needs_for_old_rows="output-old-value = true in [sink.debezium]",
+    exactness=Exactness(refuse=_refuse, complete=_complete, restore=_restore),
+    demo={"target.rules": [CALENDAR_DATES]},
+)

@@ -1,0 +1,47 @@
+"""How far a partition was read, and where the next cut must read it from."""
+
+from dataclasses import dataclass
+
+from ticdc_consumer.source.marks import TopicPartition
+
+
+def restart_offset(
+    end: int, stopped_at: int | None, stopped_above: bool, least_later: int | None
+) -> int:
+    """Where the next cut must read a partition from.
+
+    `stopped_at` is the offset of the mark that ended the read and `stopped_above` whether it is
+    greater than the cut's end (it will be needed again); `least_later` is the least offset of a row
+    or DDL that belongs to a later cut. A partition read without a mark goes on from its listed
+    end.
+    """
+    rest = end if stopped_at is None else stopped_at if stopped_above else stopped_at + 1
+    return rest if least_later is None else min(rest, least_later)
+
+
+@dataclass(slots=True)
+class PartitionProgress:
+    """How far one partition was read. `number` is its position among the job's partitions, `end`
+    the listed end, `position` the next offset to read; `restart_offset` explains the others."""
+
+    topic_partition: TopicPartition
+    number: int
+    end: int
+    position: int
+    done: bool = False
+    stopped_at: int | None = None
+    stopped_above: bool = False
+    least_later: int | None = None
+
+    def keep(self, offset: int) -> None:
+        """The record at this offset belongs to a later cut. Offsets must ascend."""
+        if self.least_later is None:
+            self.least_later = offset
+
+    def stop(self, offset: int, above: bool) -> None:
+        """The mark at this offset ends the read; `above`: it is greater than the cut's end."""
+        self.done, self.stopped_at, self.stopped_above = True, offset, above
+
+    @property
+    def restart(self) -> int:
+        return restart_offset(self.end, self.stopped_at, self.stopped_above, self.least_later)

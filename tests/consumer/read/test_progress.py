@@ -1,0 +1,31 @@
+"""Where the next cut must read a partition from."""
+
+import pytest
+from ticdc_consumer.read.progress import PartitionProgress, restart_offset
+
+RESTARTS = [
+    ("after the mark that is the end", 50, 20, False, None, 21),
+    ("at the mark that is greater: it will prove a later cut", 50, 20, True, None, 20),
+    ("at the listed end where no mark ended the read", 50, None, False, None, 50),
+    ("at the least row of a later cut", 50, 20, False, 7, 7),
+    ("at the least row of a later cut, without a mark", 50, None, False, 7, 7),
+]
+
+
+@pytest.mark.parametrize(
+    ("end", "stopped_at", "above", "later", "restart"),
+    [r[1:] for r in RESTARTS],
+    ids=[r[0] for r in RESTARTS],
+)
+def test_where_a_partition_goes_on(
+    end: int, stopped_at: int | None, above: bool, later: int | None, restart: int
+) -> None:
+    assert restart_offset(end, stopped_at, above, later) == restart
+
+
+def test_the_first_record_of_a_later_cut_is_where_a_partition_goes_on() -> None:
+    progress = PartitionProgress(("t", 0), 0, end=50, position=0)
+    progress.keep(7)
+    progress.keep(9)
+    progress.stop(20, above=False)
+    assert (progress.restart, progress.done) == (7, True)

@@ -5,10 +5,10 @@ PIP := $(PYTHON) -m pip install -q --disable-pip-version-check -c requirements.l
 STAMP := $(VENV)/.complete
 SOURCES := encoder consumer tests samples bench
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench torture golden lock clean
+.PHONY: help setup demo test test-fast check bench torture golden lock clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
 
 setup: $(STAMP)  ## makes .venv with the command .venv/bin/ticdc-consumer
 
@@ -32,6 +32,9 @@ demo: setup  ## a shop's changes through Kafka and Spark into a database; ARGS="
 
 test: setup  ## all tests; a server is used where its variable is set (tests/conftest.py)
 	@$(PYTHON) -m pytest $(ARGS)
+
+test-fast: setup  ## the tests without Spark, brokers and servers; about a minute
+	@$(PYTHON) -m pytest --fast $(ARGS)
 
 check: setup  ## formatting, lint, types
 	@$(PYTHON) -m ruff format --check -q $(SOURCES)

@@ -25,8 +25,7 @@ from servers import Kafka, kafka, target_url
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.spark.session import session, warm_up
-from ticdc_consumer.targets import open_target
-from ticdc_consumer.targets.encoders import encoders
+from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.event import Row
 from ticdc_encoder.kafka.produce import produce

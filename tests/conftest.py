@@ -36,10 +36,39 @@ settings.load_profile("untimed")
 
 KAFKAS = ["mock", "real"] if REQUIRED or "KAFKA_BOOTSTRAP" in os.environ else ["mock"]
 TARGETS = ["sqlite", "postgresql", "mariadb", "mysql"]
+SERVERS = {"postgresql", "mariadb", "mysql"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="every variant, every kill; for hours")
+    parser.addoption("--fast", action="store_true", help="without Spark, brokers and servers")
+
+
+SLOW = ("tests/integration", "tests/consumer/spark", "test_promise.py")
+"""Paths that start processes by themselves, or try random histories for longer than all others."""
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return any(part in item.path.as_posix() for part in SLOW)
+
+
+NEED_PARTS = {"spark", "kafka", "mock_kafka", "real_kafka", "command", "postgresql_server"}
+NEED_PARTS |= {f"{server}_url" for server in TARGETS if server != "sqlite"}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--fast`, leaves out what needs a process of its own: by its fixtures, or by a parameter
+    that names the server."""
+    if not config.getoption("--fast"):
+        return
+    fast, slow = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        parameters = getattr(item, "callspec", None)
+        values = {v for v in (parameters.params.values() if parameters else ()) if type(v) is str}
+        needs = NEED_PARTS & set(getattr(item, "fixturenames", ()))
+        (slow if needs or SERVERS & values or _is_slow(item) else fast).append(item)
+    items[:] = fast
+    config.hook.pytest_deselected(items=slow)
 
 
 @pytest.fixture(scope="session")

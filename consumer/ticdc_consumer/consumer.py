@@ -26,9 +26,10 @@ from ticdc_consumer.reader import PATIENCE, Reader
 from ticdc_consumer.source.kafka.brokers import Cluster, Listing, consumer_settings
 from ticdc_consumer.source.storage.source import StorageSource
 from ticdc_consumer.spark.session import session, stop, warm_up
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.scope import scope_hash
-from ticdc_consumer.state.store import Checkpoint, Position, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 
 IDLE = 1.0
@@ -64,7 +65,6 @@ class Consumer:
             self._cluster = _open(self.options)
             stack.callback(self._cluster.close)
             failpoints.hit("S0")
-            self.store.create()
             state = self.store.start(self.options.takeover_after)
             failpoints.hit("S1")
             if state is None:

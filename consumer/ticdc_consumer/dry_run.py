@@ -20,8 +20,9 @@ from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.load import Applied
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.spark.jobs import Gathered
+from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import Basis, KeptTable, Ledger, LedgerEntry
-from ticdc_consumer.state.store import Checkpoint, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target

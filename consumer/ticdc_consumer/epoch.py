@@ -22,8 +22,9 @@ from ticdc_consumer.reader import Reader
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.spark.jobs import Gathered
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import KeptTable, LedgerEntry
-from ticdc_consumer.state.store import Checkpoint, Position, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 

@@ -1,4 +1,20 @@
-"""What ends a run, and with which exit code."""
+"""What ends a run, and with which exit code.
+
+    TicdcError                      (ticdc_encoder.errors) the root of all; 3 by default
+        Unavailable             1   broker, target or Spark cannot be reached, retries are exhausted
+            Fenced              1   a newer consumer of this changefeed took over
+        Usage                   2   a wrong option or configuration
+        Stop                    3   something in data, topics or target that an operator must decide
+            Unsupported         3   a DDL that cannot be done exactly, whatever the target's state
+            InTheWay            3   (ddl.translate) a table that is not what CREATE TABLE would make
+            Conflict            3   (read.facts) two different rows of one key at one commit_ts
+        Retry                   -   the target refused a transaction for a passing reason
+        UnknownCommit           -   the connection was lost at COMMIT
+        WireError, ...              (ticdc_encoder.errors) a message, setting or topic
+
+`Retry` and `UnknownCommit` do not leave the consumer: `state.retry` tries again, asks the
+checkpoint what happened, and ends with `Unavailable`.
+"""
 
 from ticdc_encoder.errors import TicdcError
 
@@ -21,7 +37,7 @@ class Retry(TicdcError):
 
 
 class UnknownCommit(TicdcError):
-    """The connection was lost at COMMIT: only the checkpoint can tell whether it happened."""
+    """The connection was lost at COMMIT: only the checkpoint shows whether it happened."""
 
     exit_code = 1
 
@@ -33,7 +49,7 @@ class Usage(TicdcError):
 
 
 class Stop(TicdcError):
-    """Something found in data, topics or target that a person must decide. Exit 3."""
+    """Something in data, topics or target that an operator must decide. Exit 3."""
 
     exit_code = 3
 

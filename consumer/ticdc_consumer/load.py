@@ -14,9 +14,10 @@ from ticdc_consumer.ddl.names import Route
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
+from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.retry import until_known
-from ticdc_consumer.state.store import Checkpoint, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 

@@ -28,7 +28,7 @@ from ticdc_consumer.source.kafka.scout import Scout
 from ticdc_consumer.source.storage.source import StorageSource
 from ticdc_consumer.spark.jobs import Gathered, gather
 from ticdc_consumer.spark.session import cores
-from ticdc_consumer.state.store import Checkpoint
+from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 
 PATIENCE = 30.0

@@ -9,8 +9,9 @@ from ticdc_encoder.tso import duration, lag, moment, shown
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.ledger import LedgerEntry
-from ticdc_consumer.state.store import Position, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 
 

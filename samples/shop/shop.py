@@ -16,10 +16,8 @@ import time
 from collections.abc import Iterable
 
 from confluent_kafka import Producer
-from ticdc_encoder.changefeed import Changefeed
-from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.kafka.produce import ensure_topics
-from ticdc_encoder.message import Message
+from ticdc_encoder import Changefeed, Message, TicdcError
+from ticdc_encoder.produce import ensure_topics
 from ticdc_encoder.testing.disturbance import Disturbance
 from ticdc_encoder.testing.shop import Shop
 

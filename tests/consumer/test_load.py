@@ -30,7 +30,8 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.errors import Fenced, Stop, Unavailable
 from ticdc_consumer.load import Applied, apply_groups
 from ticdc_consumer.reconcile.net_change import NoChange
-from ticdc_consumer.state.store import Checkpoint, Store
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import at_pace
 

@@ -8,8 +8,9 @@ import pytest
 from ticdc_consumer import status
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
-from ticdc_consumer.state.store import Checkpoint, Position, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 
@@ -46,7 +47,7 @@ def target(target_url: str) -> Iterator[Target]:
 def begun(target: Target, options: Options) -> Store:
     """A changefeed that stands at R, with one pending DDL."""
     store = Store(target, options.changefeed)
-    store.create()
+    assert store.start(1.0) is None
     store.begin_first(Checkpoint.first(options, R, POSITIONS))
     with target.transaction():
         store.ledger.add(

@@ -433,7 +433,7 @@ ALTER TABLE t ADD COLUMN b GEOMETRY
 
 -- case: a column that is there already
 ALTER TABLE t ADD COLUMN a INT
--- stops: there is a column 'a' already
+-- stops: column 'a' exists already
 
 -- case: a column goes
 ALTER TABLE t DROP COLUMN a

@@ -53,7 +53,7 @@ def _server(request: pytest.FixtureRequest) -> str:
 
 def _opened(url: str) -> Iterator[Target]:
     target = open_target(url)
-    Store(target, CHANGEFEED).create()
+    Store(target, CHANGEFEED).start(1.0)
     for text in target.create_schema(str(target.engine.url.database)):
         target.execute(text).close()
     yield target

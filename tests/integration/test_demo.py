@@ -13,7 +13,8 @@ import psutil
 import pytest
 import sqlalchemy as sa
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.state.store import Checkpoint, Store
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.testing.audit import Audit, ShopTables
 from ticdc_encoder.testing.shop import TABLES, Shop
@@ -105,7 +106,7 @@ def opened(url: str) -> tuple[Options, ShopTables]:
     )
     with closing(open_target(url)) as target:
         store = Store(target, options.changefeed)
-        store.create()
+        assert store.start(1.0) is None
         store.begin_first(Checkpoint.first(options, 1, {}))
         for table in TABLES.values():
             with target.transaction():

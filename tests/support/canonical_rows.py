@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-from ticdc_consumer.targets.encoders import encoders
+from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import ColumnType

@@ -12,11 +12,11 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.load import Applied, apply
 from ticdc_consumer.reconcile.net_change import NetChange
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import METADATA
-from ticdc_consumer.state.store import Checkpoint, Position, Store
-from ticdc_consumer.targets import open_target
-from ticdc_consumer.targets.encoders import encoders
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import Column, ColumnType, Index
@@ -126,7 +126,6 @@ class Change:
 
 def first(store: Store, resolved_ts: int = 100, **positions: int) -> Checkpoint:
     """Starts `store` as a new changefeed at `resolved_ts`, with restart offsets by topic."""
-    store.create()
     assert store.start(IMPATIENT) is None
     mine = options("", changefeed=store.changefeed)
     checkpoint = Checkpoint.first(mine, resolved_ts, at(shop=0) | at(**positions))

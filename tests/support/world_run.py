@@ -14,7 +14,8 @@ from ticdc_consumer.read import kafka as poll
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.source.kafka import scout
 from ticdc_consumer.source.kafka.brokers import Cluster
-from ticdc_consumer.state.store import Checkpoint, Position, Store
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 
 from support.loading import Crash, crash_at
@@ -61,7 +62,6 @@ class Run:
     def start(self) -> Epochs:
         target = open_target(self.options.target_url)
         store = Store(target, "world")
-        store.create()
         state = store.start(1.0)
         if state is None:
             positions = {

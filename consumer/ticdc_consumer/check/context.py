@@ -18,7 +18,8 @@ from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.source.kafka.brokers import Cluster, Listing, consumer_settings
 from ticdc_consumer.source.kafka.scout import consume_error
 from ticdc_consumer.source.storage.source import StorageSource
-from ticdc_consumer.state.store import Checkpoint, Store
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 

@@ -9,31 +9,24 @@ from ticdc_encoder.tso import shown
 
 from ticdc_consumer.check.context import Finding, Premises, fail, ok, warn
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.state.schema import OWN_TABLES
+from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
-
-_MAY_CREATE = {
-    "postgresql": "SELECT has_schema_privilege(current_schema(), 'CREATE')",
-    "sqlite": "SELECT 1",
-}
-_MAY_CREATE_IN_MYSQL = """
-SELECT count(*) FROM (
-  SELECT grantee, privilege_type FROM information_schema.user_privileges
-  UNION ALL
-  SELECT grantee, privilege_type FROM information_schema.schema_privileges
-  WHERE DATABASE() LIKE table_schema
-) AS granted
-WHERE privilege_type = 'CREATE'
-AND grantee = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')
-"""
 
 
 def target(premises: Premises) -> Iterator[Finding]:
     url = sa.make_url(premises.options.target_url)
     opened = premises.open_target()
     yield ok("target", f"reached at {url.render_as_string()}")
+    own = OwnTables(opened).version()
+    if own is not None and own.version < STATE_VERSION:
+        yield ok(
+            "checkpoint",
+            f"the ticdc_* tables have version {own.version}; the first run of this release "
+            f"migrates them to {STATE_VERSION}, and ends older consumers of all changefeeds",
+        )
     checkpoint = premises.checkpoint
     if checkpoint is not None:
         yield ok("checkpoint", f"R = {shown(checkpoint.resolved_ts)}")
@@ -58,14 +51,12 @@ def privileges(premises: Premises) -> Iterator[Finding]:
         if present >= OWN_TABLES:
             yield ok("privileges", "the checkpoint's tables are there")
             return
-        probe = _MAY_CREATE.get(opened.dialect, _MAY_CREATE_IN_MYSQL)
-        allowed = opened.execute(probe).scalar()
+        allowed = opened.may_create_tables()
     if allowed:
         yield ok("privileges", "tables may be created, which the checkpoint needs at first")
-    elif opened.dialect in _MAY_CREATE:
+    elif allowed is not None:
         yield fail("privileges", "the checkpoint's tables are missing and may not be created")
     else:
-        # Roles and wildcards are not in these catalogs.
         yield warn("privileges", "nothing says that the checkpoint's tables may be created")
 
 

@@ -74,10 +74,15 @@ def names(value: Any) -> tuple[str, ...]:
 
 
 def lossy_rules(value: Any) -> frozenset[str]:
-    """Names of `choices.LOSSY_RULES`."""
-    rules = frozenset(names(value))
-    for name in sorted(rules - LOSSY_RULES):
-        raise ValueError(_unknown(name, sorted(LOSSY_RULES)))
+    """Names of `choices.LOSSY_RULES`, or of the rules of another distribution's database."""
+    rules, known = frozenset(names(value)), LOSSY_RULES
+    if rules - known:
+        # It takes longer to import than all else that a command line needs.
+        from ticdc_consumer.targets import mapping_rules
+
+        known |= mapping_rules()
+    for name in sorted(rules - known):
+        raise ValueError(_unknown(name, sorted(known)))
     return rules
 
 

@@ -12,7 +12,6 @@ from ticdc_consumer.ddl.foreign_keys import Locate, references
 from ticdc_consumer.ddl.names import Definitions, Name, Place
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.ledger import KeptTable, Ledger, LedgerEntry
-from ticdc_consumer.targets.alterers import alterers
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
@@ -97,7 +96,7 @@ def purge(target: Target, ledger: Ledger, kept: Iterable[KeptTable], resolved_ts
 def _drop(target: Target, kept: KeptTable) -> None:
     with target.errors():
         for text in target.drop_table(kept.target_schema, kept.target_table):
-            target.connection.exec_driver_sql(text, None, {"no_parameters": True})
+            target.execute(text)
 
 
 def _aside(place: Place, entry: LedgerEntry) -> Place:
@@ -105,8 +104,7 @@ def _aside(place: Place, entry: LedgerEntry) -> Place:
 
 
 def _move(target: Target, old: Place, new: Place, table: Table | None) -> tuple[str, ...]:
-    _, rename = alterers(target.dialect)
-    return (*target.drop_references(*old), *rename(target, old, new, table))
+    return (*target.drop_references(*old), *target.rename_table(old, new, table))
 
 
 def _referred(definitions: Definitions, name: Name) -> bool:

@@ -1,6 +1,5 @@
 """A pending DDL that a person does: outside (`--ddl-done`), or by SQL of theirs (`--ddl-run`)."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +16,6 @@ from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 
-_DIALECTS = {"postgresql": "postgres", "sqlite": "sqlite"}
 _TRANSACTIONS = frozenset(
     {"BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT", "SAVEPOINT", "RELEASE", "PREPARE"}
 )
@@ -83,7 +81,7 @@ def refuse_begun(entry: LedgerEntry) -> None:
 def statements(target: Target, sql: str) -> list[str]:
     """The statements of a file, each ended by `;`. Raises `Usage` for none, for those that begin or
     end transactions, and for unbalanced quotes."""
-    dialect = Dialect.get_or_raise(_DIALECTS.get(target.dialect, "mysql"))
+    dialect = Dialect.get_or_raise(target.sqlglot_dialect)
     try:
         tokens = dialect.tokenize(sql)
     except TokenError:
@@ -96,7 +94,7 @@ def statements(target: Target, sql: str) -> list[str]:
             first = first or token.text.upper()
             continue
         text = sql[start:at].strip()
-        if target.dialect == "sqlite" and token and not sqlite3.complete_statement(text + ";"):
+        if token and not target.is_complete(text + ";"):
             continue  # the body of a trigger
         if first.split(" ")[0] in _TRANSACTIONS:
             raise Usage(f"--ddl-run: {first} has no place in the SQL: its transaction is ours")
@@ -111,7 +109,7 @@ def statements(target: Target, sql: str) -> list[str]:
 def _run(target: Target, texts: list[str]) -> None:
     for number, text in enumerate(texts, 1):
         with _refused(target, f"statement {number} of {len(texts)}"):
-            target.connection.exec_driver_sql(text, None, {"no_parameters": True}).close()
+            target.execute(text).close()
 
 
 @contextmanager

@@ -134,7 +134,7 @@ class _Operand:
 
     def __init__(self, column: Column, function: str, target: Target, told: str | None) -> None:
         self._name, self._type = target.quote(None, column.name), column.type
-        self._function, self._dialect = function, target.dialect
+        self._function, self._target = function, target
         self.nullable = column.nullable
         self._where = f"column {column.name}"
         kind = self._type.name
@@ -157,17 +157,14 @@ class _Operand:
 
     @property
     def _long(self) -> bool:
-        """SQLite has unsigned 64 bits as text."""
-        return self._dialect == "sqlite" and self._type.name == "bigint" and self._type.unsigned
+        as_text = self._target.unsigned_bigint_is_text
+        return as_text and self._type.name == "bigint" and self._type.unsigned
 
     @property
     def text(self) -> str:
         if self._long:
             return f"substr('{'0' * 20}' || {self._name}, -20)"
-        if self._textual and self._dialect in ("sqlite", "postgresql"):
-            exact = ' COLLATE "C"' if self._dialect == "postgresql" else ""
-            return f"rtrim({self._name}, ' '){exact}"
-        return self._name
+        return self._target.comparable_text(self._name) if self._textual else self._name
 
     def hashed(self, number: int, place: int) -> str:
         if self._type.name not in INTEGERS or (self._type.name == "bigint" and self._type.unsigned):
@@ -177,16 +174,14 @@ class _Operand:
 
     def refused(self, method: str) -> tuple[str, ...]:
         """Conditions for rows that no condition is sure of."""
-        if self._function in _OF_DAYS and self._dialect != "postgresql":
+        if self._function in _OF_DAYS and self._target.has_zero_dates:
             # Of a date with a zero in it the function is NULL, or is not.
             year = f"{self._name} LIKE '0000-%'"
             return (f"{year} OR {self._name} LIKE '%-00-%' OR {self._name} LIKE '____-__-00%'",)
         if self._textual and method == "range":
             # Where shorter texts are padded with spaces, these are less than nothing.
-            if self._dialect == "sqlite":
-                return (f"{self._name} GLOB '*[' || char(1) || '-' || char(31) || ']*'",)
-            if self._dialect == "postgresql":
-                return (f"{self._name} ~ '[\\x01-\\x1f]'",)
+            below = self._target.sorts_below_space(self._name)
+            return () if below is None else (below,)
         return ()
 
     def literal(self, value: PartitionValue) -> str:
@@ -208,7 +203,7 @@ class _Operand:
         if self._type.name == "date":
             return shown[:10]
         digits = self._type.decimals or 0
-        zone = "+00" if (self._dialect, self._type.name) == ("postgresql", "timestamp") else ""
+        zone = self._target.timestamp_zone if self._type.name == "timestamp" else ""
         return shown + (f".{'0' * digits}" if digits else "") + zone
 
     def _date(self, value: PartitionValue) -> str:

@@ -8,9 +8,6 @@ from ticdc_consumer.ddl.partition_rows import PartitionRows, partition_rows
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
-_TEMPORARY = {"sqlite": "temp", "postgresql": "pg_temp"}
-"""Where temporary tables are; in MySQL and MariaDB they hide a table of their name."""
-
 Place = tuple[str | None, str]
 
 STAGED = "ticdc_exchanged"
@@ -33,7 +30,7 @@ def exchange(
     """EXCHANGE PARTITION with another table of the same columns. Raises `Unsupported`."""
     rows = partition_rows(table, (partition,), target)
     relation, exchanged = target.quote(*place), target.quote(*other)
-    staged = target.quote(_TEMPORARY.get(target.dialect, place[0]), STAGED)
+    staged = target.quote(target.temporary_schema(place[0]), STAGED)
     columns = ", ".join(
         target.quote(None, column.name) for column in table.columns if column.generated != "virtual"
     )

@@ -21,7 +21,7 @@ from ticdc_encoder.sql.statements import (
     RenameIndex,
     SetDefault,
 )
-from ticdc_encoder.sql.words import Words
+from ticdc_encoder.sql.words import SqlWords
 
 from ticdc_consumer.config.choices import OnUnsupported
 from ticdc_consumer.config.options import Options
@@ -97,7 +97,7 @@ def kinds(entry: LedgerEntry) -> list[tuple[str, ...]]:
 
 def _kind(query: str) -> str:
     """As `CREATE VIEW`, of `CREATE OR REPLACE ALGORITHM = UNDEFINED ... VIEW` too."""
-    words = Words(query)
+    words = SqlWords(query)
     verb = words.next().upper()
     for word in _plain(words):
         if word in _OBJECTS:
@@ -105,7 +105,7 @@ def _kind(query: str) -> str:
     return f"{verb} TABLE"  # TRUNCATE t
 
 
-def _plain(words: Words) -> Iterator[str]:
+def _plain(words: SqlWords) -> Iterator[str]:
     while not words.done():
         plain = words.kind() == "word"
         text = words.next().upper()

@@ -30,9 +30,8 @@ from ticdc_encoder.sql.statements import (
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.ledger import Basis
 from ticdc_consumer.targets.layout import TargetTable
-from ticdc_consumer.targets.schema.create import index_name, shape
+from ticdc_consumer.targets.schema.create import index_name
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.targets.words import words
 
 Known = tuple[Table, Basis] | None
 Place = tuple[str | None, str]
@@ -111,7 +110,7 @@ def _check_made(
     target: Target, place: Place, before: Table, old: Column, described: TargetTable
 ) -> None:
     """Raises `Unsupported` unless the column is as the consumer makes it."""
-    wanted = _types(target, before).get(old.name)
+    wanted = target.column_types(before).get(old.name)
     if wanted is None:
         return  # virtual, and in no target
     found = {column.name: column.type.lower() for column in described.columns}.get(old.name)
@@ -120,11 +119,6 @@ def _check_made(
             f"column {old.name} of {target.quote(*place)} is {found or 'not there'}, where the "
             f"consumer makes {wanted}: what is to become of it is not certain"
         )
-
-
-def _types(target: Target, table: Table) -> dict[str, str]:
-    made = shape(table, words(target.dialect)).columns
-    return {name: of.type.partition(" COLLATE ")[0].lower() for name, of in made.items()}
 
 
 # --- a snapshot's ---------------------------------------------------------------------------------

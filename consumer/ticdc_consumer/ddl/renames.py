@@ -18,7 +18,6 @@ from ticdc_consumer.ddl.definitions import definitions_after
 from ticdc_consumer.ddl.names import MARKER_NAME, Place, Route, place_of, statement_of
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
-from ticdc_consumer.targets.mysql.under_way import wait_for_places
 from ticdc_consumer.targets.target import Target
 
 
@@ -66,7 +65,7 @@ def statements(
 def run(target: Target, ledger: Ledger, group: Sequence[LedgerEntry], route: Route) -> None:
     """Renames, unless it is done. Raises `Stop`, and `Fenced` where another consumer took over."""
     moves = _moves(target, ledger, group, route)
-    wait_for_places(target, [place for move in moves for place in move])
+    target.wait_for_ddl([place for move in moves for place in move])
     found = statements(target, ledger, group, route)
     if found is None:
         return
@@ -134,4 +133,4 @@ def _checksum(ledger: Ledger) -> str:
 
 
 def _execute(target: Target, text: str) -> None:
-    target.connection.exec_driver_sql(text, None, {"no_parameters": True})
+    target.execute(text)

@@ -14,7 +14,13 @@ from itertools import permutations
 import sqlalchemy as sa
 from ticdc_encoder.errors import DefinitionError, TicdcError
 from ticdc_encoder.sql.parser import parse_ddl
-from ticdc_encoder.sql.statements import RenameTable
+from ticdc_encoder.sql.statements import (
+    AlterTable,
+    DropTable,
+    RenameTable,
+    Statement,
+    TruncateTable,
+)
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import renames, translate
@@ -28,14 +34,10 @@ from ticdc_consumer.plan import SeenDdl
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets.mysql.under_way import wait_for_others
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
 STOP = Policy()
-
-BEFORE_DDL = {"postgresql": "SET CONSTRAINTS ALL IMMEDIATE"}
-"""Between rows and DDL: PostgreSQL alters no table whose deferred checks are still to come."""
 
 
 def entries(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
@@ -111,8 +113,8 @@ def run_in_cut(
     """
     done: list[LedgerEntry] = []
     if target.transactional_ddl and entries:
-        if before := BEFORE_DDL.get(target.dialect):
-            target.execute(before)
+        if target.before_ddl:
+            target.execute(target.before_ddl)
         for entry in entries:
             try:
                 with _savepoint(target):
@@ -223,7 +225,17 @@ def _rename_together(
 def _wait_for_others(target: Target, ledger: Ledger, entry: LedgerEntry, route: Route) -> None:
     with refusals(target):
         statement = statement_of(entry, ledger.definitions())
-    wait_for_others(target, statement, lambda name: place_of(target, route, *name))
+    target.wait_for_ddl([place_of(target, route, *name) for name in _tables(statement)])
+
+
+def _tables(statement: Statement) -> list[Name]:
+    match statement:
+        case RenameTable(old, new):
+            return [old, new]
+        case AlterTable() | DropTable() | TruncateTable():
+            return [(statement.schema, statement.table)]
+        case _:
+            return []
 
 
 def _keep_before(target: Target, ledger: Ledger, entry: LedgerEntry, route: Route) -> None:
@@ -255,7 +267,7 @@ def work_of(
     """What is left of an entry's work. Raises `Stop` where it cannot be done."""
     work = translate.work(target, entry, route, rules, ledger)
     for query, reason in work.refusals:
-        if target.connection.exec_driver_sql(query, None, _PLAIN).first() is not None:
+        if target.execute(query).first() is not None:
             raise Unsupported(reason)
     return work
 
@@ -263,12 +275,8 @@ def work_of(
 def _execute(target: Target, work: Alteration) -> None:
     for text in work.statements:
         failpoints.hit("D1")
-        target.connection.exec_driver_sql(text, None, _PLAIN)
+        target.execute(text)
         failpoints.hit("D2")
-
-
-_PLAIN = {"no_parameters": True}
-"""DDL has no parameters: a `%` in a comment is only that."""
 
 
 # --- refusals --------------------------------------------------------------------------------

@@ -12,8 +12,6 @@ from ticdc_consumer.ddl.names import Route
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets.target import Target
 
-_DIALECTS = {"postgresql": "postgres", "sqlite": "sqlite"}
-
 
 def suggested(
     target: Target,
@@ -43,7 +41,7 @@ def _transpiled(target: Target, entry: LedgerEntry, route: Route) -> list[str]:
             _move(target, table, entry.schema, route)
         for name in trees[0].find_all(exp.Identifier):
             target.quote(None, name.this)  # what cannot be one is no suggestion
-        dialect = _DIALECTS.get(target.dialect, "mysql")
+        dialect = target.sqlglot_dialect
         return [trees[0].sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)]
     except (SqlglotError, TicdcError, RecursionError):
         return []

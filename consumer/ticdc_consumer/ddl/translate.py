@@ -49,7 +49,6 @@ from ticdc_consumer.ddl.names import (
 )
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.ledger import Basis, KeptTable, Ledger, LedgerEntry
-from ticdc_consumer.targets.alterers import alterers
 from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TargetTable
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
@@ -192,9 +191,9 @@ def _referring(
     missing = tuple(reference for reference in wanted if reference.key not in known)
     if not missing:
         return ()
-    alter, _ = alterers(target.dialect)
     unchanged = Evolved(table, table, {column.name: column.name for column in table.columns})
-    return alter(target, *place, unchanged, 0, ReferenceChanges(there, (), missing)).statements
+    added = ReferenceChanges(there, (), missing)
+    return target.alter_table(*place, unchanged, 0, added).statements
 
 
 def _check_equal(
@@ -289,8 +288,7 @@ def _rename(
         if there == (False, True):
             told = "only the latter is there"
         raise Stop(f"{target.quote(*before)} is to become {target.quote(*after)}, but {told}")
-    _, rename = alterers(target.dialect)
-    return Alteration(tuple(rename(target, before, after, definitions.get(old))))
+    return Alteration(tuple(target.rename_table(before, after, definitions.get(old))))
 
 
 _WITHOUT_WORK = (NoEffect, Repartition, ReplacePartitions, ResizePartitions)
@@ -319,9 +317,8 @@ def _alter(
     def locate(source: Name) -> Place:
         return place_of(target, route, *source)
 
-    alter, _ = alterers(target.dialect)
     references = changes(target, evolved, definitions, locate)
-    return alter(target, *place, evolved, commit_ts, references)
+    return target.alter_table(*place, evolved, commit_ts, references)
 
 
 def _partitions(altered: AlterTable) -> bool:

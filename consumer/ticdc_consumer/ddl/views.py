@@ -237,9 +237,9 @@ class _Rows:
         """An integer's column, or literal: what compares alike everywhere."""
         if isinstance(node, exp.Column):
             column = self.column(node)
-            # SQLite holds unsigned 64 bits as text.
             long = column.type.name == "bigint" and column.type.unsigned
-            if column.type.name in INTEGERS and not (long and self._target.dialect == "sqlite"):
+            text = long and self._target.unsigned_bigint_is_text
+            if column.type.name in INTEGERS and not text:
                 return self._target.quote(None, column.name)
         sign, literal = ("-", node.this) if isinstance(node, exp.Neg) else ("", node)
         if isinstance(literal, exp.Literal) and not literal.is_string and literal.name.isdecimal():

@@ -16,7 +16,7 @@ from ticdc_encoder.event import Row, RowChange
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.read.columns import Columns, Key
 from ticdc_consumer.read.time_zone import Zone
-from ticdc_consumer.targets.encoders import encoders
+from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import Layout
 
 SCHEMA = pa.schema(

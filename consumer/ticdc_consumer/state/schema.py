@@ -1,5 +1,15 @@
-"""The consumer's own tables in the target, in the URL's default database or schema."""
+"""The consumer's own tables in the target, in the URL's default database or schema.
 
+Their layout has a version, `STATE_VERSION`, which `ticdc_state` holds: a table of its own with one
+row, not a column of `ticdc_checkpoint`. The version is about the tables, which all changefeeds of
+the target share; it must be readable before the first checkpoint exists, and by a release that
+does not know the layout of the other tables. So `ticdc_state` itself never changes.
+
+To change the layout: change the tables below, and append a `Migration`. `upgrade.py` applies it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -119,4 +129,58 @@ KEPT = sa.Table(
     **_EXACT,
 )
 
+VERSION_0 = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT)
+"""The tables of the releases before `ticdc_state`."""
+
+STATE = sa.Table(
+    "ticdc_state",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("migrating_to", sa.Integer, nullable=False),
+    sa.Column("least_release", sa.String(32), nullable=False),
+    **_EXACT,
+)
+"""One row, of id 1. `migrating_to` is more than `version` while a migration is under way where DDL
+commits by itself. `least_release` is the first release that knows `migrating_to`."""
+
 OWN_TABLES = frozenset(METADATA.tables)
+
+Step = Callable[[sa.Connection], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """From the version before to the next. `release` is the first that knows the next.
+
+    Tables that are missing are created before the first step, by their definition above. A step
+    must be idempotent: it may find its work done, by an interrupted start or by that CREATE TABLE.
+    """
+
+    release: str
+    steps: tuple[Step, ...] = ()
+
+
+def add_column(column: sa.Column[Any]) -> Step:
+    """The step that adds a column of a table above. NOT NULL needs a `server_default`."""
+
+    def step(connection: sa.Connection) -> None:
+        table = column.table
+        existing = sa.inspect(connection).get_columns(table.name)
+        if column.name not in {each["name"] for each in existing}:
+            clause = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {clause}")
+
+    return step
+
+
+MIGRATIONS = (
+    Migration("0.1.0"),  # from the tables before `ticdc_state`, whose layout stays
+)
+"""The first leads from version 0 to 1. Nothing here is changed after its release."""
+
+STATE_VERSION = len(MIGRATIONS)
+
+OLDEST_READABLE = 0
+"""The oldest version that `plan`, `status` and `check`, which never migrate, can read. A migration
+that the queries of this release depend on raises it to its version."""

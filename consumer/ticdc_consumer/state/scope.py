@@ -1,4 +1,4 @@
-"""What gives R its meaning: a checkpoint is only good for the scope that it was reached with."""
+"""What gives R its meaning: a checkpoint is valid only for the scope that it was reached with."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ def scope_hash(options: Options) -> str:
 def check_scope(
     changefeed: str, resolved_ts: int, stored: str, stored_text: str, options: Options
 ) -> None:
-    """Raises `Stop`, saying what changed, if the options have another scope than the stored one."""
+    """Raises `Stop`, naming what changed, if the options have another scope than the stored one."""
     if stored == scope_hash(options):
         return
     before = json.loads(stored_text)

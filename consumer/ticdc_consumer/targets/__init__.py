@@ -1,57 +1,117 @@
-"""One package per database: types, encoding, statements."""
+"""The databases that a consumer writes to: a package each, and an entry each in `DATABASES`.
 
-import os
-from pathlib import Path
+A distribution of its own may bring another database (experimental: the interface changes without
+notice). It names an entry in the group `ticdc_consumer.targets` of its entry points, under the
+scheme of the URLs:
 
+    [project.entry-points."ticdc_consumer.targets"]
+    duckdb = "its_package:DATABASE"  # DATABASE = Database("its_package")
+
+It must be installed wherever Spark's tasks run, as this package is: they encode the rows.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+
+import pyarrow as pa
 import sqlalchemy as sa
 
-from ticdc_consumer.errors import Unavailable, Usage
+from ticdc_consumer.errors import Usage
+from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
+
+Encode = Callable[[Layout, Sequence[pa.Array]], pa.Array]
+
+ENTRY_POINTS = "ticdc_consumer.targets"
+"""The group of entry points, each from a URL's scheme to a `Database`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A kind of database.
+
+    `package` is the dotted name of its package. Three modules of it are used from here, each
+    imported when first needed: `session`, whose `open_session(url, to_look)` returns a `Target`;
+    `encode`, whose `encode_rows` and `encode_keys` need no driver; and `types`, whose `RULES` are
+    the rules that users may switch on. `requirement` is what installs the driver with pip.
+    """
+
+    package: str
+    requirement: str = ""
+
+    def open(self, url: sa.URL, *, to_look: bool = False) -> Target:
+        session: Target = import_module(f"{self.package}.session").open_session(url, to_look)
+        return session
+
+    def encoders(self) -> tuple[Encode, Encode]:
+        """(encode_rows, encode_keys), see `layout.py`."""
+        encode = import_module(f"{self.package}.encode")
+        return encode.encode_rows, encode.encode_keys
+
+    def rules(self) -> frozenset[str]:
+        """The names of its mapping rules."""
+        rules: frozenset[str] = import_module(f"{self.package}.types").RULES
+        return rules
+
+
+_MYSQL = Database("ticdc_consumer.targets.mysql", "ticdc-consumer[mysql]")
+
+DATABASES: dict[str, Database] = {
+    "postgresql": Database("ticdc_consumer.targets.postgresql", "ticdc-consumer[postgresql]"),
+    "mysql": _MYSQL,
+    "mariadb": _MYSQL,
+    "tidb": _MYSQL,
+    "sqlite": Database("ticdc_consumer.targets.sqlite"),
+}
+"""By the scheme of the URL, which is also `Target.dialect` and `Layout.dialect`."""
+
+
+def database(name: str) -> Database:
+    """The database of a URL's scheme, or of a layout. Raises `Usage` for an unknown one."""
+    if name in DATABASES:
+        return DATABASES[name]
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        plugin: Database = entry.load()
+        return plugin
+    raise Usage(f"[target] url names {name}, which is not one of {', '.join(_names())}")
+
+
+def encoders(dialect: str) -> tuple[Encode, Encode]:
+    """(encode_rows, encode_keys) of the database that a layout is of."""
+    return database(dialect).encoders()
+
+
+def mapping_rules() -> frozenset[str]:
+    """The mapping rules of all databases, see `docs/types.md`."""
+    return frozenset(rule for name in _names() for rule in database(name).rules())
+
+
+def _names() -> list[str]:
+    installed = [entry.name for entry in entry_points(group=ENTRY_POINTS)]
+    return [*DATABASES, *(name for name in installed if name not in DATABASES)]
 
 
 def open_target(url: str, *, to_look: bool = False) -> Target:
-    """Connects to the database of a SQLAlchemy URL. Raises `Usage` for one that is none, or whose
-    driver is not installed, and `Unavailable` where the database does not answer. `to_look`, and a
-    SQLite file that is not there stays so: it is seen as the empty one that it will be."""
+    """Connects to the database of a SQLAlchemy URL.
+
+    With `to_look`, nothing is created: a SQLite file that does not exist is read as empty. Raises
+    `Usage` if it is not a URL, or names an unknown database or one whose driver is not installed,
+    and `Unavailable` if the database does not answer.
+    """
     try:
         parsed = sa.make_url(url)
-        backend = parsed.get_backend_name()
+        name = parsed.get_backend_name()
     except sa.exc.ArgumentError:
-        raise Usage("[target] url is not a SQLAlchemy URL, as postgresql://user@host/db") from None
-    if backend in ("mysql", "mariadb", "tidb") and not parsed.database:
-        raise Usage(f"[target] url names no database, as {backend}+pymysql://user@host/db")
-    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise Usage("[target] url names no file, as sqlite:////data/shop.db")
+        raise Usage(
+            "[target] url is not a SQLAlchemy URL such as postgresql://user@host/db"
+        ) from None
+    entry = database(name)
     try:
-        match backend:
-            case "postgresql":
-                from ticdc_consumer.targets.postgresql import TARGET
-
-                return TARGET.open(parsed)
-            case "sqlite":
-                from ticdc_consumer.targets.sqlite import TARGET as SQLITE
-
-                return SQLITE.open(_empty(parsed) if to_look else parsed)
-            case "mysql" | "mariadb" | "tidb":
-                from ticdc_consumer.targets.mysql import open as open_mysql
-
-                return open_mysql(parsed)
+        return entry.open(parsed, to_look=to_look)
     except ModuleNotFoundError as error:
         raise Usage(
-            f"the driver for {backend} is not installed ({error.name}): "
-            f"pip install ticdc-consumer[{'postgresql' if backend == 'postgresql' else 'mysql'}]"
+            f"the driver for {name} is not installed ({error.name}): "
+            f"pip install {entry.requirement or error.name}"
         ) from error
-    raise Usage(
-        f"[target] url names {backend}, which is none of postgresql, mysql, mariadb, tidb, sqlite"
-    )
-
-
-def _empty(url: sa.URL) -> sa.URL:
-    """SQLite's own memory in place of a file that is not there. Raises `Unavailable` where it could
-    not be made."""
-    file = Path(url.database or "")
-    if url.query or file.exists():
-        return url
-    if not os.access(file.parent, os.W_OK):
-        raise Unavailable(f"{file} is not there, and cannot be made there")
-    return url.set(database=":memory:")

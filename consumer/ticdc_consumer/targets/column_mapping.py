@@ -1,7 +1,7 @@
 """Which source column goes into which target column, and what forbids it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
@@ -21,67 +21,95 @@ Merges = Callable[[str, ColumnType], bool]
 """Whether a collation of the target takes for equal what the source type holds apart."""
 
 
+@dataclass(frozen=True, slots=True)
+class TypeRules:
+    """What a target says of columns; `quote` quotes a column's name."""
+
+    dialect: str
+    quote: Callable[[str], str]
+    codec: Codec
+    merges: Merges
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A source column, its type as far as it is known, and the target column that takes it; None
+    for a virtual one that the target lacks."""
+
+    column: Column
+    type_: ColumnType
+    existing: TargetColumn | None
+    codec: str
+
+    @property
+    def elements(self) -> tuple[str, ...]:
+        if self.existing is None or self.codec not in LABELLED:
+            return ()
+        return _labels(self.type_, self.existing)
+
+
 def fit(
-    *,
-    dialect: str,
+    rules: TypeRules,
     relation: str,
-    quote: Callable[[str], str],
-    codec: Codec,
-    merges: Merges,
     source: Table,
     key: Sequence[str],
     target: TargetTable,
     definition: Table | None,
-    keys_only: bool,
+    keys_only: bool = False,
 ) -> Layout:
-    """`Target.layout`, for the databases that differ in types and collations only."""
+    """See `Target.layout`; `relation` is the target's table, quoted and qualified."""
     name = f"{source.schema}.{source.name}"
-    columns: list[str] = []
-    codecs: list[str] = []
-    elements: list[tuple[str, ...]] = []
-    placed: dict[str, tuple[Column, ColumnType, TargetColumn]] = {}
-    for column in source.columns:
-        there = _find(target.columns, column.name)
-        if there is None:
-            if column.generated != "virtual":
-                raise Stop(f"{name}.{column.name}: the target table has no such column")
-            columns.append(quote(column.name))
-            codecs.append(SKIP)
-            elements.append(())
-            continue
-        type_ = _completed(column, definition)
-        placed[column.name] = (column, type_, there)
-        columns.append(quote(there.name))
-        if there.generated:
-            if column.name in key:
-                raise Stop(f"{name}.{column.name}: a key column that the target generates itself")
-            codecs.append(SKIP)
-            elements.append(())
-            continue
-        try:
-            codecs.append(codec(type_, there, column.name in key))
-        except Stop as reason:
-            raise Stop(f"{name}.{column.name}: {reason}") from None
-        elements.append(_labels(type_, there) if codecs[-1] in LABELLED else ())
-    if not keys_only:
-        _nothing_else_is_required(name, target, {there.name for _, _, there in placed.values()})
-    _collations(name, target, placed, merges)
-    names = [placed[column][2].name for column in key]
+    columns = [
+        _place(rules, name, column, column.name in key, target, definition)
+        for column in source.columns
+    ]
+    placed = [each for each in columns if each.existing is not None]
+    _refuse(rules, name, target, placed, keys_only)
+    targets = {each.column.name: each.existing for each in placed if each.existing is not None}
+    names = [targets[column].name for column in key]
     arbiters = _keys_on(target, names)
     if key and not arbiters:
         raise Stop(_no_key(name, names, target))
     return Layout(
-        dialect=dialect,
+        dialect=rules.dialect,
         schema=source.schema,
         table=source.name,
         relation=relation,
         source=source.columns,
-        columns=tuple(columns),
-        codecs=tuple(codecs),
+        columns=tuple(
+            rules.quote(each.existing.name if each.existing else each.column.name)
+            for each in columns
+        ),
+        codecs=tuple(each.codec for each in columns),
         key=tuple(key),
-        upsert=_upsert(target, names, arbiters, [there for _, _, there in placed.values()]),
-        elements=tuple(elements),
+        upsert=_upsert(target, names, arbiters, list(targets.values())),
+        elements=tuple(each.elements for each in columns),
     )
+
+
+def _place(
+    rules: TypeRules,
+    name: str,
+    column: Column,
+    in_key: bool,
+    target: TargetTable,
+    definition: Table | None,
+) -> _Placed:
+    """Raises `Stop` if the target has no column that takes every value."""
+    existing = _find(target.columns, column.name)
+    if existing is None:
+        if column.generated != "virtual":
+            raise Stop(f"{name}.{column.name}: the target table has no such column")
+        return _Placed(column, column.type, None, SKIP)
+    type_ = _completed(column, definition)
+    if existing.generated:
+        if in_key:
+            raise Stop(f"{name}.{column.name}: a key column that the target generates itself")
+        return _Placed(column, type_, existing, SKIP)
+    try:
+        return _Placed(column, type_, existing, rules.codec(type_, existing, in_key))
+    except Stop as reason:
+        raise Stop(f"{name}.{column.name}: {reason}") from None
 
 
 def _find(columns: Sequence[TargetColumn], name: str) -> TargetColumn | None:
@@ -94,7 +122,7 @@ def _find(columns: Sequence[TargetColumn], name: str) -> TargetColumn | None:
 
 
 def _completed(column: Column, definition: Table | None) -> ColumnType:
-    """The type of the wire, with what only the CREATE TABLE tells."""
+    """The type of the wire, with what only the CREATE TABLE has."""
     wire = column.type
     if definition is None:
         return wire
@@ -112,13 +140,13 @@ def _completed(column: Column, definition: Table | None) -> ColumnType:
     return wire
 
 
-def _labels(type_: ColumnType, there: TargetColumn) -> tuple[str, ...]:
-    return type_.elements or there.elements
+def _labels(type_: ColumnType, existing: TargetColumn) -> tuple[str, ...]:
+    return type_.elements or existing.elements
 
 
-def labelled(type_: ColumnType, there: TargetColumn, in_key: bool) -> str:
-    """The codec that writes labels of an ENUM or SET. Raises `Stop` where they are not known."""
-    labels = _labels(type_, there)
+def labelled(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
+    """The codec that writes labels of an ENUM or SET. Raises `Stop` if they are not known."""
+    labels = _labels(type_, existing)
     if not labels:
         raise Stop(
             f"the labels of this {type_.name} are not known, since its CREATE TABLE was not in the "
@@ -129,29 +157,27 @@ def labelled(type_: ColumnType, there: TargetColumn, in_key: bool) -> str:
     return type_.name
 
 
-def _nothing_else_is_required(name: str, target: TargetTable, filled: set[str]) -> None:
-    for there in target.columns:
-        free = there.nullable or there.has_default or there.generated or there.identity_always
-        if not free and there.name not in filled:
+def _refuse(
+    rules: TypeRules, name: str, target: TargetTable, placed: Sequence[_Placed], keys_only: bool
+) -> None:
+    """Raises `Stop` for columns that nothing fills, and for unique keys that are too coarse."""
+    filled = {each.existing.name for each in placed if each.existing is not None}
+    for column in target.columns if not keys_only else ():
+        free = column.nullable or column.has_default or column.generated or column.identity_always
+        if not free and column.name not in filled:
             raise Stop(
-                f"{name}: the target column {there.name} is NOT NULL without a default, and the "
+                f"{name}: the target column {column.name} is NOT NULL without a default, and the "
                 "source has no such column"
             )
-
-
-def _collations(
-    name: str,
-    target: TargetTable,
-    placed: dict[str, tuple[Column, ColumnType, TargetColumn]],
-    merges: Merges,
-) -> None:
     for unique in target.unique_keys:
-        for column, type_, there in placed.values():
-            collation = there.collation
-            if there.name in unique.columns and collation and merges(collation, type_):
+        for each in placed:
+            existing = each.existing
+            if existing is None or existing.name not in unique.columns or not existing.collation:
+                continue
+            if rules.merges(existing.collation, each.type_):
                 raise Stop(
-                    f"{name}.{column.name}: collation {collation} of the unique key {unique.name} "
-                    "takes keys for equal that upstream holds apart"
+                    f"{name}.{each.column.name}: collation {existing.collation} of the unique key "
+                    f"{unique.name} takes keys for equal that upstream holds apart"
                 )
 
 
@@ -164,10 +190,10 @@ def _keys_on(target: TargetTable, names: Sequence[str]) -> list[UniqueKey]:
 
 
 def _no_key(name: str, names: Sequence[str], target: TargetTable) -> str:
-    there = "; ".join(f"{key.name} ({', '.join(key.columns)})" for key in target.unique_keys)
+    existing = "; ".join(f"{key.name} ({', '.join(key.columns)})" for key in target.unique_keys)
     return (
         f"{name}: its rows are identified by ({', '.join(names)}), and the target has no unique "
-        f"key on exactly these columns, all NOT NULL; it has {there or 'none'}"
+        f"key on exactly these columns, all NOT NULL; it has {existing or 'none'}"
     )
 
 
@@ -175,7 +201,7 @@ def _upsert(
     target: TargetTable,
     names: Sequence[str],
     arbiters: Sequence[UniqueKey],
-    placed: Sequence[TargetColumn],
+    filled: Sequence[TargetColumn],
 ) -> bool:
     """Whether nothing but the fold key can clash.
 
@@ -185,5 +211,5 @@ def _upsert(
     others = [
         key for key in target.unique_keys if not (key.plain and set(names) <= set(key.columns))
     ]
-    fixed = any(there.identity_always and there.name not in names for there in placed)
+    fixed = any(column.identity_always and column.name not in names for column in filled)
     return bool(names) and not others and not fixed and not all(key.deferrable for key in arbiters)

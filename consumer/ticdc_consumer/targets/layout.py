@@ -19,6 +19,8 @@ from ticdc_encoder.column import Column
 
 TableName = tuple[str, str]
 """An upstream (schema, table), or where it is routed to."""
+TargetName = tuple[str | None, str]
+"""(schema, table) in the target; None is a target without schemas, or the session's own."""
 
 
 @dataclass(frozen=True, slots=True)

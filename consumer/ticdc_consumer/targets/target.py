@@ -1,18 +1,36 @@
 """What the consumer asks of a database: one connection, on the driver."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import UnknownCommit
-from ticdc_consumer.targets.layout import Layout, Reference, TargetTable
+from ticdc_consumer.targets.bulk import Bulk, OnDrift
+from ticdc_consumer.targets.column_mapping import TypeRules, fit
+from ticdc_consumer.targets.layout import (
+    Layout,
+    Reference,
+    ReferenceChanges,
+    TargetName,
+    TargetTable,
+)
+from ticdc_consumer.targets.schema.alter import Alteration
+
+T = TypeVar("T")
+
+Query = Callable[..., list[tuple[Any, ...]]]
+"""`Target.query`: (statement, *parameters) -> rows."""
+
+_PLAIN = {"no_parameters": True}
+"""Without parameters a `%` in a statement is only that."""
 
 
 class Target(ABC):
@@ -23,30 +41,53 @@ class Target(ABC):
     """
 
     dialect: ClassVar[str]
+    """The name in `DATABASES`."""
+    sqlglot_dialect: ClassVar[str]
     transactional_ddl: ClassVar[bool]
+    """Whether DDL is part of a transaction, else it commits by itself."""
     begin_statement: ClassVar[str] = "BEGIN"
+    before_ddl: ClassVar[str] = ""
+    """A statement that must run between the rows and the DDL of one transaction."""
+    unsigned_bigint_is_text: ClassVar[bool] = False
+    """Whether new columns hold an unsigned BIGINT as text, which compares by its digits."""
+    has_zero_dates: ClassVar[bool] = True
+    """Whether columns of dates hold zero and partial dates."""
+    timestamp_zone: ClassVar[str] = ""
+    """What the literal of a TIMESTAMP in UTC ends with."""
+
+    connection: sa.Connection
+    bulk: Bulk
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
-        self.connection: sa.Connection = self._connect()
+        self._open()
 
     @classmethod
     @abstractmethod
     def open(cls, url: sa.URL) -> "Target":
         """Connects and sets the session up. Raises `Unavailable` without the password in it."""
 
+    def _open(self) -> None:
+        self.connection = self._connect()
+        self.bulk = self._new_bulk()
+
     @abstractmethod
     def _connect(self) -> sa.Connection:
         """A new session: strict modes, UTC, foreign keys off or deferred, autocommit."""
 
+    @abstractmethod
+    def _new_bulk(self) -> Bulk:
+        """The bulk path of the session that `_connect` opened."""
+
     def reconnect(self) -> None:
         """Leaves a broken session behind and opens another. Session locks are gone with it."""
         self.close()
-        self.connection = self._connect()
+        self._open()
 
     def close(self) -> None:
-        self.connection.invalidate()
-        self.connection.close()
+        if not self.connection.closed:  # as after a `reconnect` that failed
+            self.connection.invalidate()
+            self.connection.close()
         self.engine.dispose()
 
     @contextmanager
@@ -93,8 +134,12 @@ class Target(ABC):
             raise translated from error
 
     def execute(self, statement: str, parameters: Any = ()) -> sa.CursorResult[Any]:
-        """One statement as the driver takes it; nothing in it is touched or logged."""
-        return self.connection.exec_driver_sql(statement, parameters)
+        """One statement as the driver takes it; nothing in it is changed or logged."""
+        return self.connection.exec_driver_sql(statement, parameters, _PLAIN)
+
+    def query(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """All rows of a statement."""
+        return [tuple(row) for row in self.execute(statement, parameters).all()]
 
     @abstractmethod
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
@@ -117,6 +162,45 @@ class Target(ABC):
     def end_session(self, session_id: str) -> None:
         """Ends another session of this server, and returns when it is gone."""
 
+    def alive(self) -> bool:
+        """Whether the session still answers."""
+        try:
+            self.execute("SELECT 1").close()
+        except sa.exc.SQLAlchemyError:
+            return False
+        return True
+
+    @abstractmethod
+    def overtake(
+        self, changefeed: str, patience: float, owner: Callable[[], str], work: Callable[[], T]
+    ) -> T:
+        """Runs `work`, which begins with the locking read of the checkpoint, in one transaction.
+
+        Ends whoever keeps it waiting for longer than `patience` seconds. `owner` reads the stored
+        session without waiting, and raises `Fenced` if the one in the way is newer.
+        """
+
+    def locking_read(self, statement: sa.Select[Any]) -> sa.Select[Any]:
+        """The SELECT, such that other sessions cannot change its rows before this one commits."""
+        return statement.with_for_update()
+
+    def one_at_a_time(self) -> None:  # noqa: B027
+        """Inside `transaction`: makes other sessions that call this wait for its end. Only where
+        CREATE TABLE IF NOT EXISTS and INSERT fail if two sessions run them at once."""
+
+    def idle_holder(self, seconds: float) -> str:
+        """The session that keeps `one_at_a_time` waiting and whose client has been idle for so long
+        inside its transaction, as after a COMMIT that never arrived; "" for one that is busy."""
+        return ""
+
+    def limit_lock_waits(self, seconds: float) -> None:  # noqa: B027
+        """Has each DDL of this session fail that waits for a lock for longer. Only where DDL
+        commits by itself, and would else wait for days."""
+
+    def may_create_tables(self) -> bool | None:
+        """Whether this user may create the consumer's tables; None if the catalog does not say."""
+        return True
+
     # What is there.
 
     @abstractmethod
@@ -135,10 +219,14 @@ class Target(ABC):
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         """The table's foreign keys, from the catalog."""
 
-    @abstractmethod
-    def has_rows(self, schema: str | None, table: str) -> bool: ...
+    def has_rows(self, schema: str | None, table: str) -> bool:
+        with self.errors():
+            return bool(self.query(f"SELECT 1 FROM {self.quote(schema, table)} LIMIT 1"))  # noqa: S608
 
     @abstractmethod
+    def type_rules(self, rules: frozenset[str]) -> TypeRules:
+        """How columns are mapped, under the rules that the user switched on."""
+
     def layout(
         self,
         source: Table,
@@ -151,48 +239,69 @@ class Target(ABC):
         """How rows of `source` (columns as they come) go into `target`.
 
         With `keys_only` nothing but deletes is to come, and `source` holds just the key: columns
-        that it lacks are no matter. `definition` is the upstream's CREATE TABLE where the stream
-        had it: it tells labels and collations. An empty `key` is that of a table without any.
+        that it lacks do not matter. `definition` is the upstream's CREATE TABLE, if the stream had
+        it: it has labels and collations. An empty `key` is that of a table without any.
 
         Raises `Stop`, naming table and column, for a source column that the target lacks, a NOT
         NULL target column without default that the source lacks, a type that cannot hold every
-        value of the source type, a fold key that is no NOT NULL unique key of the target, a unique
-        key whose collation is coarser than upstream's.
+        value of the source type, a fold key that is not a NOT NULL unique key of the target, a
+        unique key whose collation is coarser than upstream's.
         """
+        relation = self.quote(target.schema, target.name)
+        return fit(self.type_rules(rules), relation, source, key, target, definition, keys_only)
 
-    # What is done to it. Each call is inside `transaction`.
+    # What is done to rows, see `Bulk`.
 
-    @abstractmethod
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        """Deletes the rows of these keys (payloads of `encode_keys`); says how many there were."""
+        with self.errors(layout):
+            return self.bulk.delete(layout, keys)
 
-    @abstractmethod
     def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        """How many rows of these keys there are; outside `transaction`, too."""
+        with self.errors(layout):
+            return self.bulk.existing(layout, keys)
 
-    @abstractmethod
     def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
-        """What `delete` sends, for people: values stand where it sends parameters."""
+        return self.bulk.shown_deletes(layout, keys)
 
-    @abstractmethod
-    def shown_inserts(
-        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
-    ) -> list[str]:
-        """What `insert` sends, for people; PostgreSQL's COPY as INSERT."""
+    def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
+        return self.bulk.shown_inserts(layout, rows, on_drift)
 
-    @abstractmethod
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
-        """Deletes, for each of these rows (payloads of `encode_rows`, of a layout without a key),
-        one row that is equal to it, NULLs included; says how many there were."""
+        with self.errors(layout):
+            return self.bulk.delete_rows(layout, rows)
+
+    def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
+        with self.errors(layout):
+            return self.bulk.insert(layout, rows, on_drift)
+
+    # What DDL needs to know.
 
     @abstractmethod
-    def insert(
-        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
-    ) -> int:
-        """Upserts (`layout.upsert`) or plainly inserts rows (payloads of `encode_rows`).
+    def column_types(self, table: Table) -> dict[str, str]:
+        """The types of the columns that `create_table` creates; where DDL is transactional, as
+        `describe` returns them."""
 
-        With `on_drift` "overwrite", rows outside that hold a unique value of these are deleted
-        first; returns how many were. With "stop" a clash raises `Stop`."""
+    def temporary_schema(self, schema: str | None) -> str | None:
+        """The schema of temporary tables that replace one of `schema`."""
+        return schema
+
+    def is_complete(self, statement: str) -> bool:
+        """Whether the statement ends here, at a `;` that is not part of it."""
+        return True
+
+    def wait_for_ddl(self, tables: Sequence[TargetName]) -> None:  # noqa: B027
+        """Returns when no other session runs a DDL of these tables. Only where DDL is not
+        transactional: the server goes on with it after its client is gone."""
+
+    def comparable_text(self, name: str) -> str:
+        """The expression that compares a quoted text column of the consumer's own by its bytes,
+        spaces at the end aside."""
+        return name
+
+    def sorts_below_space(self, name: str) -> str | None:
+        """The condition that a quoted text column holds characters that sort below the space, if
+        `comparable_text` does not compare those as a padded text."""
+        return None
 
     # DDL, as text of this dialect.
 
@@ -222,3 +331,26 @@ class Target(ABC):
 
     @abstractmethod
     def truncate_table(self, schema: str | None, name: str) -> list[str]: ...
+
+    @abstractmethod
+    def alter_table(
+        self,
+        schema: str | None,
+        name: str,
+        evolved: Evolved,
+        commit_ts: int,
+        references: ReferenceChanges,
+    ) -> Alteration:
+        """What turns the table as it was before into that after. Where DDL is not transactional,
+        nothing if it is done already. Raises `Stop` for what cannot be done exactly."""
+
+    @abstractmethod
+    def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
+        """`definition` is the upstream's, if it is known."""
+
+
+def original(error: BaseException) -> BaseException:
+    """The driver's error, without SQLAlchemy's wrapping."""
+    if isinstance(error, sa.exc.DBAPIError) and error.orig is not None:
+        return error.orig
+    return error

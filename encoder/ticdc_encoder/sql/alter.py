@@ -30,7 +30,7 @@ from ticdc_encoder.sql.statements import (
     SetDefault,
     Statement,
 )
-from ticdc_encoder.sql.words import Words
+from ticdc_encoder.sql.words import SqlWords
 
 _PARTS = ("COLUMN", "INDEX", "KEY")
 _KEYS = (
@@ -66,7 +66,7 @@ _NO_EFFECT = (
 )
 
 
-def alter_table(words: Words, schema: str) -> Statement | None:
+def alter_table(words: SqlWords, schema: str) -> Statement | None:
     """What follows ALTER TABLE. None if it renames and does something else, too."""
     old = words.qualified(schema)
     if words.at("RENAME") and not any(words.at("RENAME", part) for part in _PARTS):
@@ -81,7 +81,7 @@ def alter_table(words: Words, schema: str) -> Statement | None:
     return AlterTable(*old, tuple(actions))
 
 
-def create_index(words: Words, schema: str) -> Statement:
+def create_index(words: SqlWords, schema: str) -> Statement:
     """What follows CREATE, up to the end."""
     clauses = Clauses(words)
     unique = words.take("UNIQUE")
@@ -98,7 +98,7 @@ def create_index(words: Words, schema: str) -> Statement:
     return AlterTable(*table, (AddIndex(clauses.indexes[0], missing),))
 
 
-def drop_index(words: Words, schema: str) -> Statement:
+def drop_index(words: SqlWords, schema: str) -> Statement:
     """What follows DROP INDEX."""
     exists = words.take("IF", "EXISTS")
     name = words.identifier()
@@ -108,7 +108,7 @@ def drop_index(words: Words, schema: str) -> Statement:
     return AlterTable(*table, (DropIndex(name, exists),))
 
 
-def _actions(words: Words, schema: str) -> Iterator[Action]:
+def _actions(words: SqlWords, schema: str) -> Iterator[Action]:
     """The next action; several of ADD COLUMN (...)."""
     for first in _PARTITION:
         if words.take(first, "PARTITION"):
@@ -136,7 +136,7 @@ def _actions(words: Words, schema: str) -> Iterator[Action]:
         yield _option(words)
 
 
-def _partition(words: Words, what: str, schema: str) -> Action:
+def _partition(words: SqlWords, what: str, schema: str) -> Action:
     """What follows the words `what` and PARTITION."""
     _ = words.take("IF", "EXISTS") or words.take("IF", "NOT", "EXISTS")
     words.take("NO_WRITE_TO_BINLOG")
@@ -166,14 +166,14 @@ def _partition(words: Words, what: str, schema: str) -> Action:
         return Repartition(True)
 
 
-def _partition_names(words: Words) -> tuple[str, ...]:
+def _partition_names(words: SqlWords) -> tuple[str, ...]:
     names = [words.identifier()]
     while words.take(","):
         names.append(words.identifier())
     return tuple(names)
 
 
-def _add(words: Words) -> Iterator[Action]:
+def _add(words: SqlWords) -> Iterator[Action]:
     column = words.take("COLUMN")
     if not column and (any(map(words.at, _KEYS)) or words.at("VECTOR", "INDEX")):
         clauses = Clauses(words)
@@ -196,7 +196,7 @@ def _add(words: Words) -> Iterator[Action]:
     words.expect(")")
 
 
-def _added(words: Words, missing: bool) -> AddColumn:
+def _added(words: SqlWords, missing: bool) -> AddColumn:
     clauses = Clauses(words)
     clauses.column()
     after = _after(words)
@@ -204,13 +204,13 @@ def _added(words: Words, missing: bool) -> AddColumn:
     return AddColumn(column, tuple(clauses.column_indexes), after, clauses.computed, missing)
 
 
-def _after(words: Words) -> str | None:
+def _after(words: SqlWords) -> str | None:
     if words.take("FIRST"):
         return ""
     return words.identifier() if words.take("AFTER") else None
 
 
-def _modify(words: Words, *, changes: bool) -> ModifyColumn:
+def _modify(words: SqlWords, *, changes: bool) -> ModifyColumn:
     exists = words.take("IF", "EXISTS")
     name = words.identifier() if changes else ""
     clauses = Clauses(words)
@@ -227,7 +227,7 @@ def _modify(words: Words, *, changes: bool) -> ModifyColumn:
     )
 
 
-def _drop(words: Words) -> Action:
+def _drop(words: SqlWords) -> Action:
     if words.take("PRIMARY", "KEY"):
         return DropIndex("PRIMARY")
     if words.take("FOREIGN", "KEY"):
@@ -249,7 +249,7 @@ def _drop(words: Words) -> Action:
     return dropped
 
 
-def _rename(words: Words) -> Action:
+def _rename(words: SqlWords) -> Action:
     column = words.take("COLUMN")
     if not column and not (words.take("INDEX") or words.take("KEY")):
         words.skip_to_semicolon()
@@ -260,7 +260,7 @@ def _rename(words: Words) -> Action:
     return RenameColumn(name, new) if column else RenameIndex(name, new)
 
 
-def _alter(words: Words) -> Action:
+def _alter(words: SqlWords) -> Action:
     if words.take("INDEX"):
         words.identifier()
         if not words.take("INVISIBLE"):
@@ -280,7 +280,7 @@ def _alter(words: Words) -> Action:
     return SetDefault(name, default, computed=default is None and not null)
 
 
-def _option(words: Words) -> Action:
+def _option(words: SqlWords) -> Action:
     if words.take("CONVERT", "TO"):
         charset, collation = _charset(words)
         return SetCharset(charset, collation, convert=True)
@@ -302,7 +302,7 @@ def _option(words: Words) -> Action:
     return OtherAction(what)
 
 
-def _charset(words: Words) -> tuple[str | None, str | None]:
+def _charset(words: SqlWords) -> tuple[str | None, str | None]:
     charset = collation = None
     while True:
         words.take("DEFAULT")
@@ -314,13 +314,13 @@ def _charset(words: Words) -> tuple[str | None, str | None]:
             return charset, collation
 
 
-def _value(words: Words) -> None:
+def _value(words: SqlWords) -> None:
     """An option's value: `= 'text'`, `5`, or TTL's `= ts + INTERVAL 1 DAY`."""
     words.take("=")
     while not (words.done() or words.at(",") or words.at(";") or _at_option(words)):
         words.next()
 
 
-def _at_option(words: Words) -> bool:
+def _at_option(words: SqlWords) -> bool:
     others = ("CONVERT", "DEFAULT", "CHARSET", "CHARACTER", "COLLATE", "ADD", "DROP", "MODIFY")
     return any(map(words.at, (*_NO_EFFECT, *others)))

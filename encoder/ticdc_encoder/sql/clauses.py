@@ -16,7 +16,7 @@ from ticdc_encoder.sql.column import (
     with_charset,
 )
 from ticdc_encoder.sql.partitions import partition_by
-from ticdc_encoder.sql.words import Words
+from ticdc_encoder.sql.words import SqlWords
 
 
 def complete(described: Table, columns: Iterable[Column], indexes: Iterable[Index]) -> Table:
@@ -106,7 +106,7 @@ def _inherited(type_: ColumnType, charset: str | None, collation: str | None) ->
 class Clauses:
     """Reads definitions one by one and collects the columns and keys."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: SqlWords) -> None:
         self._words = words
         self.columns: list[Column] = []
         self.indexes: list[Index] = []  # of clauses of their own

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from ticdc_encoder.column import INTEGERS, TEMPORALS, TEXTS, TYPE_NAMES, ColumnType
 from ticdc_encoder.errors import DefinitionError
-from ticdc_encoder.sql.words import Words
+from ticdc_encoder.sql.words import SqlWords
 
 _ALIASES = {
     "int1": "tinyint",
@@ -73,7 +73,7 @@ def _sized(type_: ColumnType, name: str, width: int) -> ColumnType:
     raise DefinitionError(f"{name}({type_.length}) is too long")
 
 
-def column_type(words: Words) -> ColumnType:
+def column_type(words: SqlWords) -> ColumnType:
     """The type that comes next, up to its character set. `serial` stays, since it also implies a
     key."""
     name = _type_name(words)
@@ -107,7 +107,7 @@ def column_type(words: Words) -> ColumnType:
     return _filled_in(type_)
 
 
-def _type_name(words: Words) -> str:
+def _type_name(words: SqlWords) -> str:
     written = words.next("word").lower()
     if written in ("bool", "boolean"):
         return "bool"
@@ -131,7 +131,7 @@ def _type_name(words: Words) -> str:
     return name
 
 
-def _elements(words: Words) -> tuple[str, ...]:
+def _elements(words: SqlWords) -> tuple[str, ...]:
     words.expect("(")
     elements = [words.string()]
     while words.take(","):
@@ -141,7 +141,7 @@ def _elements(words: Words) -> tuple[str, ...]:
     return tuple(element.rstrip(" ") for element in elements)
 
 
-def _numbers(words: Words) -> tuple[int, int | None]:
+def _numbers(words: SqlWords) -> tuple[int, int | None]:
     words.expect("(")
     length = words.integer()
     decimals = words.integer() if words.take(",") else None
@@ -171,7 +171,7 @@ def _filled_in(type_: ColumnType) -> ColumnType:
 _CURRENT_TIMESTAMP = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
 
 
-def current_timestamp(words: Words) -> str | None:
+def current_timestamp(words: SqlWords) -> str | None:
     """A function call; its text if it is the current timestamp."""
     name = words.identifier().upper()
     digits = words.parenthesised() if words.at("(") else ""
@@ -180,7 +180,7 @@ def current_timestamp(words: Words) -> str | None:
     return f"CURRENT_TIMESTAMP({digits})" if digits not in ("", "0") else "CURRENT_TIMESTAMP"
 
 
-def typed_default(words: Words, type_: ColumnType) -> str | None:
+def typed_default(words: SqlWords, type_: ColumnType) -> str | None:
     """As `default_of`, of a column of that type: a number for ENUM and SET is that of their labels,
     a text for BIT its bytes."""
     number = words.kind() == "number" or any(map(words.at, ("TRUE", "FALSE", "-", "+")))
@@ -209,7 +209,7 @@ def _labelled(type_: ColumnType, number: str) -> str:
     raise DefinitionError(f"no label of {type_.name} has the number {number[:40]}")
 
 
-def default_of(words: Words) -> str | None:
+def default_of(words: SqlWords) -> str | None:
     """The text of a literal or of the current timestamp. None for NULL, and for an expression: rows
     carry its value."""
     if words.take("NULL"):

@@ -29,7 +29,7 @@ from ticdc_encoder.sql.statements import (
     TruncateTable,
 )
 from ticdc_encoder.sql.view import create_view, drop_view
-from ticdc_encoder.sql.words import Words, escaped
+from ticdc_encoder.sql.words import SqlWords, escaped
 
 __all__ = [
     "AlterSchema",
@@ -68,7 +68,7 @@ def parse_create_table(sql: str, default_schema: str) -> Table:
 def parse_ddl(query: str, schema: str) -> Statement:
     """The one statement in `query`. Unqualified names belong to `schema`. A backslash counts as one
     if TiCDC does not escape it: see `escaped`. Raises DefinitionError."""
-    words = Words(escaped(query))
+    words = SqlWords(escaped(query))
     if words.done() or words.at(";"):
         raise DefinitionError("an empty statement")
     statement = _statement(words, schema) or Other(query, words.first_two())
@@ -83,7 +83,7 @@ def parse_ddl(query: str, schema: str) -> Statement:
 def altered_table(query: str, schema: str) -> tuple[str, str, bool] | None:
     """Schema and table that an ALTER TABLE or RENAME TABLE names first, and whether it renames
     it. None for any other statement."""
-    words = Words(escaped(query))
+    words = SqlWords(escaped(query))
     renames = words.take("RENAME", "TABLE")
     if not renames and not words.take("ALTER", "TABLE"):
         return None
@@ -124,7 +124,7 @@ def _tuples(stored: Mapping[str, Any], *names: str) -> dict[str, Any]:
 # --- statements --------------------------------------------------------------------------------
 
 
-def _statement(words: Words, schema: str) -> Statement | None:
+def _statement(words: SqlWords, schema: str) -> Statement | None:
     """The statement, or None if it is not of the kinds known here."""
     for first, parse in _STATEMENTS.items():
         if words.take(*first):
@@ -136,25 +136,25 @@ def _statement(words: Words, schema: str) -> Statement | None:
     return None
 
 
-def _drop_table(words: Words, schema: str) -> DropTable | None:
+def _drop_table(words: SqlWords, schema: str) -> DropTable | None:
     exists = words.take("IF", "EXISTS")
     dropped = DropTable(*words.qualified(schema), exists)
     return None if words.at(",") else dropped
 
 
-def _truncate_table(words: Words, schema: str) -> TruncateTable:
+def _truncate_table(words: SqlWords, schema: str) -> TruncateTable:
     words.take("TABLE")
     return TruncateTable(*words.qualified(schema))
 
 
-def _rename_table(words: Words, schema: str) -> RenameTable | None:
+def _rename_table(words: SqlWords, schema: str) -> RenameTable | None:
     old = words.qualified(schema)
     words.expect("TO")
     renamed = RenameTable(old, words.qualified(schema))
     return None if words.at(",") else renamed
 
 
-def _recover_table(words: Words, schema: str) -> RecoverTable:
+def _recover_table(words: SqlWords, schema: str) -> RecoverTable:
     if words.take("BY", "JOB"):
         words.next("number")
         return RecoverTable(None, None)
@@ -164,36 +164,36 @@ def _recover_table(words: Words, schema: str) -> RecoverTable:
     return RecoverTable(table, table)
 
 
-def _flashback_table(words: Words, schema: str) -> RecoverTable | None:
+def _flashback_table(words: SqlWords, schema: str) -> RecoverTable | None:
     dropped = words.qualified(schema)
     if words.at(","):
         return None
     return RecoverTable(dropped, words.qualified(dropped[0]) if words.take("TO") else dropped)
 
 
-def _create_schema(words: Words, schema: str) -> CreateSchema:
+def _create_schema(words: SqlWords, schema: str) -> CreateSchema:
     exists = words.take("IF", "NOT", "EXISTS")
     created = CreateSchema(words.identifier(), exists)
     words.skip_to_semicolon()
     return created
 
 
-def _alter_schema(words: Words, schema: str) -> AlterSchema:
+def _alter_schema(words: SqlWords, schema: str) -> AlterSchema:
     altered = AlterSchema(schema if _at_option(words) else words.identifier())
     words.skip_to_semicolon()
     return altered
 
 
-def _drop_schema(words: Words, schema: str) -> DropSchema:
+def _drop_schema(words: SqlWords, schema: str) -> DropSchema:
     exists = words.take("IF", "EXISTS")
     return DropSchema(words.identifier(), exists)
 
 
-def _at_option(words: Words) -> bool:
+def _at_option(words: SqlWords) -> bool:
     return any(map(words.at, ("DEFAULT", "CHARSET", "CHARACTER", "COLLATE", "PLACEMENT")))
 
 
-def _create_table(words: Words, schema: str) -> CreateTable | CreateTableLike | None:
+def _create_table(words: SqlWords, schema: str) -> CreateTable | CreateTableLike | None:
     exists = words.take("IF", "NOT", "EXISTS")
     session_schema, written = schema, words.qualified("")
     schema, name = written[0] or schema, written[1]
@@ -213,7 +213,7 @@ def _create_table(words: Words, schema: str) -> CreateTable | CreateTableLike | 
         raise
 
 
-Parse = Callable[[Words, str], Statement | None]
+Parse = Callable[[SqlWords, str], Statement | None]
 
 _STATEMENTS: dict[tuple[str, ...], Parse] = {
     ("CREATE", "TABLE"): _create_table,

@@ -6,10 +6,10 @@ from typing import Literal
 
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.partitioning import Partition, Partitioning, PartitionValue, numbered
-from ticdc_encoder.sql.words import Words
+from ticdc_encoder.sql.words import SqlWords
 
 
-def partition_by(words: Words) -> Partitioning | None:
+def partition_by(words: SqlWords) -> Partitioning | None:
     """What follows PARTITION BY, up to the end. None if it is not understood."""
     try:
         partitioning = _partition_by(words)
@@ -20,7 +20,7 @@ def partition_by(words: Words) -> Partitioning | None:
     return partitioning if whole else None
 
 
-def _partition_by(words: Words) -> Partitioning:
+def _partition_by(words: SqlWords) -> Partitioning:
     for method in _METHODS:
         if words.take(method.upper()):
             break
@@ -50,7 +50,7 @@ def _partition_by(words: Words) -> Partitioning:
 _METHODS: tuple[Literal["range", "list", "hash", "key"], ...] = ("range", "list", "hash", "key")
 
 
-def _names(words: Words) -> Iterator[str]:
+def _names(words: SqlWords) -> Iterator[str]:
     words.expect("(")
     if not words.at(")"):
         yield words.identifier()
@@ -59,7 +59,7 @@ def _names(words: Words) -> Iterator[str]:
     words.expect(")")
 
 
-def definitions(words: Words) -> tuple[Partition, ...]:
+def definitions(words: SqlWords) -> tuple[Partition, ...]:
     """`(PARTITION p VALUES ..., ...)`."""
     words.expect("(")
     partitions = []
@@ -78,7 +78,7 @@ def definitions(words: Words) -> tuple[Partition, ...]:
     return tuple(partitions)
 
 
-def _values(words: Words) -> Iterator[tuple[PartitionValue, ...]]:
+def _values(words: SqlWords) -> Iterator[tuple[PartitionValue, ...]]:
     if words.take("DEFAULT"):
         yield (PartitionValue("default"),)
     if not words.take("VALUES"):
@@ -97,7 +97,7 @@ def _values(words: Words) -> Iterator[tuple[PartitionValue, ...]]:
     words.expect(")")
 
 
-def _tuple(words: Words) -> tuple[PartitionValue, ...]:
+def _tuple(words: SqlWords) -> tuple[PartitionValue, ...]:
     words.expect("(")
     values = [_value(words)]
     while words.take(","):
@@ -106,7 +106,7 @@ def _tuple(words: Words) -> tuple[PartitionValue, ...]:
     return tuple(values)
 
 
-def _value(words: Words) -> PartitionValue:
+def _value(words: SqlWords) -> PartitionValue:
     for word, kind in _WORDS.items():
         if words.take(word):
             return PartitionValue(kind)

@@ -1,10 +1,10 @@
 """CREATE VIEW and DROP VIEW."""
 
 from ticdc_encoder.sql.statements import CreateView, DropView, Statement
-from ticdc_encoder.sql.words import Words
+from ticdc_encoder.sql.words import SqlWords
 
 
-def create_view(words: Words, schema: str) -> Statement | None:
+def create_view(words: SqlWords, schema: str) -> Statement | None:
     """What follows CREATE. None if it creates something else."""
     or_replace = words.take("OR", "REPLACE")
     if words.take("ALGORITHM"):
@@ -42,7 +42,7 @@ def create_view(words: Words, schema: str) -> Statement | None:
     )
 
 
-def drop_view(words: Words, schema: str) -> Statement | None:
+def drop_view(words: SqlWords, schema: str) -> Statement | None:
     """What follows DROP VIEW. None for several."""
     words.take("IF", "EXISTS")
     dropped = DropView(*words.qualified(schema))

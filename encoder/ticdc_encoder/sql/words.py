@@ -95,7 +95,7 @@ def _words(sql: str) -> Iterator[Word]:
             yield Word(kind, part, token.start, token.end + 1)
 
 
-class Words:
+class SqlWords:
     """The statement's words, read from left to right."""
 
     def __init__(self, sql: str) -> None:
@@ -213,7 +213,7 @@ def named_schema(query: str) -> str | None:
     plain = _PLAIN_SCHEMA_DDL.fullmatch(query)
     if plain is not None:
         return plain[1]  # without sqlglot, since decoders ask
-    words = Words(query)
+    words = SqlWords(query)
     if not (words.take("CREATE") or words.take("ALTER") or words.take("DROP")):
         return None
     if not (words.take("DATABASE") or words.take("SCHEMA")):

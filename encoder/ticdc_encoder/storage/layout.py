@@ -105,7 +105,7 @@ class SchemaPath:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class PathLayout:
     """The changefeed's settings that do not follow from a path."""
 
     date_separator: DateSeparator = "day"

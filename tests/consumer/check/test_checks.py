@@ -12,7 +12,8 @@ from ticdc_consumer.check.checks import check, exit_code
 from ticdc_consumer.check.context import Finding
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.source.kafka import brokers as listing
-from ticdc_consumer.state.store import Checkpoint, Position, Store
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.errors import TicdcError
@@ -166,6 +167,21 @@ def test_a_snapshot_must_be_younger_than_the_first_message(kafka: Kafka, sqlite_
     )
 
 
+def test_older_tables_are_reported_and_left_to_the_first_run(kafka: Kafka, sqlite_url: str) -> None:
+    topic = kafka.create_topic("shop", 2)
+    kafka.produce(messages(topic))
+    create_shop(sqlite_url)
+    with closing(open_target(sqlite_url)) as target:
+        Store(target, "shop").start(1.0)
+        target.execute("DROP TABLE ticdc_state").close()
+        fine = lines(told(options(kafka, topic, sqlite_url)), "ok")
+        assert (
+            "checkpoint: the ticdc_* tables have version 0; the first run of this release migrates "
+            "them to 1, and ends older consumers of all changefeeds"
+        ) in fine
+        assert not sa.inspect(target.connection).has_table("ticdc_state")
+
+
 def test_a_log_must_reach_back_to_the_checkpoint(kafka: Kafka, sqlite_url: str) -> None:
     topic = kafka.create_topic("shop", 2)
     kafka.produce(messages(topic))
@@ -173,7 +189,7 @@ def test_a_log_must_reach_back_to_the_checkpoint(kafka: Kafka, sqlite_url: str) 
     wanted = options(kafka, topic, sqlite_url)
     target = open_target(sqlite_url)
     store = Store(target, "shop")
-    store.create()
+    assert store.start(1.0) is None
     positions = {(topic, n): Position(topic, "", n, restart) for n, restart in ((0, 2), (1, 4))}
     store.begin_first(Checkpoint.first(wanted, 429918007904436226, positions))
     target.close()

@@ -143,8 +143,8 @@ def test_a_table_that_is_neither_as_before_nor_as_after_stops(
         with pytest.raises(Stop) as stop:
             run_pending(here)
         assert (
-            "is neither as before nor as after: column owner was to be varchar(20) utf8mb4_bin, "
-            "then varchar(40) utf8mb4_bin, and is varchar(30)"
+            "is neither as before nor as after: column owner was varchar(20) utf8mb4_bin before, "
+            "is varchar(40) utf8mb4_bin after, and is now varchar(30)"
         ) in str(stop.value)
 
 

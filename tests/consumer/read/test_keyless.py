@@ -34,7 +34,7 @@ from ticdc_consumer.reconcile.chunks import ChunkKind, unpack
 from ticdc_consumer.reconcile.fold import fold
 from ticdc_consumer.reconcile.net_change import FoldedChange, folded_steps
 from ticdc_consumer.reconcile.stream import fold_stream
-from ticdc_consumer.targets.encoders import encoders
+from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import Column, ColumnType, Index

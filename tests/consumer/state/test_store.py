@@ -17,9 +17,10 @@ from support.loading import (
 )
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.protocols.schemas import key_of
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.scope import scope_hash
-from ticdc_consumer.state.store import Checkpoint, Position, Store
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.sql.parser import parse_create_table
 
@@ -110,7 +111,7 @@ def test_several_consumers_create_the_tables_at_once(target_url: str) -> None:
         try:
             with opened(target_url) as target:
                 together.wait(60)
-                Store(target, CHANGEFEED).create()
+                assert Store(target, CHANGEFEED).start(5.0) is None
         except BaseException as error:
             failures.append(error)
             raise
@@ -124,7 +125,7 @@ def test_several_consumers_create_the_tables_at_once(target_url: str) -> None:
     assert failures == []
     with opened(target_url) as target:
         store = Store(target, CHANGEFEED)
-        store.create()
+        assert store.start(IMPATIENT) is None
         assert store.changefeeds() == []
 
 
@@ -133,12 +134,12 @@ def test_schemas_are_committed_with_the_checkpoint_or_not_at_all(target_url: str
         parse_create_table(f"CREATE TABLE {name} (a INT PRIMARY KEY, b VARCHAR({width}))", "shop")
         for name, width in (("t", 5), ("t", 9), ("o", 5))
     )
-    told = [replace(one, version=GREATEST, table_id=5), replace(other, version=7)]
+    tables = [replace(one, version=GREATEST, table_id=5), replace(other, version=7)]
     with opened(target_url) as target:
         store = Store(target, CHANGEFEED)
         assert store.schemas() == {}
         old = first(store)
-        new = replace(old, resolved_ts=200, schemas={key_of(table): table for table in told})
+        new = replace(old, resolved_ts=200, schemas={key_of(table): table for table in tables})
         with pytest.raises(Stop), target.transaction():
             store.write(old, new)
             raise Stop("a crash")
@@ -152,9 +153,9 @@ def test_schemas_are_committed_with_the_checkpoint_or_not_at_all(target_url: str
             [7, GREATEST],
         )
         later = replace(two, version=GREATEST, table_id=6)
-        taken = replace(new, generation=2)
-        newest = replace(taken, resolved_ts=300, schemas={key_of(later): later})
-        write(store, taken, newest)
+        started = replace(new, generation=2)
+        newest = replace(started, resolved_ts=300, schemas={key_of(later): later})
+        write(store, started, newest)
         assert store.schemas() == newest.schemas
         assert Store(target, "another").schemas() == {}
 
@@ -168,22 +169,22 @@ def test_of_two_first_starts_one_is_refused(target_url: str) -> None:
             late.begin_first(Checkpoint.first(options(""), 20, {}))
 
 
-def test_whoever_starts_later_refuses_whoever_started_before(target_url: str) -> None:
+def test_a_later_start_refuses_the_earlier_one(target_url: str) -> None:
     with opened(target_url) as target:
         older = Store(target, CHANGEFEED)
         old = first(older)
         with opened(target_url) as other:
             newer = Store(other, CHANGEFEED)
-            taken = newer.start(takeover_after=IMPATIENT)
-            assert taken == replace(old, generation=2)
-            new = replace(taken, resolved_ts=200)
+            started = newer.start(takeover_after=IMPATIENT)
+            assert started == replace(old, generation=2)
+            new = replace(started, resolved_ts=200)
             with pytest.raises(Fenced, match=r"newer consumer .*generation 2, this one has 1"):
                 _after_a_lost_session(
                     older, lambda: write(older, old, replace(old, resolved_ts=150))
                 )
             with pytest.raises(Fenced, match="generation 2"):
                 _after_a_lost_session(older, lambda: _mark_done(older))
-            write(newer, taken, new)
+            write(newer, started, new)
             assert newer.read() == new
 
 
@@ -210,12 +211,12 @@ def test_a_consumer_stopped_inside_its_transaction_is_overtaken(server_url: str)
         with pytest.raises(Retry), target.transaction():
             older.lock(old)
             older.write(old, replace(old, resolved_ts=150))
-            taken = newer.start(IMPATIENT)
-            assert taken == replace(old, generation=3)
+            started = newer.start(IMPATIENT)
+            assert started == replace(old, generation=3)
             older.ledger.pending()
         with pytest.raises(Fenced, match="generation 3, this one has 2"):
             older.recover()
-        assert newer.read() == taken
+        assert newer.read() == started
 
 
 def test_a_lock_on_the_file_cannot_be_taken_away(sqlite_url: str) -> None:
@@ -230,19 +231,19 @@ def test_a_lock_on_the_file_cannot_be_taken_away(sqlite_url: str) -> None:
         assert newer.start(IMPATIENT) == replace(old, generation=2, resolved_ts=150)
 
 
-def test_a_checkpoint_that_something_else_moved_is_no_newer_consumer(target_url: str) -> None:
+def test_a_checkpoint_that_something_else_moved_is_not_a_newer_consumer(target_url: str) -> None:
     with opened(target_url) as target:
         store = Store(target, CHANGEFEED)
         old = first(store, 100)
         target.execute("UPDATE ticdc_checkpoint SET resolved_ts = 120")
         for attempt in (store.lock, lambda old: store.write(old, replace(old, resolved_ts=150))):
             with (
-                pytest.raises(Fenced, match="R = 120, where this consumer left it at 100"),
+                pytest.raises(Fenced, match="R = 120, but this consumer left it at 100"),
                 target.transaction(),
             ):
                 attempt(old)
         target.execute("DELETE FROM ticdc_checkpoint")
-        with pytest.raises(Fenced, match="is gone"), target.transaction():
+        with pytest.raises(Fenced, match="no longer has a checkpoint"), target.transaction():
             store.lock(old)
 
 
@@ -255,7 +256,7 @@ def test_a_cut_that_does_not_raise_r_is_a_mistake(sqlite_url: str) -> None:
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_an_unknown_commit_is_told_by_the_checkpoint(
+def test_the_checkpoint_shows_whether_an_unknown_commit_happened(
     server_url: str, committed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(server_url) as target:
@@ -275,7 +276,7 @@ def test_an_unknown_commit_is_told_by_the_checkpoint(
         write(store, reached, replace(reached, resolved_ts=160))
 
 
-def test_an_unknown_commit_is_nothing_to_a_fenced_consumer(
+def test_a_fenced_consumer_does_not_resolve_an_unknown_commit(
     server_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(server_url) as target, opened(server_url) as other:
@@ -289,6 +290,24 @@ def test_an_unknown_commit_is_nothing_to_a_fenced_consumer(
         assert Store(other, CHANGEFEED).start(IMPATIENT) == replace(new, generation=2)
         with pytest.raises(Fenced, match="generation 2"):
             store.resolve_unknown(old, new)
+
+
+def test_a_server_that_stays_away_for_a_while_is_reached_again(
+    target_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable() -> None:
+        raise Unavailable("cannot connect")
+
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        old = first(store)
+        with monkeypatch.context() as away:
+            away.setattr(target, "_connect", unreachable)
+            for _ in range(2):
+                with pytest.raises(Retry, match="cannot connect"):
+                    store.reconnect()
+        assert store.reconnect() == old.resolved_ts
+        write(store, old, replace(old, resolved_ts=150))
 
 
 def lose_the_commit(patch: pytest.MonkeyPatch, target: Target, url: str, committed: bool) -> None:
@@ -311,9 +330,9 @@ def test_a_crash_while_taking_over_leaves_the_changefeed_to_the_next(target_url:
         again = Store(here.target, CHANGEFEED)
         expected = (2, 3) if crashed(lambda again=again: again.start(IMPATIENT)) else (3,)  # type: ignore[misc]
         with opened(target_url) as target:
-            found = Store(target, CHANGEFEED).read()
-            assert found is not None and found.generation in expected
-            assert found == replace(here.old, generation=found.generation)
+            stored = Store(target, CHANGEFEED).read()
+            assert stored is not None and stored.generation in expected
+            assert stored == replace(here.old, generation=stored.generation)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +346,7 @@ def test_a_crash_while_taking_over_leaves_the_changefeed_to_the_next(target_url:
         ({"time_zone": "Asia/Shanghai"}, 'time_zone was "UTC" and is "Asia/Shanghai"'),
     ],
 )
-def test_a_change_of_scope_says_what_changed_and_how_to_go_on(
+def test_a_change_of_scope_is_refused_with_what_changed_and_how_to_go_on(
     sqlite_url: str, changed: dict[str, object], words: str
 ) -> None:
     with opened(sqlite_url) as target:
@@ -342,7 +361,7 @@ def test_a_change_of_scope_says_what_changed_and_how_to_go_on(
     assert "tidb_snapshot = 99" in str(stop.value) and "--from-ts 99" in str(stop.value)
 
 
-def test_the_order_of_topics_is_no_scope() -> None:
+def test_the_order_of_topics_is_not_part_of_the_scope() -> None:
     assert scope_hash(options("", topics=("a", "b"))) == scope_hash(options("", topics=("b", "a")))
     assert scope_hash(options("", filter=("a", "b"))) != scope_hash(options("", filter=("b", "a")))
 

@@ -74,10 +74,10 @@ def comparable(message: Message) -> tuple[bytes | None, bytes | None]:
 
 
 def by_partition(messages: Iterable[Message]) -> dict[tuple[str, int], list[object]]:
-    found: dict[tuple[str, int], list[object]] = {}
+    result: dict[tuple[str, int], list[object]] = {}
     for message in messages:
-        found.setdefault((message.topic, message.partition), []).append(comparable(message))
-    return found
+        result.setdefault((message.topic, message.partition), []).append(comparable(message))
+    return result
 
 
 # TiKV's row keys (output-row-key, and `rid` of the old architecture's Open Protocol) and physical
@@ -138,10 +138,10 @@ def test_the_old_architecture_sends_the_same_rows_in_the_same_order_of_kinds(
 def decoded(variant: Variant, messages: Sequence[Message]) -> dict[object, list[object]]:
     protocol = "canal-json" if ".canal-json." in variant.name else "open-protocol"
     format_ = FORMATS[protocol]
-    found: dict[object, list[object]] = {}
+    result: dict[object, list[object]] = {}
     for message in messages:
         for event in format_.decode(message.key, message.value, format_.Options()):
-            of = found.setdefault((message.topic, message.partition), [])
+            of = result.setdefault((message.topic, message.partition), [])
             if not isinstance(event, RowChange):
                 of.append(event)
                 continue
@@ -153,7 +153,7 @@ def decoded(variant: Variant, messages: Sequence[Message]) -> dict[object, list[
                 last[1][row] += 1
             else:
                 of.append((group, Counter([row])))
-    return found
+    return result
 
 
 URI = "kafka://127.0.0.1:9092/orders?protocol=canal-json&enable-tidb-extension=true"
@@ -165,15 +165,15 @@ def inserted(table: Table, **row: Value) -> Transaction:
     return Transaction(9, (RowChange(table, 9, None, row),))
 
 
-def told(messages: Iterable[Message]) -> list[tuple[str, int, str, int]]:
+def summary(messages: Iterable[Message]) -> list[tuple[str, int, str, int]]:
     """Topic, partition, type and commit_ts or resolved ts."""
-    shown = []
+    result = []
     for message in messages:
         assert message.value is not None
         value = json.loads(message.value)
         ts = value["_tidb"].get("commitTs") or value["_tidb"]["watermarkTs"]
-        shown.append((message.topic, message.partition, value["type"], ts))
-    return shown
+        result.append((message.topic, message.partition, value["type"], ts))
+    return result
 
 
 def test_tables_without_a_valid_key_are_skipped_unless_forced() -> None:
@@ -197,17 +197,17 @@ def test_a_resolved_ts_goes_to_every_partition_of_every_topic_in_use() -> None:
     changefeed = Changefeed(URI + "&partition-num=2", config)
     assert changefeed.topics == {"orders": 2}
     create = Ddl("shop", "orders", "CREATE TABLE `orders` (`id` INT PRIMARY KEY,`v` INT)", 5)
-    assert told(changefeed.ddl(create)) == [("t_orders", 0, "CREATE", 5)]
+    assert summary(changefeed.ddl(create)) == [("t_orders", 0, "CREATE", 5)]
     changefeed.encode(inserted(ORDERS, id=1, v=1))
-    assert told(changefeed.resolve(10)) == [
+    assert summary(changefeed.resolve(10)) == [
         (topic, partition, "TIDB_WATERMARK", 10)
         for topic in ("t_orders", "orders")
         for partition in (0, 1)
     ]
     rename = Ddl("shop", "sales", "RENAME TABLE `shop`.`orders` TO `shop`.`sales`", 12)
-    assert told(changefeed.ddl(rename)) == [("t_orders", 0, "RENAME", 12)]
+    assert summary(changefeed.ddl(rename)) == [("t_orders", 0, "RENAME", 12)]
     assert changefeed.topics == {"t_sales": 2, "orders": 2}
-    assert told(changefeed.ddl(Ddl("shop", "sales", "DROP TABLE `shop`.`sales`", 13))) == [
+    assert summary(changefeed.ddl(Ddl("shop", "sales", "DROP TABLE `shop`.`sales`", 13))) == [
         ("t_sales", 0, "ERASE", 13)
     ]
     assert changefeed.topics == {"orders": 2}
@@ -245,7 +245,7 @@ def test_the_kind_of_a_ddl_is_read_from_it_where_none_is_given() -> None:
         ("CREATE VIEW orders AS SELECT 1", 0, "QUERY"),
     ):
         (message,) = Changefeed(URI).ddl(Ddl("shop", "orders", query, 5, kind))
-        assert told([message]) == [("orders", 0, type_, 5)]
+        assert summary([message]) == [("orders", 0, type_, 5)]
 
 
 def test_dropping_a_database_ends_its_topics() -> None:
@@ -368,8 +368,8 @@ def test_the_case_of_names_counts_by_default_in_old_versions(version: str, sensi
     rules = {"filter": {"rules": ["shop.*"]}}
     sent = Changefeed(URI, rules, version).encode(inserted(table, id=1))
     assert len(sent) == (not sensitive)
-    told = rules | {"case-sensitive": not sensitive}
-    assert len(Changefeed(URI, told, version).encode(inserted(table, id=1))) == sensitive
+    config = rules | {"case-sensitive": not sensitive}
+    assert len(Changefeed(URI, config, version).encode(inserted(table, id=1))) == sensitive
 
 
 def test_each_protocol_has_its_own_output_old_value() -> None:
@@ -490,9 +490,9 @@ def test_old_values_cannot_be_left_out_where_that_moved_rows() -> None:
 
 def test_a_topic_expression_of_avro_names_schema_and_table() -> None:
     uri = "kafka://127.0.0.1:9092/orders?protocol=avro"
-    for topic, taken in [("{schema}_{table}", True), ("all", True), ("{schema}", False)]:
+    for topic, accepted in [("{schema}_{table}", True), ("all", True), ("{schema}", False)]:
         config = {"sink": {"dispatchers": [{"matcher": ["*.*"], "topic": topic}]}}
-        if taken:
+        if accepted:
             Changefeed(uri, config, NEW)
         else:
             with pytest.raises(ConfigError, match=f"unlike '{topic}'"):
@@ -548,7 +548,7 @@ def test_an_update_that_moves_between_partitions_is_split_where_that_is_asked_fo
 
 
 @pytest.mark.parametrize("dispatcher", [COLUMNS, BY_INDEX])
-def test_the_delete_of_an_update_that_tells_what_changed_goes_by_the_whole_old_row(
+def test_the_delete_of_an_update_with_changed_columns_alone_goes_by_the_whole_old_row(
     dispatcher: dict[str, Any],
 ) -> None:
     table = parse_create_table(
@@ -597,8 +597,8 @@ def test_a_transaction_is_streamed_as_it_is_encoded() -> None:
     uri = "kafka://h/t?protocol=open-protocol&partition-num=2"
     whole, streamed = Changefeed(uri), Changefeed(uri)
     expected = whole.encode(Transaction(5, tuple(changes))) + whole.flush()
-    found = [*streamed.stream(iter(changes), 5), *streamed.flush()]
-    assert found == expected
+    result = [*streamed.stream(iter(changes), 5), *streamed.flush()]
+    assert result == expected
     assert len(expected) > 10
 
 

@@ -50,7 +50,7 @@ VIRTUAL = "create table test.t1 (id int primary key, v int as (id + 1), a int, b
 
 
 @pytest.mark.parametrize(
-    ("entry", "found"),
+    ("entry", "column"),
     [
         ({"partition": "columns", "columns": ["a"]}, "b"),
         ({"partition": "columns", "columns": ["id"]}, "id"),
@@ -58,10 +58,10 @@ VIRTUAL = "create table test.t1 (id int primary key, v int as (id + 1), a int, b
     ],
 )
 def test_the_old_architecture_takes_another_column_behind_a_virtual_one(
-    entry: dict[str, Any], found: str
+    entry: dict[str, Any], column: str
 ) -> None:
     change = inserted(VIRTUAL, id=1, a=20, b=30)
-    whole = {"matcher": ["*.*"], "partition": "columns", "columns": [found]}
+    whole = {"matcher": ["*.*"], "partition": "columns", "columns": [column]}
     classic = Router([Dispatcher.parse({"matcher": ["*.*"], **entry})], "t", 1 << 32, classic=True)
     assert classic.partition(change) == router(**without_matcher(whole)).partition(change)
 
@@ -77,7 +77,7 @@ def without_matcher(entry: dict[str, Any]) -> dict[str, Any]:
         {"partition": "index-value", "index": "b"},
     ],
 )
-def test_where_the_old_architecture_panics_behind_a_virtual_column_it_is_told(
+def test_a_virtual_column_behind_which_the_old_architecture_panics_is_refused(
     entry: dict[str, Any],
 ) -> None:
     classic = Router([Dispatcher.parse({"matcher": ["*.*"], **entry})], "t", 16, classic=True)

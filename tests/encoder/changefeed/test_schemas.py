@@ -35,7 +35,7 @@ def _variants(protocol: str, *scenarios: str) -> list[tuple[str, str]]:
     ]
 
 
-def replayed(variant: Variant, told: "Told | None") -> Iterator[Message]:
+def replayed(variant: Variant, described: "Told | None") -> Iterator[Message]:
     """The scenario through a changefeed of ours; of Simple with the numbers that the golden
     messages tell, which the upstream's data lacks."""
     config = tomllib.loads(variant.config_toml)
@@ -50,9 +50,11 @@ def replayed(variant: Variant, told: "Told | None") -> Iterator[Message]:
     for event in happened(variant.scenario):
         match event:
             case Transaction():
-                yield from changefeed.encode(event if told is None else told.transaction(event))
+                yield from changefeed.encode(
+                    event if described is None else described.transaction(event)
+                )
             case Ddl():
-                yield from changefeed.ddl(event if told is None else told.ddl(event))
+                yield from changefeed.ddl(event if described is None else described.ddl(event))
             case Resolved():
                 yield from changefeed.resolve(event.resolved_ts)
     yield from changefeed.flush()
@@ -71,30 +73,30 @@ class Told:
                     self._rows[event.commit_ts, table.schema, table.name] = table
                 elif isinstance(event, Ddl):
                     self._ddl[event.commit_ts, event.query] = event
-        self._made: dict[tuple[int, int], Table] = {}
+        self._tables: dict[tuple[int, int], Table] = {}
 
-    def _as_told(self, true: Table, told: Table | None) -> Table:
+    def _as_described(self, true: Table, described: Table | None) -> Table:
         """One table for each version, as the changefeed is to see it."""
-        if told is None:
+        if described is None:
             return true
-        key = id(true), id(told)
-        if key not in self._made:
-            self._made[key] = as_told(true, told)
-        return self._made[key]
+        key = id(true), id(described)
+        if key not in self._tables:
+            self._tables[key] = as_told(true, described)
+        return self._tables[key]
 
     def transaction(self, transaction: Transaction) -> Transaction:
         numbered = []
         for change in transaction.changes:
             table = change.table
-            told = self._rows.get((change.commit_ts, table.schema, table.name))
-            numbered.append(replace(change, table=self._as_told(table, told)))
+            described = self._rows.get((change.commit_ts, table.schema, table.name))
+            numbered.append(replace(change, table=self._as_described(table, described)))
         return replace(transaction, changes=tuple(numbered))
 
     def ddl(self, ddl: Ddl) -> Ddl:
-        told = self._ddl.get((ddl.commit_ts, ddl.query))
-        if told is None or told.definition is None or ddl.definition is None:
+        described = self._ddl.get((ddl.commit_ts, ddl.query))
+        if described is None or described.definition is None or ddl.definition is None:
             return ddl
-        return replace(ddl, definition=self._as_told(ddl.definition, told.definition))
+        return replace(ddl, definition=self._as_described(ddl.definition, described.definition))
 
 
 def _comparable(variant: Variant, message: Message) -> Any:
@@ -118,11 +120,11 @@ def _comparable(variant: Variant, message: Message) -> Any:
 def _by_partition(
     variant: Variant, messages: Iterable[Message]
 ) -> Mapping[tuple[str, int], list[Any]]:
-    found: dict[tuple[str, int], list[Any]] = {}
+    result: dict[tuple[str, int], list[Any]] = {}
     for message in messages:
-        of = found.setdefault((message.topic, message.partition), [])
+        of = result.setdefault((message.topic, message.partition), [])
         of.append(_comparable(variant, message))
-    return found
+    return result
 
 
 SIMPLE = _variants("simple", "keys", "types", "splits", "workload")
@@ -161,12 +163,12 @@ _NOT_KNOWN = re.compile(rb"VIEW `|exprix|goods")
 @pytest.mark.parametrize("variant", ["debezium.schema", "debezium.noschema", "debezium.ext"])
 def test_ddl_of_all_kinds_goes_where_ticdc_sends_it_in_debezium(variant: str) -> None:
     sent = scenario("ddl").variants[variant]
-    kept = [
+    selected = [
         [m for m in messages if _NOT_KNOWN.search(m.value or b"") is None]
         for messages in (list(replayed(sent, None)), sent.records)
     ]
-    assert len(kept[1]) > 0.9 * len(sent.records)
-    ours, theirs = (_by_partition(sent, messages) for messages in kept)
+    assert len(selected[1]) > 0.9 * len(sent.records)
+    ours, theirs = (_by_partition(sent, messages) for messages in selected)
     assert ours == theirs
 
 
@@ -182,10 +184,10 @@ def test_ddl_of_all_kinds_goes_where_ticdc_sends_it_in_simple() -> None:
     sent = scenario("ddl").variants["simple.json"]
     sides = []
     for messages in (list(replayed(sent, Told(sent))), sent.records):
-        found: dict[int, list[Any]] = {}
+        result: dict[int, list[Any]] = {}
         for message in messages:
-            found.setdefault(message.partition, []).append(_schema_less(message))
-        sides.append(found)
+            result.setdefault(message.partition, []).append(_schema_less(message))
+        sides.append(result)
     assert sides[0] == sides[1]
 
 
@@ -246,7 +248,7 @@ def test_schemas_are_numbered_and_follow_the_ddl(encoding: Any, version: str) ->
     decoder = simple.Decoder(simple.Options(encoding_format=encoding))
     created = Ddl("shop", "orders", "CREATE TABLE `orders` (`id` INT PRIMARY KEY,`v` INT)", 5)
     wider = parse_create_table("CREATE TABLE orders (id int primary key, v int, w int)", "shop")
-    told = _decoded(
+    described = _decoded(
         [
             *changefeed.ddl(created),
             *changefeed.encode(_inserted(ORDERS, 6, id=1, v=1)),
@@ -257,16 +259,16 @@ def test_schemas_are_numbered_and_follow_the_ddl(encoding: Any, version: str) ->
         ],
         decoder,
     )
-    rows = [event for event in told if isinstance(event, RowChange)]
+    rows = [event for event in described if isinstance(event, RowChange)]
     assert [row.after for row in rows] == [{"id": 1, "v": 1}, {"id": 2, "v": 1, "w": 3}]
     assert [(row.table.table_id, row.table.version) for row in rows] == [(1, 5), (1, 7)]
     assert decoder.waiting == ()
-    alter = next(event for event in told if isinstance(event, Ddl) and event.query == _ALTER)
+    alter = next(event for event in described if isinstance(event, Ddl) and event.query == _ALTER)
     assert alter.definition == rows[1].table
     assert alter.previous == (rows[0].table if version == CLASSIC else None)
 
 
-def test_a_schema_that_no_ddl_told_goes_before_its_rows() -> None:
+def test_a_schema_that_no_ddl_described_goes_before_its_rows() -> None:
     changefeed = Changefeed(URI)
     changefeed.encode(_inserted(ORDERS, 6, id=1, v=1))
     other = parse_create_table("CREATE TABLE orders (id int primary key, x text)", "shop")

@@ -36,12 +36,12 @@ def change(
 
 def sent(mode: SplitMode, table: Table, *steps: Step, **more: Any) -> list[str]:
     """As `D(1, 1)`, `U(1, 1)(1, 2)`, `I(1, 2)`."""
-    shown = []
+    result = []
     for of in split([change(table, *step) for step in steps], mode, **more):
         images = [tuple(row.values()) for row in (of.before, of.after) if row is not None]
         kind = "U" if len(images) == 2 else "D" if of.after is None else "I"
-        shown.append(kind + "".join(map(str, images)))
-    return shown
+        result.append(kind + "".join(map(str, images)))
+    return result
 
 
 U1, U2, U3 = ((1, 10, 0), (1, 11, 0)), ((2, 20, 0), (2, 20, 9)), ((3, 30, 0), (4, 30, 0))
@@ -223,8 +223,8 @@ def test_the_handle_key_counts_where_only_it_is_known() -> None:
 def test_tables_and_partitions_are_sent_one_after_the_other() -> None:
     first, second = change(LOOSE, *U1), change(CLUSTERED, *INSERT)
     third = change(LOOSE, *INSERT)
-    shown = split((first, second, third), SplitMode.APPENDED)
-    assert [of.table.name for of in shown] == ["loose", "loose", "loose", "clustered"]
+    result = split((first, second, third), SplitMode.APPENDED)
+    assert [of.table.name for of in result] == ["loose", "loose", "loose", "clustered"]
 
 
 MOVED = [
@@ -255,12 +255,12 @@ ROWS = st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(0, 1))
 @st.composite
 def transactions(draw: st.DrawFn) -> list[RowChange]:
     """Statements over two tables and a partition, of rows that are there."""
-    held: dict[tuple[str, int | None], dict[int, Any]] = {}
+    rows_of: dict[tuple[str, int | None], dict[int, Any]] = {}
     changes = []
     for _ in range(draw(st.integers(0, 12))):
         table = draw(st.sampled_from([CLUSTERED, LOOSE]))
         partition = draw(st.sampled_from([None, 7]))
-        rows = held.setdefault((table.name, partition), {1: (1, 1, 0), 2: (2, 2, 0)})
+        rows = rows_of.setdefault((table.name, partition), {1: (1, 1, 0), 2: (2, 2, 0)})
         old = rows.pop(draw(st.integers(1, 4)), None)
         new = draw(st.none() | ROWS)
         if new is not None and new[0] in rows:

@@ -145,8 +145,8 @@ def literal(protocol: str, messages: list[str]) -> Any:
 def test_a_version_sends_what_the_documents_say(
     version: str, protocol: str, raw: bool, messages: list[str], changes: tuple[str, ...]
 ) -> None:
-    found = sent(version, protocol, raw, tuple(map(change, changes)))
-    assert found == literal(protocol, messages)
+    result = sent(version, protocol, raw, tuple(map(change, changes)))
+    assert result == literal(protocol, messages)
 
 
 WITHOUT_RAW = [

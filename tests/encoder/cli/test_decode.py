@@ -111,7 +111,7 @@ FILES = [
 
 
 @pytest.mark.parametrize(("protocol", "content", "expected"), FILES)
-def test_a_files_lines_are_messages_or_tell_records(
+def test_a_files_lines_are_messages_or_records(
     protocol: str,
     content: bytes,
     expected: list[Any],
@@ -152,9 +152,9 @@ def test_csv_is_read_by_its_table(
         b"'I';'orders';'shop';429918007904436226;1;'a;b'\r\n'D';'orders';'shop';429918007904436226;2;\\N\r\n"
     )
     (tmp_path / "table").write_text(table)
-    given = [str(tmp_path / "CDC1.csv"), "--table", str(tmp_path / "table")]
+    words = [str(tmp_path / "CDC1.csv"), "--table", str(tmp_path / "table")]
     options = ["-o", "delimiter=;", "-o", "quote='", "-o", "include-commit-ts=true"]
-    assert main(["decode", "csv", *given, *options]) == 0
+    assert main(["decode", "csv", *words, *options]) == 0
     assert [json.loads(line) for line in capfd.readouterr().out.splitlines()] == [
         UPDATE | {"kind": "insert", "before": None, "after": {"id": 1, "name": "a;b"}},
         UPDATE | {"kind": "delete", "before": {"id": 2, "name": None}, "after": None},
@@ -196,17 +196,17 @@ def test_every_row_that_ticdc_wrote_is_shown(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    told = scenario(name).variants[variant]
-    lines_of(told, tmp_path / "golden")
+    golden = scenario(name).variants[variant]
+    lines_of(golden, tmp_path / "golden")
     protocol = {"canal": "canal-json", "open": "open-protocol", "debez": "debezium"}.get(
         variant.partition(".")[0][:5].removesuffix("-"), "simple"
     )
-    given = [word for option in options for word in ("-o", option)]
-    assert main(["decode", protocol, str(tmp_path / "golden"), *given]) == 0
-    shown = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
-    rows = [line for line in shown if line["kind"] in ("insert", "update", "delete")]
-    assert len(rows) == told.counts["rows"]
-    assert not any("schema" in line for line in shown)
+    option_words = [word for option in options for word in ("-o", option)]
+    assert main(["decode", protocol, str(tmp_path / "golden"), *option_words]) == 0
+    printed = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    rows = [line for line in printed if line["kind"] in ("insert", "update", "delete")]
+    assert len(rows) == golden.counts["rows"]
+    assert not any("schema" in line for line in printed)
 
 
 def test_simples_rows_without_their_schema_come_last_as_text(
@@ -267,11 +267,11 @@ ERRORS: list[tuple[list[str], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "code", "said"), ERRORS)
+@pytest.mark.parametrize(("words", "code", "message"), ERRORS)
 def test_what_is_wrong_is_one_line(
     words: list[str],
     code: int,
-    said: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -286,12 +286,12 @@ def test_what_is_wrong_is_one_line(
         )
     assert main(["decode", *words]) == code
     error = capfd.readouterr().err
-    assert said in error
+    assert message in error
     assert error.startswith("ticdc-encoder: ") and error.count("\n") == 1
     assert "secret" not in error
 
 
-def shown(*words: str, capfd: pytest.CaptureFixture[str]) -> list[tuple[int, int, str]]:
+def printed(*words: str, capfd: pytest.CaptureFixture[str]) -> list[tuple[int, int, str]]:
     assert main(["decode", "canal-json", *words]) == 0
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     return sorted((line["partition"], line["offset"], line["kind"]) for line in lines)
@@ -303,11 +303,17 @@ def test_a_topic_is_read_to_its_end(
     topic = kafka.create_topic("orders", 3)
     update = Message(topic, 1, None, CANAL + TIDB)
     kafka.produce([update, update, Message(topic, 2, None, WATERMARK)])
-    place = ["--kafka", topic, "--bootstrap", kafka.bootstrap]
-    assert shown(*place, capfd=capfd) == [(1, 0, "update"), (1, 1, "update"), (2, 0, "resolved")]
-    assert shown(*place, "--partition", "0", capfd=capfd) == []
-    assert shown(*place, "--partition", "1", "--offset", "1", capfd=capfd) == [(1, 1, "update")]
-    assert main(["decode", "canal-json", *place, "--partition", "3"]) == 1
+    topic_words = ["--kafka", topic, "--bootstrap", kafka.bootstrap]
+    assert printed(*topic_words, capfd=capfd) == [
+        (1, 0, "update"),
+        (1, 1, "update"),
+        (2, 0, "resolved"),
+    ]
+    assert printed(*topic_words, "--partition", "0", capfd=capfd) == []
+    assert printed(*topic_words, "--partition", "1", "--offset", "1", capfd=capfd) == [
+        (1, 1, "update")
+    ]
+    assert main(["decode", "canal-json", *topic_words, "--partition", "3"]) == 1
     assert capfd.readouterr().err == f"ticdc-encoder: {topic} has no partition 3, but 3\n"
 
 
@@ -366,7 +372,7 @@ def test_a_number_of_events_that_is_no_number_is_wrong_usage(
     assert f"{'9' * 20!r} is not a number" in capfd.readouterr().err
 
 
-def test_an_input_that_is_closed_is_told() -> None:
+def test_a_closed_input_is_reported() -> None:
     words = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "decode", "canal-json", "-"]
     done = subprocess.run(words, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (2, b"ticdc-encoder: standard input is closed\n")

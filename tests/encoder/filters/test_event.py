@@ -35,23 +35,23 @@ def change(name: str) -> RowChange:
     return RowChange(ORDERS, 5, before, after)
 
 
-def shown(messages: Sequence[Message]) -> list[str]:
+def summary(messages: Sequence[Message]) -> list[str]:
     options = FORMATS["canal-json"].Options()
-    said = []
+    lines = []
     for message in messages:
         for event in FORMATS["canal-json"].decode(message.key, message.value, options):
             match event:
                 case RowChange(before=None, after=row) if row is not None:
-                    said.append(f"insert {row['id']!r}")
+                    lines.append(f"insert {row['id']!r}")
                 case RowChange(before=row, after=None) if row is not None:
-                    said.append(f"delete {row['id']!r}")
+                    lines.append(f"delete {row['id']!r}")
                 case RowChange(after=row) if row is not None:
-                    said.append(f"update {row['id']!r}")
+                    lines.append(f"update {row['id']!r}")
                 case Ddl():
-                    said.append(event.query)
+                    lines.append(event.query)
                 case Resolved():
-                    said.append("resolved")
-    return said
+                    lines.append("resolved")
+    return lines
 
 
 ALL = ["delete 3", "delete 4", "update 2", "insert 1", "insert 5"]
@@ -113,8 +113,8 @@ def test_each_filter_leaves_out_its_changes(
     transaction = Transaction(5, tuple(change(name) for name in ROWS))
     for version, expected in ((NEW, new), (CLASSIC, classic)):
         changefeed = Changefeed(URI, filtered(settings), version)
-        assert sorted(shown(changefeed.encode(transaction))) == sorted(expected), version
-        assert shown(changefeed.resolve(6)) == ["resolved"]
+        assert sorted(summary(changefeed.encode(transaction))) == sorted(expected), version
+        assert summary(changefeed.resolve(6)) == ["resolved"]
 
 
 def test_two_filters_each_leave_something_out() -> None:
@@ -122,14 +122,14 @@ def test_two_filters_each_leave_something_out() -> None:
     filters = [{**matcher, "ignore-event": ["insert"]}, {**matcher, "ignore-event": ["delete"]}]
     changefeed = Changefeed(URI, {"filter": {"event-filters": filters}}, CLASSIC)
     transaction = Transaction(5, tuple(change(name) for name in ("insert", "update", "delete")))
-    assert shown(changefeed.encode(transaction)) == ["update 2"]
+    assert summary(changefeed.encode(transaction)) == ["update 2"]
 
 
 def test_a_transaction_of_an_ignored_start_ts_is_not_sent() -> None:
     changefeed = Changefeed(URI, "[filter]\nignore-txn-start-ts = [3, 4]")
-    assert shown(changefeed.encode(Transaction(5, (change("insert"),), start_ts=4))) == []
+    assert summary(changefeed.encode(Transaction(5, (change("insert"),), start_ts=4))) == []
     sent = changefeed.encode(Transaction(5, (change("insert"),), start_ts=2))
-    assert shown(sent) == ["insert 1"]
+    assert summary(sent) == ["insert 1"]
 
 
 CREATE = "CREATE TABLE `orders` (`id` INT PRIMARY KEY)"
@@ -172,13 +172,13 @@ def test_each_filter_leaves_out_its_ddl(
     table, query, kind = ddl
     changefeed = Changefeed(URI, filtered(settings))
     changefeed.encode(Transaction(4, (change("insert"),)))
-    assert shown(changefeed.ddl(Ddl("shop", table, query, 5, kind))) == [query] * sent
+    assert summary(changefeed.ddl(Ddl("shop", table, query, 5, kind))) == [query] * sent
 
 
 def test_rows_of_a_table_whose_ddl_is_left_out_are_sent() -> None:
     changefeed = Changefeed(URI, filtered({"ignore-event": ["all ddl"]}))
     assert changefeed.ddl(Ddl("shop", "orders", CREATE, 5)) == []
-    assert shown(changefeed.encode(Transaction(6, (change("insert"),)))) == ["insert 1"]
+    assert summary(changefeed.encode(Transaction(6, (change("insert"),)))) == ["insert 1"]
 
 
 def test_files_in_cloud_storage_leave_out_the_same() -> None:
@@ -210,11 +210,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "said"), REFUSED)
-def test_a_wrong_filter_is_refused_at_once(settings: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("settings", "message"), REFUSED)
+def test_a_wrong_filter_is_refused_at_once(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         Changefeed(URI, filtered(settings))
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_an_expression_over_a_column_that_is_not_there_stops_the_changefeed() -> None:
@@ -293,7 +293,7 @@ def test_partitions_and_splits_go_by_whole_rows() -> None:
     uri = URI.replace("partition-num=1", "partition-num=16")
     whole = Changefeed(uri, plain).encode(Transaction(5, (update,)))
     cut = Changefeed(uri, config).encode(Transaction(5, (update,)))
-    assert shown(cut) == ["delete 1", "insert 1"]
+    assert summary(cut) == ["delete 1", "insert 1"]
     assert [m.partition for m in cut] == [m.partition for m in whole]
 
 

@@ -126,7 +126,7 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), EXPRESSIONS.items())
-def test_an_expression_says_what_tidb_says(text: str, expected: str) -> None:
+def test_an_expression_has_the_value_that_it_has_in_tidb(text: str, expected: str) -> None:
     if expected in ("yes", "no"):
         holds = condition(text, TABLE, "Asia/Tokyo")
         assert holds(ROW) is (expected == "yes")

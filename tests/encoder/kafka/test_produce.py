@@ -40,10 +40,10 @@ def test_a_message_as_large_as_ticdc_makes_them_by_default_is_taken(mock_kafka: 
 
 def test_progress_is_what_was_acknowledged(mock_kafka: Mock) -> None:
     topic = mock_kafka.create_topic("progress")
-    told: list[int] = []
-    produce([Message(topic, 0, None, b"x")] * 50, mock_kafka.config, told.append)
-    assert told == sorted(told)
-    assert told[-1] == 50
+    reported: list[int] = []
+    produce([Message(topic, 0, None, b"x")] * 50, mock_kafka.config, reported.append)
+    assert reported == sorted(reported)
+    assert reported[-1] == 50
 
 
 def test_a_partition_that_is_not_there_is_named(mock_kafka: Mock) -> None:
@@ -85,10 +85,10 @@ def test_what_came_before_an_error_of_the_caller_is_written(mock_kafka: Mock) ->
 
 
 def test_topics_are_created_once_with_their_partitions(real_kafka: Kafka) -> None:
-    wanted = {real_kafka.prefix + "a": 3, real_kafka.prefix + "b": 1}
-    ensure_topics(real_kafka.config, wanted)
-    ensure_topics(real_kafka.config, wanted)
-    assert {name: real_kafka.partitions(name) for name in wanted} == wanted
+    partitions = {real_kafka.prefix + "a": 3, real_kafka.prefix + "b": 1}
+    ensure_topics(real_kafka.config, partitions)
+    ensure_topics(real_kafka.config, partitions)
+    assert {name: real_kafka.partitions(name) for name in partitions} == partitions
 
 
 def test_a_topic_with_too_few_partitions_is_named(kafka: Kafka) -> None:

@@ -22,14 +22,14 @@ Name = tuple[str, str]
 
 
 def test_the_golden_script_gives_tidbs_own_tables() -> None:
-    told = scenario("ddl")
+    golden = scenario("ddl")
     versions: dict[int, list[TableVersion]] = {}
-    for version in told.tables:
+    for version in golden.tables:
         versions.setdefault(version.since_ts, []).append(version)
     tables: dict[Name, Table] = {}
     dropped: dict[Name, Table] = {}
     compared = 0
-    for line in told.script:
+    for line in golden.script:
         if line["kind"] != "ddl":
             continue
         for event in line["events"]:
@@ -40,18 +40,20 @@ def test_the_golden_script_gives_tidbs_own_tables() -> None:
                 assert name not in tables
                 continue
             assert version.create is not None
-            shown = parse_create_table(version.create, version.schema)
-            made = tables[name]
-            assert [comparable(c) for c in made.columns] == [comparable(c) for c in shown.columns]
-            assert made.handle_key == shown.handle_key
-            assert made.partitioned == shown.partitioned
+            expected = parse_create_table(version.create, version.schema)
+            evolved = tables[name]
+            assert [comparable(c) for c in evolved.columns] == [
+                comparable(c) for c in expected.columns
+            ]
+            assert evolved.handle_key == expected.handle_key
+            assert evolved.partitioned == expected.partitioned
             # Where the statement does not say: the database's, which is TiDB's own here.
-            said = made.charset or "utf8mb4", made.collation or "utf8mb4_bin"
-            assert said == (shown.charset, shown.collation)
-            assert set(made.indexes) <= set(shown.indexes)
-            assert {i for i in shown.indexes if i.unique} <= set(made.indexes)
-            assert made.foreign_keys == shown.foreign_keys
-            assert made.partitioning == shown.partitioning
+            defaults = evolved.charset or "utf8mb4", evolved.collation or "utf8mb4_bin"
+            assert defaults == (expected.charset, expected.collation)
+            assert set(evolved.indexes) <= set(expected.indexes)
+            assert {i for i in expected.indexes if i.unique} <= set(evolved.indexes)
+            assert evolved.foreign_keys == expected.foreign_keys
+            assert evolved.partitioning == expected.partitioning
             compared += 1
     assert compared > 80
     assert not versions
@@ -87,9 +89,9 @@ def follow(
         case AlterTable(schema, name, actions):
             assert not any(isinstance(action, OtherAction) for action in actions)
             tables[schema, name] = apply(statement, tables[schema, name])
-        case RecoverTable(_, place):
-            assert place == (event["schema"], event["table"])
-            source = dropped.get(place) or tables["shop", "fb"]
-            tables[place] = replace(source, schema=place[0], name=place[1])
+        case RecoverTable(_, table_name):
+            assert table_name == (event["schema"], event["table"])
+            source = dropped.get(table_name) or tables["shop", "fb"]
+            tables[table_name] = replace(source, schema=table_name[0], name=table_name[1])
         case _:
             pass

@@ -72,18 +72,18 @@ def test_what_tidb_shows_has_the_columns_of_its_catalog(version: TableVersion) -
         for column in table.columns
     ] == [
         (
-            shown["column_name"],
-            shown["column_type"],
-            shown["character_set_name"],
-            shown["collation_name"],
-            shown["is_nullable"] == "YES",
-            shown["column_default"],
-            {"STORED": "stored", "VIRTUAL": "virtual"}.get(shown["extra"].split(" ")[0]),
-            shown["extra"] == "auto_increment",
+            row["column_name"],
+            row["column_type"],
+            row["character_set_name"],
+            row["collation_name"],
+            row["is_nullable"] == "YES",
+            row["column_default"],
+            {"STORED": "stored", "VIRTUAL": "virtual"}.get(row["extra"].split(" ")[0]),
+            row["extra"] == "auto_increment",
         )
-        for shown in version.columns
+        for row in version.columns
     ]
-    keyed = {shown["column_name"] for shown in version.columns if shown["column_key"] == "PRI"}
+    keyed = {row["column_name"] for row in version.columns if row["column_key"] == "PRI"}
     primary = {name for index in table.indexes if index.primary for name in index.columns}
     assert primary == keyed
 
@@ -97,14 +97,14 @@ def test_a_table_survives_json(version: TableVersion) -> None:
 @pytest.mark.parametrize(("name", "event", "ts"), CREATED)
 def test_what_ticdc_prints_is_what_tidb_shows(name: str, event: dict[str, str], ts: int) -> None:
     printed = parse_create_table(event["query"], event["schema"])
-    shown = table_at(name, printed.schema, printed.name, ts)
+    stored = table_at(name, printed.schema, printed.name, ts)
     assert [(c.name, c.type, c.nullable, c.generated) for c in printed.columns] == [
-        (c.name, c.type, c.nullable, c.generated) for c in shown.columns
+        (c.name, c.type, c.nullable, c.generated) for c in stored.columns
     ]
     # A foreign key's own index is only in what TiDB shows.
-    assert set(printed.indexes) - set(shown.indexes) == set()
-    assert [i for i in printed.indexes if i.unique] == [i for i in shown.indexes if i.unique]
-    assert (printed.handle_key, printed.partitioned) == (shown.handle_key, shown.partitioned)
+    assert set(printed.indexes) - set(stored.indexes) == set()
+    assert [i for i in printed.indexes if i.unique] == [i for i in stored.indexes if i.unique]
+    assert (printed.handle_key, printed.partitioned) == (stored.handle_key, stored.partitioned)
 
 
 TYPES = [
@@ -248,7 +248,7 @@ def test_a_unique_index_over_a_part_of_the_rows_identifies_none() -> None:
         assert parse_ddl(query, "s") == AlterTable("s", "t", (AddIndex(table.indexes[0]),))
 
 
-def test_the_primary_key_is_clustered_unless_told_otherwise() -> None:
+def test_the_primary_key_is_clustered_by_default() -> None:
     for sql, clustered in (
         ("id int primary key", True),
         ("id int primary key /*T![clustered_index] CLUSTERED */", True),
@@ -312,7 +312,7 @@ STATEMENTS: list[tuple[str, Statement]] = [
 
 
 @pytest.mark.parametrize(("query", "expected"), STATEMENTS)
-def test_a_statement_says_what_it_does(query: str, expected: Statement) -> None:
+def test_a_statement_becomes_data(query: str, expected: Statement) -> None:
     assert parse_ddl(query, "s") == expected
 
 

@@ -20,7 +20,7 @@ from ticdc_encoder.storage.layout import (
     FILE_FORMATS,
     METADATA,
     Directory,
-    Layout,
+    PathLayout,
     SchemaPath,
     checkpoint_ts,
     index_json,
@@ -38,7 +38,7 @@ PATHS = VECTORS["12_paths"]
 
 @pytest.mark.parametrize("case", PATHS["data_file"], ids=lambda case: str(case["path"]))
 def test_data_files_are_found_by_their_path(case: dict[str, Any]) -> None:
-    layout = Layout(date_separator=case["date_separator"], table_id_paths="table_id" in case)
+    layout = PathLayout(date_separator=case["date_separator"], table_id_paths="table_id" in case)
     file = layout.data_file(case["path"])
     assert file is not None
     where = file.directory
@@ -60,7 +60,7 @@ def test_data_files_are_found_by_their_path(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", PATHS["index_file"], ids=lambda case: str(case["path"]))
 def test_an_index_names_the_last_file_of_its_directory(case: dict[str, Any]) -> None:
-    layout = Layout(date_separator="day" if "2023" in case["path"] else "none")
+    layout = PathLayout(date_separator="day" if "2023" in case["path"] else "none")
     where = layout.index(case["path"])
     assert where is not None
     assert where.index_path == case["path"]
@@ -72,34 +72,34 @@ def test_an_index_names_the_last_file_of_its_directory(case: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(("path", "valid"), PATHS["is_schema_file"])
-def test_schema_files_are_told_from_others(path: str, valid: bool) -> None:
-    found = Layout().schema_path(path)
+def test_schema_files_are_distinguished_from_others(path: str, valid: bool) -> None:
+    result = PathLayout().schema_path(path)
     # TiCDC's test looks at a path's end only: this one names no schema.
-    assert (found is not None) is (valid and path != "meta/schema_123_0123456789.json")
-    assert found is None or found.path == path
+    assert (result is not None) is (valid and path != "meta/schema_123_0123456789.json")
+    assert result is None or result.path == path
 
 
-def test_schema_files_tell_their_table_and_version() -> None:
+def test_schema_files_have_their_table_and_version() -> None:
     for case in PATHS["schema_file"]:
         # The samples' checksums are shorter than TiCDC's.
-        path = re.sub(r"_(\d+)\.json", lambda found: f"_{int(found[1]):010d}.json", case["path"])
-        assert Layout().schema_path(path) == SchemaPath(
+        path = re.sub(r"_(\d+)\.json", lambda match: f"_{int(match[1]):010d}.json", case["path"])
+        assert PathLayout().schema_path(path) == SchemaPath(
             case["schema"], case["table"], case["version"], int(case["path"].split("_")[-1][:-5])
         )
-    by_id = Layout(table_id_paths=True).schema_path("123/meta/schema_5_0000000007.json")
+    by_id = PathLayout(table_id_paths=True).schema_path("123/meta/schema_5_0000000007.json")
     assert by_id == SchemaPath("", "", 5, 7, 123)
     assert by_id.path == "123/meta/schema_5_0000000007.json"
 
 
-def test_a_year_is_told_from_a_partition_by_the_settings() -> None:
+def test_a_year_is_distinguished_from_a_partition_by_the_settings() -> None:
     path = "s/t/5/2022/CDC000002.csv"
     for separator, partition, day in (("year", None, "2022"), ("none", 2022, None)):
-        file = Layout(date_separator=separator).data_file(path)  # type: ignore[arg-type]
+        file = PathLayout(date_separator=separator).data_file(path)  # type: ignore[arg-type]
         assert file is not None
         assert (file.directory.partition, file.directory.date) == (partition, day)
-    assert Layout(date_separator="day").data_file("s/t/5/CDC000002.csv") is None
+    assert PathLayout(date_separator="day").data_file("s/t/5/CDC000002.csv") is None
     for other in ("s/t/5/CDC000002.txt", "s/t/x/CDC000002.csv", "metadata", "s/t/5/meta/CDC.index"):
-        assert Layout(date_separator="none").data_file(other) is None
+        assert PathLayout(date_separator="none").data_file(other) is None
 
 
 LONG = "9" * 5000
@@ -118,9 +118,9 @@ LONG = "9" * 5000
     ids=lambda path: path.replace(LONG, "9..."),
 )
 def test_numbers_that_none_can_be_are_not_looked_for_in_a_path(path: str) -> None:
-    layout = Layout(date_separator="none")
-    found = (layout.data_file(path), layout.index(path), layout.schema_path(path))
-    assert found == (None, None, None)
+    layout = PathLayout(date_separator="none")
+    result = (layout.data_file(path), layout.index(path), layout.schema_path(path))
+    assert result == (None, None, None)
     assert layout.data_file("s/t/99999999999999999999/CDC99999999999999999999.csv") is not None
 
 
@@ -155,13 +155,13 @@ SAMPLES = VECTORS["10_schema_files"]["cases"]
 
 @pytest.mark.parametrize("case", SAMPLES, ids=lambda case: str(case["name"]))
 def test_reads_the_schema_files_of_ticdcs_tests(case: dict[str, Any]) -> None:
-    path = Layout().schema_path(case["file_path"])
+    path = PathLayout().schema_path(case["file_path"])
     assert path is not None
     file = parse_schema_file(path, case["file_content"].encode())
-    told = json.loads(case["file_content"])
+    members = json.loads(case["file_content"])
     assert (file.schema, file.name, file.version) == (path.schema, path.table, path.version)
-    assert (file.query, file.kind) == (told["Query"], told["Type"])
-    columns = told["TableColumns"] or []
+    assert (file.query, file.kind) == (members["Query"], members["Type"])
+    columns = members["TableColumns"] or []
     names = [] if file.table is None else [column.name for column in file.table.columns]
     assert names == [column["ColumnName"] for column in columns]
     if file.table is None:
@@ -176,12 +176,12 @@ def test_reads_the_schema_files_of_ticdcs_tests(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", VECTORS["11_schema_file_columns"]["cases"], ids=str)
 def test_reads_the_column_of_every_type(case: dict[str, Any]) -> None:
-    told = {**case["column"], "ColumnName": "c"}
-    place = {"Table": "t", "Schema": "s"}
-    columns = {"TableColumns": [told], "TableColumnsTotal": 1}
-    checksum = crc32(json.dumps({**place, "Version": 0, **columns}, indent=4).encode())
+    members = {**case["column"], "ColumnName": "c"}
+    table_members = {"Table": "t", "Schema": "s"}
+    columns = {"TableColumns": [members], "TableColumnsTotal": 1}
+    checksum = crc32(json.dumps({**table_members, "Version": 0, **columns}, indent=4).encode())
     about = {"Version": 1, "TableVersion": 5, "Query": "", "Type": 0}
-    content = json.dumps({**place, **about, **columns}).encode()
+    content = json.dumps({**table_members, **about, **columns}).encode()
     table = parse_schema_file(SchemaPath("s", "t", 5, checksum), content).table
     assert table is not None
     (column,) = table.columns
@@ -191,7 +191,7 @@ def test_reads_the_column_of_every_type(case: dict[str, Any]) -> None:
     assert table.handle_key == (("c",) if "ColumnIsPk" in case["column"] else ())
 
 
-def test_a_column_may_tell_its_id() -> None:
+def test_a_column_may_have_its_id() -> None:
     table = parse_create_table("create table t(id int primary key)", "s")
     path, content = schema_file(SchemaFile("s", "t", 5, table=table), column_ids={"id": 1})
     assert b'"ColumnId": "1",\n            "ColumnName": "id"' in content
@@ -261,7 +261,7 @@ GOLDEN = [
     for variant in scenario(name).variants.values()
     if variant.sink_uri.startswith("file:")
 ]
-LAYOUT = Layout(date_separator="none")
+LAYOUT = PathLayout(date_separator="none")
 
 
 def named(variant: Variant) -> str:
@@ -269,7 +269,7 @@ def named(variant: Variant) -> str:
 
 
 @pytest.mark.parametrize("variant", GOLDEN, ids=named)
-def test_schema_files_tell_the_upstreams_tables(variant: Variant) -> None:
+def test_schema_files_describe_the_upstreams_tables(variant: Variant) -> None:
     for path, content in variant.files.items():
         where = LAYOUT.schema_path(path)
         if where is None:
@@ -280,8 +280,8 @@ def test_schema_files_tell_the_upstreams_tables(variant: Variant) -> None:
             assert file.name in ("", "vw")
             continue
         true = table_at(variant.scenario, file.schema, file.name, file.version)
-        assert [_told(file.table, name) for name in names(file.table)] == [
-            _told(true, name) for name in names(true)
+        assert [_described(file.table, name) for name in names(file.table)] == [
+            _described(true, name) for name in names(true)
         ]
         primary = [index.columns for index in true.indexes if index.primary]
         assert {*file.table.handle_key} == {*(primary[0] if primary else ())}
@@ -291,7 +291,7 @@ def names(table: Table) -> list[str]:
     return [column.name for column in table.columns]
 
 
-def _told(table: Table, name: str) -> Any:
+def _described(table: Table, name: str) -> Any:
     """What a schema file has of a column: charset, flags and defaults' digits are not in it."""
     column = table.column(name)
     type_ = column.type
@@ -391,9 +391,9 @@ def _partitioned(files: dict[str, Any]) -> Counter[str]:
 @pytest.mark.parametrize(
     "variant", [v for v in GOLDEN if v.name == "storage-canal-json"], ids=named
 )
-def test_canal_json_files_say_what_happened_upstream(variant: Variant) -> None:
+def test_canal_json_files_hold_what_happened_upstream(variant: Variant) -> None:
     format_ = FILE_FORMATS["canal-json"]
-    said = []
+    facts = []
     for path, content in variant.files.items():
         file = LAYOUT.data_file(path)
         if file is None:
@@ -401,9 +401,9 @@ def test_canal_json_files_say_what_happened_upstream(variant: Variant) -> None:
         assert file.extension == format_.extension
         where = file.directory
         table = table_at(variant.scenario, where.schema, where.table, where.version)
-        said += [_fact(c) for c in format_.decode(content, table, format_.Options())]
+        facts += [_fact(c) for c in format_.decode(content, table, format_.Options())]
     happened_ = [_fact(change) for change in sent_changes(variant)]
-    assert sorted(said, key=repr) == sorted(happened_, key=repr)
+    assert sorted(facts, key=repr) == sorted(happened_, key=repr)
 
 
 def _fact(change: RowChange) -> tuple[Any, ...]:
@@ -460,11 +460,11 @@ def test_a_ddl_begins_a_directory_and_comes_behind_the_rows_before_it() -> None:
     data, index, schema = changefeed.ddl(alter)
     assert data.path == "shop/orders/7/CDC00000000000000000001.csv"
     assert index.path == "shop/orders/7/meta/CDC.index"
-    where = Layout().schema_path(schema.path)
+    where = PathLayout().schema_path(schema.path)
     assert where is not None
-    told = parse_schema_file(where, schema.content)
-    assert (told.version, told.query, told.kind) == (12, alter.query, 5)
-    assert told.ddl == alter
+    file = parse_schema_file(where, schema.content)
+    assert (file.version, file.query, file.kind) == (12, alter.query, 5)
+    assert file.ddl == alter
     rename = Ddl("shop", "sales", "RENAME TABLE `shop`.`orders` TO `shop`.`sales`", 13, 14)
     (renamed,) = changefeed.ddl(rename)
     assert renamed.path.startswith("shop/sales/meta/schema_13_")

@@ -36,7 +36,7 @@ def replayed(transactions: list[Transaction]) -> Rows:
     return rows
 
 
-def test_the_changes_lead_to_the_rows_that_the_shop_says_are_true() -> None:
+def test_the_changes_lead_to_the_rows_of_the_shop() -> None:
     shop, transactions = traded(1, 800)
     assert replayed(transactions) == shop.rows
 

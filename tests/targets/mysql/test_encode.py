@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.targets.mysql import encode_keys, encode_rows
+from ticdc_consumer.targets.mysql.encode import encode_keys, encode_rows
 from ticdc_encoder import Column, ColumnType, WireError
 
 Value = str | bytes | None
@@ -185,7 +185,7 @@ def test_a_row_is_a_tuple_without_the_columns_that_the_target_generates() -> Non
 
 
 def test_a_task_of_spark_encodes_without_the_databases_driver() -> None:
-    code = "import sys; import ticdc_consumer.targets.mysql; print('pymysql' in sys.modules)"
+    code = "import sys; import ticdc_consumer.targets.mysql.encode; print('pymysql' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -18,7 +18,7 @@ from support.canonical_rows import (
 )
 from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.targets.layout import Layout, UniqueKey
-from ticdc_consumer.targets.mysql.bulk import Bulk
+from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.mysql.session import SQL_MODE, MySql, open_session
 
@@ -486,7 +486,7 @@ def test_a_trigger_that_refuses_is_told_without_values(target: MySql) -> None:
 
 def test_a_row_larger_than_a_packet_is_refused_by_name(target: MySql) -> None:
     layout = created(target, defined("CREATE TABLE t (id INT PRIMARY KEY, c TEXT)"))
-    bulk = Bulk(target.connection, 2000, target.differences, SQL_MODE)
+    bulk = MySqlBulk(target.connection, 2000, target.differences, SQL_MODE)
     rows = [["1", "x" * 900], ["2", "y" * 900], ["3", "z" * 900]]
     assert bulk.insert(layout, row_payloads(layout, rows), "stop") == 0
     assert len(contents(target, layout)) == 3

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from ticdc_consumer.config.choices import VECTOR_AS_TEXT
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets import mysql
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import merges
 from ticdc_consumer.targets.mysql.dialects import DIALECTS, MARIADB, MYSQL, TIDB, dialect_of
 from ticdc_consumer.targets.mysql.quoting import quote_name
+from ticdc_consumer.targets.mysql.session import TARGETS
 from ticdc_consumer.targets.mysql.types import codec, column_type
 from ticdc_encoder import Column, ColumnType
 from ticdc_encoder.sql.parser import parse_create_table
@@ -362,7 +362,7 @@ def test_the_servers_version_tells_which_of_the_three_it_is(version: str, dialec
 
 
 def test_each_of_the_three_is_a_target() -> None:
-    targets = mysql.TARGETS
+    targets = TARGETS
     assert {name: target.dialect for name, target in targets.items()} == {
         name: name for name in ("mysql", "mariadb", "tidb")
     }

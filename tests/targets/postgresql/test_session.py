@@ -19,7 +19,7 @@ from support.canonical_rows import (
 from support.golden import scenario
 from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
-from ticdc_consumer.targets.postgresql import session
+from ticdc_consumer.targets.postgresql.bulk import FEW_ROWS
 from ticdc_consumer.targets.postgresql.session import PostgreSQL
 from ticdc_encoder.column import BINARIES
 
@@ -127,7 +127,7 @@ def some(count: int, text: str = "x") -> list[list[str | bytes | None]]:
     return [[str(i), f"{text}{i}\t\\\n", bytes([i % 256])] for i in range(count)]
 
 
-@pytest.mark.parametrize("count", [1, session.FEW_ROWS, session.FEW_ROWS + 1, 500])
+@pytest.mark.parametrize("count", [1, FEW_ROWS, FEW_ROWS + 1, 500])
 def test_rows_are_upserted_and_deleted_in_any_number(target: PostgreSQL, count: int) -> None:
     layout = created(target, defined(PLAIN))
     assert layout.upsert
@@ -141,7 +141,7 @@ def test_rows_are_upserted_and_deleted_in_any_number(target: PostgreSQL, count: 
     assert [row[0] for row in contents(target, layout)] == [0]
 
 
-@pytest.mark.parametrize("count", [3, session.FEW_ROWS + 1])
+@pytest.mark.parametrize("count", [3, FEW_ROWS + 1])
 def test_keys_of_several_columns_and_odd_text_are_deleted(target: PostgreSQL, count: int) -> None:
     upstream = defined(
         "create table odd (a varchar(20), b varbinary(9), c decimal(9,2), primary key (a, b, c))"
@@ -161,7 +161,7 @@ VALUES = st.tuples(st.none() | st.text(CHARACTERS), st.none() | st.binary())
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(VALUES, min_size=1, max_size=2 * session.FEW_ROWS))
+@given(st.lists(VALUES, min_size=1, max_size=2 * FEW_ROWS))
 def test_any_text_and_bytes_survive(
     target: PostgreSQL, values: list[tuple[str | None, bytes | None]]
 ) -> None:

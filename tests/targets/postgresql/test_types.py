@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from support.canonical_rows import arrays, key_payloads, row_payloads
 from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.column_mapping import fit
+from ticdc_consumer.targets.column_mapping import TypeRules, fit
 from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable, UniqueKey
-from ticdc_consumer.targets.postgresql import encode_keys, encode_rows, types
-from ticdc_consumer.targets.postgresql.session import quote_name
+from ticdc_consumer.targets.postgresql import types
+from ticdc_consumer.targets.postgresql.encode import encode_keys, encode_rows
+from ticdc_consumer.targets.postgresql.quoting import quote_name
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import parse_create_table
@@ -27,22 +28,21 @@ def there(type_: str, nullable: bool = True, labels: tuple[str, ...] = ()) -> Ta
     return TargetColumn("c", type_, nullable, elements=labels)
 
 
+def type_rules(rules: frozenset[str] = NONE) -> TypeRules:
+    return TypeRules(
+        "postgresql",
+        quote_name,
+        lambda type_, column, in_key: types.codec(type_, column, in_key, rules),
+        types.merges,
+    )
+
+
 def layout(
     create: str, *target: TargetColumn, key: tuple[str, ...] = ("k",), rules: frozenset[str] = NONE
 ) -> Layout:
     table = parse_create_table(create, "shop")
-    return fit(
-        dialect="postgresql",
-        relation='"t"',
-        quote=quote_name,
-        codec=lambda type_, column, in_key: types.codec(type_, column, in_key, rules),
-        merges=types.merges,
-        source=table,
-        key=key,
-        target=TargetTable("shop", "t", target, (UniqueKey("t_pkey", key, True),)),
-        definition=table,
-        keys_only=False,
-    )
+    existing = TargetTable("shop", "t", target, (UniqueKey("t_pkey", key, True),))
+    return fit(type_rules(rules), '"t"', table, key, existing, table)
 
 
 def one(sql: str, type_: str, value: str | bytes | None, rules: frozenset[str] = NONE) -> bytes:
@@ -387,18 +387,7 @@ def test_a_target_table_that_does_not_fit_is_refused_by_name(
 ) -> None:
     source_table = table("create table t (k int primary key, v int)")
     with pytest.raises(Stop, match=message):
-        fit(
-            dialect="postgresql",
-            relation="t",
-            quote=quote_name,
-            codec=lambda type_, column, in_key: types.codec(type_, column, in_key, NONE),
-            merges=types.merges,
-            source=source_table,
-            key=("k",),
-            target=target,
-            definition=None,
-            keys_only=False,
-        )
+        fit(type_rules(), "t", source_table, ("k",), target, None)
 
 
 @pytest.mark.parametrize(
@@ -415,16 +404,6 @@ def test_rows_are_upserted_only_where_nothing_but_the_fold_key_can_clash(
     keys: tuple[UniqueKey, ...], upsert: bool
 ) -> None:
     columns = (TargetColumn("k", "integer", False), TargetColumn("v", "integer", True))
-    made = fit(
-        dialect="postgresql",
-        relation="t",
-        quote=quote_name,
-        codec=lambda type_, column, in_key: types.codec(type_, column, in_key, NONE),
-        merges=types.merges,
-        source=table("create table t (k int primary key, v int)"),
-        key=("k",),
-        target=TargetTable("shop", "t", columns, keys),
-        definition=None,
-        keys_only=False,
-    )
-    assert made.upsert is upsert
+    upstream = table("create table t (k int primary key, v int)")
+    existing = TargetTable("shop", "t", columns, keys)
+    assert fit(type_rules(), "t", upstream, ("k",), existing, None).upsert is upsert

@@ -20,7 +20,7 @@ from support.canonical_rows import (
 )
 from support.golden import scenario
 from ticdc_consumer.errors import Retry, Stop, Unavailable
-from ticdc_consumer.targets.sqlite import session, types
+from ticdc_consumer.targets.sqlite import bulk, session, types
 from ticdc_consumer.targets.sqlite.session import SQLite
 from ticdc_encoder.column import BINARIES, Column
 
@@ -82,7 +82,7 @@ def some(count: int, text: str = "x") -> list[list[str | bytes | None]]:
 
 
 def test_rows_are_upserted_and_deleted(target: SQLite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(bulk, "ROWS_AT_ONCE", 7)
     layout = created(target, defined(PLAIN))
     assert layout.upsert
     load(target, layout, some(50, "old"))

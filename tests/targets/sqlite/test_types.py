@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.canonical_rows import key_payloads, row_payloads
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.column_mapping import fit
+from ticdc_consumer.targets.column_mapping import TypeRules, fit
 from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable, UniqueKey
-from ticdc_consumer.targets.sqlite import encode_keys, types
-from ticdc_consumer.targets.sqlite.session import quote_name
+from ticdc_consumer.targets.sqlite import types
+from ticdc_consumer.targets.sqlite.encode import encode_keys
+from ticdc_consumer.targets.sqlite.quoting import quote_name
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.sql.parser import parse_create_table
 
@@ -25,18 +26,9 @@ def there(type_: str, collation: str | None = None) -> TargetColumn:
 
 def layout(create: str, *target: TargetColumn, key: tuple[str, ...] = ("k",)) -> Layout:
     table = parse_create_table(create, "shop")
-    return fit(
-        dialect="sqlite",
-        relation='"t"',
-        quote=quote_name,
-        codec=types.codec,
-        merges=types.merges,
-        source=table,
-        key=key,
-        target=TargetTable(None, "t", target, (UniqueKey("PRIMARY KEY", key, True),)),
-        definition=table,
-        keys_only=False,
-    )
+    existing = TargetTable(None, "t", target, (UniqueKey("PRIMARY KEY", key, True),))
+    rules = TypeRules("sqlite", quote_name, types.codec, types.merges)
+    return fit(rules, '"t"', table, key, existing, table)
 
 
 def one(sql: str, type_: str, value: str | bytes | None) -> bytes:

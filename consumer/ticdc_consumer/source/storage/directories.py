@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from ticdc_encoder.storage.layout import DataFile, Directory, Layout
+from ticdc_encoder.storage.layout import DataFile, Directory, PathLayout
 from ticdc_encoder.tso import moment
 
 from ticdc_consumer.config.options import Options
@@ -13,8 +13,8 @@ SETTLED_AFTER = timedelta(days=2)
 """A date is of the writer's time zone (up to 14 hours from UTC), and clocks differ."""
 
 
-def layout_of(options: Options) -> Layout:
-    return Layout(
+def layout_of(options: Options) -> PathLayout:
+    return PathLayout(
         date_separator=options.storage_date_separator, table_id_paths=options.storage_table_ids
     )
 
@@ -24,7 +24,7 @@ def place_of(directory: Directory) -> Place:
     return directory.path.rstrip("/") + writer, 0
 
 
-def directory_of(layout: Layout, place: Place) -> Directory:
+def directory_of(layout: PathLayout, place: Place) -> Directory:
     """The directory of a place that `place_of` named. Raises `Stop` where it has none, since that
     was under another layout."""
     name = place[0]
@@ -38,7 +38,7 @@ def directory_of(layout: Layout, place: Place) -> Directory:
     return found.directory
 
 
-def files_of_place(layout: Layout, place: Place, paths: list[str]) -> dict[int, str]:
+def files_of_place(layout: PathLayout, place: Place, paths: list[str]) -> dict[int, str]:
     """Of some paths those that the place numbers."""
     directory = directory_of(layout, place)
     found: dict[int, str] = {}

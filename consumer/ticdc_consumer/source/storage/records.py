@@ -10,7 +10,7 @@ from functools import lru_cache
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import RowChange, Table
-from ticdc_encoder.storage.layout import Directory, Layout
+from ticdc_encoder.storage.layout import Directory, PathLayout
 from ticdc_encoder.storage.schema_file import parse_schema_file
 
 from ticdc_consumer.config.options import Options
@@ -115,7 +115,7 @@ class FileDecoder:
 
 
 @lru_cache(maxsize=4096)
-def _table_of(url: str, layout: Layout, directory: Directory) -> Table:
+def _table_of(url: str, layout: PathLayout, directory: Directory) -> Table:
     """The table of a version, by its schema file: that never changes."""
     base = directory.path.split("/")
     folder = base[0] if directory.table_id is not None else "/".join(base[:2])

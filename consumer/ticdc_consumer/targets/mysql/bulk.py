@@ -1,7 +1,7 @@
 """Payloads of `encode` -> statements, sent as bytes."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from ticdc_encoder.column import TEXTS
 
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets.bulk import Bulk, OnDrift
 from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql import errors as refusals
@@ -24,8 +25,8 @@ _TRUNCATED = 1265
 _DEPRECATED = 1287
 
 
-class Bulk:
-    """Of one connection; inside the caller's transaction."""
+class MySqlBulk(Bulk):
+    """`packet` is the server's max_allowed_packet, in bytes."""
 
     def __init__(
         self, connection: sa.Connection, packet: int, dialect: Dialect, sql_mode: str
@@ -36,20 +37,26 @@ class Bulk:
         self._sql_mode = sql_mode
 
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        return sum(self._write(layout, text)[0] for text in self.deletes(layout, keys))
+        return sum(self._write(layout, text)[0] for text in self._deletes(layout, keys))
 
     def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        found = 0
+        count = 0
         cursor: Any = self._connection.connection.cursor()
         try:
-            for text in self.deletes(layout, keys, "SELECT COUNT(*)"):
+            for text in self._deletes(layout, keys, "SELECT COUNT(*)"):
                 cursor.execute(text)
-                found += int(cursor.fetchone()[0])
+                count += int(cursor.fetchone()[0])
         finally:
             cursor.close()
-        return found
+        return count
 
-    def deletes(
+    def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
+        return [_shown(text) for text in self._deletes(layout, keys)]
+
+    def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
+        return [_shown(text) for text, _ in self._inserts(layout, rows, on_drift)]
+
+    def _deletes(
         self, layout: Layout, keys: pa.BinaryArray, verb: str = "DELETE"
     ) -> Iterator[bytes]:
         """The statements for all rows of these keys."""
@@ -86,29 +93,26 @@ class Bulk:
             )
         )
 
-    def insert(
-        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
-    ) -> int:
-        """Says how many rows that were in the way are gone."""
+    def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
         replaces = on_drift == "overwrite" and not layout.upsert
         replaced = 0
-        for text, count in self.inserts(layout, rows, on_drift):
-            written = self._write(layout, text)[0]
-            replaced += written - count if replaces else 0
+        for text, count in self._inserts(layout, rows, on_drift):
+            affected = self._write(layout, text)[0]
+            replaced += affected - count if replaces else 0
         return replaced
 
-    def inserts(
-        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
+    def _inserts(
+        self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift
     ) -> Iterator[tuple[bytes, int]]:
         """The statements, and how many rows each has."""
-        taken = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
-        columns = ", ".join(layout.columns[i] for i in taken)
+        written = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
+        columns = ", ".join(layout.columns[i] for i in written)
         # REPLACE deletes what holds a unique value of the new row, by any key: also one over a
         # prefix or an expression. NULLs are in nobody's way.
         replaces = on_drift == "overwrite" and not layout.upsert
         verb = "REPLACE" if replaces else "INSERT"
         before = f"{verb} INTO {layout.relation} ({columns}) VALUES ".encode()
-        after = _on_duplicate(layout, taken).encode() if layout.upsert else b""
+        after = _on_duplicate(layout, written).encode() if layout.upsert else b""
         for chunk, count in self._chunks(layout, rows, len(before) + len(after), ROWS):
             yield before + chunk + after, count
 
@@ -156,12 +160,12 @@ class Bulk:
         self._send(b"SET SESSION sql_mode = REPLACE(@@sql_mode, 'STRICT_ALL_TABLES', '')")
         try:
             count, warnings = self._send(statement)
-            told = self._warnings() if warnings else []
+            texts = self._warnings() if warnings else []
         finally:
             self._send(f"SET SESSION sql_mode = '{self._sql_mode}'".encode())
-        if len(told) < warnings:
-            raise Stop(f"{layout.name}: more warnings than the target tells")
-        for code, text in told:
+        if len(texts) < warnings:
+            raise Stop(f"{layout.name}: the target gave more warnings than it lists")
+        for code, text in texts:
             if code != _DEPRECATED and not _of_an_enum(layout, code, text):
                 raise _doubtful(layout, code, text)
         return count, warnings
@@ -183,15 +187,19 @@ class Bulk:
             cursor.close()
 
 
-def _on_duplicate(layout: Layout, taken: Sequence[int]) -> str:
+def _shown(statement: bytes) -> str:
+    return statement.decode("utf-8", "backslashreplace")
+
+
+def _on_duplicate(layout: Layout, written: Sequence[int]) -> str:
     """All columns but the key's. Of those its texts: equal keys may be written differently."""
     names = [
         layout.columns[i]
-        for i in taken
+        for i in written
         if layout.source[i].name not in layout.key or layout.source[i].type.name in TEXTS
     ]
     updates = [f"{name}=VALUES({name})" for name in names]
-    nothing = f"{layout.columns[taken[0]]}={layout.columns[taken[0]]}"
+    nothing = f"{layout.columns[written[0]]}={layout.columns[written[0]]}"
     return f" ON DUPLICATE KEY UPDATE {', '.join(updates) or nothing}"
 
 

@@ -1,13 +1,12 @@
 """A user's table as `information_schema` shows it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, UniqueKey
-
-Query = Callable[[str, tuple[str, ...]], Sequence[Sequence[Any]]]
+from ticdc_consumer.targets.target import Query
 
 _TABLE = """
     SELECT t.table_name, t.table_type, t.engine, e.transactions
@@ -47,11 +46,10 @@ _ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
 def describe(query: Query, schema: str, table: str, any_case: bool) -> TargetTable | None:
     """None where there is no such table. Raises `Stop` for what cannot take part in a
     transaction. `any_case`: whether this server's table names have none."""
-    where = (schema, table)
-    found = [row for row in query(_TABLE, where) if any_case or row[0] == table]
-    if not found:
+    tables = [row for row in query(_TABLE, schema, table) if any_case or row[0] == table]
+    if not tables:
         return None
-    _, kind, engine, transactional = found[0]
+    _, kind, engine, transactional = tables[0]
     if engine is None:
         raise Stop(f"{schema}.{table} in the target is no table but a {str(kind).lower()}")
     if transactional != "YES":
@@ -62,9 +60,9 @@ def describe(query: Query, schema: str, table: str, any_case: bool) -> TargetTab
     return TargetTable(
         schema,
         table,
-        tuple(_column(*row) for row in query(_COLUMNS, where)),
-        _unique_keys(query(_UNIQUE, where)),
-        triggers=tuple(str(name) for (name,) in query(_TRIGGERS, where)),
+        tuple(_column(*row) for row in query(_COLUMNS, schema, table)),
+        _unique_keys(query(_UNIQUE, schema, table)),
+        triggers=tuple(str(name) for (name,) in query(_TRIGGERS, schema, table)),
     )
 
 
@@ -78,7 +76,7 @@ def unescaped(type_: str) -> str:
 
 def references(query: Query, schema: str, table: str) -> tuple[Reference, ...]:
     keys: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
-    for name, column, parent_schema, parent, parent_column in query(_REFERENCES, (schema, table)):
+    for name, column, parent_schema, parent, parent_column in query(_REFERENCES, schema, table):
         keys.setdefault((name, parent_schema, parent), []).append((column, parent_column))
     return tuple(
         Reference(

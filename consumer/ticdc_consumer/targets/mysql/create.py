@@ -10,7 +10,8 @@ from ticdc_encoder.event import Table
 from ticdc_consumer.targets.layout import Reference
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
-from ticdc_consumer.targets.mysql.types import CAPACITIES, CatalogType, column_type
+from ticdc_consumer.targets.mysql.types import CatalogType, column_type
+from ticdc_consumer.targets.schema.conversions import CAPACITIES
 from ticdc_consumer.targets.target import Target
 
 _LONGEST_ROW = 65_535
@@ -24,7 +25,7 @@ _NOW = re.compile(r"CURRENT_TIMESTAMP(?:\(([0-6])\))?")
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnShape:
+class MySqlColumn:
     """`default` is the text after DEFAULT, None where there is none."""
 
     type: str
@@ -38,7 +39,7 @@ class ColumnShape:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexShape:
+class MySqlIndex:
     """`parts` are columns, and how many characters of each are indexed, None for all."""
 
     unique: bool
@@ -57,25 +58,25 @@ class IndexShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MySqlTable:
     """What a table is here, by upstream's names: columns, NOT NULL, defaults and keys.
 
     A stored generated column becomes a plain one, since its values come with the rows; a virtual
     one, whose values do not, is left out, and so is each key with an expression or such a column.
     """
 
-    columns: dict[str, ColumnShape]
-    indexes: dict[str, IndexShape]
+    columns: dict[str, MySqlColumn]
+    indexes: dict[str, MySqlIndex]
 
 
-def shape(dialect: Dialect, table: Table) -> Shape:
+def shape(dialect: Dialect, table: Table) -> MySqlTable:
     columns = [column for column in table.columns if column.generated != "virtual"]
     indexes = [_whole(index, table) for index in table.indexes if _kept(index, columns)]
     types = _within_a_row(columns, indexes, dialect)
-    return Shape(
-        {c.name: ColumnShape(types[c.name], c.nullable, _default(c)) for c in columns},
+    return MySqlTable(
+        {c.name: MySqlColumn(types[c.name], c.nullable, _default(c)) for c in columns},
         {
-            index.name: IndexShape(
+            index.name: MySqlIndex(
                 index.unique,
                 index.primary,
                 tuple(zip(index.columns, _lengths(index), strict=True)),

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.target import original
 
 _PASSING = {
     1020: "another transaction changed a row that was read",
@@ -63,13 +64,6 @@ _COLUMN = re.compile(
 )
 _DUPLICATED = re.compile(r"Duplicate entry '(.*)' for key '(.*)'", re.S)
 _QUOTED = re.compile(r"'.*('|$)", re.S)
-
-
-def original(error: BaseException) -> BaseException:
-    """The driver's error, without SQLAlchemy's wrapping."""
-    if isinstance(error, sa.exc.DBAPIError) and error.orig is not None:
-        return error.orig
-    return error
 
 
 def number(error: BaseException) -> int | None:

@@ -1,27 +1,37 @@
 """One session of a MySQL, MariaDB or TiDB server."""
 
 import time
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TypeVar
 
-import pyarrow as pa
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.config.choices import SAME_COLLATIONS
-from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.targets.column_mapping import fit
-from ticdc_consumer.targets.layout import Layout, Reference, TargetTable
-from ticdc_consumer.targets.mysql import catalog, types
+from ticdc_consumer.errors import Unavailable, Usage
+from ticdc_consumer.targets.column_mapping import TypeRules
+from ticdc_consumer.targets.layout import (
+    Layout,
+    Reference,
+    ReferenceChanges,
+    TargetName,
+    TargetTable,
+)
+from ticdc_consumer.targets.mysql import alter, catalog, types, under_way
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
-from ticdc_consumer.targets.mysql.bulk import Bulk
+from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.collations import merges
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
+from ticdc_consumer.targets.mysql.fence import take_session_lock
 from ticdc_consumer.targets.mysql.quoting import quote_name
-from ticdc_consumer.targets.target import Target
+from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.target import Target, original
+
+T = TypeVar("T")
 
 SQL_MODE = ",".join(
     (
@@ -66,15 +76,33 @@ def connect(engine: sa.Engine) -> sa.Connection:
         return engine.connect()
     except (sa.exc.DBAPIError, pymysql.err.MySQLError, RuntimeError) as error:
         # A RuntimeError says which package an authentication method needs.
-        driver = refusals.original(error)
+        driver = original(error)
         reason = driver.args[-1] if driver.args else type(driver).__name__
         url = engine.url
         where = f"{url.host or 'localhost'}:{url.port or 3306}"
         raise Unavailable(f"cannot connect to {where}: {reason}") from None
 
 
-def open_session(url: sa.URL) -> "MySql":
-    """A session of whichever of the three the server is."""
+_CREATE_PRIVILEGES = """
+SELECT count(*) FROM (
+  SELECT grantee, privilege_type FROM information_schema.user_privileges
+  UNION ALL
+  SELECT grantee, privilege_type FROM information_schema.schema_privileges
+  WHERE DATABASE() LIKE table_schema
+) AS granted
+WHERE privilege_type = 'CREATE'
+AND grantee = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')
+"""
+
+
+def open_session(url: sa.URL, to_look: bool = False) -> "MySql":
+    """A session of whichever of the three the server is, by what it says of its version. Raises
+    `Usage` if the URL names no database, and `Unavailable`."""
+    if not url.database:
+        scheme = url.get_backend_name()
+        raise Usage(
+            f"[target] url names no database; write it like {scheme}+pymysql://user@host/db"
+        )
     engine = engine_of(url)
     with connect(engine) as connection:
         version = str(connection.exec_driver_sql("SELECT VERSION()").scalar())
@@ -86,6 +114,7 @@ class MySql(Target):
     """MySQL 8, and what the three have in common."""
 
     dialect: ClassVar[str] = MYSQL.name
+    sqlglot_dialect: ClassVar[str] = "mysql"
     transactional_ddl: ClassVar[bool] = False
     begin_statement: ClassVar[str] = "START TRANSACTION"
     differences: ClassVar[Dialect] = MYSQL
@@ -96,28 +125,21 @@ class MySql(Target):
 
     def _connect(self) -> sa.Connection:
         connection = connect(self.engine)
-        self.connection = connection
+        self.connection = connection  # for `execute`
         try:
             with self.errors():
                 for statement in (*_SETTINGS, *self.differences.settings):
                     self.execute(statement)
-                settings = self._rows("SELECT @@max_allowed_packet, @@lower_case_table_names")
+                settings = self.query("SELECT @@max_allowed_packet, @@lower_case_table_names")
         except BaseException:
             connection.close()
             raise
         packet, case = settings[0]
-        self._any_case = bool(case)
-        self._bulk = Bulk(connection, int(packet), self.differences, SQL_MODE)
+        self._packet, self._any_case = int(packet), bool(case)
         return connection
 
-    def execute(self, statement: str, parameters: Any = ()) -> sa.CursorResult[Any]:
-        # Without parameters, a % in the statement is a %.
-        return self.connection.exec_driver_sql(
-            statement, parameters, execution_options={"no_parameters": True}
-        )
-
-    def _rows(self, statement: str, parameters: tuple[str, ...] = ()) -> Sequence[Sequence[Any]]:
-        return self.execute(statement, parameters).fetchall()
+    def _new_bulk(self) -> MySqlBulk:
+        return MySqlBulk(self.connection, self._packet, self.differences, SQL_MODE)
 
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
         return refusals.translate(error, layout)
@@ -129,7 +151,7 @@ class MySql(Target):
 
     def session_id(self) -> str:
         with self.errors():
-            return str(self._rows("SELECT CONNECTION_ID()")[0][0])
+            return str(self.query("SELECT CONNECTION_ID()")[0][0])
 
     def end_session(self, session_id: str) -> None:
         number = int(session_id)
@@ -144,14 +166,29 @@ class MySql(Target):
     def _until_gone(self, number: int) -> None:
         query = f"SELECT 1 FROM {self.differences.processes} WHERE id = {number}"  # noqa: S608
         deadline = time.monotonic() + _PATIENCE
-        while self._rows(query):
+        while self.query(query):
             if time.monotonic() > deadline:
                 raise Unavailable(
                     f"session {number} of the target was killed and is still rolling back"
                 )
             time.sleep(0.05)
 
-    # What is there.
+    def limit_lock_waits(self, seconds: float) -> None:
+        # For metadata locks, which a reader's open transaction holds; a year by default.
+        self.execute(f"SET SESSION lock_wait_timeout = {max(1, round(seconds))}").close()
+
+    def overtake(
+        self, changefeed: str, patience: float, owner: Callable[[], str], work: Callable[[], T]
+    ) -> T:
+        take_session_lock(self, changefeed, patience, owner)
+        with self.transaction():
+            return work()
+
+    def may_create_tables(self) -> bool | None:
+        # Roles and wildcards are not in these catalogs.
+        return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
+
+    # The catalog.
 
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
         return schema, table
@@ -165,69 +202,34 @@ class MySql(Target):
 
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
         with self.errors():
-            database = schema or self._rows("SELECT DATABASE()")[0][0]
-            return catalog.describe(self._rows, database, table, self._any_case)
+            database = schema or self.query("SELECT DATABASE()")[0][0]
+            return catalog.describe(self.query, database, table, self._any_case)
 
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         with self.errors():
-            database = schema or self._rows("SELECT DATABASE()")[0][0]
-            return catalog.references(self._rows, database, table)
+            database = schema or self.query("SELECT DATABASE()")[0][0]
+            return catalog.references(self.query, database, table)
 
-    def has_rows(self, schema: str | None, table: str) -> bool:
-        relation = self.quote(schema, table)
-        with self.errors():
-            return bool(self._rows(f"SELECT 1 FROM {relation} LIMIT 1"))  # noqa: S608
-
-    def layout(
-        self,
-        source: Table,
-        key: Sequence[str],
-        target: TargetTable,
-        definition: Table | None,
-        rules: frozenset[str],
-        keys_only: bool = False,
-    ) -> Layout:
+    def type_rules(self, rules: frozenset[str]) -> TypeRules:
         trusted = SAME_COLLATIONS in rules
-        return fit(
-            dialect=self.dialect,
-            relation=self.quote(target.schema, target.name),
-            quote=self._quote,
-            codec=lambda type_, there, _: types.codec(type_, there, self.differences, rules),
-            merges=lambda collation, type_: not trusted and merges(collation, type_),
-            source=source,
-            key=key,
-            target=target,
-            definition=definition,
-            keys_only=keys_only,
+        return TypeRules(
+            self.dialect,
+            self._quote,
+            lambda type_, existing, _: types.codec(type_, existing, self.differences, rules),
+            lambda collation, type_: not trusted and merges(collation, type_),
         )
 
-    # What is done to it.
+    # What DDL needs to know.
 
-    def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        with self.errors(layout):
-            return self._bulk.delete(layout, keys)
+    def column_types(self, table: Table) -> dict[str, str]:
+        columns = new_tables.shape(self.differences, table).columns
+        return {
+            name: column.type.partition(" character set ")[0].lower()
+            for name, column in columns.items()
+        }
 
-    def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        with self.errors(layout):
-            return self._bulk.existing(layout, keys)
-
-    def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
-        return [_shown(text) for text in self._bulk.deletes(layout, keys)]
-
-    def shown_inserts(
-        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
-    ) -> list[str]:
-        return [_shown(text) for text, _ in self._bulk.inserts(layout, rows, on_drift)]
-
-    def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
-        with self.errors(layout):
-            return self._bulk.delete_rows(layout, rows)
-
-    def insert(
-        self, layout: Layout, rows: pa.BinaryArray, on_drift: Literal["stop", "overwrite"]
-    ) -> int:
-        with self.errors(layout):
-            return self._bulk.insert(layout, rows, on_drift)
+    def wait_for_ddl(self, tables: Sequence[TargetName]) -> None:
+        under_way.wait_for_others(self, tables)
 
     # DDL.
 
@@ -259,12 +261,24 @@ class MySql(Target):
     def truncate_table(self, schema: str | None, name: str) -> list[str]:
         return [f"TRUNCATE TABLE {self.quote(schema, name)}"]
 
+    def alter_table(
+        self,
+        schema: str | None,
+        name: str,
+        evolved: Evolved,
+        commit_ts: int,
+        references: ReferenceChanges,
+    ) -> Alteration:
+        work = alter.MySqlAlteration(
+            self.differences, self, schema, name, evolved, commit_ts, references
+        )
+        return work.alteration()
+
+    def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
+        return alter.rename_table(self, old, new, definition)
+
 
 _NO_SUCH_SESSION = 1094
-
-
-def _shown(statement: bytes) -> str:
-    return statement.decode("utf-8", "backslashreplace")
 
 
 class MariaDb(MySql):

@@ -8,26 +8,18 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, Column, ColumnType
 
-from ticdc_consumer.config.choices import VECTOR_AS_TEXT
+from ticdc_consumer.config.choices import SAME_COLLATIONS, VECTOR_AS_TEXT
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import new_collation
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.quoting import string_literal
+from ticdc_consumer.targets.schema.conversions import CAPACITIES
+
+RULES = frozenset({VECTOR_AS_TEXT, SAME_COLLATIONS})
 
 LONGEST_VARCHAR = 16_383
 """In characters of utf8mb4."""
-
-CAPACITIES = {
-    prefix + family: size
-    for family in ("text", "blob")
-    for prefix, size in (
-        ("tiny", 255),
-        ("", 65_535),
-        ("medium", 16_777_215),
-        ("long", 4_294_967_295),
-    )
-}
 
 _LARGER = {"tinytext": "text", "text": "mediumtext", "mediumtext": "longtext"}
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}

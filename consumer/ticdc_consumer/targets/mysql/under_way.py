@@ -8,19 +8,12 @@ the catalog tells.
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from ticdc_encoder.sql.statements import (
-    AlterTable,
-    DropTable,
-    RenameTable,
-    Statement,
-    TruncateTable,
-)
 from ticdc_encoder.tso import duration
 
-from ticdc_consumer.ddl.names import Name, Place
 from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.target import Target
 
 logger = logging.getLogger(__name__)
@@ -56,30 +49,15 @@ def is_ddl(text: object) -> bool:
     return _DDL.match(str(text or "")) is not None
 
 
-def wait_for_others(target: Target, statement: Statement, place: Callable[[Name], Place]) -> None:
-    """Returns when no other session is at a DDL of the statement's tables."""
-    wait_for_places(target, [place(name) for name in _tables(statement)])
-
-
-def wait_for_places(target: Target, places: Sequence[Place]) -> None:
-    """Returns when no other session is at a DDL of these tables."""
+def wait_for_others(target: Target, tables: Sequence[TargetName]) -> None:
+    """Returns when no other session runs a DDL of these tables."""
     wait = Wait()
-    while found := _session(target, places):
-        wait.on(*found)
+    while running := _session(target, tables):
+        wait.on(*running)
 
 
-def _tables(statement: Statement) -> list[Name]:
-    match statement:
-        case RenameTable(old, new):
-            return [old, new]
-        case AlterTable() | DropTable() | TruncateTable():
-            return [(statement.schema, statement.table)]
-        case _:
-            return []
-
-
-def _session(target: Target, places: Sequence[Place]) -> tuple[object, str] | None:
-    if not places:
+def _session(target: Target, tables: Sequence[TargetName]) -> tuple[object, str] | None:
+    if not tables:
         return None
     with target.errors():
         rows = target.execute(
@@ -87,15 +65,15 @@ def _session(target: Target, places: Sequence[Place]) -> tuple[object, str] | No
             "WHERE id <> CONNECTION_ID() AND info IS NOT NULL"
         ).all()
     for session, database, text in map(tuple, rows):
-        if is_ddl(text) and any(_names(str(text), database, place) for place in places):
+        if is_ddl(text) and any(_names(str(text), database, table) for table in tables):
             return session, str(text)
     return None
 
 
-def _names(text: str, database: str | None, place: Place) -> bool:
-    schema, table = place
+def _names(text: str, database: str | None, table: TargetName) -> bool:
+    schema, name = table
     here = schema is None or schema == database or _holds(text, schema)
-    return here and _holds(text, table)
+    return here and _holds(text, name)
 
 
 def _holds(text: str, name: str) -> bool:

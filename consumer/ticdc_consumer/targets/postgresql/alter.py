@@ -2,29 +2,13 @@
 
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.targets.layout import ReferenceChanges
-from ticdc_consumer.targets.postgresql.session import WORDS, add_reference, quote_name
-from ticdc_consumer.targets.schema.alter import (
-    Alteration,
-    Differences,
-    conversions,
-    differences,
-    index_changes,
-    initials,
-    refusals,
-)
-from ticdc_consumer.targets.schema.conversions import (
-    Above,
-    Below,
-    Condition,
-    Conversion,
-    IsNull,
-    Longer,
-    LongerInBytes,
-)
+from ticdc_consumer.targets.layout import TargetName
+from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
+from ticdc_consumer.targets.postgresql.quoting import quote_name
+from ticdc_consumer.targets.schema.alter import TableAlteration, index_changes
+from ticdc_consumer.targets.schema.conversions import Conversion
 from ticdc_consumer.targets.schema.create import (
     ColumnShape,
     IndexShape,
@@ -37,79 +21,69 @@ from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
 
 
-def alter_table(
-    target: Target,
-    schema: str | None,
-    name: str,
-    evolved: Evolved,
-    commit_ts: int,
-    references: ReferenceChanges,
-) -> Alteration:
-    """Raises `Stop` for what cannot be done exactly."""
-    found = differences(evolved)
-    empty = not target.has_rows(schema, name)
-    made = conversions(found, empty)
-    values = initials(evolved, found, empty, commit_ts)
-    relation = target.quote(schema, name)
-    work = _Writing(target, schema, name, relation)
-    for gone in references.dropped:
-        work.table(f"DROP CONSTRAINT {quote_name(gone.name)}")
-    work.write(found, evolved.before, values, made)
-    work.statements += [add_reference(target, schema, name, added) for added in references.added]
-    return Alteration(tuple(work.statements), refusals(relation, found, made, _condition))
+class PostgreSqlAlteration(TableAlteration):
+    def statements(self) -> list[str]:
+        self._written: list[str] = []
+        for dropped in self.references.dropped:
+            self._table(f"DROP CONSTRAINT {quote_name(dropped.name)}")
+        self._write()
+        for added in self.references.added:
+            self._written.append(add_reference(self.target, self.schema, self.name, added))
+        return self._written
 
+    def quote(self, name: str) -> str:
+        return quote_name(name)
 
-class _Writing:
-    def __init__(self, target: Target, schema: str | None, name: str, relation: str) -> None:
-        self.target, self.schema, self.name, self.relation = target, schema, name, relation
-        self.statements: list[str] = []
+    def characters(self, column: Column) -> str:
+        return f"length({self._text(column)})"
 
-    def table(self, action: str) -> None:
-        self.statements.append(f"ALTER TABLE {self.relation} {action}")
+    def bytes_of(self, column: Column) -> str:
+        return f"octet_length({self._text(column)})"
 
-    def column(self, name: str, action: str) -> None:
-        self.table(f"ALTER COLUMN {quote_name(name)} {action}")
+    def _text(self, column: Column) -> str:
+        name = quote_name(column.name)
+        return name if column.type.binary else f"{name}::text"
 
-    def index(self, label: str) -> str:
+    def _table(self, action: str) -> None:
+        self._written.append(f"ALTER TABLE {self.relation} {action}")
+
+    def _column(self, name: str, action: str) -> None:
+        self._table(f"ALTER COLUMN {quote_name(name)} {action}")
+
+    def _index(self, label: str) -> str:
         return index_name(self.name, label)
 
-    def write(
-        self,
-        found: Differences,
-        before: Table,
-        values: dict[str, Initial],
-        made: dict[str, Conversion | None],
-    ) -> None:
-        whole, old, new = shape(before, WORDS), shape(found.old, WORDS), shape(found.new, WORDS)
+    def _write(self) -> None:
+        differences = self.differences
+        whole = shape(self.evolved.before, WORDS)
+        old, new = shape(differences.old, WORDS), shape(differences.new, WORDS)
         indexes = index_changes(whole.indexes, old.indexes, new.indexes)
         for label in indexes.dropped:
-            self.statements.append(
-                f"DROP INDEX {self.target.quote(self.schema, self.index(label))}"
-            )
-        rekeyed = old.primary != new.primary or bool(set(whole.primary) & set(found.dropped))
+            self._written.append(f"DROP INDEX {self.target.quote(self.schema, self._index(label))}")
+        rekeyed = old.primary != new.primary or bool(set(whole.primary) & set(differences.dropped))
         if rekeyed and whole.primary:
-            self.table(f"DROP CONSTRAINT {quote_name(self._primary())}")
-        for column in found.dropped:
-            self.table(f"DROP COLUMN {quote_name(column)}")
-        for column, named in found.renamed:
-            self.table(f"RENAME COLUMN {quote_name(column)} TO {quote_name(named)}")
-        for added in found.added:
-            self._add(added, new.columns[added.name], values)
+            self._table(f"DROP CONSTRAINT {quote_name(self._primary())}")
+        for column in differences.dropped:
+            self._table(f"DROP COLUMN {quote_name(column)}")
+        for column, named in differences.renamed:
+            self._table(f"RENAME COLUMN {quote_name(column)} TO {quote_name(named)}")
+        for added in differences.added:
+            self._add(added, new.columns[added.name])
         for name, now in new.columns.items():
             if name in old.columns:
-                self._change(name, old.columns[name], now, made)
+                self._change(name, old.columns[name], now)
         if rekeyed and new.primary:
-            self.table(f"ADD {primary_key(new.primary, WORDS)}")
+            self._table(f"ADD {primary_key(new.primary, WORDS)}")
         for label, renamed in indexes.renamed:
-            self.statements.append(
-                f"ALTER INDEX {self.target.quote(self.schema, self.index(label))} "
-                f"RENAME TO {quote_name(self.index(renamed))}"
+            self._written.append(
+                f"ALTER INDEX {self.target.quote(self.schema, self._index(label))} "
+                f"RENAME TO {quote_name(self._index(renamed))}"
             )
         for label in indexes.created:
             self._create(new.indexes[label], label)
 
     def _create(self, index: IndexShape, label: str) -> None:
-        self.statements.append(index.create(quote_name(self.index(label)), self.relation))
+        self._written.append(index.create(quote_name(self._index(label)), self.relation))
 
     def _primary(self) -> str:
         described = self.target.describe(self.schema, self.name)
@@ -118,29 +92,27 @@ class _Writing:
                 return key.name
         raise Stop(f"{self.relation} has no primary key to drop")
 
-    def _add(self, column: Column, made: ColumnShape, values: dict[str, Initial]) -> None:
+    def _add(self, column: Column, new: ColumnShape) -> None:
         name = quote_name(column.name)
-        value = (
-            _literal(column, values[column.name]) if values.get(column.name) is not None else None
-        )
-        if value is None or value == made.default:
-            self.table(f"ADD COLUMN {name} {made.text()}")
+        initial = self.initials.get(column.name)
+        value = None if initial is None else _literal(column, initial)
+        if value is None or value == new.default:
+            self._table(f"ADD COLUMN {name} {new.text()}")
             return
-        not_null = " NOT NULL" if made.not_null else ""
-        self.table(f"ADD COLUMN {name} {made.type}{not_null} DEFAULT {value}")
-        self._default(column.name, made)
+        not_null = " NOT NULL" if new.not_null else ""
+        self._table(f"ADD COLUMN {name} {new.type}{not_null} DEFAULT {value}")
+        self._default(column.name, new)
 
-    def _default(self, name: str, made: ColumnShape) -> None:
-        self.column(name, "DROP DEFAULT" if made.default is None else f"SET DEFAULT {made.default}")
+    def _default(self, name: str, new: ColumnShape) -> None:
+        default = "DROP DEFAULT" if new.default is None else f"SET DEFAULT {new.default}"
+        self._column(name, default)
 
-    def _change(
-        self, name: str, old: ColumnShape, new: ColumnShape, made: dict[str, Conversion | None]
-    ) -> None:
-        converted = made.get(name, Conversion())
+    def _change(self, name: str, old: ColumnShape, new: ColumnShape) -> None:
+        converted = self.conversions.get(name, Conversion())
         suffix = converted.suffix if converted else ""
         retyped = old.type != new.type
         if retyped and old.default is not None:
-            self.column(name, "DROP DEFAULT")
+            self._column(name, "DROP DEFAULT")
         if retyped:
             plain = new.type.partition(" COLLATE ")[0]
             using = f"{quote_name(name)}::{plain}"
@@ -148,27 +120,11 @@ class _Writing:
                 using = f"NULL::{plain}"
             elif suffix and plain == "text":
                 using = f"{quote_name(name)}::text || {literal(suffix)}"
-            self.column(name, f"TYPE {new.type} USING {using}")
+            self._column(name, f"TYPE {new.type} USING {using}")
         if old.not_null != new.not_null:
-            self.column(name, "SET NOT NULL" if new.not_null else "DROP NOT NULL")
+            self._column(name, "SET NOT NULL" if new.not_null else "DROP NOT NULL")
         if old.default != new.default or (retyped and new.default is not None):
             self._default(name, new)
-
-
-def _condition(column: Column, refused: Condition) -> str:
-    name = quote_name(column.name)
-    text = name if column.type.binary else f"{name}::text"
-    match refused:
-        case Below(least):
-            return f"{name} < {least}"
-        case Above(greatest):
-            return f"{name} > {greatest}"
-        case Longer(length):
-            return f"length({text}) > {length}"
-        case LongerInBytes(length):
-            return f"octet_length({text}) > {length}"
-        case IsNull():
-            return f"{name} IS NULL"
 
 
 def _literal(column: Column, value: Initial) -> str:
@@ -188,12 +144,9 @@ def _literal(column: Column, value: Initial) -> str:
 
 
 def rename_table(
-    target: Target,
-    old: tuple[str | None, str],
-    new: tuple[str | None, str],
-    definition: Table | None,
+    target: Target, old: TargetName, new: TargetName, definition: Table | None
 ) -> list[str]:
-    """Indexes that the consumer named after the table are named anew."""
+    """Indexes that the consumer named after the table are renamed."""
     statements = []
     schema, name = old
     if new[0] != schema:

@@ -1,15 +1,12 @@
 """What PostgreSQL's catalog says about a table, and what follows for loading it."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, UniqueKey
 from ticdc_consumer.targets.postgresql.types import NONDETERMINISTIC
-
-Query = Callable[..., Sequence[Sequence[Any]]]
-"""(statement, *parameters) -> rows."""
+from ticdc_consumer.targets.target import Query
 
 _TABLE = """
 SELECT c.oid, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

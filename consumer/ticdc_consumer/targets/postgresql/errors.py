@@ -5,6 +5,8 @@ import re
 import psycopg
 
 from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.target import original
 
 _GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
 _PASSING = frozenset({"55P03", "55006", "57014", "40001", "40P01", "40003", "40000"})
@@ -14,29 +16,38 @@ _COPY_COLUMN = re.compile(r"COPY .*?, line \d+, column (?P<column>.+?)(?::|$)", 
 _KEY = re.compile(r"Key \(.*\)=\(.*\)(?= already exists| conflicts with| is not present| is still)")
 
 
-def lost(error: psycopg.Error) -> bool:
+def lost(error: BaseException) -> bool:
     """Whether the session is gone: the server ended it, or the connection broke."""
+    driver = original(error)
+    return isinstance(driver, psycopg.Error) and _lost(driver)
+
+
+def _lost(error: psycopg.Error) -> bool:
     if error.sqlstate is not None:
         return error.sqlstate in _GONE or error.sqlstate.startswith("08")
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
 
-def translate(error: psycopg.Error, table: str | None) -> Exception:
-    state, shown = error.sqlstate, error.diag.message_primary or ""
-    if lost(error):
-        return Retry("the connection to PostgreSQL was lost" + (f": {shown}" if shown else ""))
+def translate(error: Exception, layout: Layout | None = None) -> Exception:
+    driver = original(error)
+    if not isinstance(driver, psycopg.Error):
+        return error
+    table = layout.name if layout else None
+    state, message = driver.sqlstate, driver.diag.message_primary or ""
+    if _lost(driver):
+        return Retry("the connection to PostgreSQL was lost" + (f": {message}" if message else ""))
     if state is None:
-        return Stop(f"{table or 'PostgreSQL'}: {type(error).__name__}")
+        return Stop(f"{table or 'PostgreSQL'}: {type(driver).__name__}")
     if state in _PASSING or state.startswith("40"):
-        return Retry(f"PostgreSQL: {shown}")
+        return Retry(f"PostgreSQL: {message}")
     if state == "42501":
-        return Unavailable(f"a privilege is missing: {shown}")
+        return Unavailable(f"a privilege is missing: {message}")
     if state[:2] in ("28", "3D", "53") or state == "25006":
-        return Unavailable(f"PostgreSQL: {shown}")
-    return Stop(f"{_place(error, table)}: {_what(error, state, shown)}")
+        return Unavailable(f"PostgreSQL: {message}")
+    return Stop(f"{_where(driver, table)}: {_what(driver, state, message)}")
 
 
-def _place(error: psycopg.Error, table: str | None) -> str:
+def _where(error: psycopg.Error, table: str | None) -> str:
     """The upstream's name where it is known, else the target's; and the column."""
     diag = error.diag
     if table is None:
@@ -47,9 +58,9 @@ def _place(error: psycopg.Error, table: str | None) -> str:
     return table if column is None else f"{table}.{column}"
 
 
-def _what(error: psycopg.Error, state: str, shown: str) -> str:
+def _what(error: psycopg.Error, state: str, message: str) -> str:
     if state.startswith("22") or state[:2] not in _TELLING:
         # The message may quote a value.
         return f"PostgreSQL refuses a value or statement with {type(error).__name__} ({state})"
     key = _KEY.search(error.diag.message_detail or "")
-    return f"{shown} ({state}){f': {key[0]}' if key else ''}"
+    return f"{message} ({state}){f': {key[0]}' if key else ''}"

@@ -10,6 +10,8 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import labelled
 from ticdc_consumer.targets.layout import TargetColumn
 
+RULES = frozenset({ZERO_DATE_AS_NULL})
+
 NONDETERMINISTIC = " (nondeterministic)"
 """What `describe` adds to the name of a collation that takes different texts for equal."""
 

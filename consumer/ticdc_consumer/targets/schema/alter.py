@@ -1,19 +1,34 @@
 """ALTER TABLE: what differs between a table's two definitions, as a target sees them.
 
-A target writes from the two definitions, never from the statement. What that cannot give exactly
-raises `Unsupported`.
+A target writes its statements from the two definitions, never from upstream's statement. What that
+cannot give exactly raises `Unsupported`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Unsupported
-from ticdc_consumer.targets.schema.conversions import Condition, Conversion, conversion
+from ticdc_consumer.targets.layout import ReferenceChanges, TargetName
+from ticdc_consumer.targets.schema.conversions import (
+    Above,
+    Below,
+    Condition,
+    Conversion,
+    IsNull,
+    Longer,
+    LongerInBytes,
+    conversion,
+)
 from ticdc_consumer.targets.schema.initial import Initial, initial
+
+if TYPE_CHECKING:
+    from ticdc_consumer.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +40,7 @@ class Alteration:
     statements: tuple[str, ...] = ()
     refusals: tuple[tuple[str, str], ...] = ()
     rows_only: bool = False
-    set_aside: tuple[str | None, str] | None = None
+    set_aside: TargetName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,22 +162,77 @@ def initials(
     }
 
 
-def refusals(
-    relation: str,
-    found: Differences,
-    made: Mapping[str, Conversion | None],
-    condition: Callable[[Column, Condition], str],
-) -> tuple[tuple[str, str], ...]:
-    """The queries for rows that a conversion would not keep; of the names before."""
-    queries = []
-    for old, new in found.modified:
-        each = made.get(new.name)
-        for refused in each.refused if each else ():
-            queries.append(
-                (
-                    f"SELECT 1 FROM {relation} WHERE {condition(old, refused)} LIMIT 1",  # noqa: S608
-                    f"column {new.name}: there are values that its new definition cannot hold as "
-                    "they are, and what TiDB made of them is not sent",
+class TableAlteration(ABC):
+    """The work of one ALTER TABLE, in one target's words."""
+
+    conversions: dict[str, Conversion | None]
+    initials: dict[str, Initial]
+
+    def __init__(
+        self,
+        target: "Target",
+        schema: str | None,
+        name: str,
+        evolved: Evolved,
+        commit_ts: int,
+        references: ReferenceChanges,
+    ) -> None:
+        self.target, self.schema, self.name = target, schema, name
+        self.evolved, self.commit_ts, self.references = evolved, commit_ts, references
+        self.differences = differences(evolved)
+        self.relation = target.quote(schema, name)
+
+    def alteration(self) -> Alteration:
+        """Raises `Stop` for what cannot be done exactly."""
+        empty = not self.target.has_rows(self.schema, self.name)
+        self.conversions = conversions(self.differences, empty)
+        self.initials = initials(self.evolved, self.differences, empty, self.commit_ts)
+        return Alteration(tuple(self.statements()), self._refusals())
+
+    @abstractmethod
+    def statements(self) -> Iterable[str]: ...
+
+    @abstractmethod
+    def quote(self, name: str) -> str:
+        """A column's name."""
+
+    def number(self, column: Column) -> str:
+        """The expression of a column's value as a number."""
+        return self.quote(column.name)
+
+    @abstractmethod
+    def characters(self, column: Column) -> str:
+        """The expression of a text's length in characters, or a binary value's in bytes."""
+
+    @abstractmethod
+    def bytes_of(self, column: Column) -> str:
+        """The expression of a text's length in bytes of UTF-8."""
+
+    def _refusals(self) -> tuple[tuple[str, str], ...]:
+        """The queries for rows that a conversion would not keep, with the names before."""
+        queries = []
+        for old, new in self.differences.modified:
+            converted = self.conversions.get(new.name)
+            for refused in converted.refused if converted else ():
+                condition = self._condition(old, refused)
+                queries.append(
+                    (
+                        f"SELECT 1 FROM {self.relation} WHERE {condition} LIMIT 1",  # noqa: S608
+                        f"column {new.name}: there are values that its new definition cannot hold "
+                        "as they are, and what TiDB made of them is not sent",
+                    )
                 )
-            )
-    return tuple(queries)
+        return tuple(queries)
+
+    def _condition(self, column: Column, refused: Condition) -> str:
+        match refused:
+            case Below(least):
+                return f"{self.number(column)} < {least}"
+            case Above(greatest):
+                return f"{self.number(column)} > {greatest}"
+            case Longer(length):
+                return f"{self.characters(column)} > {length}"
+            case LongerInBytes(length):
+                return f"{self.bytes_of(column)} > {length}"
+            case IsNull():
+                return f"{self.quote(column.name)} IS NULL"

@@ -12,7 +12,7 @@ from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 from ticdc_consumer.errors import Unsupported
 
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
-_CAPACITY = {
+CAPACITIES = {
     prefix + family: size
     for family in ("text", "blob")
     for prefix, size in (
@@ -22,6 +22,7 @@ _CAPACITY = {
         ("long", 4_294_967_295),
     )
 }
+"""The most bytes of the TEXT and BLOB types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +165,10 @@ def _texts(old: ColumnType, new: ColumnType) -> Conversion | None:
 
 
 def _room(type_: ColumnType) -> tuple[Longer | LongerInBytes]:
-    if type_.name in _CAPACITY:
+    if type_.name in CAPACITIES:
         # The size is in bytes of its character set; those of UTF-8 may be more, and are never less
         # than the characters.
-        return (LongerInBytes(_CAPACITY[type_.name]),)
+        return (LongerInBytes(CAPACITIES[type_.name]),)
     return (Longer(1 if type_.length is None else type_.length),)
 
 
@@ -179,7 +180,7 @@ def _binaries(old: ColumnType, new: ColumnType) -> Conversion | None:
 
 
 def _bytes(type_: ColumnType) -> int:
-    return _CAPACITY.get(type_.name) or type_.length or 1
+    return CAPACITIES.get(type_.name) or type_.length or 1
 
 
 def _labels(old: ColumnType, new: ColumnType) -> Conversion | None:

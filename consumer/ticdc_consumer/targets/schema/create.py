@@ -16,7 +16,7 @@ _BITS = re.compile(r"b'([01]+)'")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class SqlWords:
     """What differs between the two. `key_type` is the type of a column that a unique key holds,
     `prefix` the expression for a column's first n characters, or bytes."""
 
@@ -51,7 +51,7 @@ class IndexShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TableShape:
     """What a table is here, by upstream's names. A stored generated column is an ordinary one,
     since its values arrive; a virtual one never arrives and is left out, with the indexes over it.
     The key that identifies rows covers whole columns, where upstream may cover their prefixes;
@@ -64,7 +64,7 @@ class Shape:
     indexes: dict[str, IndexShape]
 
 
-def shape(table: Table, words: Words) -> Shape:
+def shape(table: Table, words: SqlWords) -> TableShape:
     columns = {c.name: c for c in table.columns if c.generated != "virtual"}
     indexes = [
         index
@@ -72,7 +72,7 @@ def shape(table: Table, words: Words) -> Shape:
         if not (index.expression or index.partial) and set(index.columns) <= columns.keys()
     ]
     keyed = {column for index in indexes if index.unique for column in index.columns}
-    return Shape(
+    return TableShape(
         {
             name: ColumnShape(
                 words.key_type(column) if name in keyed else words.column_type(column),
@@ -91,7 +91,7 @@ def shape(table: Table, words: Words) -> Shape:
 
 
 def create_table(
-    relation: str, name: str, table: Table, words: Words, constraints: Iterable[str] = ()
+    relation: str, name: str, table: Table, words: SqlWords, constraints: Iterable[str] = ()
 ) -> list[str]:
     """The table, with further lines in its CREATE TABLE, then its indexes."""
     made = shape(table, words)
@@ -105,11 +105,11 @@ def create_table(
     ]
 
 
-def primary_key(columns: Iterable[str], words: Words) -> str:
+def primary_key(columns: Iterable[str], words: SqlWords) -> str:
     return f"PRIMARY KEY ({', '.join(map(words.quote, columns))})"
 
 
-def _parts(index: Index, table: Table, words: Words) -> list[str]:
+def _parts(index: Index, table: Table, words: SqlWords) -> list[str]:
     lengths = index.lengths or (None,) * len(index.columns)
     if index.columns == table.handle_key:
         lengths = (None,) * len(index.columns)
@@ -140,7 +140,7 @@ def index_name(table: str, index: str) -> str:
     return f"{shown}_{digest}"
 
 
-def _default(column: Column, words: Words) -> str | None:
+def _default(column: Column, words: SqlWords) -> str | None:
     """The default where it is exactly the same value. Rows of the stream carry every column, so
     none is needed for them."""
     default, kind = column.default, column.type.name

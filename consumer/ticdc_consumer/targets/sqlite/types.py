@@ -10,6 +10,8 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import labelled
 from ticdc_consumer.targets.layout import TargetColumn
 
+RULES: frozenset[str] = frozenset()
+
 NEW = {
     **dict.fromkeys(INTEGERS, "INTEGER"),
     "bigint unsigned": "TEXT",

@@ -5,7 +5,7 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.source.storage.directories import directory_of, place_of, require_date, settled
 from ticdc_consumer.source.storage.records import _completed
 from ticdc_encoder.sql.parser import parse_create_table
-from ticdc_encoder.storage.layout import Directory, Layout
+from ticdc_encoder.storage.layout import Directory, PathLayout
 
 WRITER = "0d2e66b2-3b3b-49b1-946b-e5cc94563f89"
 DIRECTORIES = [
@@ -23,14 +23,14 @@ def test_a_place_is_a_directory_and_its_writer(
     separator: str, directory: Directory, name: str
 ) -> None:
     assert place_of(directory) == (name, 0)
-    layout = Layout(date_separator=separator)  # type: ignore[arg-type]
+    layout = PathLayout(date_separator=separator)  # type: ignore[arg-type]
     assert directory_of(layout, (name, 0)) == directory
 
 
 def test_a_place_may_be_named_by_the_tables_id() -> None:
     directory = Directory("", "", 5, date="2024-02-29", table_id=77)
     assert place_of(directory) == ("77/5/2024-02-29", 0)
-    assert directory_of(Layout(table_id_paths=True), ("77/5/2024-02-29", 0)) == directory
+    assert directory_of(PathLayout(table_id_paths=True), ("77/5/2024-02-29", 0)) == directory
 
 
 def r(*moment: int) -> int:

@@ -23,7 +23,7 @@ from ticdc_encoder.formats.csv import fields as csv_fields
 from ticdc_encoder.formats.csv import rows as csv_rows
 from ticdc_encoder.formats.csv.options import require_legible
 from ticdc_encoder.sql.parser import parse_create_table
-from ticdc_encoder.storage.layout import Layout
+from ticdc_encoder.storage.layout import PathLayout
 
 VECTORS: dict[str, Any] = vectors("csv")
 TIMED = Options(include_commit_ts=True)
@@ -232,7 +232,7 @@ def options_of(variant: Variant) -> Options:
 
 def read_files(variant: Variant) -> list[tuple[bytes, Table, list[RowChange]]]:
     """The data files, each with its table and changes."""
-    layout, options = Layout(date_separator="none"), options_of(variant)
+    layout, options = PathLayout(date_separator="none"), options_of(variant)
     read = []
     for path, data in variant.files.items():
         file = layout.data_file(path)

@@ -452,7 +452,7 @@ MALFORMED: list[tuple[str, tuple[bytes | None, bytes | None], str]] = [
     (
         "an escaped surrogate",
         _column(15, 65, b'"\\\\ud800"'),
-        "column `b` of d.t: an escape that is no character",
+        "column `b` of d.t: an escape that is not a character",
     ),
     (
         "a surrogate beside invalid UTF-8",

@@ -1,0 +1,66 @@
+"""What a changefeed has durably reached."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.protocols.schemas import SchemaKey
+from ticdc_consumer.state.scope import check_scope, scope_hash, scope_text
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where the next read of one partition begins.
+
+    `topic_id` is "" if the broker has none; the offset and the CRC of the last mark read then show
+    whether the topic was recreated.
+    """
+
+    topic: str
+    topic_id: str
+    partition: int
+    restart_offset: int
+    mark_offset: int | None = None
+    mark_crc: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a changefeed has durably reached: the target equals the upstream at `resolved_ts`.
+
+    `positions` holds every listed partition, by (topic, partition). `mark_time` is the Kafka
+    timestamp (ms) of the mark that proved `resolved_ts`. `counters` are sums since the beginning.
+    `schemas` are Simple's that rows behind `positions` may need.
+    """
+
+    changefeed: str
+    generation: int
+    resolved_ts: int
+    scope: str
+    mark_time: int
+    positions: Mapping[tuple[str, int], Position]
+    counters: Mapping[str, int] = field(default_factory=dict)
+    scope_text: str = "{}"
+    schemas: Mapping[SchemaKey, Table] = field(default_factory=dict)
+
+    @classmethod
+    def first(
+        cls,
+        options: Options,
+        resolved_ts: int,
+        positions: Mapping[tuple[str, int], Position],
+        mark_time: int = 0,
+    ) -> "Checkpoint":
+        """The checkpoint of a changefeed that begins at `resolved_ts`."""
+        scope, text = scope_hash(options), scope_text(options)
+        return cls(
+            options.changefeed, 1, resolved_ts, scope, mark_time, positions, {}, scope_text=text
+        )
+
+    def check_scope(self, options: Options) -> None:
+        """Raises `Stop`, naming what changed, if `options` have another scope and something was
+        applied already."""
+        if self.resolved_ts:
+            check_scope(self.changefeed, self.resolved_ts, self.scope, self.scope_text, options)

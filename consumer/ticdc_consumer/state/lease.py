@@ -1,0 +1,146 @@
+"""One consumer's right to write for a changefeed: its generation, and its session's lock.
+
+Whoever starts later raises `generation` in the checkpoint. Each transaction locks the checkpoint
+first and compares the generation with its own, so that an older consumer cannot commit any more.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from ticdc_consumer.errors import Fenced, Retry, Unavailable, UnknownCommit
+from ticdc_consumer.state.schema import CHECKPOINT
+from ticdc_consumer.state.upgrade import OwnTables
+from ticdc_consumer.targets.target import Target
+
+T = TypeVar("T")
+
+
+class Lease:
+    """`generation` is 0 until `take` or `begin`."""
+
+    def __init__(self, target: Target, changefeed: str, tables: OwnTables) -> None:
+        self.changefeed = changefeed
+        self.generation = 0
+        self._target = target
+        self._tables = tables
+        self._mine = CHECKPOINT.c.changefeed == changefeed
+        self._takeover_after = 30.0
+
+    def take(self, takeover_after: float, read: Callable[[], T]) -> T | None:
+        """Refuses older consumers from here on; gives what `read` finds in the same transaction.
+
+        Creates or migrates the tables before. Ends the session of an older consumer that is in the
+        way for longer than `takeover_after` seconds. None, and nothing is taken over, if there is
+        no checkpoint yet.
+        """
+        self._takeover_after = takeover_after
+        self.generation = 0
+        self._tables.prepare(takeover_after)
+
+        def raise_generation() -> tuple[int, T] | None:
+            row = self.locked_row()
+            if row is None:
+                return None
+            self._tables.require_current()
+            generation = row.generation + 1
+            self.update(generation=generation, owner=self._target.session_id())
+            return generation, read()
+
+        result = self._overtake(raise_generation, "it could not be taken over, nothing was applied")
+        if result is None:
+            return None
+        self.generation, taken = result
+        return taken
+
+    def begin(self, generation: int, insert: Callable[[], None]) -> None:
+        """Runs `insert`, which writes the first checkpoint with that generation. Raises `Fenced` if
+        another consumer was faster."""
+
+        def insert_first() -> None:
+            self._tables.hold()
+            if self.locked_row() is not None:
+                raise Fenced(f"changefeed {self.changefeed}: another consumer began it first")
+            insert()
+
+        self._overtake(insert_first, "it is not known whether its first checkpoint was written")
+        self.generation = generation
+
+    def correct(self, update: Callable[[], None]) -> None:
+        """Runs `update`, which replaces a first checkpoint."""
+        self._overtake(update, "it is not known whether its first checkpoint was replaced")
+
+    def reconnect(self) -> Any:
+        """A new session, fenced like the first; returns the checkpoint's row. Raises `Retry` if the
+        server cannot be reached, `Fenced` if another consumer took over."""
+
+        def own_again() -> Any:
+            row = self.own(self.locked_row())
+            self.update(owner=self._target.session_id())
+            return row
+
+        try:
+            self._target.reconnect()
+            return self._past_others(own_again)
+        except Fenced:
+            raise
+        except (Unavailable, UnknownCommit) as error:
+            raise Retry(str(error)) from error
+
+    def recover(self) -> None:
+        """After a `Retry`: replaces the session if it was lost."""
+        if not self._target.alive():
+            self.reconnect()
+
+    def own(self, row: Any) -> Any:
+        """The row, if it still is of this consumer's generation. Raises `Fenced` if not."""
+        if row is None:
+            raise Fenced(f"the target no longer has a checkpoint of changefeed {self.changefeed}")
+        if row.generation > self.generation:
+            raise Fenced(
+                f"changefeed {self.changefeed}: a newer consumer took over (generation "
+                f"{row.generation}, this one has {self.generation})"
+            )
+        if row.generation < self.generation:
+            raise Fenced(
+                f"the checkpoint of changefeed {self.changefeed} went back to generation "
+                f"{row.generation} from {self.generation}: was the target restored?"
+            )
+        return row
+
+    def locked_row(self) -> Any:
+        """The checkpoint's row, which no other session can change before this transaction ends."""
+        return self._row(self._target.locking_read(sa.select(CHECKPOINT).where(self._mine)))
+
+    def update(self, **values: object) -> None:
+        """Writes columns of the checkpoint, inside a transaction that locked it."""
+        self._target.connection.execute(sa.update(CHECKPOINT).where(self._mine).values(**values))
+
+    def _row(self, statement: sa.Select[Any]) -> Any:
+        return self._target.connection.execute(statement).one_or_none()
+
+    def _overtake(self, work: Callable[[], T], failure: str) -> T:
+        try:
+            return self._past_others(work)
+        except (Retry, UnknownCommit) as error:
+            raise Unavailable(
+                f"changefeed {self.changefeed}: {failure}; start again ({error})"
+            ) from error
+
+    def _past_others(self, work: Callable[[], T]) -> T:
+        return self._target.overtake(
+            self.changefeed,
+            self._takeover_after,
+            lambda: self._tables.blocker() or self._owner(),
+            work,
+        )
+
+    def _owner(self) -> str:
+        """The stored session, read without waiting. Raises `Fenced` if it is a newer consumer's:
+        a session that begins (`generation` is 0) ends any other."""
+        with self._target.errors():
+            row = self._row(sa.select(CHECKPOINT).where(self._mine))
+        if self.generation:
+            self.own(row)
+        return str(row.owner) if row is not None else ""

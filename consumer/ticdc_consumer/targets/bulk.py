@@ -1,0 +1,46 @@
+"""What is done to rows: the part of a target that loads them."""
+
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import pyarrow as pa
+
+from ticdc_consumer.targets.layout import Layout
+
+OnDrift = Literal["stop", "overwrite"]
+
+
+class Bulk(ABC):
+    """The bulk path of one session; each call but `existing` is inside its transaction.
+
+    Keys are payloads of `encode_keys`, rows those of `encode_rows`.
+    """
+
+    @abstractmethod
+    def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        """Deletes the rows of these keys; returns how many there were."""
+
+    @abstractmethod
+    def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        """How many rows of these keys there are."""
+
+    @abstractmethod
+    def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
+        """What `delete` sends, for people: values instead of parameters."""
+
+    @abstractmethod
+    def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
+        """What `insert` sends, for people; PostgreSQL's COPY as INSERT."""
+
+    @abstractmethod
+    def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
+        """Deletes, for each of these rows of a layout without a key, one row that is equal to it,
+        NULLs included; returns how many there were."""
+
+    @abstractmethod
+    def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
+        """Upserts (`layout.upsert`) or plainly inserts rows.
+
+        With `on_drift` "overwrite", other rows that hold a unique value of these are deleted first;
+        returns how many were. With "stop" a clash raises an error.
+        """

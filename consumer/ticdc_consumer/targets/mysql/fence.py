@@ -1,0 +1,60 @@
+"""Past an older consumer: a lock of the session, whose holder is ended."""
+
+import hashlib
+import time
+from collections.abc import Callable
+
+from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.targets.fence import PAUSE, ROUNDS
+from ticdc_consumer.targets.mysql import under_way
+from ticdc_consumer.targets.target import Target
+
+
+def take_session_lock(
+    target: Target, changefeed: str, patience: float, owner: Callable[[], str]
+) -> None:
+    """MySQL's lock that lives as long as the session: an implicit commit does not free it.
+
+    A holder that runs a DDL is waited for as long as that takes, even if its client is gone: the
+    server goes on with it, and if it were ended, it would only begin anew.
+    """
+    name = _lock_name(target, changefeed)
+    for _ in range(ROUNDS):
+        deadline = time.monotonic() + patience
+        wait = under_way.Wait()
+        while True:
+            if _scalar(target, "SELECT GET_LOCK(%s, 0)", name) == 1:
+                return
+            owner()
+            if time.monotonic() > deadline:
+                ddl = _ddl_under_way(target, name)
+                if ddl is None:
+                    break
+                wait.on(*ddl)
+            time.sleep(PAUSE)
+        holder = _scalar(target, "SELECT IS_USED_LOCK(%s)", name)
+        if holder is not None:
+            target.end_session(str(holder))
+    raise Unavailable(f"the lock {name} of changefeed {changefeed} is taken again and again")
+
+
+def _ddl_under_way(target: Target, name: str) -> tuple[object, str] | None:
+    """The lock's holder, if it runs a statement that commits by itself."""
+    query = "SELECT id, info FROM information_schema.processlist WHERE id = IS_USED_LOCK(%s)"
+    with target.errors():
+        rows = target.execute(query, (name,)).all()
+    for session, text in map(tuple, rows):
+        if under_way.is_ddl(text):
+            return session, str(text)
+    return None
+
+
+def _lock_name(target: Target, changefeed: str) -> str:
+    """At most 64 characters and the same in any case, since MySQL compares no more."""
+    scope = f"{target.engine.url.database}\0{changefeed}".encode()
+    return f"ticdc-{hashlib.sha256(scope).hexdigest()[:40]}"
+
+
+def _scalar(target: Target, statement: str, *parameters: str) -> object:
+    with target.errors():
+        return target.execute(statement, parameters).scalar()

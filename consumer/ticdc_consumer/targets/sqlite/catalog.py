@@ -1,0 +1,92 @@
+"""What SQLite's catalog says about a table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, UniqueKey
+from ticdc_consumer.targets.target import Query
+
+_KIND = "SELECT type FROM sqlite_master WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
+_TRIGGERS = (
+    "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE "
+    "ORDER BY name"
+)
+
+
+def describe(query: Query, schema: str | None, table: str) -> TargetTable | None:
+    """None if there is no such table. Raises `Stop` for a view."""
+    columns = _columns(query, table)
+    kind = query(_KIND, table)
+    if not columns or not kind:
+        return None
+    if kind[0][0] == "view":
+        raise Stop(f"{table} is a view")
+    keys, collations = _unique_keys(query, table, columns)
+    return TargetTable(
+        schema=schema,
+        name=table,
+        columns=tuple(
+            TargetColumn(
+                name=name,
+                type=type_.lower(),
+                # What SQLite lets into a primary key as NULL, no upstream has.
+                nullable=not (not_null or in_key),
+                has_default=default is not None,
+                generated=hidden in (2, 3),
+                collation=collations.get(name),
+            )
+            for _, name, type_, not_null, default, in_key, hidden in columns
+            if hidden != 1
+        ),
+        unique_keys=keys,
+        triggers=tuple(name for (name,) in query(_TRIGGERS, table)),
+    )
+
+
+def unique_keys(query: Query, table: str) -> tuple[UniqueKey, ...]:
+    return _unique_keys(query, table, _columns(query, table))[0]
+
+
+def _columns(query: Query, table: str) -> list[tuple[Any, ...]]:
+    return query("SELECT * FROM pragma_table_xinfo(?)", table)
+
+
+def _unique_keys(
+    query: Query, table: str, columns: Sequence[Sequence[Any]]
+) -> tuple[tuple[UniqueKey, ...], dict[str, str]]:
+    """The unique keys, and the coarsest collation that any of them gives a column."""
+    keys, collations = [], dict[str, str]()
+    for _, index, unique, origin, partial in query("SELECT * FROM pragma_index_list(?)", table):
+        if not unique:
+            continue
+        parts = [
+            (name, collation)
+            for _, _, name, _, collation, in_key in query(
+                "SELECT * FROM pragma_index_xinfo(?)", index
+            )
+            if in_key
+        ]
+        for name, collation in parts:
+            if name is not None and collations.get(name, "BINARY") == "BINARY":
+                collations[name] = collation
+        names = tuple(name for name, _ in parts if name is not None)
+        plain = len(names) == len(parts) and not partial
+        keys.append(UniqueKey(index, names, origin == "pk", plain))
+    numbered = sorted((column[5], column[1]) for column in columns if column[5])
+    if numbered and not any(key.primary for key in keys):
+        # The rowid, which has no index of its own.
+        keys.append(UniqueKey("PRIMARY KEY", tuple(name for _, name in numbered), True))
+    return tuple(keys), collations
+
+
+def references(query: Query, table: str) -> tuple[Reference, ...]:
+    keys: dict[tuple[int, str], list[tuple[str, str]]] = {}
+    for number, _, parent, column, to, *_ in query(
+        "SELECT * FROM pragma_foreign_key_list(?) ORDER BY id DESC, seq", table
+    ):
+        keys.setdefault((number, parent), []).append((column, to or ""))
+    return tuple(
+        Reference("", tuple(c for c, _ in pairs), None, parent, tuple(to for _, to in pairs if to))
+        for (_, parent), pairs in keys.items()
+    )

@@ -1,0 +1,35 @@
+"""What SQLite's errors mean for a run."""
+
+import sqlite3
+
+from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.target import original
+
+_PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_FILE = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_NOMEM,
+}
+
+
+def translate(error: Exception, layout: Layout | None, file: str | None) -> Exception:
+    driver = original(error)
+    where = f"{layout.name}: " if layout else ""
+    if isinstance(driver, OverflowError):
+        return Stop(f"{where}an integer beyond SQLite's 64 bits")
+    if not isinstance(driver, sqlite3.Error):
+        return error
+    code = getattr(driver, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    if code & 0xFF in _PASSING:
+        return Retry(f"another process holds the write lock of {file}")
+    if code & 0xFF in _FILE:
+        return Unavailable(f"{file}: {driver}")
+    # What SQLite says names tables and columns, never a value.
+    return Stop(f"{where}SQLite refused: {driver}")

@@ -16,9 +16,9 @@ from ticdc_encoder.tso import physical
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.ddl.manual import done_by_person, run_by_person
-from ticdc_consumer.dry_run import Draft, DraftStore, DryRun, PlannedCut
-from ticdc_consumer.epoch import Epoch, Epochs
+from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
+from ticdc_consumer.dry_run import DryRun, PlannedCut
+from ticdc_consumer.epoch import Epoch, Epochs, ToTarget
 from ticdc_consumer.errors import Stop, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Place
@@ -27,7 +27,7 @@ from ticdc_consumer.source.kafka.brokers import Cluster, Listing, consumer_setti
 from ticdc_consumer.source.storage.source import StorageSource
 from ticdc_consumer.spark.session import session, stop, warm_up
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
-from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 from ticdc_consumer.state.scope import scope_hash
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -95,7 +95,8 @@ class Consumer:
             stack.callback(reader.close)
             self._tables = tables
             self._reader = reader
-            self._epochs = Epochs(self.options, reader, self.target, self.store, tables, state)
+            applier = ToTarget(self.options, self.target, self.store, tables)
+            self._epochs = Epochs(self.options, reader, applier, tables, state)
             stack.callback(self._epochs.close)
             self._exit = stack.pop_all()
         return self
@@ -123,7 +124,7 @@ class Consumer:
     def epochs(self, until: Literal["caught-up"] | int | None = None) -> Iterator[Epoch]:
         """Applies cuts and tells each: for ever; until R is what the topics held at the start
         ("caught-up"); or until R is exactly `until`."""
-        self._epochs.rest()
+        self._epochs.wait_for_reading()
         goal = self._held() if until == CAUGHT_UP else until
         if isinstance(until, int) and until <= self.resolved_ts and until != self.resolved_ts:
             raise Usage(f"the target stands at {self.resolved_ts} already, after {until}")
@@ -135,7 +136,7 @@ class Consumer:
                 self._tell_kafka()
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
-            self._epochs.settle()
+            self._epochs.run_pending()
 
     def plan(
         self, until: Literal["caught-up"] | int = CAUGHT_UP, *, sql: bool = False
@@ -171,27 +172,24 @@ class Consumer:
                 state.schemas.values(),
             )
             stack.callback(reader.close)
-            ledger = Draft(
-                store.ledger if stored else None,
-                self.options.changefeed,
-                self.options.ddl_keep_dropped,
-            )
-            draft = DraftStore(target, self.options.changefeed, ledger)
+            ledger = LedgerInMemory(self.options.changefeed, self.options.ddl_keep_dropped)
+            if stored is not None:
+                ledger.copy_from(store.ledger)
             self._reader = reader
-            self._epochs = dry = DryRun(options, reader, target, draft, tables, state)
-            dry.sql = sql
+            dry = DryRun(options, reader, target, ledger, tables, state, sql=sql)
+            self._epochs = dry.epochs
             stack.callback(dry.close)
             held = self._held()
             yield from _planned(dry, held if until == CAUGHT_UP else min(until, held))
 
-    def ddl_done(self, place: str) -> LedgerEntry:
-        """Marks a pending DDL as done by a person; `place` is TS or TS:SEQ."""
-        return self._noted(done_by_person(self.target, self.store.ledger, place))
+    def ddl_done(self, entry_id: str) -> LedgerEntry:
+        """Marks a pending DDL as done by an operator; `entry_id` is TS or TS:SEQ."""
+        return self._noted(done_by_operator(self.target, self.store.ledger, entry_id))
 
-    def ddl_run(self, place: str, sql: str) -> LedgerEntry:
-        """Runs a person's SQL in place of a pending DDL, and marks that done."""
+    def ddl_run(self, entry_id: str, sql: str) -> LedgerEntry:
+        """Runs an operator's SQL in place of a pending DDL, and marks that done."""
         retries = self.options.retries
-        entry = run_by_person(self.target, self.store, place, sql, retries)
+        entry = run_by_operator(self.target, self.store, entry_id, sql, retries)
         self.store.reconnect()  # what the SQL set for its session ends with it
         return self._noted(entry)
 
@@ -344,11 +342,11 @@ class Consumer:
 
 
 def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
-    begin = dry.state.resolved_ts
+    begin = dry.resolved_ts
     ddls, stopped = dry.pending()
     if ddls:
         yield PlannedCut(begin, begin, {}, ddls)
-    while stopped is None and dry.state.resolved_ts < goal:
+    while stopped is None and dry.resolved_ts < goal:
         cut, stopped = dry.plan(goal)
         if cut is None:
             return

@@ -1,44 +1,44 @@
 """What the next cuts would do, without doing it: nothing is taken over, nothing is written."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from ticdc_encoder.errors import DefinitionError
-from ticdc_encoder.event import Table
 from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import renames
 from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
-from ticdc_consumer.ddl.names import Name, Place, statement_of
-from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.load import Applied
+from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.load import Applied, Step
+from ticdc_consumer.reader import Reader
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint
-from ticdc_consumer.state.ledger import Basis, KeptTable, Ledger, LedgerEntry
-from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.targets.layout import Layout, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
 logger = logging.getLogger(__name__)
 
-SHOWN = 100
-"""Rows of a cut whose statements are shown."""
+MOST_ROWS_AS_SQL = 100
+"""Rows of a cut up to which their statements are part of its plan."""
 MOST_KEYS = 2_000_000
 """Keys of earlier cuts that are remembered: a plan that knows more ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRows:
-    """Of one table, compared with what the target holds now and the cuts before; `compared` is
-    False where rows have no key, or are too many for memory: `inserted` are then all written."""
+    """Rows of one table, compared with what the target holds now and the cuts before; `compared` is
+    False if rows have no key, or are too many for memory: `inserted` are then all written."""
 
     inserted: int
     updated: int
@@ -52,7 +52,7 @@ class PlannedRows:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDdl:
-    """`statements` are the target's words. `note` says why there are none, and why it would stop
+    """`statements` are in the target's dialect. `note` is why there are none, or why it would stop
     or be skipped."""
 
     entry: LedgerEntry
@@ -64,7 +64,7 @@ class PlannedDdl:
 class PlannedCut:
     """What would be applied from `begin` to `resolved_ts`. `left_out` are tables, as patterns,
     whose rows wait for a DDL before them and so are not counted; `statements` what is sent for the
-    rows, where it was asked for and they are few."""
+    rows, if that was asked for and they are few."""
 
     begin: int
     resolved_ts: int
@@ -78,61 +78,64 @@ class PlannedCut:
         return sum(rows.total for rows in self.tables.values())
 
 
-class Draft(Ledger):
-    """The ledger as it would be; it is written nowhere."""
+class DryRun:
+    """Goes through cuts as a consumer does, and records what each would do."""
 
-    def __init__(self, ledger: Ledger | None, changefeed: str, keep_dropped: float) -> None:
-        # Without a session: what is not here cannot write.
-        self.changefeed = changefeed
-        self.keep_dropped = keep_dropped
-        self._lying = list(ledger.kept()) if ledger else []
-        self._known = dict(ledger.known()) if ledger else {}
-        self._entries = list(ledger.entries()) if ledger else []
+    def __init__(
+        self,
+        options: Options,
+        reader: Reader,
+        target: Target,
+        ledger: Ledger,
+        tables: TableLayouts,
+        state: Checkpoint,
+        *,
+        sql: bool = False,
+    ) -> None:
+        """`ledger` is in memory; with `sql`, small cuts have the statements for their rows."""
+        self._reader = reader
+        context = DdlContext.of(options, target, ledger, tables.route)
+        self._recorder = Recorder(options, context, reader, sql)
+        self.epochs = Epochs(options, reader, self._recorder, tables, state)
 
-    def entries(self) -> list[LedgerEntry]:
-        return list(self._entries)
+    @property
+    def resolved_ts(self) -> int:
+        """R, if all that was planned so far were applied."""
+        return self.epochs.state.resolved_ts
 
-    def add(self, entries: Iterable[LedgerEntry]) -> None:
-        self._entries += entries
+    def close(self) -> None:
+        self.epochs.close()
 
-    def mark(self, entry: LedgerEntry) -> None:
-        self._entries = [entry if e.place == entry.place else e for e in self._entries]
+    def plan(self, until: int) -> tuple[PlannedCut | None, Stop | None]:
+        """The next cut, and what would end the run after it. Raises what would end it before."""
+        begin, left_out = self.resolved_ts, self._reader.leave_out
+        if self._recorder.compared > MOST_KEYS:
+            logger.warning("the plan ends at R %d: it has compared %d rows", begin, MOST_KEYS)
+            return None, None
+        recorded = self._recorder.begin()
+        epoch = self.epochs.next(until, 0.0)
+        if epoch is None:
+            return None, None
+        cut = PlannedCut(
+            begin,
+            epoch.resolved_ts,
+            recorded.tables,
+            tuple(recorded.ddls),
+            left_out,
+            tuple(recorded.statements),
+        )
+        return cut, recorded.stop
 
-    def known(self) -> dict[Name, tuple[Table, Basis]]:
-        return dict(self._known)
-
-    def define(self, table: Table, basis: Basis = "made") -> None:
-        self._known[table.schema, table.name] = (table, basis)
-
-    def kept(self) -> list[KeptTable]:
-        return list(self._lying)
-
-    def keep(self, kept: KeptTable) -> None:
-        self._lying.append(kept)
-
-    def release(self, kept: KeptTable) -> None:
-        self._lying.remove(kept)
-
-    def forget(self, schema: str, table: str | None = None) -> None:
-        gone = [n for n in self._known if n[0] == schema and table in (None, n[1])]
-        for name in gone:
-            del self._known[name]
-
-
-class DraftStore(Store):
-    """A store with a draft of its ledger, which takes no fence."""
-
-    def __init__(self, target: Target, changefeed: str, draft: Draft) -> None:
-        super().__init__(target, changefeed)
-        self.ledger = draft
-
-    def recover(self) -> None:
-        self.target.reconnect()
+    def pending(self) -> tuple[tuple[PlannedDdl, ...], Stop | None]:
+        """What was left pending, which comes first."""
+        recorded = self._recorder.begin()
+        self.epochs.run_pending()
+        return tuple(recorded.ddls), recorded.stop
 
 
 @dataclass
-class Notes:
-    """What a dry run found out about the cut that is under way."""
+class Recorded:
+    """What the next cut would do, and what would end the run after it."""
 
     tables: dict[str, PlannedRows] = field(default_factory=dict)
     ddls: list[PlannedDdl] = field(default_factory=list)
@@ -140,85 +143,78 @@ class Notes:
     stop: Stop | None = None
 
 
-class DryRun(Epochs):
-    """Goes through cuts as `Epochs` does, and counts where that loads and runs."""
+class Recorder:
+    """Records what a cut would do (an `epoch.Applier`)."""
 
-    sql = False
+    reads_ahead = False
+    """What comes next may depend on what this cut has."""
 
-    def plan(self, until: int) -> tuple[PlannedCut | None, Stop | None]:
-        """The next cut, and what would end the run after it. Raises what would end it before."""
-        self._notes = Notes()
-        begin, left_out = self.state.resolved_ts, self._reader.leave_out
-        if self._known_keys() > MOST_KEYS:
-            logger.warning("the plan ends at R %d: it has compared %d rows", begin, MOST_KEYS)
-            return None, None
-        epoch = self.next(until, 0.0)
-        if epoch is None:
-            return None, None
-        notes = self._notes
-        cut = PlannedCut(
-            begin,
-            epoch.resolved_ts,
-            notes.tables,
-            tuple(notes.ddls),
-            left_out,
-            tuple(notes.statements),
-        )
-        return cut, notes.stop
+    def __init__(self, options: Options, context: DdlContext, reader: Reader, sql: bool) -> None:
+        self._options = options
+        self._context = context
+        self._target = context.target
+        self._reader = reader
+        self._sql = sql
+        self._keys: dict[str, dict[bytes, bool]] = {}  # whether they exist after the cuts so far
+        self._recorded = Recorded()
 
-    def pending(self) -> tuple[tuple[PlannedDdl, ...], Stop | None]:
-        """What was left pending, which comes first."""
-        self._notes = Notes()
-        self.settle()
-        return tuple(self._notes.ddls), self._notes.stop
+    @property
+    def ledger(self) -> Ledger:
+        return self._context.ledger
 
-    def settle(self) -> None:
-        if self._settled:
-            return
-        ledger = self._store.ledger
-        for group in renames.together(self._target, ledger):
-            if self._notes.stop is None:
-                self._plan_ddl(ledger, group)
-        self._tables.learn(ledger)
-        self._settled = True
+    @property
+    def compared(self) -> int:
+        """How many keys of the cuts so far are remembered."""
+        return sum(map(len, self._keys.values()))
 
-    def _read_ahead(self, base: Checkpoint, until: int | None) -> None:
-        """What comes next may depend on what this cut has."""
+    def begin(self) -> Recorded:
+        """What is recorded from here on."""
+        self._recorded = Recorded()
+        return self._recorded
 
-    def _load(self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]) -> Applied:
-        change = gathered.change or NoChange()
+    def recover(self) -> None:
+        self._target.reconnect()
+
+    def purge(self, resolved_ts: int) -> None:
+        """A plan does not list these."""
+
+    def run_pending(self) -> None:
+        for group in renames.groups(self._context):
+            if self._recorded.stop is None:
+                self._plan_ddl(group)
+
+    def apply(self, step: Step, gathered: Gathered) -> Applied:
+        change, recorded = gathered.change or NoChange(), self._recorded
         if gathered.facts is not None:
-            self._compare(gathered)
+            self._compare(gathered, gathered.facts)
         else:
             self._sum_up(change)
-        if self.sql and sum(rows.total for rows in self._notes.tables.values()) <= SHOWN:
+        if self._sql and sum(rows.total for rows in recorded.tables.values()) <= MOST_ROWS_AS_SQL:
             for number, keys in change.deletes():
-                self._notes.statements += self._target.shown_deletes(change.layouts[number], keys)
+                recorded.statements += self._target.shown_deletes(change.layouts[number], keys)
             for number, rows in change.rows():
                 layout = change.layouts[number]
-                self._notes.statements += self._target.shown_inserts(
+                recorded.statements += self._target.shown_inserts(
                     layout, rows, self._options.on_drift
                 )
-        self._store.ledger.add(entries)
+        self.ledger.add(step.entries)
         return Applied()
 
     # --- rows ---------------------------------------------------------------------------------
 
-    def _compare(self, gathered: Gathered) -> None:
-        facts = gathered.facts
-        assert facts is not None
+    def _compare(self, gathered: Gathered, facts: pa.Table) -> None:
         for number in pc.unique(facts["table"]).to_pylist():
             mine = facts.filter(pc.equal(facts["table"], number))
             layout = gathered.layouts[number]
             present = mine.filter(mine["present"])["key"].combine_chunks()
             absent = mine.filter(pc.invert(mine["present"]))["key"].combine_chunks()
             if layout.key:
-                updated, deleted = self._there(layout, present), self._there(layout, absent)
+                updated, deleted = self._existing(layout, present), self._existing(layout, absent)
                 rows = PlannedRows(len(present) - updated, updated, deleted)
                 self._remember(layout, present, absent)
             else:
                 rows = PlannedRows(len(present), 0, len(absent), compared=False)
-            self._notes.tables[layout.name] = rows
+            self._recorded.tables[layout.name] = rows
 
     def _sum_up(self, change: NetChange) -> None:
         counts: dict[int, list[int]] = {}
@@ -229,81 +225,71 @@ class DryRun(Epochs):
         for number, (deleted, written) in counts.items():
             layout = change.layouts[number]
             deleted -= written if layout.replaces else 0
-            self._notes.tables[layout.name] = PlannedRows(written, 0, deleted, compared=False)
-
-    @property
-    def _overlay(self) -> dict[str, dict[bytes, bool]]:
-        found: dict[str, dict[bytes, bool]] = self.__dict__.setdefault("_keys", {})
-        return found
-
-    def _known_keys(self) -> int:
-        return sum(map(len, self._overlay.values()))
+            self._recorded.tables[layout.name] = PlannedRows(written, 0, deleted, compared=False)
 
     def _remember(self, layout: Layout, present: pa.Array, absent: pa.Array) -> None:
-        known = self._overlay.setdefault(layout.relation, {})
+        known = self._keys.setdefault(layout.relation, {})
         known |= dict.fromkeys(present.to_pylist(), True)
         known |= dict.fromkeys(absent.to_pylist(), False)
 
-    def _there(self, layout: Layout, keys: pa.Array) -> int:
-        """How many of the keys would be there: by earlier cuts of the plan, else in the target."""
-        known = self._overlay.get(layout.relation, {})
-        told = [known.get(key) for key in keys.to_pylist()] if known else [None] * len(keys)
-        rest = keys.filter(pa.array([one is None for one in told], pa.bool_()))
-        return sum(one is True for one in told) + (
-            self._target.existing(layout, rest) if len(rest) else 0
+    def _existing(self, layout: Layout, keys: pa.Array) -> int:
+        """How many of the keys would exist: by earlier cuts of the plan, else in the target."""
+        known = self._keys.get(layout.relation, {})
+        planned = [known.get(key) for key in keys.to_pylist()] if known else [None] * len(keys)
+        others = keys.filter(pa.array([one is None for one in planned], pa.bool_()))
+        return sum(one is True for one in planned) + (
+            self._target.existing(layout, others) if len(others) else 0
         )
 
     # --- DDL ----------------------------------------------------------------------------------
 
-    def _plan_ddl(self, ledger: Ledger, group: Sequence[LedgerEntry]) -> None:
-        entry = group[0]
+    def _plan_ddl(self, group: Sequence[LedgerEntry]) -> None:
+        ledger, entry = self.ledger, group[0]
         try:
-            planned, aside = self._translated(ledger, group)
+            planned, aside = self._translated(group)
         except (Unsupported, DefinitionError) as refusal:
-            if not Policy.of(self._options).skips(entry):
+            if not self._context.policy.skips(entry):
                 self._stop(entry, str(refusal))
                 return
-            self._notes.ddls.append(PlannedDdl(entry, note=f"would be skipped: {refusal}"))
+            note = f"would be skipped: {refusal}"
+            self._recorded.ddls.append(PlannedDdl(entry, note=note))
             keep_definition(ledger, entry, "told")
             ledger.mark(replace(entry, state="skipped", reason=str(refusal)))
         except Stop as refusal:
             self._stop(entry, str(refusal))
         else:
-            note = f"by the statement of {entry.place}"
-            self._notes.ddls += [planned, *(PlannedDdl(each, note=note) for each in group[1:])]
-            for each in group:
-                keep_definition(ledger, each, set_aside=aside)
-                ledger.mark(replace(each, state="done"))
+            note = f"by the statement of {entry.id}"
+            self._recorded.ddls += [planned, *(PlannedDdl(one, note=note) for one in group[1:])]
+            for one in group:
+                keep_definition(ledger, one, set_aside=aside)
+                ledger.mark(replace(one, state="done"))
 
     def _stop(self, entry: LedgerEntry, reason: str) -> None:
-        self._notes.ddls.append(PlannedDdl(entry, note=f"would stop: {reason}"))
+        self._recorded.ddls.append(PlannedDdl(entry, note=f"would stop: {reason}"))
         name = f"{entry.schema}.{entry.table}"
-        self._notes.stop = Stop(f"DDL {entry.place} of {name} stops: {reason}")
+        self._recorded.stop = Stop(f"DDL {entry.id} of {name} stops: {reason}")
 
-    def _translated(
-        self, ledger: Ledger, group: Sequence[LedgerEntry]
-    ) -> tuple[PlannedDdl, Place | None]:
-        """The DDL in the target's words, and where it sets its table aside."""
-        entry = group[0]
-        patterns = {pattern for each in group for pattern in _touched(each, ledger)}
+    def _translated(self, group: Sequence[LedgerEntry]) -> tuple[PlannedDdl, TargetName | None]:
+        """The DDL in the target's dialect, and where it sets its table aside."""
+        context, entry = self._context, group[0]
+        patterns = {pattern for one in group for pattern in _touched(context, one)}
         if patterns & set(self._reader.leave_out):
             note = "its SQL depends on the DDL before it, and is known when that is done"
             return PlannedDdl(entry, note=note), None
-        target, route, rules = self._target, self._tables.route, self._options.rules
-        with ddl.refusals(target):
+        with ddl.refusals(context.target):
             if len(group) > 1:
-                work = Alteration(renames.statements(target, ledger, group, route) or ())
+                work = Alteration(renames.statements(context, group) or ())
             else:
-                work = ddl.work_of(target, ledger, entry, route, rules)
+                work = ddl.work_of(context, entry)
         if work.statements:
             self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
         return PlannedDdl(entry, work.statements), work.set_aside
 
 
-def _touched(entry: LedgerEntry, ledger: Ledger) -> set[str]:
+def _touched(context: DdlContext, entry: LedgerEntry) -> set[str]:
     """The tables that a DDL changes, as patterns."""
     names = {(entry.schema, entry.table)}
-    match statement_of(entry, ledger.definitions()):
+    match context.statement(entry):
         case RenameTable(old, new):
             names |= {old, new}
         case AlterTable(schema, table):

@@ -1,21 +1,22 @@
-"""One cut, from checkpoint to commit: `Epochs` brings what `cuts.Reader` read into the target."""
+"""One cut, from checkpoint to commit: `Epochs` has what `reader.Reader` read applied."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from ticdc_encoder.event import Ddl
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.dropped_tables import purge
-from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.load import Applied, Counts, apply, apply_groups
+from ticdc_consumer.load import Applied, Counts, Step, apply, apply_groups
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.reader import Reader
@@ -23,7 +24,7 @@ from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
-from ticdc_consumer.state.ledger import KeptTable, LedgerEntry
+from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
@@ -32,13 +33,39 @@ TRIES = 5
 """How often a cut is planned again when readers meet a DDL that the scout had not."""
 
 
+@dataclass(slots=True)
+class Prepared:
+    """A cut that was read, and the state that it was read for."""
+
+    base: Checkpoint
+    cut: Cut
+    gathered: Gathered
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> int:
+        """Facts inside the cut."""
+        return sum(counts.facts for counts in self.gathered.report.tables.values())
+
+    @property
+    def duplicates(self) -> int:
+        tables = self.gathered.report.tables.values()
+        across = sum(self.gathered.duplicates.values())
+        return sum(counts.duplicates for counts in tables) + across
+
+    @property
+    def replays(self) -> int:
+        """Facts below the cut."""
+        return sum(counts.replays for counts in self.gathered.report.tables.values())
+
+
 @dataclass(frozen=True, slots=True)
 class Epoch:
     """What one commit brought. `resolved_ts` is R: the target equals the upstream at every
     commit_ts below it. `tables` counts rows deleted and written by upstream `schema.table`;
     `changes` the facts inside the cut, of which `duplicates` came more than once; `replays` those
-    below it. `corrupted` counts the rows that were taken although their checksums say otherwise,
-    `corrupted_rows` tells the first of them.
+    below it. `corrupted` counts the rows that were accepted although their checksums do not match,
+    `corrupted_rows` describes the first of them.
     `seconds` are by stage: plan, read, load, ddl."""
 
     resolved_ts: int
@@ -53,87 +80,164 @@ class Epoch:
     corrupted: int = 0
     corrupted_rows: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, prepared: Prepared, applied: Applied, ddls: Sequence[LedgerEntry]) -> "Epoch":
+        report = prepared.gathered.report
+        return cls(
+            prepared.cut.end,
+            applied.tables,
+            report.messages,
+            report.bytes,
+            prepared.changes,
+            prepared.duplicates,
+            prepared.replays,
+            tuple(ddls),
+            prepared.seconds,
+            report.corrupted,
+            tuple(report.corrupted_rows),
+        )
+
     @property
     def rows(self) -> int:
         """Rows deleted and written."""
         return sum(counts.deleted + counts.upserted for counts in self.tables.values())
 
 
-@dataclass(slots=True)
-class Prepared:
-    """A cut that was read, and the state that it was read for."""
+class Applier(Protocol):
+    """What is done with a cut that was read: it is applied, or what it would do is recorded."""
 
-    base: Checkpoint
-    cut: Cut
-    gathered: Gathered
-    seconds: dict[str, float] = field(default_factory=dict)
+    @property
+    def ledger(self) -> Ledger: ...
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether the next cut may be read before this one is applied."""
+
+    def recover(self) -> None:
+        """After a `Retry`: replaces the session if it is gone. Raises `Fenced`, `Retry`."""
+
+    def run_pending(self) -> None:
+        """Does what the ledger holds as pending. Raises `Stop`."""
+
+    def apply(self, step: Step, gathered: Gathered) -> Applied:
+        """Does the rows of a cut, and its DDL as far as they are part of its transaction."""
+
+    def purge(self, resolved_ts: int) -> None:
+        """Drops the tables that were set aside, and whose time is over."""
+
+
+class ToTarget:
+    """Applies cuts to the target."""
+
+    reads_ahead = True
+
+    def __init__(
+        self, options: Options, target: Target, store: Store, tables: TableLayouts
+    ) -> None:
+        self._options = options
+        self._store = store
+        self._context = DdlContext.of(options, target, store.ledger, tables.route)
+        self._dropped: Sequence[DroppedTable] = ()
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._store.ledger
+
+    def recover(self) -> None:
+        self._store.recover()
+
+    def run_pending(self) -> None:
+        ddl.run_pending(self._context, self._store, self._options.retries)
+        self._dropped = self.ledger.dropped()
+
+    def apply(self, step: Step, gathered: Gathered) -> Applied:
+        if self._options.apply == "transactions":
+            steps = gathered.steps()
+            return apply_groups(self._context, self._store, step, steps, self._options)
+        change = gathered.change or NoChange()
+        return apply(self._context, self._store, step, change, self._options)
+
+    def purge(self, resolved_ts: int) -> None:
+        if purge(self._context.target, self.ledger, self._dropped, resolved_ts):
+            self._dropped = self.ledger.dropped()
+
+
+class ReadAhead:
+    """The next cut, read in a thread of its own while this one is applied."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ticdc-read")
+        self._future: Future[Prepared | None] | None = None
+
+    def begin(self, prepare: Callable[[], Prepared | None]) -> None:
+        self._future = self._pool.submit(prepare)
+
+    def take(self) -> Prepared | None:
+        """What was read, once; None if nothing was begun, or there was no cut."""
+        future, self._future = self._future, None
+        return None if future is None else future.result()
+
+    def wait(self) -> None:
+        """Waits until nothing is read any more: what reads has one user at a time."""
+        if self._future is not None:
+            wait_for([self._future])
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 class Epochs:
-    """Applies cut after cut; after each, `state` is what the target holds."""
+    """Has cut after cut applied; after each, `state` is what the target holds."""
 
     def __init__(
         self,
         options: Options,
         reader: Reader,
-        target: Target,
-        store: Store,
+        applier: Applier,
         tables: TableLayouts,
         state: Checkpoint,
     ) -> None:
         self._options = options
         self._reader = reader
-        self._target = target
-        self._store = store
+        self._applier = applier
         self._tables = tables
-        self._ahead: Future[Prepared | None] | None = None
-        self._settled = False
-        self._kept: list[KeptTable] = []
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ticdc-read")
+        self._ahead = ReadAhead()
+        self._all_done = False
         self.state = state
 
     def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._ahead.close()
 
-    def rest(self) -> None:
+    def wait_for_reading(self) -> None:
         """Waits until nothing is read ahead any more: what reads has one user at a time."""
-        if self._ahead is not None:
-            wait_for([self._ahead])
+        self._ahead.wait()
 
     def next(self, until: int | None, wait: float) -> Epoch | None:
-        """Applies the next cut, None where none came within `wait` seconds.
+        """Applies the next cut, None if none came within `wait` seconds.
 
-        Raises `Stop`, `Unavailable` and `Fenced`; the target then stands at `state`.
+        Raises `Stop`, `Unavailable` and `Fenced`; the target then is at `state`.
         """
         for tried in range(self._options.retries + 1):
             try:
                 if tried:
-                    self._store.recover()
-                self.settle()
+                    self._applier.recover()
+                self.run_pending()
                 return self._next(until, wait)
             except Retry as error:
                 cause = error
                 time.sleep(min(10.0, 0.1 * 2**tried))
         raise Unavailable(f"the target does not answer: {cause}") from cause
 
-    def settle(self) -> None:
+    def run_pending(self) -> None:
         """Runs what a cut, or a crash, left pending. No cut is read past a DDL before it is done.
 
-        Raises `Stop` where a person must do it.
+        Raises `Stop` if an operator must do it.
         """
-        if self._settled:
+        if self._all_done:
             return
-        ddl.run_pending(
-            self._target,
-            self._store,
-            self._tables.route,
-            self._options.rules,
-            self._options.retries,
-            Policy.of(self._options),
-        )
-        self._tables.learn(self._store.ledger)
-        self._kept = self._store.ledger.kept()
-        self._settled = True
+        self._applier.run_pending()
+        self._tables.learn(self._applier.ledger)
+        self._all_done = True
 
     def _next(self, until: int | None, wait: float) -> Epoch | None:
         prepared = self._take(until, wait)
@@ -147,11 +251,11 @@ class Epochs:
             self._refuse(cut, gathered, gathered.clash)
         new = self._advanced(prepared)
         entries = ddl.entries(cut.ddls)
-        if not entries and gathered.spilled is None:
+        if not entries and gathered.spilled is None and self._applier.reads_ahead:
             self._read_ahead(new, until)
         started = time.monotonic()
         try:
-            applied = self._load(new, gathered, entries)
+            applied = self._apply(new, gathered, entries)
         finally:
             gathered.release()
         prepared.seconds["load"] = time.monotonic() - started
@@ -159,30 +263,29 @@ class Epochs:
         if entries:
             self._reader.schemas.keep(new.schemas)
             started = time.monotonic()
-            self._settled = False
-            self.settle()
+            self._all_done = False
+            self.run_pending()
             prepared.seconds["ddl"] = time.monotonic() - started
-        elif purge(self._target, self._store.ledger, self._kept, new.resolved_ts):
-            self._kept = self._store.ledger.kept()
+        else:
+            self._applier.purge(new.resolved_ts)
         failpoints.hit("S16")
-        return self._told(prepared, applied, entries)
+        stored = (self._applier.ledger.entry(entry.order) for entry in entries)
+        return Epoch.of(prepared, applied, [entry for entry in stored if entry is not None])
 
     def _take(self, until: int | None, wait: float) -> Prepared | None:
-        if self._ahead is not None:
-            ahead, self._ahead = self._ahead, None
-            prepared = ahead.result()
-            if prepared is not None:
-                fits = until is None or prepared.cut.end <= until
-                if fits and prepared.base.resolved_ts == self.state.resolved_ts:
-                    return replace(prepared, base=self.state)
-                prepared.gathered.release()
+        prepared = self._ahead.take()
+        if prepared is not None:
+            fits = until is None or prepared.cut.end <= until
+            if fits and prepared.base.resolved_ts == self.state.resolved_ts:
+                return replace(prepared, base=self.state)
+            prepared.gathered.release()
         return self._prepare(self.state, until, wait, self._tables.layouts, self._tables.shapes)
 
     def _read_ahead(self, base: Checkpoint, until: int | None) -> None:
-        """Reads the next cut, if there is one already, while this one is loaded."""
+        """Reads the next cut, if there is one already, while this one is applied."""
         if until is None or base.resolved_ts < until:
             layouts, shapes = list(self._tables.layouts), dict(self._tables.shapes)
-            self._ahead = self._pool.submit(self._prepare, base, until, 0.0, layouts, shapes)
+            self._ahead.begin(lambda: self._prepare(base, until, 0.0, layouts, shapes))
 
     def _prepare(
         self,
@@ -226,8 +329,8 @@ class Epochs:
         raise Unavailable(f"the cut could not be read: {cause}") from cause
 
     def _complete(self, prepared: Prepared, until: int | None) -> Prepared | None:
-        """Makes the layouts that the reading missed, and reads again, until none is missing. None
-        where rows wait for their schema."""
+        """Creates the layouts that the reading missed, and reads again, until none is missing. None
+        if rows wait for their schema."""
         while prepared.gathered.report.missing:
             for table, deletes_only in prepared.gathered.report.missing.values():
                 fresh = self.state.resolved_ts == 0
@@ -244,48 +347,29 @@ class Epochs:
                     self.state, until, 0.0, self._tables.layouts, self._tables.shapes
                 )
                 if again is None:
-                    raise Unavailable("the marks that were seen are gone")
+                    raise Unavailable("the marks that were seen are no longer in the log")
                 prepared = again
             else:
                 prepared = replace(prepared, gathered=gathered)
         return prepared
 
-    def _load(self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]) -> Applied:
+    def _apply(
+        self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]
+    ) -> Applied:
         failpoints.hit("S5")
         seen = self._tables.sightings()
-        common = (self._options, entries, self._tables.route, seen)
-        if self._options.apply == "transactions":
-            steps = gathered.steps()
-            applied = apply_groups(self._target, self._store, self.state, new, steps, *common)
-        else:
-            change = gathered.change or NoChange()
-            applied = apply(self._target, self._store, self.state, new, change, *common)
+        applied = self._applier.apply(Step(self.state, new, entries, seen), gathered)
         self._tables.note_recorded(seen)
         return applied
 
     def _advanced(self, prepared: Prepared) -> Checkpoint:
         cut, report = prepared.cut, prepared.gathered.report
-        marks = self._reader.scout.top
-        positions = {}
-        for place, restart in report.restarts.items():
-            topic, number = place
-            mark = marks.get(topic) if number == 0 else None
-            before = self.state.positions.get(place)
-            positions[place] = Position(
-                topic,
-                cut.topic_ids[topic] or (before.topic_id if before else ""),
-                number,
-                restart,
-                mark.offset if mark else None,
-                mark.crc if mark else None,
-            )
-        changes, duplicates, replays = self._counts(prepared)
         counters = dict(self.state.counters)
         for name, more in (
             ("cuts", 1),
-            ("changes", changes),
-            ("duplicates", duplicates),
-            ("replays", replays),
+            ("changes", prepared.changes),
+            ("duplicates", prepared.duplicates),
+            ("replays", prepared.replays),
             ("messages", report.messages),
         ):
             counters[name] = counters.get(name, 0) + more
@@ -295,44 +379,35 @@ class Epochs:
             self.state,
             resolved_ts=cut.end,
             mark_time=cut.proof.time,
-            positions=positions,
+            positions=self._positions(cut, report.restarts),
             counters=counters,
             schemas=self._reader.schemas.after(seen.ddl for seen in cut.ddls),
         )
 
-    def _counts(self, prepared: Prepared) -> tuple[int, int, int]:
-        tables = prepared.gathered.report.tables.values()
-        across = sum(prepared.gathered.duplicates.values())
-        return (
-            sum(counts.facts for counts in tables),
-            sum(counts.duplicates for counts in tables) + across,
-            sum(counts.replays for counts in tables),
-        )
-
-    def _told(self, prepared: Prepared, applied: Applied, entries: Sequence[LedgerEntry]) -> Epoch:
-        if entries:
-            mine = {entry.place for entry in entries}
-            entries = [e for e in self._store.ledger.entries() if e.place in mine]
-        changes, duplicates, replays = self._counts(prepared)
-        report = prepared.gathered.report
-        return Epoch(
-            prepared.cut.end,
-            applied.tables,
-            report.messages,
-            report.bytes,
-            changes,
-            duplicates,
-            replays,
-            tuple(entries),
-            prepared.seconds,
-            report.corrupted,
-            tuple(report.corrupted_rows),
-        )
+    def _positions(
+        self, cut: Cut, restarts: Mapping[tuple[str, int], int]
+    ) -> dict[tuple[str, int], Position]:
+        """Where each partition goes on after the cut."""
+        marks = self._reader.scout.top
+        positions = {}
+        for topic_partition, restart in restarts.items():
+            topic, number = topic_partition
+            mark = marks.get(topic) if number == 0 else None
+            before = self.state.positions.get(topic_partition)
+            positions[topic_partition] = Position(
+                topic,
+                cut.topic_ids[topic] or (before.topic_id if before else ""),
+                number,
+                restart,
+                mark.offset if mark else None,
+                mark.crc if mark else None,
+            )
+        return positions
 
     def _check_stale(self, stale: Sequence[Ddl]) -> None:
         if not stale:
             return
-        known = {(e.commit_ts, e.schema, e.table, e.query) for e in self._store.ledger.entries()}
+        known = {(e.commit_ts, e.schema, e.table, e.query) for e in self._applier.ledger.entries()}
         for one in stale:
             if (one.commit_ts, one.schema, one.table, one.query) not in known:
                 raise Stop(
@@ -343,9 +418,9 @@ class Epochs:
 
     def _refuse(self, cut: Cut, gathered: Gathered, clash: Clash) -> None:
         self._reader.read_again(self.state, cut, gathered.layouts, self._tables.shapes, clash)
-        places = sorted(cut.ends)
+        topic_partitions = sorted(cut.ends)
         where = " and ".join(
-            f"{places[number][0]}[{places[number][1]}] offset {offset}"
+            "{}[{}] offset {}".format(*topic_partitions[number], offset)
             for number, offset in (clash.first, clash.second)
         )
         layout = gathered.layouts[clash.table]

@@ -12,7 +12,9 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.protocols import protocol_of
-from ticdc_consumer.protocols.exactness import require_all_columns
+from ticdc_consumer.protocols.exactness import (
+    require_all_columns,
+)
 from ticdc_consumer.protocols.shape import Shape, shape
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.store import Store
@@ -34,18 +36,23 @@ class TableLayouts:
         self._seen: dict[TableName, tuple[Column, ...]] = {}
         self.layouts: list[Layout] = []
         self.shapes: dict[TableName, tuple[int, Shape | None]] = {}
+        self._numbers: dict[str, int] = {}  # of the layout that goes to a relation of the target
 
     def forget(self) -> None:
         """Drops all layouts: the tables may have changed."""
         self.layouts = []
         self.shapes = {}
+        self._numbers = {}
 
     def learn(self, ledger: Ledger) -> None:
         """Takes the definitions of the upstream's tables from the ledger; drops all layouts."""
         self.forget()
-        self.definitions = ledger.definitions()
+        known = ledger.known()
+        self.definitions = known.created
         self._seen = {
-            name: t.columns for name, (t, basis) in ledger.known().items() if basis == "seen"
+            name: definition.table.columns
+            for name, definition in known.by_name.items()
+            if definition.basis == "seen"
         }
 
     def sightings(self) -> list[Table]:
@@ -107,6 +114,7 @@ class TableLayouts:
         self.layouts[number : number + 1] = [layout]
         self.shapes[name] = (number, None if deletes_only else shape(source))
         self._check_overlap(layout, number)
+        self._numbers[layout.relation] = number
 
     def _described(self, source: Table, fresh: bool) -> TargetTable:
         """The target's table. Raises `Stop` if it does not exist, if `fresh` and it has rows, or if
@@ -170,12 +178,13 @@ class TableLayouts:
         return f"; the target knows the changefeed {', '.join(others)}" if others else ""
 
     def _check_overlap(self, layout: Layout, number: int) -> None:
-        for other, existing in enumerate(self.layouts):
-            if other != number and existing.relation == layout.relation:
-                raise Stop(
-                    f"{existing.name} and {layout.name} both go to {layout.relation}: "
-                    "send one elsewhere by [tables] route"
-                )
+        other = self._numbers.get(layout.relation, number)
+        if other != number:
+            existing = self.layouts[other]
+            raise Stop(
+                f"{existing.name} and {layout.name} both go to {layout.relation}: "
+                "send one elsewhere by [tables] route"
+            )
 
     def _key(
         self, source: Table, definition: Table | None, described: TargetTable

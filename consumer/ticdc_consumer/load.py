@@ -10,8 +10,7 @@ from ticdc_encoder.event import Table
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.names import Route
-from ticdc_consumer.ddl.policy import Policy
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
@@ -52,38 +51,41 @@ class Applied:
             counts.missing += more.missing
 
 
-def apply(
-    target: Target,
-    store: Store,
-    old: Checkpoint,
-    new: Checkpoint,
-    change: NetChange,
-    options: Options,
-    entries: Sequence[LedgerEntry],
-    route: Route,
-    seen: Sequence[Table] = (),
-) -> Applied:
-    """Moves the tables and the checkpoint from `old` to `new`, both or neither.
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From which checkpoint to which. `entries` are the DDL of `new.resolved_ts - 1`, `seen` the
+    tables whose columns, as rows showed them, are news for the ledger."""
 
-    `entries` are the DDL of `new.resolved_ts - 1`. Where DDL is transactional they run here, too;
-    what cannot run, and everything elsewhere, is pending afterwards: see `ddl.run_pending`. `seen`
-    are tables of which the ledger is to know what rows had.
+    old: Checkpoint
+    new: Checkpoint
+    entries: Sequence[LedgerEntry] = ()
+    seen: Sequence[Table] = ()
+
+
+def apply(
+    context: DdlContext, store: Store, step: Step, change: NetChange, options: Options
+) -> Applied:
+    """Moves the tables and the checkpoint one step, both or neither.
+
+    Transactional DDL runs here, too; what cannot run, and everything elsewhere, is pending
+    afterwards: see `ddl.run_pending`.
     """
     applied = Applied()
+    target = context.target
 
     def attempt() -> None:
         applied.tables.clear()
         with target.transaction():
             failpoints.hit("S7")
-            store.lock(old)
+            store.lock(step.old)
             failpoints.hit("S8")
             _write(target, change, options, applied)
-            for table in seen:
-                store.ledger.define(table, "seen")
+            for table in step.seen:
+                context.ledger.define(table, "seen")
             failpoints.hit("S11")
-            ddl.run_in_cut(target, store.ledger, entries, route, options.rules, Policy.of(options))
+            ddl.run_in_cut(context, step.entries)
             failpoints.hit("S12")
-            store.write(old, new)
+            store.write(step.old, step.new)
             failpoints.hit("S13")
         failpoints.hit("S14")
 
@@ -91,7 +93,7 @@ def apply(
         store,
         options.retries,
         attempt,
-        happened=lambda: store.resolve_unknown(old, new) == "new",
+        happened=lambda: store.resolve_unknown(step.old, step.new) == "new",
     )
     return applied
 
@@ -133,23 +135,20 @@ def _delete_rows(
 
 
 def apply_groups(
-    target: Target,
+    context: DdlContext,
     store: Store,
-    old: Checkpoint,
-    new: Checkpoint,
+    step: Step,
     groups: Iterable[tuple[int, NetChange]],
     options: Options,
-    entries: Sequence[LedgerEntry],
-    route: Route,
-    seen: Sequence[Table] = (),
 ) -> Applied:
-    """The same cut in one transaction per commit_ts, `groups` in ascending order.
+    """The same step in one transaction per commit_ts, `groups` in ascending order.
 
     Each but the last stands at its commit_ts + 1, with the offsets that the cut started from; the
     last, there also without groups, writes `new` and the DDL. A group is applied after the next
     one was taken from the iterator.
     """
     applied = Applied()
+    old, new = step.old, step.new
     started = _started(old, new)
     before, change = old, cast(NetChange, NoChange())
     end = old.resolved_ts
@@ -158,10 +157,10 @@ def apply_groups(
             raise ValueError(f"the group of commit_ts {commit_ts} is not in the rest of its cut")
         if end > old.resolved_ts:
             after = replace(started, resolved_ts=end)
-            applied.add(apply(target, store, before, after, change, options, (), route))
+            applied.add(apply(context, store, Step(before, after), change, options))
             before = after
         end, change = commit_ts + 1, following
-    applied.add(apply(target, store, before, new, change, options, entries, route, seen))
+    applied.add(apply(context, store, replace(step, old=before), change, options))
     return applied
 
 

@@ -117,4 +117,4 @@ def _lines(status: Status) -> Iterator[str]:
 
 
 def _ddl(entry: LedgerEntry) -> str:
-    return f"{entry.place} {entry.schema}.{entry.table}: {entry.query.strip()}"
+    return f"{entry.id} {entry.schema}.{entry.table}: {entry.query.strip()}"

@@ -24,11 +24,10 @@ from support.loading import (
     open_bank,
     opened,
     place,
-    route,
 )
 from ticdc_consumer import failpoints
 from ticdc_consumer.errors import Fenced, Stop, Unavailable
-from ticdc_consumer.load import Applied, apply_groups
+from ticdc_consumer.load import Applied, Step, apply_groups
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.store import Store
@@ -297,10 +296,8 @@ def test_each_group_is_committed_with_the_offsets_that_the_cut_started_from(
                 seen.append((checkpoint.resolved_ts, rows[1][1], checkpoint.positions))
                 yield ts, change
 
-        mine = here.options
-        applied = apply_groups(
-            target, here.store, here.old, new, watched(), mine, (), route(target)
-        )
+        step = Step(here.old, new)
+        applied = apply_groups(here.ddl_context, here.store, step, watched(), here.options)
         # A group is applied once the next was taken; a partition that joined begins at 0.
         started = at(shop=0, late=0)
         assert seen == [
@@ -323,21 +320,22 @@ def test_a_crash_between_groups_goes_on_from_the_last(
         new = replace(here.new, mark_time=77)
         groups = [(ts, Change([here.layout], present=((2, f"at {ts}"),))) for ts in (100, 150, 199)]
         with pytest.raises(failpoints.FailpointReached):
-            apply_groups(target, here.store, here.old, new, groups, here.options, (), route(target))
+            apply_groups(here.ddl_context, here.store, Step(here.old, new), groups, here.options)
         reached = {1: 100, 2: 101, 3: 151}[hit]
         _, checkpoint = stands_at(sqlite_url)
         assert checkpoint is not None
         assert (checkpoint.resolved_ts, checkpoint.positions) == (reached, here.old.positions)
         assert checkpoint.mark_time == (0 if hit == 1 else 77)
         rest = [group for group in groups if group[0] >= reached]
-        apply_groups(target, here.store, checkpoint, new, rest, here.options, (), route(target))
+        apply_groups(here.ddl_context, here.store, Step(checkpoint, new), rest, here.options)
         assert stands_at(sqlite_url) == ([(1, "ann"), (2, "at 199"), (3, "cid")], new)
 
 
 def test_a_cut_without_groups_writes_its_own_r(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
-        apply_groups(target, here.store, here.old, here.new, [], here.options, (), route(target))
+        step = Step(here.old, here.new)
+        apply_groups(here.ddl_context, here.store, step, [], here.options)
         assert stands_at(sqlite_url) == (BEFORE, here.new)
 
 
@@ -348,8 +346,7 @@ def test_groups_out_of_order_or_out_of_the_cut_are_a_mistake(
     with opened(sqlite_url) as target:
         here = bank(target)
         groups = [(ts, NoChange()) for ts in commits]
+        step = Step(here.old, here.new)
         with pytest.raises(ValueError, match="not in the rest of its cut"):
-            apply_groups(
-                target, here.store, here.old, here.new, groups, here.options, (), route(target)
-            )
+            apply_groups(here.ddl_context, here.store, step, groups, here.options)
         assert stands_at(sqlite_url) == (BEFORE, here.old)

@@ -92,7 +92,7 @@ CREATE FUNCTION f RETURNS INT SONAME 'f.so'
 
 -- case: a dropped table comes back
 RECOVER TABLE `t`
--- stops: s.t was not kept
+-- stops: s.t was not set aside
 
 -- case: two statements
 ALTER TABLE t CACHE; DROP TABLE t
@@ -118,7 +118,7 @@ RENAME TABLE `s`.`t` TO `s`.`t"; DROP TABLE t; --`
 
 -- case: a rename of a table that is not there
 RENAME TABLE `s`.`nowhere` TO `s`.`t2`
--- stops: neither is there
+-- stops: neither exists
 
 -- case: a rename in one statement with others
 RENAME TABLE t TO t2, t3 TO t4
@@ -132,7 +132,7 @@ CREATE TABLE `t2` LIKE `t`
 
 -- case: a table in a database that it says, like one of a database that it does not say
 CREATE TABLE `s`.`t2` LIKE `t`
--- stops: it does not say which database t is in
+-- stops: it does not name the database of t
 
 -- case: a table like an unknown one
 CREATE TABLE `t2` LIKE `nowhere`

@@ -10,9 +10,10 @@ from support.ddl_cases import CASES, Case, cases
 from support.loading import CHANGEFEED
 from support.server_address import server_address
 from ticdc_consumer.ddl import translate
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.state.ledger import LedgerEntry, LedgerInDatabase
 from ticdc_consumer.state.schema import DEFINITION, LEDGER
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -67,7 +68,7 @@ class Here:
         self.target, self.case = target, case
         self.schema, self.name = target.locate(*self.route("s", "t"))
         self.table = parse_create_table(case.table, "s")
-        self.ledger = Ledger(target, CHANGEFEED, lambda: None)
+        self.ledger = LedgerInDatabase(target, CHANGEFEED, lambda: None, lambda: 1)
         with target.transaction():
             for own in (DEFINITION, LEDGER):
                 target.connection.execute(sa.delete(own))
@@ -90,7 +91,7 @@ class Here:
                 self.ledger.add([entry])
 
     def work(self, entry: LedgerEntry) -> Alteration:
-        return translate.work(self.target, entry, self.route, frozenset(), self.ledger)
+        return translate.work(DdlContext(self.target, self.ledger, self.route), entry)
 
     def route(self, _: str, table: str) -> tuple[str, str]:
         return str(self.target.engine.url.database), table
@@ -129,21 +130,21 @@ class Here:
             for column in columns
         )
         query = f"SELECT {quoted} FROM {self.relation(name)}"  # noqa: S608
-        found = self.target.connection.exec_driver_sql(query, None, {"no_parameters": True}).all()
-        return sorted(tuple(map(_shown, row)) for row in found)
+        result = self.target.connection.exec_driver_sql(query, None, {"no_parameters": True}).all()
+        return sorted(tuple(map(_shown, row)) for row in result)
 
 
 def _shown(value: object) -> str:
     return value.hex() if isinstance(value, (bytes, memoryview)) else str(value)
 
 
-def named(told: TargetTable | None, as_name: str) -> object:
+def named(described: TargetTable | None, as_name: str) -> object:
     """What can be compared of two tables; keys by their columns."""
-    assert told is not None
+    assert described is not None
     return (
-        {replace(column, has_default=False) for column in told.columns},
-        {column.name for column in told.columns if column.has_default},
-        {(key.columns, key.primary, key.plain) for key in told.unique_keys},
+        {replace(column, has_default=False) for column in described.columns},
+        {column.name for column in described.columns if column.has_default},
+        {(key.columns, key.primary, key.plain) for key in described.unique_keys},
     )
 
 
@@ -151,8 +152,8 @@ def written(target: Target, here: Here, statements: tuple[str, ...]) -> list[str
     """With the upstream's name of the schema."""
     if here.schema is None:
         return [text.replace("\n", " ") for text in statements]
-    mine, shown = target.quote(None, here.schema), target.quote(None, "s")
-    return [text.replace("\n", " ").replace(mine, shown) for text in statements]
+    mine, upstream = target.quote(None, here.schema), target.quote(None, "s")
+    return [text.replace("\n", " ").replace(mine, upstream) for text in statements]
 
 
 def attempt(here: Here) -> list[str]:
@@ -160,8 +161,8 @@ def attempt(here: Here) -> list[str]:
     entry = here.entry
     work = here.work(entry)
     for query, reason in work.refusals:
-        found = here.target.connection.exec_driver_sql(query, None, {"no_parameters": True})
-        if found.first() is not None:
+        result = here.target.connection.exec_driver_sql(query, None, {"no_parameters": True})
+        if result.first() is not None:
             raise Stop(reason)
     here.run(list(work.statements))
     with here.target.transaction():

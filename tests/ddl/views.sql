@@ -61,7 +61,7 @@ CREATE VIEW v AS SELECT DISTINCT id FROM t
 
 -- case: a view of several queries
 CREATE VIEW v AS SELECT id FROM t UNION SELECT id FROM t
--- stops: its query is no SELECT
+-- stops: its query is not a SELECT
 
 -- case: a view with an order
 CREATE VIEW v AS SELECT id FROM t ORDER BY id LIMIT 1
@@ -77,7 +77,7 @@ CREATE VIEW v AS SELECT id FROM nowhere
 
 -- case: a view of a table in a database that is not said
 CREATE VIEW s.v AS SELECT id FROM t
--- stops: it does not say which database t is in
+-- stops: it does not name the database of t
 
 -- case: a view of somebody else
 CREATE ALGORITHM = MERGE DEFINER = `root`@`%` SQL SECURITY DEFINER VIEW `v` AS SELECT id FROM t

@@ -215,7 +215,7 @@ def test_a_rename_to_a_database_left_out_waits_though_it_does_not_say_from_which
     feed.mark(50)
     outcome = run()
     assert (outcome.code, run.resolved_ts, ids(run, "a")) == (3, ts(30) + 1, [1])
-    assert "it does not say which database a is in" in outcome.said
+    assert "it does not name the database of a" in outcome.said
     outcome = run("--ddl-done", str(ts(30)))
     assert (outcome.code, run.resolved_ts) == (0, ts(50)), outcome.said
 

@@ -9,8 +9,9 @@ from itertools import count
 import pyarrow as pa
 import sqlalchemy as sa
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.load import Applied, apply
+from ticdc_consumer.load import Applied, Step, apply
 from ticdc_consumer.reconcile.net_change import NetChange
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -191,9 +192,12 @@ class Bank:
         return Change([self.layout], absent=(3, 4), present=((2, "bea"), (4, "dan")))
 
     def apply(self, *ddl: LedgerEntry, change: NetChange | None = None) -> Applied:
-        here = route(self.target)
-        change = change or self.change
-        return apply(self.target, self.store, self.old, self.new, change, self.options, ddl, here)
+        step = Step(self.old, self.new, ddl)
+        return apply(self.ddl_context, self.store, step, change or self.change, self.options)
+
+    @property
+    def ddl_context(self) -> DdlContext:
+        return DdlContext(self.target, self.store.ledger, route(self.target))
 
 
 def bank(target: Target) -> Bank:

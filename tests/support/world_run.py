@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.epoch import Epochs
+from ticdc_consumer.epoch import Epochs, ToTarget
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read import kafka as poll
 from ticdc_consumer.reader import Reader
@@ -75,7 +75,8 @@ class Run:
         tables = TableLayouts(self.options, target)
         tables.definitions = store.ledger.definitions()
         self.target = target
-        return Epochs(self.options, reader, target, store, tables, state)
+        applier = ToTarget(self.options, target, store, tables)
+        return Epochs(self.options, reader, applier, tables, state)
 
     def go(self) -> None:
         """Applies everything. Raises AssertionError where that is less than the world's marks."""

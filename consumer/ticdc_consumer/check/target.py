@@ -33,7 +33,7 @@ def target(premises: Premises) -> Iterator[Finding]:
         for entry in Store(opened, premises.options.changefeed).ledger.pending():
             yield warn(
                 "checkpoint",
-                f"DDL {entry.place} of {entry.schema}.{entry.table} is pending: {entry.query}",
+                f"DDL {entry.id} of {entry.schema}.{entry.table} is pending: {entry.query}",
             )
     else:
         known = ", ".join(Store(opened, premises.options.changefeed).changefeeds())

@@ -56,10 +56,10 @@ def _run(arguments: argparse.Namespace) -> int:
     with _stopping(consumer.stop) as signals, consumer:
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
-            print(f"DDL {entry.place} is marked done", file=sys.stderr)
+            print(f"DDL {entry.id} is marked done", file=sys.stderr)
         if sql is not None:
             entry = consumer.ddl_run(arguments.ddl_run[0], sql)
-            print(f"DDL {entry.place} is done by {arguments.ddl_run[1]}", file=sys.stderr)
+            print(f"DDL {entry.id} is done by {arguments.ddl_run[1]}", file=sys.stderr)
         for epoch in consumer.epochs(arguments.until):
             progress.report(epoch)
     progress.sum_up(f"stopped by {signals[0]}" if signals else "done")

@@ -59,7 +59,7 @@ class RunProgress:
         self._recent.add(epoch)
         for entry in epoch.ddls:
             query = " ".join(entry.query.split())[:LONGEST_QUERY]
-            line = f"DDL {entry.place} in {entry.schema or '-'}: {query}"
+            line = f"DDL {entry.id} in {entry.schema or '-'}: {query}"
             self._line(f"{line}; skipped: {entry.reason}" if entry.reason else line)
         for row in epoch.corrupted_rows:
             self._line(f"warning: {row}")
@@ -104,7 +104,7 @@ def planned(cut: PlannedCut) -> Iterator[str]:
     yield from (f"  {statement};" for statement in cut.statements)
     for ddl in cut.ddls:
         entry = ddl.entry
-        yield f"  DDL {entry.place} in {entry.schema or '-'}: {' '.join(entry.query.split())}"
+        yield f"  DDL {entry.id} in {entry.schema or '-'}: {' '.join(entry.query.split())}"
         yield from (f"    {statement};" for statement in ddl.statements)
         if not ddl.statements:
             yield f"    {ddl.note or 'nothing to do in this target'}"

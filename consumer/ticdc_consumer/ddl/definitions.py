@@ -1,4 +1,4 @@
-"""What a DDL leaves of the upstream definitions that are kept in the target."""
+"""What a DDL leaves of the upstream definitions that are stored in the target."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,19 +25,22 @@ from ticdc_encoder.sql.statements import (
 )
 
 from ticdc_consumer.ddl.dropped_tables import newest
-from ticdc_consumer.ddl.names import Definitions, Name, Place, statement_of
-from ticdc_consumer.state.ledger import Basis, KeptTable, Ledger, LedgerEntry
+from ticdc_consumer.ddl.names import statement_of
+from ticdc_consumer.state.known_tables import Basis, Definitions
+from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
+from ticdc_consumer.targets.layout import TableName, TargetName
 
 
 def keep_definition(
     ledger: Ledger,
     entry: LedgerEntry,
     basis: Basis = "made",
-    set_aside: Place | None = None,
+    set_aside: TargetName | None = None,
 ) -> None:
-    """Brings the kept definitions up to a DDL that is done, by whomever: what it may have changed
-    is forgotten, unless the statement itself says how it is now. `basis` is "told" where it was
-    skipped, or a person did it; `set_aside` where the table that was dropped or emptied lies."""
+    """Brings the stored definitions up to a DDL that is done, by whomever: what it may have changed
+    is forgotten, unless the statement itself defines how it is now. `basis` is "told" if it was
+    skipped, or an operator did it; `set_aside` is where the table that was dropped or emptied is
+    now."""
     definitions = ledger.definitions()
     try:
         statement = statement_of(entry, definitions)
@@ -66,67 +69,76 @@ def _keep(
             ledger.forget(schema, name)
         case DropSchema(schema):
             ledger.forget(schema)
-            for kept in ledger.kept():
-                if kept.schema == schema:
-                    ledger.release(kept)
-        case RecoverTable((_, _) as dropped, (schema, name)):
-            ledger.forget(schema, name)
-            recovered = newest(ledger.kept(), dropped)
-            if recovered is not None and recovered.definition is not None:
-                table = replace(recovered.definition, schema=schema, name=name)
-                ledger.define(table, _less(basis, recovered.basis))
-            if recovered is not None and basis == "made":
-                ledger.release(recovered)
+            for dropped in ledger.dropped():
+                if dropped.schema == schema:
+                    ledger.remove_dropped(dropped)
+        case RecoverTable((_, _) as name, (_, _) as new):
+            _recover(ledger, name, new, basis)
         case RenameTable(old, new):
             known = ledger.known().get(old)
             ledger.forget(*new)
             if known is not None:
                 ledger.forget(*old)
-                ledger.define(apply(statement, known[0]), _less(basis, known[1]))
-            _follow(ledger, lambda table: parent_renamed(table, old, new), {old, new})
+                ledger.define(apply(statement, known.table), _less(basis, known.basis))
+            _follow(ledger, lambda table: parent_renamed(table, old, new), old, {old, new})
         case AlterTable(schema, name):
             known = ledger.known().get((schema, name))
             if known is not None:
-                evolved = evolve(statement, known[0])
-                ledger.define(evolved.after, _less(basis, known[1]))
-                _follow(ledger, partial(columns_renamed, evolved), {(schema, name)})
+                evolved = evolve(statement, known.table)
+                ledger.define(evolved.after, _less(basis, known.basis))
+                of = schema, name
+                _follow(ledger, partial(columns_renamed, evolved), of, {of})
         case TruncateTable() | CreateSchema() | AlterSchema() | CreateView() | DropView():
             pass
         case RecoverTable() | Other():
             ledger.forget(entry.schema, entry.table)
 
 
+def _recover(ledger: Ledger, name: TableName, new: TableName, basis: Basis) -> None:
+    ledger.forget(*new)
+    recovered = newest(ledger.dropped(), name)
+    if recovered is not None and recovered.definition is not None:
+        table = replace(recovered.definition, schema=new[0], name=new[1])
+        ledger.define(table, _less(basis, recovered.basis))
+    if recovered is not None and basis == "made":
+        ledger.remove_dropped(recovered)
+
+
 def definitions_after(
     statement: Statement, definitions: Definitions, ledger: Ledger
-) -> dict[Name, Table]:
+) -> Definitions:
     """What will be known after a statement."""
-    after = dict(definitions)
+    changes: dict[TableName, Table | None] = {}
     match statement:
         case CreateTable(table):
-            after[table.schema, table.name] = table
+            changes[table.schema, table.name] = table
         case CreateTableLike(schema, name, like) if like in definitions:
-            after[schema, name] = like_definition(definitions[like], schema, name)
+            changes[schema, name] = like_definition(definitions[like], schema, name)
         case DropTable(schema, name):
-            after.pop((schema, name), None)
+            changes[schema, name] = None
         case DropSchema(schema):
-            after = {name: table for name, table in after.items() if name[0] != schema}
-        case RecoverTable((_, _) as dropped, (schema, name)):
-            kept = newest(ledger.kept(), dropped)
-            if kept is not None and kept.definition is not None:
-                after[schema, name] = replace(kept.definition, schema=schema, name=name)
+            changes |= dict.fromkeys(definitions.of_schema(schema))
+        case RecoverTable((_, _) as of, (schema, name)):
+            dropped = newest(ledger.dropped(), of)
+            if dropped is not None and dropped.definition is not None:
+                changes[schema, name] = replace(dropped.definition, schema=schema, name=name)
         case RenameTable(old, new) if old in definitions:
-            after[new] = apply(statement, after.pop(old))
+            changes[old] = None
+            changes[new] = apply(statement, definitions[old])
         case AlterTable(schema, name) if (schema, name) in definitions:
-            after[schema, name] = evolve(statement, definitions[schema, name]).after
-    return after
+            changes[schema, name] = evolve(statement, definitions[schema, name]).after
+    return definitions.changed(changes)
 
 
-def _set_aside(ledger: Ledger, entry: LedgerEntry, statement: Statement, at: Place) -> None:
+def _set_aside(ledger: Ledger, entry: LedgerEntry, statement: Statement, aside: TargetName) -> None:
     if isinstance(statement, DropTable | TruncateTable):
         name = statement.schema, statement.table
-        unknown: tuple[Table | None, Basis] = (None, "seen")
-        table, basis = ledger.known().get(name, unknown)
-        ledger.keep(KeptTable(entry.commit_ts, entry.seq, *name, *at, table, basis))
+        known = ledger.known().get(name)
+        table, basis = (known.table, known.basis) if known else (None, _UNKNOWN)
+        ledger.add_dropped(DroppedTable(entry.commit_ts, entry.seq, *name, *aside, table, basis))
+
+
+_UNKNOWN: Basis = "seen"
 
 
 def _less(basis: Basis, before: Basis) -> Basis:
@@ -136,14 +148,18 @@ def _less(basis: Basis, before: Basis) -> Basis:
 
 
 def like_definition(table: Table, schema: str, name: str) -> Table:
-    """CREATE TABLE ... LIKE takes no foreign keys along."""
+    """CREATE TABLE ... LIKE copies no foreign keys."""
     return replace(table, schema=schema, name=name, foreign_keys=())
 
 
-def _follow(ledger: Ledger, renamed: Callable[[Table], Table], but: set[Name]) -> None:
-    """Foreign keys of other tables name this one and its columns."""
-    for name, (child, basis) in ledger.known().items():
-        if name not in but and child.foreign_keys:
-            after = renamed(child)
-            if after.foreign_keys != child.foreign_keys:
-                ledger.define(after, basis)
+def _follow(
+    ledger: Ledger, renamed: Callable[[Table], Table], parent: TableName, but: set[TableName]
+) -> None:
+    """Foreign keys of other tables name `parent` and its columns."""
+    known = ledger.known()
+    for name in known.children(parent):
+        child = known.get(name)
+        if child is not None and name not in but:
+            after = renamed(child.table)
+            if after.foreign_keys != child.table.foreign_keys:
+                ledger.define(after, child.basis)

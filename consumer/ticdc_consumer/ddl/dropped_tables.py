@@ -1,6 +1,6 @@
-"""Tables that were dropped or emptied upstream, and lie aside for a while (`[ddl] keep_dropped`).
+"""Tables that were dropped or emptied upstream, set aside for a while (`[ddl] keep_dropped`).
 
-RECOVER TABLE and FLASHBACK TABLE bring back what TiDB has kept; its rows are not sent again.
+RECOVER TABLE and FLASHBACK TABLE bring back what TiDB still has; its rows are not sent again.
 """
 
 from collections.abc import Iterable
@@ -8,111 +8,105 @@ from collections.abc import Iterable
 from ticdc_encoder.event import Table
 from ticdc_encoder.tso import seconds
 
-from ticdc_consumer.ddl.foreign_keys import Locate, references
-from ticdc_consumer.ddl.names import Definitions, Name, Place
+from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.foreign_keys import references
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.state.ledger import KeptTable, Ledger, LedgerEntry
+from ticdc_consumer.state.known_tables import Definitions, lower
+from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
+from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
 
-def drop(
-    target: Target, ledger: Ledger, entry: LedgerEntry, name: Name, locate: Locate
-) -> Alteration:
-    """DROP TABLE: sets the table aside, where tables are kept and no other refers to it."""
-    place, definitions = locate(name), ledger.definitions()
-    aside = _aside(place, entry)
-    kept = ledger.keep_dropped > 0 and not _referred(definitions, name)
-    if target.describe(*place) is None:
-        there = kept and target.describe(*aside) is not None
-        return Alteration(set_aside=aside if there else None)
-    if not kept:
-        return Alteration(tuple(target.drop_table(*place)))
-    return Alteration(_move(target, place, aside, definitions.get(name)), set_aside=aside)
+def drop(context: DdlContext, entry: LedgerEntry, name: TableName) -> Alteration:
+    """DROP TABLE: sets the table aside, if such tables are stored and no other refers to it."""
+    target, definitions = context.target, context.definitions
+    table = context.locate(name)
+    aside = _aside(table, entry)
+    stored = context.ledger.keep_dropped > 0 and not _referred(definitions, name)
+    if target.describe(*table) is None:
+        moved = stored and target.describe(*aside) is not None
+        return Alteration(set_aside=aside if moved else None)
+    if not stored:
+        return Alteration(tuple(target.drop_table(*table)))
+    return Alteration(_move(target, table, aside, definitions.get(name)), set_aside=aside)
 
 
-def truncate(
-    target: Target, ledger: Ledger, entry: LedgerEntry, name: Name, locate: Locate
-) -> Alteration:
-    """TRUNCATE TABLE: sets the table aside, too, where its definition is known."""
-    place, definitions = locate(name), ledger.definitions()
-    table = definitions.get(name)
-    if ledger.keep_dropped <= 0 or table is None or _referred(definitions, name):
-        return Alteration(tuple(target.truncate_table(*place)))
-    aside, statements = _aside(place, entry), list[str]()
-    there = target.describe(*place) is not None
-    if there and target.describe(*aside) is not None:
+def truncate(context: DdlContext, entry: LedgerEntry, name: TableName) -> Alteration:
+    """TRUNCATE TABLE: sets the table aside, too, if its definition is known."""
+    target, definitions = context.target, context.definitions
+    table, definition = context.locate(name), definitions.get(name)
+    if context.ledger.keep_dropped <= 0 or definition is None or _referred(definitions, name):
+        return Alteration(tuple(target.truncate_table(*table)))
+    aside, statements = _aside(table, entry), list[str]()
+    exists = target.describe(*table) is not None
+    if exists and target.describe(*aside) is not None:
         return Alteration(set_aside=aside)  # it ran, and a crash came before it was noted
-    if there:
-        statements += _move(target, place, aside, table)
-    made = target.create_table(*place, table, references(table, definitions, locate))
-    return Alteration((*statements, *made), set_aside=aside)
+    if exists:
+        statements += _move(target, table, aside, definition)
+    keys = references(definition, definitions, context.locate)
+    created = target.create_table(*table, definition, keys)
+    return Alteration((*statements, *created), set_aside=aside)
 
 
-def recover(
-    target: Target, ledger: Ledger, dropped: Name, name: Name, locate: Locate
-) -> Alteration:
-    """Raises `Unsupported` where the table was not kept."""
-    kept = newest(ledger.kept(), dropped)
-    if kept is None:
+def recover(context: DdlContext, name: TableName, new: TableName) -> Alteration:
+    """Brings the table `name` back as `new`. Raises `Unsupported` if it was not set aside."""
+    target = context.target
+    dropped = newest(context.ledger.dropped(), name)
+    if dropped is None:
         raise Unsupported(
-            f"{'.'.join(dropped)} was not kept: tables that are dropped or emptied are, where "
-            '[ddl] keep_dropped says for how long, as "24h"'
+            f"{'.'.join(name)} was not set aside: tables that are dropped or emptied are, if "
+            '[ddl] keep_dropped sets for how long, such as "24h"'
         )
-    place, aside = locate(name), (kept.target_schema, kept.target_table)
-    there = target.describe(*aside) is not None, target.describe(*place) is not None
-    if there == (False, True) and not target.transactional_ddl:
+    table, aside = context.locate(new), (dropped.target_schema, dropped.target_table)
+    exist = target.describe(*aside) is not None, target.describe(*table) is not None
+    if exist == (False, True) and not target.transactional_ddl:
         return Alteration()  # it ran, and a crash came before it was noted
-    if there != (True, False):
-        told = "the latter is there" if there[0] else "it is gone"
-        raise Stop(f"{target.quote(*aside)} is to become {target.quote(*place)}, but {told}")
-    return Alteration(_move(target, aside, place, kept.definition))
+    if exist != (True, False):
+        state = "the latter exists" if exist[0] else "the former does not exist"
+        raise Stop(f"{target.quote(*aside)} is to become {target.quote(*table)}, but {state}")
+    return Alteration(_move(target, aside, table, dropped.definition))
 
 
-def newest(kept: Iterable[KeptTable], name: Name) -> KeptTable | None:
-    """Of a name, as TiDB finds it."""
-    lower = name[0].lower(), name[1].lower()
-    same = [each for each in kept if (each.schema.lower(), each.table.lower()) == lower]
+def newest(dropped: Iterable[DroppedTable], name: TableName) -> DroppedTable | None:
+    """The last that had this name, in any case: TiDB takes that one."""
+    same = [one for one in dropped if lower((one.schema, one.table)) == lower(name)]
     return same[-1] if same else None
 
 
-def purge(target: Target, ledger: Ledger, kept: Iterable[KeptTable], resolved_ts: int) -> bool:
-    """Drops those whose time is over at `resolved_ts`; whether there was any."""
+def purge(
+    target: Target, ledger: Ledger, dropped: Iterable[DroppedTable], resolved_ts: int
+) -> bool:
+    """Drops those whose time is over at `resolved_ts`; returns whether there were any."""
     over = [
-        each
-        for each in kept
-        if seconds(resolved_ts) - seconds(each.commit_ts) >= ledger.keep_dropped
+        one
+        for one in dropped
+        if seconds(resolved_ts) - seconds(one.commit_ts) >= ledger.keep_dropped
     ]
-    for each in over:
+    for one in over:
         if not target.transactional_ddl:
-            _drop(target, each)  # commits by itself, and may be said twice
+            _drop(target, one)  # commits by itself, and may be repeated
         with target.transaction():
-            ledger.release(each)
+            ledger.remove_dropped(one)
             if target.transactional_ddl:
-                _drop(target, each)
+                _drop(target, one)
     return bool(over)
 
 
-def _drop(target: Target, kept: KeptTable) -> None:
+def _drop(target: Target, dropped: DroppedTable) -> None:
     with target.errors():
-        for text in target.drop_table(kept.target_schema, kept.target_table):
+        for text in target.drop_table(dropped.target_schema, dropped.target_table):
             target.execute(text)
 
 
-def _aside(place: Place, entry: LedgerEntry) -> Place:
-    return place[0], f"ticdc_dropped_{entry.commit_ts}_{entry.seq}"
+def _aside(table: TargetName, entry: LedgerEntry) -> TargetName:
+    return table[0], f"ticdc_dropped_{entry.commit_ts}_{entry.seq}"
 
 
-def _move(target: Target, old: Place, new: Place, table: Table | None) -> tuple[str, ...]:
+def _move(target: Target, old: TargetName, new: TargetName, table: Table | None) -> tuple[str, ...]:
     return (*target.drop_references(*old), *target.rename_table(old, new, table))
 
 
-def _referred(definitions: Definitions, name: Name) -> bool:
+def _referred(definitions: Definitions, name: TableName) -> bool:
     """Whether foreign keys of other tables name it: TiDB drops it only without checks."""
-    lower = name[0].lower(), name[1].lower()
-    return any(
-        (key.parent[0].lower(), key.parent[1].lower()) == lower
-        for other, table in definitions.items()
-        if other != name
-        for key in table.foreign_keys
-    )
+    return any((child.schema, child.name) != name for child in definitions.children(name))

@@ -1,4 +1,4 @@
-"""A pending DDL that a person does: outside (`--ddl-done`), or by SQL of theirs (`--ddl-run`)."""
+"""A pending DDL that an operator does: elsewhere (`--ddl-done`), or by their SQL (`--ddl-run`)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,10 +21,10 @@ _TRANSACTIONS = frozenset(
 )
 
 
-def done_by_person(target: Target, ledger: Ledger, place: str) -> LedgerEntry:
-    """`--ddl-done TS[:SEQ]`: marks a pending DDL that a person has run. Raises `Usage` unless
-    `place` names exactly one."""
-    entry = _pending(ledger, place, "--ddl-done")
+def done_by_operator(target: Target, ledger: Ledger, entry_id: str) -> LedgerEntry:
+    """`--ddl-done TS[:SEQ]`: marks a pending DDL that an operator has run. Raises `Usage` unless
+    `entry_id` names exactly one."""
+    entry = _pending(ledger, entry_id, "--ddl-done")
     done = replace(entry, state="done")
     with target.transaction():
         ledger.mark(done)
@@ -32,17 +32,17 @@ def done_by_person(target: Target, ledger: Ledger, place: str) -> LedgerEntry:
     return done
 
 
-def run_by_person(
-    target: Target, store: Store, place: str, sql: str, retries: int = 1
+def run_by_operator(
+    target: Target, store: Store, entry_id: str, sql: str, retries: int = 1
 ) -> LedgerEntry:
-    """`--ddl-run TS[:SEQ] FILE`: runs a person's SQL in place of a pending DDL, and marks it done
-    with the text of that SQL.
+    """`--ddl-run TS[:SEQ] FILE`: runs an operator's SQL in place of a pending DDL, and marks it
+    done with the text of that SQL.
 
-    Where DDL is transactional that is one transaction. Elsewhere the ledger says first what is
-    begun: after a crash the DDL waits for a person again. Raises `Usage` for what cannot be run at
-    all, and `Stop` where the target refuses it.
+    Where DDL is transactional that is one transaction. Elsewhere the ledger notes first what is
+    begun: after a crash the DDL waits for an operator again. Raises `Usage` for what cannot be run
+    at all, and `Stop` if the target refuses it.
     """
-    entry = _pending(store.ledger, place, "--ddl-run")
+    entry = _pending(store.ledger, entry_id, "--ddl-run")
     texts = statements(target, sql)
     begun = replace(entry, instead=sql)
     done = replace(begun, state="done")
@@ -54,11 +54,7 @@ def run_by_person(
                 _run(target, texts)
                 keep_definition(store.ledger, entry, "told")
 
-        def happened() -> bool:
-            store.reconnect()
-            return entry.place not in {other.place for other in store.ledger.pending()}
-
-        until_known(store, retries, attempt, happened)
+        until_known(store, retries, attempt, lambda: is_done(store, entry))
     else:
         with target.transaction():
             store.ledger.mark(begun)
@@ -69,12 +65,20 @@ def run_by_person(
     return done
 
 
+def is_done(store: Store, entry: LedgerEntry) -> bool:
+    """Whether the entry is no longer pending, by a new session. Raises `Fenced`, `Retry`."""
+    store.reconnect()
+    stored = store.ledger.entry(entry.order)
+    return stored is None or stored.state != "pending"
+
+
 def refuse_begun(entry: LedgerEntry) -> None:
-    """Raises `Stop` for a DDL whose SQL by a person was cut off: nobody knows how far it came."""
+    """Raises `Stop` for a DDL whose SQL by an operator was cut off: how much of it ran is not
+    known."""
     if entry.instead:
         raise Stop(
-            "the SQL that a person had run in its place was cut off or refused, and some of it may "
-            "be done; bring the target to where it should be, by --ddl-run again where that helps"
+            "the SQL that an operator had run in its place was cut off or refused, and some of it "
+            "may be done; bring the target to where it should be, by --ddl-run again if that helps"
         )
 
 
@@ -86,7 +90,7 @@ def statements(target: Target, sql: str) -> list[str]:
         tokens = dialect.tokenize(sql)
     except TokenError:
         raise Usage("--ddl-run: unbalanced quotes in the SQL") from None
-    found: list[str] = []
+    texts: list[str] = []
     start, first = 0, ""
     ends = [*((t.start, t) for t in tokens), (len(sql), None)]
     for at, token in ends:
@@ -97,13 +101,13 @@ def statements(target: Target, sql: str) -> list[str]:
         if token and not target.is_complete(text + ";"):
             continue  # the body of a trigger
         if first.split(" ")[0] in _TRANSACTIONS:
-            raise Usage(f"--ddl-run: {first} has no place in the SQL: its transaction is ours")
+            raise Usage(f"--ddl-run: {first} must not be in the SQL: its transaction is ours")
         if first:
-            found.append(text)
+            texts.append(text)
         start, first = at + 1, ""
-    if not found:
+    if not texts:
         raise Usage("--ddl-run: there is no statement in the SQL")
-    return found
+    return texts
 
 
 def _run(target: Target, texts: list[str]) -> None:
@@ -127,10 +131,10 @@ def _refused(target: Target, what: str) -> Iterator[None]:
         raise Stop(f"--ddl-run: the target refused {what}: {error.orig}") from error
 
 
-def _pending(ledger: Ledger, place: str, option: str) -> LedgerEntry:
-    commit_ts, _, seq = place.partition(":")
-    if not commit_ts.isdecimal() or (":" in place and not seq.isdecimal()):
-        raise Usage(f"{option} takes TS or TS:SEQ, two numbers; not {place!r}")
+def _pending(ledger: Ledger, entry_id: str, option: str) -> LedgerEntry:
+    commit_ts, _, seq = entry_id.partition(":")
+    if not commit_ts.isdecimal() or (":" in entry_id and not seq.isdecimal()):
+        raise Usage(f"{option} takes TS or TS:SEQ, two numbers; not {entry_id!r}")
     pending = ledger.pending()
     meant = [
         entry
@@ -138,7 +142,7 @@ def _pending(ledger: Ledger, place: str, option: str) -> LedgerEntry:
         if entry.commit_ts == int(commit_ts) and (not seq or entry.seq == int(seq))
     ]
     if len(meant) != 1:
-        waiting = ", ".join(entry.place for entry in pending) or "none"
-        found = "more than one" if meant else "no"
-        raise Usage(f"{option} {place} names {found} pending DDL; pending are: {waiting}")
+        waiting = ", ".join(entry.id for entry in pending) or "none"
+        number = "more than one" if meant else "no"
+        raise Usage(f"{option} {entry_id} names {number} pending DDL; pending are: {waiting}")
     return meant[0]

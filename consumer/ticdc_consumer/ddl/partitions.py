@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.ddl.partition_rows import PartitionRows, partition_rows
+from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
-
-Place = tuple[str | None, str]
 
 STAGED = "ticdc_exchanged"
 """A temporary table for the rows of a partition that is exchanged."""
 
 
-def empty(target: Target, place: Place, table: Table, names: Sequence[str]) -> Alteration:
-    """TRUNCATE and DROP PARTITION; no names stand for all. Raises `Unsupported`."""
-    relation = target.quote(*place)
+def empty(target: Target, name: TargetName, table: Table, names: Sequence[str]) -> Alteration:
+    """TRUNCATE and DROP PARTITION; no `names` stand for all. Raises `Unsupported`."""
+    relation = target.quote(*name)
     rows = PartitionRows(None)
     if names:
         rows = partition_rows(table, names, target)
@@ -25,12 +24,12 @@ def empty(target: Target, place: Place, table: Table, names: Sequence[str]) -> A
 
 
 def exchange(
-    target: Target, place: Place, table: Table, partition: str, other: Place
+    target: Target, name: TargetName, table: Table, partition: str, other: TargetName
 ) -> Alteration:
     """EXCHANGE PARTITION with another table of the same columns. Raises `Unsupported`."""
     rows = partition_rows(table, (partition,), target)
-    relation, exchanged = target.quote(*place), target.quote(*other)
-    staged = target.quote(target.temporary_schema(place[0]), STAGED)
+    relation, exchanged = target.quote(*name), target.quote(*other)
+    staged = target.quote(target.temporary_schema(name[0]), STAGED)
     columns = ", ".join(
         target.quote(None, column.name) for column in table.columns if column.generated != "virtual"
     )
@@ -52,7 +51,7 @@ def _refusals(relation: str, rows: PartitionRows) -> tuple[tuple[str, str], ...]
     return tuple(
         (
             f"SELECT 1 FROM {relation} WHERE {condition} LIMIT 1",  # noqa: S608
-            "there are values of which it is not certain in which partition they are",
+            "there are values whose partition is not certain",
         )
         for condition in rows.refused
     )

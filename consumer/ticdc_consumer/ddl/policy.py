@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableMatcher
-from ticdc_encoder.sql.parser import parse_ddl
 from ticdc_encoder.sql.statements import (
     Action,
     AddColumn,
@@ -25,6 +24,7 @@ from ticdc_encoder.sql.words import SqlWords
 
 from ticdc_consumer.config.choices import OnUnsupported
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.state.ledger import LedgerEntry
 
 _VERBS = ("CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "RECOVER", "FLASHBACK")
@@ -51,7 +51,7 @@ _ACTIONS: dict[type[Action], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A table's choice goes before a kind's, and that before `on_unsupported`."""
+    """A table's choice comes before a kind's, and that before `on_unsupported`."""
 
     on_unsupported: OnUnsupported = "stop"
     kinds: Mapping[str, OnUnsupported] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Policy:
         )
 
     def skips(self, entry: LedgerEntry) -> bool:
-        """Of an ALTER TABLE of several actions, only where each of them is to be skipped."""
+        """An ALTER TABLE of several actions is skipped only if each of them is to be."""
         for matcher, choice in self.tables:
             if matcher.matches(entry.schema, entry.table):
                 return choice == "skip"
@@ -80,23 +80,23 @@ class Policy:
 
 
 def kinds(entry: LedgerEntry) -> list[tuple[str, ...]]:
-    """Of each thing that the statement does, the names of its kind, the narrowest first."""
+    """For each thing that the statement does, the names of its kind, the narrowest first."""
     try:
         statement = _kind(entry.query)
     except TicdcError:
         return [()]  # not even words
     try:
-        parsed = parse_ddl(entry.query, entry.schema)
+        altered = parsed(entry.query, entry.schema)
     except TicdcError:
         return [(statement,)]
-    if not isinstance(parsed, AlterTable):
+    if not isinstance(altered, AlterTable):
         return [(statement,)]
-    done = [(*_action(action), statement) for action in parsed.actions if _counts(action)]
-    return done or [(statement,)]
+    actions = [(*_action(action), statement) for action in altered.actions if _counts(action)]
+    return actions or [(statement,)]
 
 
 def _kind(query: str) -> str:
-    """As `CREATE VIEW`, of `CREATE OR REPLACE ALGORITHM = UNDEFINED ... VIEW` too."""
+    """Such as `CREATE VIEW`, for `CREATE OR REPLACE ALGORITHM = UNDEFINED ... VIEW` too."""
     words = SqlWords(query)
     verb = words.next().upper()
     for word in _plain(words):

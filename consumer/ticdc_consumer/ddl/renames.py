@@ -1,42 +1,43 @@
 """The renames of one statement as one RENAME TABLE, where each DDL commits by itself.
 
 TiCDC sends a statement's renames one by one; whoever reads the target between two of them would see
-neither the old names nor the new ones. After a swap the names alone do not tell whether it ran, so
-an empty table, the marker, is renamed by the same statement. It also keeps a consumer that was
-overtaken from renaming twice: its marker is gone.
+neither the old names nor the new ones. After a swap the names alone do not show whether it ran, so
+an empty table, the marker, is renamed by the same statement. It also prevents a consumer that was
+overtaken from renaming twice: its marker no longer exists.
 """
 
 import zlib
 from collections.abc import Iterator, Sequence
 
-import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.statements import RenameTable
 
 from ticdc_consumer import failpoints
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after
-from ticdc_consumer.ddl.names import MARKER_NAME, Place, Route, place_of, statement_of
+from ticdc_consumer.ddl.names import MARKER_NAME, statement_of
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.target import Target
 
 
-def together(target: Target, ledger: Ledger) -> Iterator[list[LedgerEntry]]:
-    """What is pending, in order: one by one, but the renames of one commit_ts at once where DDL
+def groups(context: DdlContext) -> Iterator[list[LedgerEntry]]:
+    """What is pending, in order: one by one, but the renames of one commit_ts together where DDL
     commits by itself."""
-    pending = ledger.pending()
+    pending = context.ledger.pending()
     while pending:
-        size = 1 if target.transactional_ddl else _renames(ledger, pending)
+        size = 1 if context.target.transactional_ddl else _renames(context, pending)
         yield pending[:size]
         pending = pending[size:]
 
 
-def _renames(ledger: Ledger, pending: Sequence[LedgerEntry]) -> int:
+def _renames(context: DdlContext, pending: Sequence[LedgerEntry]) -> int:
     """With how many renames of one commit_ts it begins, but at least 1."""
     size = 0
     for entry in pending:
         try:
-            statement = statement_of(entry, ledger.definitions())
+            statement = context.statement(entry)
         except TicdcError:
             break
         same = entry.commit_ts == pending[0].commit_ts and not entry.instead
@@ -46,73 +47,76 @@ def _renames(ledger: Ledger, pending: Sequence[LedgerEntry]) -> int:
     return max(size, 1)
 
 
-def statements(
-    target: Target, ledger: Ledger, group: Sequence[LedgerEntry], route: Route
-) -> tuple[str, str] | None:
-    """What makes the marker, and what renames it with all others; nothing where that ran. Raises
-    `Stop` where names are not as they should be."""
-    begun, done = _markers(ledger, group[0])
+def statements(context: DdlContext, group: Sequence[LedgerEntry]) -> tuple[str, str] | None:
+    """What creates the marker, and what renames it with all others; None if that ran. Raises
+    `Stop` if names are not as they should be."""
+    target = context.target
+    begun, done = _markers(context.ledger, group[0])
     if target.describe(None, done) is not None:
         return None
-    moves = _moves(target, ledger, group, route)
+    moves = _moves(context, group)
     _check(target, moves)
     parts = [*moves, ((None, begun), (None, done))]
     text = ", ".join(f"{target.quote(*old)} TO {target.quote(*new)}" for old, new in parts)
-    make = f"CREATE TABLE IF NOT EXISTS {target.quote(None, begun)} (nothing INT)"
-    return make, f"RENAME TABLE {text}"
+    create = f"CREATE TABLE IF NOT EXISTS {target.quote(None, begun)} (nothing INT)"
+    return create, f"RENAME TABLE {text}"
 
 
-def run(target: Target, ledger: Ledger, group: Sequence[LedgerEntry], route: Route) -> None:
-    """Renames, unless it is done. Raises `Stop`, and `Fenced` where another consumer took over."""
-    moves = _moves(target, ledger, group, route)
-    target.wait_for_ddl([place for move in moves for place in move])
-    found = statements(target, ledger, group, route)
-    if found is None:
+def run(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
+    """Renames, unless it is done. Raises `Stop`, and `Fenced` if another consumer took over."""
+    target = context.target
+    moves = _moves(context, group)
+    target.wait_for_ddl([name for move in moves for name in move])
+    texts = statements(context, group)
+    if texts is None:
         return
-    make, rename = found
+    create, rename = texts
     failpoints.hit("D1")
-    _execute(target, make)
+    _execute(target, create)
     # After the marker: who overtakes from here on takes it along.
     with target.transaction():
-        ledger.check()
+        context.ledger.check()
     _execute(target, rename)
     failpoints.hit("D2")
 
 
 def _moves(
-    target: Target, ledger: Ledger, group: Sequence[LedgerEntry], route: Route
-) -> list[tuple[Place, Place]]:
-    definitions = ledger.definitions()
+    context: DdlContext, group: Sequence[LedgerEntry]
+) -> list[tuple[TargetName, TargetName]]:
+    definitions = context.definitions
     moves = []
     for entry in group:
         statement = statement_of(entry, definitions)
         assert isinstance(statement, RenameTable)
-        old, new = (place_of(target, route, *name) for name in (statement.old, statement.new))
+        old, new = context.locate(statement.old), context.locate(statement.new)
         if old != new:
             moves.append((old, new))
-        definitions = definitions_after(statement, definitions, ledger)
+        definitions = definitions_after(statement, definitions, context.ledger)
     return moves
 
 
-def _check(target: Target, moves: Sequence[tuple[Place, Place]]) -> None:
-    there: dict[Place, bool] = {}
+def _check(target: Target, moves: Sequence[tuple[TargetName, TargetName]]) -> None:
+    exists: dict[TargetName, bool] = {}
     for old, new in moves:
-        for place in (old, new):
-            if place not in there:
-                there[place] = target.describe(*place) is not None
-        if not there[old] or there[new]:
-            which = f"there is no {target.quote(*old)}" if not there[old] else "both are there"
-            raise Stop(f"{target.quote(*old)} is to become {target.quote(*new)}, but {which}")
-        there[old], there[new] = False, True
+        for name in (old, new):
+            if name not in exists:
+                exists[name] = target.describe(*name) is not None
+        if not exists[old] or exists[new]:
+            reason = f"there is no {target.quote(*old)}" if not exists[old] else "both exist"
+            raise Stop(f"{target.quote(*old)} is to become {target.quote(*new)}, but {reason}")
+        exists[old], exists[new] = False, True
 
 
-def tidy(target: Target, ledger: Ledger) -> None:
+def drop_markers(context: DdlContext) -> None:
     """Drops the markers of this changefeed's renames that are not pending: those that are done, and
-    what a crash left. Raises `Fenced` where another consumer took over."""
+    what a crash left. Raises `Fenced` if another consumer took over."""
+    target, ledger = context.target, context.ledger
     if target.transactional_ddl:
         return
     with target.errors():
-        names = filter(MARKER_NAME.fullmatch, sa.inspect(target.connection).get_table_names())
+        # Not all tables' names: there may be thousands.
+        rows = target.execute("SHOW TABLES LIKE 'ticdc_renam%'")
+        names = filter(MARKER_NAME.fullmatch, [str(name) for (name,) in map(tuple, rows)])
         mine = {name for name in names if name.split("_")[2] == _checksum(ledger)}
         over = mine - {name for entry in ledger.pending() for name in _markers(ledger, entry)}
         if not over:

@@ -1,8 +1,8 @@
-"""DDL at its place: what runs, what waits for a person, and in which transaction.
+"""DDL at its place: what runs, what waits for an operator, and in which transaction.
 
-Where DDL is transactional it runs in the transaction of its cut. Elsewhere each statement commits
-by itself: the cut's transaction leaves it `pending`, it is run, then marked done. Whatever a crash
-leaves pending is run again, so each statement first looks whether its work is done already.
+Transactional DDL runs in the transaction of its cut. Elsewhere each statement commits by itself:
+the cut's transaction leaves it `pending`, it is run, then marked done. Whatever a crash leaves
+pending is run again, so each statement first looks whether its work is done already.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,6 @@ from itertools import permutations
 
 import sqlalchemy as sa
 from ticdc_encoder.errors import DefinitionError, TicdcError
-from ticdc_encoder.sql.parser import parse_ddl
 from ticdc_encoder.sql.statements import (
     AlterTable,
     DropTable,
@@ -24,20 +23,19 @@ from ticdc_encoder.sql.statements import (
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import renames, translate
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
-from ticdc_consumer.ddl.manual import refuse_begun
-from ticdc_consumer.ddl.names import Name, Route, place_of, statement_of
-from ticdc_consumer.ddl.policy import Policy
+from ticdc_consumer.ddl.manual import is_done, refuse_begun
+from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Fenced, Retry, Stop, UnknownCommit, Unsupported
 from ticdc_consumer.plan import SeenDdl
-from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
-
-STOP = Policy()
 
 
 def entries(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
@@ -58,32 +56,34 @@ def entries(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
 
 
 def _renames_in_order(seen: list[SeenDdl]) -> list[SeenDdl]:
-    """Renames of one statement such that each table ends under the name that TiCDC says beside its
-    rename, which is that after all of them. As they came, where no order does or none is sure."""
+    """Renames of one statement such that each table ends under the name that TiCDC sends with its
+    rename, which is its name after all of them. As they came, if no order does or none is sure."""
     if not 1 < len(seen) <= MOST_RENAMES:
         return seen
-    found: list[tuple[SeenDdl, Name, Name]] = []
+    renames: list[tuple[SeenDdl, TableName, TableName]] = []
     for one in seen:
         try:
-            statement = parse_ddl(one.ddl.query, one.ddl.schema)
+            statement = parsed(one.ddl.query, one.ddl.schema)
         except TicdcError:
             return seen
         if not isinstance(statement, RenameTable):
             return seen
-        found.append((one, statement.old, statement.new))
-    for order in permutations(found):
-        if _ends_as_said(order):
+        renames.append((one, statement.old, statement.new))
+    for order in permutations(renames):
+        if _ends_as_sent(order):
             return [one for one, _, _ in order]
     return seen
 
 
 MOST_RENAMES = 7
-"""Of one statement that are put in order; more are taken as they came."""
+"""How many renames of one statement are put in order; more stay as they came."""
 
 
-def _ends_as_said(order: Sequence[tuple[SeenDdl, Name, Name]]) -> bool:
-    now: dict[Name, Name] = {}  # a name -> what the table of that name was called at first
-    left: set[Name] = set()
+def _ends_as_sent(order: Sequence[tuple[SeenDdl, TableName, TableName]]) -> bool:
+    now: dict[
+        TableName, TableName
+    ] = {}  # a name -> what the table of that name was called at first
+    left: set[TableName] = set()
     tables = []
     for _, old, new in order:
         if new in now or (old in left and old not in now):
@@ -99,32 +99,26 @@ def _ends_as_said(order: Sequence[tuple[SeenDdl, Name, Name]]) -> bool:
     )
 
 
-def run_in_cut(
-    target: Target,
-    ledger: Ledger,
-    entries: Sequence[LedgerEntry],
-    route: Route,
-    rules: frozenset[str],
-    policy: Policy = STOP,
-) -> None:
+def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
     """What the cut's own transaction does for its DDL: run or skip them, or leave them pending.
 
     The first that cannot be run leaves nothing behind; it is pending, with all that follow it.
     """
+    target, ledger = context.target, context.ledger
     done: list[LedgerEntry] = []
     if target.transactional_ddl and entries:
         if target.before_ddl:
             target.execute(target.before_ddl)
         for entry in entries:
             try:
-                with _savepoint(target):
-                    work = work_of(target, ledger, entry, route, rules)
+                with _savepoint(context):
+                    work = work_of(context, entry)
                     _execute(target, work)
                     keep_definition(ledger, entry, set_aside=work.set_aside)
             except Unsupported as refusal:
-                if not policy.skips(entry):
+                if not context.policy.skips(entry):
                     break
-                done.append(_skipped(ledger, entry, refusal))
+                done.append(_skipped(context, entry, refusal))
             except Stop:
                 break
             else:
@@ -132,62 +126,47 @@ def run_in_cut(
     ledger.add([*done, *entries[len(done) :]])
 
 
-def run_pending(
-    target: Target,
-    store: Store,
-    route: Route,
-    rules: frozenset[str],
-    retries: int,
-    policy: Policy = STOP,
-) -> None:
+def run_pending(context: DdlContext, store: Store, retries: int) -> None:
     """Runs what the ledger holds, in order, until nothing is pending: before any later cut, and at
-    every start. Raises `Stop`, with the command that goes on, where a person must do it."""
-    tidy = partial(renames.tidy, target, store.ledger)
-    until_known(store, retries, tidy, happened=lambda: False)
-    for group in renames.together(target, store.ledger):
+    every start. Raises `Stop`, with the command that goes on, if an operator must do it."""
+    clean_up = partial(renames.drop_markers, context)
+    until_known(store, retries, clean_up, happened=lambda: False)
+    for group in renames.groups(context):
         entry = group[0]
-        attempt = partial(_attempt, target, store.ledger, entry, route, rules, policy)
+        attempt = partial(_attempt, context, entry)
         if len(group) > 1:
-            attempt = partial(_rename_together, target, store.ledger, group, route)
+            attempt = partial(_rename_together, context, group)
         try:
-            until_known(store, retries, attempt, happened=partial(_is_done, store, entry))
+            until_known(store, retries, attempt, happened=partial(is_done, store, entry))
         except Stop as refusal:
             raise Stop(
                 f"{entry.query.strip()} (in {entry.schema or '-'}, commit_ts {entry.commit_ts}, "
-                f"number {entry.seq}) waits for a person: {refusal}; "
-                f"{_perhaps(target, entry, route, rules, store.ledger)}run SQL of yours in its "
-                f"place by --ddl-run {entry.place} FILE; or once its work is done in the target, "
-                f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.place}"
+                f"number {entry.seq}) waits for an operator: {refusal}; "
+                f"{_perhaps(context, entry)}run your own SQL in its place by "
+                f"--ddl-run {entry.id} FILE; or once its work is done in the target, "
+                f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.id}"
             ) from refusal
         if len(group) > 1:
-            until_known(store, retries, tidy, happened=lambda: False)
+            until_known(store, retries, clean_up, happened=lambda: False)
 
 
-def _perhaps(
-    target: Target, entry: LedgerEntry, route: Route, rules: frozenset[str], ledger: Ledger
-) -> str:
-    sql = suggested(target, entry, route, rules, ledger)
+def _perhaps(context: DdlContext, entry: LedgerEntry) -> str:
+    sql = suggested(context, entry)
     return f"perhaps by: {'; '.join(sql)}; " if sql else ""
 
 
-def _attempt(
-    target: Target,
-    ledger: Ledger,
-    entry: LedgerEntry,
-    route: Route,
-    rules: frozenset[str],
-    policy: Policy,
-) -> None:
-    """Marks the entry done, or skipped; its effects are in the same transaction where they can be
+def _attempt(context: DdlContext, entry: LedgerEntry) -> None:
+    """Marks the entry done, or skipped; its effects are in the same transaction if they can be
     rolled back, and before it elsewhere."""
+    target, ledger = context.target, context.ledger
     refuse_begun(entry)
     try:
         work = Alteration()
         if not target.transactional_ddl:
-            _wait_for_others(target, ledger, entry, route)
+            _wait_for_others(context, entry)
             with refusals(target):
-                _keep_before(target, ledger, entry, route)
-                work = work_of(target, ledger, entry, route, rules)
+                _keep_before(context, entry)
+                work = work_of(context, entry)
                 if not work.rows_only:
                     _execute(target, work)
             failpoints.hit("D3")
@@ -195,24 +174,23 @@ def _attempt(
             ledger.mark(replace(entry, state="done"))
             if target.transactional_ddl or work.rows_only:
                 with refusals(target):
-                    work = work_of(target, ledger, entry, route, rules)
+                    work = work_of(context, entry)
                     _execute(target, work)
             keep_definition(ledger, entry, set_aside=work.set_aside)
             failpoints.hit("D4")
         failpoints.hit("D5")
     except Unsupported as refusal:
-        if not policy.skips(entry):
+        if not context.policy.skips(entry):
             raise
         with target.transaction():
-            ledger.mark(_skipped(ledger, entry, refusal))
+            ledger.mark(_skipped(context, entry, refusal))
 
 
-def _rename_together(
-    target: Target, ledger: Ledger, group: Sequence[LedgerEntry], route: Route
-) -> None:
+def _rename_together(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
     """Marks the entries done, after their one statement."""
+    target, ledger = context.target, context.ledger
     with refusals(target):
-        renames.run(target, ledger, group, route)
+        renames.run(context, group)
     failpoints.hit("D3")
     with target.transaction():
         for entry in group:
@@ -222,13 +200,13 @@ def _rename_together(
     failpoints.hit("D5")
 
 
-def _wait_for_others(target: Target, ledger: Ledger, entry: LedgerEntry, route: Route) -> None:
-    with refusals(target):
-        statement = statement_of(entry, ledger.definitions())
-    target.wait_for_ddl([place_of(target, route, *name) for name in _tables(statement)])
+def _wait_for_others(context: DdlContext, entry: LedgerEntry) -> None:
+    with refusals(context.target):
+        statement = context.statement(entry)
+    context.target.wait_for_ddl([context.locate(name) for name in _tables(statement)])
 
 
-def _tables(statement: Statement) -> list[Name]:
+def _tables(statement: Statement) -> list[TableName]:
     match statement:
         case RenameTable(old, new):
             return [old, new]
@@ -238,34 +216,28 @@ def _tables(statement: Statement) -> list[Name]:
             return []
 
 
-def _keep_before(target: Target, ledger: Ledger, entry: LedgerEntry, route: Route) -> None:
-    found = translate.before_alter(target, route, entry, ledger)
-    if found is not None:
-        with target.transaction():
-            ledger.check()
-            ledger.define(*found)
+def _keep_before(context: DdlContext, entry: LedgerEntry) -> None:
+    before = translate.before_alter(context, entry)
+    if before is not None:
+        with context.target.transaction():
+            context.ledger.check()
+            context.ledger.define(*before)
 
 
-def _skipped(ledger: Ledger, entry: LedgerEntry, refusal: Unsupported) -> LedgerEntry:
+def _skipped(context: DdlContext, entry: LedgerEntry, refusal: Unsupported) -> LedgerEntry:
     """The entry as it is to be written; inside the transaction that does. Later rows are of the
     table as it is upstream now, whatever the target has."""
-    keep_definition(ledger, entry, "told")
+    keep_definition(context.ledger, entry, "told")
     return replace(entry, state="skipped", reason=str(refusal))
-
-
-def _is_done(store: Store, entry: LedgerEntry) -> bool:
-    store.reconnect()
-    return entry.place not in {other.place for other in store.ledger.pending()}
 
 
 # --- one statement ---------------------------------------------------------------------------
 
 
-def work_of(
-    target: Target, ledger: Ledger, entry: LedgerEntry, route: Route, rules: frozenset[str]
-) -> Alteration:
-    """What is left of an entry's work. Raises `Stop` where it cannot be done."""
-    work = translate.work(target, entry, route, rules, ledger)
+def work_of(context: DdlContext, entry: LedgerEntry) -> Alteration:
+    """What is left of an entry's work. Raises `Stop` if it cannot be done."""
+    target = context.target
+    work = translate.work(context, entry)
     for query, reason in work.refusals:
         if target.execute(query).first() is not None:
             raise Unsupported(reason)
@@ -284,7 +256,8 @@ def _execute(target: Target, work: Alteration) -> None:
 
 @contextmanager
 def refusals(target: Target) -> Iterator[None]:
-    """Whatever the consumer or the target cannot do, as `Stop`; passing troubles stay `Retry`."""
+    """Turns whatever the consumer or the target cannot do into `Stop`; what may pass stays
+    `Retry`."""
     try:
         with target.errors():
             yield
@@ -299,13 +272,17 @@ def refusals(target: Target) -> Iterator[None]:
 
 
 @contextmanager
-def _savepoint(target: Target) -> Iterator[None]:
+def _savepoint(context: DdlContext) -> Iterator[None]:
     """A refusal leaves nothing of the block behind, and the transaction good."""
+    target, ledger = context.target, context.ledger
+    writes = ledger.writes()
     target.execute("SAVEPOINT ticdc_ddl")
     try:
         with refusals(target):
             yield
     except Stop:
         target.execute("ROLLBACK TO SAVEPOINT ticdc_ddl")
+        if ledger.writes() != writes:
+            target.undone += 1
         raise
     target.execute("RELEASE SAVEPOINT ticdc_ddl")

@@ -6,7 +6,6 @@ from dataclasses import replace
 import sqlalchemy as sa
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
-from ticdc_encoder.sql.parser import parse_ddl
 from ticdc_encoder.sql.statements import (
     AlterSchema,
     AlterTable,
@@ -31,59 +30,41 @@ from ticdc_encoder.sql.statements import (
     TruncateTable,
 )
 
-from ticdc_consumer.ddl import dropped_tables as kept_tables
-from ticdc_consumer.ddl import partitions as partition_ddl
-from ticdc_consumer.ddl import reflection as reflected
-from ticdc_consumer.ddl import views
+from ticdc_consumer.ddl import dropped_tables, partitions, reflection, views
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after, like_definition
-from ticdc_consumer.ddl.foreign_keys import Locate, changes, references, waiting
-from ticdc_consumer.ddl.names import (
-    Definitions,
-    Name,
-    Place,
-    Route,
-    own_schema,
-    place_of,
-    spelled,
-    statement_of,
-)
+from ticdc_consumer.ddl.foreign_keys import changes, references, waiting
+from ticdc_consumer.ddl.names import own_schema, parsed
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.state.ledger import Basis, KeptTable, Ledger, LedgerEntry
-from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TargetTable
+from ticdc_consumer.state.known_tables import Basis, Definitions
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TableName, TargetTable
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
 
 class InTheWay(Stop):
-    """A table that is there already, and is not what the CREATE TABLE would make."""
+    """A table exists already, and is not what the CREATE TABLE would create."""
 
 
-def work(
-    target: Target,
-    entry: LedgerEntry,
-    route: Route,
-    rules: frozenset[str],
-    ledger: Ledger,
-) -> Alteration:
+def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
     """What is still to be done for an entry. Raises `Stop` for what cannot be done exactly."""
-    definitions = ledger.definitions()
-    statement = statement_of(entry, definitions)
-
-    def locate(name: Name) -> Place:
-        return place_of(target, route, *name)
-
-    done = _work(target, entry, statement, route, rules, ledger, locate)
-    changed = _tables_changed(statement, definitions, done)
+    definitions = context.definitions
+    statement = context.statement(entry)
+    alteration = _work(context, entry, statement)
+    changed = _tables_changed(statement, definitions, alteration)
     if not changed:
-        return done
-    after = definitions_after(statement, definitions, ledger)
-    before, again = views.around(target, ledger, changed, after, locate)
-    return replace(done, statements=(*before, *done.statements, *again))
+        return alteration
+    after = definitions_after(statement, definitions, context.ledger)
+    before, again = views.around(context, changed, after)
+    return replace(alteration, statements=(*before, *alteration.statements, *again))
 
 
-def _tables_changed(statement: Statement, definitions: Definitions, done: Alteration) -> set[Name]:
+def _tables_changed(
+    statement: Statement, definitions: Definitions, alteration: Alteration
+) -> set[TableName]:
     """The tables whose views would be in the way of what is done."""
-    if not done.statements or done.rows_only:
+    if not alteration.statements or alteration.rows_only:
         return set()
     match statement:
         case RenameTable(old, new):
@@ -94,59 +75,48 @@ def _tables_changed(statement: Statement, definitions: Definitions, done: Altera
             return {(table.schema, table.name)}
         case AlterTable(schema, name) | DropTable(schema, name) | CreateTableLike(schema, name):
             return {(schema, name)}
-        case TruncateTable(schema, name) if done.set_aside is not None:
+        case TruncateTable(schema, name) if alteration.set_aside is not None:
             return {(schema, name)}
         case DropSchema(source):
-            return {name for name in definitions if name[0] == source}
+            return set(definitions.of_schema(source))
         case _:
             return set()
 
 
-def _work(
-    target: Target,
-    entry: LedgerEntry,
-    statement: Statement,
-    route: Route,
-    rules: frozenset[str],
-    ledger: Ledger,
-    locate: Locate,
-) -> Alteration:
-    definitions = ledger.definitions()
+def _work(context: DdlContext, entry: LedgerEntry, statement: Statement) -> Alteration:
+    definitions = context.definitions
     match statement:
         case CreateSchema(source):
-            return Alteration(tuple(target.create_schema(route(source, "")[0])))
+            created = context.target.create_schema(context.route(source, "")[0])
+            return Alteration(tuple(created))
         case AlterSchema():
-            return Alteration()  # every table says its own character set
+            return Alteration()  # every table names its own character set
         case DropSchema(source):
-            _check_created(ledger, source)
-            kept = [each for each in ledger.kept() if each.schema == source]
-            seen = [locate(name) for name in views.known(ledger) if name[0] == source]
-            return _drop_schema(target, route, source, definitions, kept, seen)
+            return _drop_schema(context, source)
         case CreateTable(table):
-            return _create(target, route, table, rules, definitions)
+            return _create(context, table)
         case CreateTableLike(schema, name, like):
             if like not in definitions:
                 raise Unsupported(
                     f"the definition of {'.'.join(like)} did not come through the stream"
                 )
-            table = like_definition(definitions[like], schema, name)
-            return _create(target, route, table, rules, definitions)
+            return _create(context, like_definition(definitions[like], schema, name))
         case DropTable(source, table):
-            return kept_tables.drop(target, ledger, entry, (source, table), locate)
+            return dropped_tables.drop(context, entry, (source, table))
         case TruncateTable(source, table):
-            return kept_tables.truncate(target, ledger, entry, (source, table), locate)
+            return dropped_tables.truncate(context, entry, (source, table))
         case RecoverTable((_, _) as dropped, (_, _) as name):
-            return kept_tables.recover(target, ledger, dropped, name, locate)
+            return dropped_tables.recover(context, dropped, name)
         case RenameTable(old, new):
-            return _rename(target, route, old, new, definitions)
+            return _rename(context, old, new)
         case AlterTable() as altered:
-            return _alter(target, route, altered, entry.commit_ts, ledger)
+            return _alter(context, altered, entry.commit_ts)
         case CreateView():
-            return views.create(target, statement, definitions, locate)
+            return views.create(context, statement)
         case DropView():
-            return views.drop(target, statement, locate)
+            return views.drop(context, statement)
         case RecoverTable():
-            raise Unsupported("it does not say which table comes back")
+            raise Unsupported("it does not name the table that comes back")
         case Other(_, what):
             raise Unsupported(f"{what.upper()} is not translated")
 
@@ -154,46 +124,36 @@ def _work(
 # --- schemas and tables -------------------------------------------------------------------------
 
 
-def _create(
-    target: Target,
-    route: Route,
-    table: Table,
-    rules: frozenset[str],
-    definitions: Definitions,
-) -> Alteration:
-    schema, name = place_of(target, route, table.schema, table.name)
-
-    def locate(source: Name) -> Place:
-        return place_of(target, route, *source)
-
+def _create(context: DdlContext, table: Table) -> Alteration:
+    target, definitions = context.target, context.definitions
+    schema, name = context.locate((table.schema, table.name))
     existing = target.describe(schema, name)
-    wanted = references(table, definitions, locate)
+    keys = references(table, definitions, context.locate)
     statements: list[str] = []
     if existing is None:
-        statements += target.create_table(schema, name, table, wanted)
+        statements += target.create_table(schema, name, table, keys)
     else:
-        _check_equal(target, table, existing, rules)
-        statements += _referring(target, table, locate, wanted)
-    for child, keys in waiting(table, definitions, locate):
-        statements += _referring(target, child, locate, keys)
+        _check_equal(target, table, existing, context.rules)
+        statements += _referring(context, table, keys)
+    for child, missing in waiting(table, definitions, context.locate):
+        statements += _referring(context, child, missing)
     return Alteration(tuple(statements))
 
 
-def _referring(
-    target: Target, table: Table, locate: Locate, wanted: Sequence[Reference]
-) -> tuple[str, ...]:
-    """Gives a table that is there the foreign keys that it lacks."""
-    place = locate((table.schema, table.name))
-    if target.describe(*place) is None:
+def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> tuple[str, ...]:
+    """Adds to an existing table those foreign keys that it lacks."""
+    target = context.target
+    name = context.locate((table.schema, table.name))
+    if target.describe(*name) is None:
         return ()
-    there = target.references(*place)
-    known = {reference.key for reference in there}
-    missing = tuple(reference for reference in wanted if reference.key not in known)
+    existing = target.references(*name)
+    present = {reference.key for reference in existing}
+    missing = tuple(reference for reference in keys if reference.key not in present)
     if not missing:
         return ()
     unchanged = Evolved(table, table, {column.name: column.name for column in table.columns})
-    added = ReferenceChanges(there, (), missing)
-    return target.alter_table(*place, unchanged, 0, added).statements
+    added = ReferenceChanges(existing, (), missing)
+    return target.alter_table(*name, unchanged, 0, added).statements
 
 
 def _check_equal(
@@ -202,11 +162,11 @@ def _check_equal(
     """Raises `Stop` unless `existing` is what a CREATE of `table` would give: empty, with these
     columns, a key that identifies its rows, and no other unique keys than these."""
     name = f"{existing.schema}.{existing.name}" if existing.schema else existing.name
-    wanted = {column.name.lower() for column in table.columns}
-    found = {column.name.lower() for column in existing.columns}
+    defined = {column.name.lower() for column in table.columns}
+    present = {column.name.lower() for column in existing.columns}
     virtual = {column.name.lower() for column in table.columns if column.generated == "virtual"}
-    if wanted - virtual != found - virtual:
-        differing = ", ".join(sorted(wanted ^ found))
+    if defined - virtual != present - virtual:
+        differing = ", ".join(sorted(defined ^ present))
         raise InTheWay(f"{name} exists with other columns: they differ in {differing}")
     unique = {
         _set(index.columns)
@@ -226,45 +186,44 @@ def _set(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name.lower() for name in names)
 
 
-def _check_created(ledger: Ledger, schema: str) -> None:
+def _check_created(context: DdlContext, schema: str) -> None:
     """Raises `Stop` unless all tables of the schema came through the stream."""
-    for entry in ledger.entries():
-        if entry.state == "done" and entry.schema == schema and not entry.table:
-            statement = parse_ddl(entry.query, entry.schema)
-            if isinstance(statement, CreateSchema):
-                return
+    for entry in context.ledger.of_schemas_and_views():
+        of_it = entry.state == "done" and entry.schema == schema and not entry.table
+        if of_it and isinstance(parsed(entry.query, entry.schema), CreateSchema):
+            return
     raise Unsupported(
         f"{schema} was not created through the stream, so that it is not certain what is in it"
     )
 
 
-def _drop_schema(
-    target: Target,
-    route: Route,
-    source: str,
-    definitions: Definitions,
-    kept: Sequence[KeptTable],
-    seen: Sequence[Place],
-) -> Alteration:
-    """The views and tables of the schema that came through the stream, and the schema itself where
-    it is not the consumer's own. Raises `Stop` where it holds anything else."""
-    places = [place_of(target, route, *name) for name in definitions if name[0] == source]
-    places += [(each.target_schema, each.target_table) for each in kept]
-    statements = [f"DROP VIEW IF EXISTS {target.quote(*view)}" for view in seen]
+def _drop_schema(context: DdlContext, source: str) -> Alteration:
+    """The views and tables of the schema that came through the stream, and the schema itself
+    unless it is the consumer's own. Raises `Stop` if it holds anything else."""
+    _check_created(context, source)
+    target = context.target
+    names = [context.locate(name) for name in context.definitions.of_schema(source)]
+    names += [
+        (dropped.target_schema, dropped.target_table)
+        for dropped in context.ledger.dropped()
+        if dropped.schema == source
+    ]
+    known_views = [context.locate(n) for n in views.known(context.ledger) if n[0] == source]
+    statements = [f"DROP VIEW IF EXISTS {target.quote(*view)}" for view in known_views]
     statements += [
         text
-        for place in places
-        if target.describe(*place) is not None
-        for text in target.drop_table(*place)
+        for name in names
+        if target.describe(*name) is not None
+        for text in target.drop_table(*name)
     ]
-    schema = target.locate(route(source, "")[0], "")[0]
+    schema = target.locate(context.route(source, "")[0], "")[0]
     if schema is None or schema == own_schema(target):
         return Alteration(tuple(statements))
     catalog = sa.inspect(target.connection)
     if schema not in catalog.get_schema_names():
         return Alteration(tuple(statements))
-    there = {*catalog.get_table_names(schema), *catalog.get_view_names(schema)}
-    others = there - {name for at, name in (*places, *seen) if at == schema}
+    existing = {*catalog.get_table_names(schema), *catalog.get_view_names(schema)}
+    others = existing - {table for of, table in (*names, *known_views) if of == schema}
     if others:
         raise Stop(
             f"{target.quote(None, schema)} holds what did not come through the stream as "
@@ -274,92 +233,83 @@ def _drop_schema(
     return Alteration((*statements, f"DROP {kind} {target.quote(None, schema)}"))
 
 
-def _rename(
-    target: Target, route: Route, old: Name, new: Name, definitions: Definitions
-) -> Alteration:
-    before, after = place_of(target, route, *old), place_of(target, route, *new)
+def _rename(context: DdlContext, old: TableName, new: TableName) -> Alteration:
+    target, definitions = context.target, context.definitions
+    before, after = context.locate(old), context.locate(new)
     if before == after:
         return Alteration()
-    there = target.describe(*before) is not None, target.describe(*after) is not None
-    if there == (False, True) and not target.transactional_ddl and old in definitions:
+    exist = target.describe(*before) is not None, target.describe(*after) is not None
+    if exist == (False, True) and not target.transactional_ddl and old in definitions:
         return Alteration()  # it ran, and a crash came before it was noted
-    if there != (True, False):
-        told = "neither is there" if not there[0] else "both are there"
-        if there == (False, True):
-            told = "only the latter is there"
-        raise Stop(f"{target.quote(*before)} is to become {target.quote(*after)}, but {told}")
+    if exist != (True, False):
+        state = "neither exists" if not exist[0] else "both exist"
+        if exist == (False, True):
+            state = "only the latter exists"
+        raise Stop(f"{target.quote(*before)} is to become {target.quote(*after)}, but {state}")
     return Alteration(tuple(target.rename_table(before, after, definitions.get(old))))
 
 
 _WITHOUT_WORK = (NoEffect, Repartition, ReplacePartitions, ResizePartitions)
 
 
-def _alter(
-    target: Target, route: Route, altered: AlterTable, commit_ts: int, ledger: Ledger
-) -> Alteration:
+def _alter(context: DdlContext, altered: AlterTable, commit_ts: int) -> Alteration:
+    target, name = context.target, (altered.schema, altered.table)
     for action in altered.actions:
         match action:
             case OtherAction(what):
                 raise Unsupported(f"ALTER TABLE ... {what} is not translated")
     if all(isinstance(action, _WITHOUT_WORK) for action in altered.actions):
         return Alteration()
-    name = altered.schema, altered.table
-    definitions = ledger.definitions()
-    place = place_of(target, route, *name)
+    table = context.locate(name)
     if _partitions(altered):
-        if target.describe(*place) is None:
-            raise Stop(f"there is no table {target.quote(*place)}")
-        return _change_partitions(target, route, altered, definitions)
-    evolved = reflected.evolved(target, place, altered, ledger.known().get(name))
-    if target.describe(*place) is None:
-        raise Stop(f"there is no table {target.quote(*place)}")
-
-    def locate(source: Name) -> Place:
-        return place_of(target, route, *source)
-
-    references = changes(target, evolved, definitions, locate)
-    return target.alter_table(*place, evolved, commit_ts, references)
+        if target.describe(*table) is None:
+            raise Stop(f"there is no table {target.quote(*table)}")
+        return _change_partitions(context, altered)
+    known = context.ledger.known().get(name)
+    evolved = reflection.evolved(target, table, altered, known)
+    if target.describe(*table) is None:
+        raise Stop(f"there is no table {target.quote(*table)}")
+    references = changes(target, evolved, context.definitions, context.locate)
+    return target.alter_table(*table, evolved, commit_ts, references)
 
 
 def _partitions(altered: AlterTable) -> bool:
-    partitions = (EmptyPartitions, ExchangePartition)
-    return any(isinstance(action, partitions) for action in altered.actions)
+    of_partitions = (EmptyPartitions, ExchangePartition)
+    return any(isinstance(action, of_partitions) for action in altered.actions)
 
 
-def _change_partitions(
-    target: Target, route: Route, altered: AlterTable, definitions: Definitions
-) -> Alteration:
+def _change_partitions(context: DdlContext, altered: AlterTable) -> Alteration:
+    target, definitions = context.target, context.definitions
     name = altered.schema, altered.table
     if name not in definitions:
         raise Unsupported(
             f"the definition of {'.'.join(name)} did not come through the stream, so that it is "
             "not certain which rows are in which partition"
         )
-    place = place_of(target, route, *name)
+    table = context.locate(name)
     match altered.actions:
         case (EmptyPartitions(names),):
-            return partition_ddl.empty(target, place, definitions[name], names)
+            return partitions.empty(target, table, definitions[name], names)
         case (ExchangePartition(partition, other),):
-            with_table = place_of(target, route, *spelled(other, definitions))
-            return partition_ddl.exchange(target, place, definitions[name], partition, with_table)
+            with_table = context.locate(definitions.spelled(other))
+            return partitions.exchange(target, table, definitions[name], partition, with_table)
         case _:
             raise Unsupported("TRUNCATE, DROP and EXCHANGE PARTITION beside other actions")
 
 
-def before_alter(
-    target: Target, route: Route, entry: LedgerEntry, ledger: Ledger
-) -> tuple[Table, Basis] | None:
-    """What must be kept before an ALTER TABLE that commits by itself, of a table that the consumer
-    did not make: after a crash the catalog says no more how it was. Raises `Stop`."""
-    statement = statement_of(entry, ledger.definitions())
+def before_alter(context: DdlContext, entry: LedgerEntry) -> tuple[Table, Basis] | None:
+    """What must be stored before an ALTER TABLE that commits by itself, of a table that the
+    consumer did not create: after a crash the catalog no longer shows how it was. Raises
+    `Stop`."""
+    statement = context.statement(entry)
     if not isinstance(statement, AlterTable) or not _alters(statement):
         return None
     name = statement.schema, statement.table
-    known = ledger.known().get(name)
-    if known is not None and known[1] not in ("told", "seen"):
+    known = context.ledger.known().get(name)
+    if known is not None and known.basis not in ("told", "seen"):
         return None
-    found = reflected.evolved(target, place_of(target, route, *name), statement, known)
-    return found.before, "found" if known is None or known[1] == "seen" else "checked"
+    evolved = reflection.evolved(context.target, context.locate(name), statement, known)
+    return evolved.before, "found" if known is None or known.basis == "seen" else "checked"
 
 
 def _alters(statement: AlterTable) -> bool:

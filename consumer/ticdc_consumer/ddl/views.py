@@ -1,8 +1,8 @@
-"""Views: those that say the same in every dialect, and what keeps them when tables change.
+"""Views: those that mean the same in every dialect, and what preserves them when tables change.
 
-TiDB's views name their tables, and take up with whatever table has the name. So do those of MySQL
-and MariaDB. In PostgreSQL and SQLite a view is in the way of what is done to its table: it is
-dropped before, and made again afterwards where its query still has its table and columns.
+TiDB's views name their tables, and use whatever table has the name. So do those of MySQL and
+MariaDB. In PostgreSQL and SQLite a view is in the way of what is done to its table: it is dropped
+before, and recreated afterwards if its query still has its table and columns.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,13 +15,14 @@ from sqlglot.errors import SqlglotError
 from ticdc_encoder.column import INTEGERS, Column
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql.parser import parse_ddl
 from ticdc_encoder.sql.statements import CreateView, DropSchema, DropView
 
-from ticdc_consumer.ddl.foreign_keys import Locate
-from ticdc_consumer.ddl.names import Name, spelled
+from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.state.known_tables import Definitions, lower
 from ticdc_consumer.state.ledger import Ledger
+from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
@@ -35,66 +36,62 @@ _COMPARISONS: Mapping[type[exp.Expr], str] = {
 }
 
 
-def create(
-    target: Target, view: CreateView, definitions: Mapping[Name, Table], locate: Locate
-) -> Alteration:
-    """Raises `Unsupported` for a query that may say something else in the target."""
-    place = locate((view.schema, view.view))
-    query = _query(target, view, definitions, locate)
-    existing = _columns(target, place)
+def create(context: DdlContext, view: CreateView) -> Alteration:
+    """Raises `Unsupported` for a query that may mean something else in the target."""
+    target, name = context.target, context.locate((view.schema, view.view))
+    query = _query(context, view, context.definitions)
+    existing = _columns(target, name)
     if existing is not None and not view.or_replace:
         if target.transactional_ddl or existing != query.columns:
-            raise Stop(f"there is a view {target.quote(*place)} already")
+            raise Stop(f"there is a view {target.quote(*name)} already")
         return Alteration()  # it ran, and a crash came before it was noted
-    return Alteration((*_dropped(target, place, existing), _text(target, place, query)))
+    return Alteration((*_dropped(target, name, existing), _text(target, name, query)))
 
 
-def drop(target: Target, view: DropView, locate: Locate) -> Alteration:
-    return Alteration((f"DROP VIEW IF EXISTS {target.quote(*locate((view.schema, view.view)))}",))
+def drop(context: DdlContext, view: DropView) -> Alteration:
+    name = context.locate((view.schema, view.view))
+    return Alteration((f"DROP VIEW IF EXISTS {context.target.quote(*name)}",))
 
 
-def known(ledger: Ledger) -> dict[Name, CreateView]:
+def known(ledger: Ledger) -> dict[TableName, CreateView]:
     """The views that came through the stream."""
-    found: dict[Name, CreateView] = {}
-    for entry in ledger.entries():
-        if entry.state != "done" or (entry.table and "VIEW" not in entry.query.upper()):
+    result: dict[TableName, CreateView] = {}
+    for entry in ledger.of_schemas_and_views():
+        if entry.state != "done":
             continue
         try:
-            statement = parse_ddl(entry.query, entry.schema)
+            statement = parsed(entry.query, entry.schema)
         except TicdcError:
-            continue  # a person did its work
+            continue  # an operator did its work
         match statement:
             case CreateView():
-                found[entry.schema, entry.table] = statement
+                result[entry.schema, entry.table] = statement
             case DropView():
-                found.pop((entry.schema, entry.table), None)
+                result.pop((entry.schema, entry.table), None)
             case DropSchema(schema):
-                found = {name: view for name, view in found.items() if name[0] != schema}
-    return found
+                result = {name: view for name, view in result.items() if name[0] != schema}
+    return result
 
 
 def around(
-    target: Target,
-    ledger: Ledger,
-    changed: Iterable[Name],
-    after: Mapping[Name, Table],
-    locate: Locate,
+    context: DdlContext, changed: Iterable[TableName], after: Definitions
 ) -> tuple[list[str], list[str]]:
     """What is to be done to views before and after something is done to tables that may be theirs;
     `after` are all definitions then."""
     before: list[str] = []
     again: list[str] = []
+    target = context.target
     if not target.transactional_ddl:
         return before, again
-    lower = {(schema.lower(), table.lower()) for schema, table in changed}
-    for name, view in known(ledger).items():
+    tables = set(map(lower, changed))
+    for view_name, view in known(context.ledger).items():
         table = _table_of(view)
-        if table is None or (table[0].lower(), table[1].lower()) not in lower:
+        if table is None or lower(table) not in tables:
             continue
-        place = locate(name)
-        before.append(f"DROP VIEW IF EXISTS {target.quote(*place)}")
+        name = context.locate(view_name)
+        before.append(f"DROP VIEW IF EXISTS {target.quote(*name)}")
         try:
-            again.append(_text(target, place, _query(target, view, after, locate)))
+            again.append(_text(target, name, _query(context, view, after)))
         except Unsupported:
             continue  # as in TiDB it is of no use until there is such a table again
     return before, again
@@ -109,24 +106,22 @@ class _Query:
     text: str
 
 
-def _text(target: Target, place: tuple[str | None, str], query: _Query) -> str:
+def _text(target: Target, name: TargetName, query: _Query) -> str:
     # A reader needs the rights that the query needs.
     verb = "CREATE" if target.transactional_ddl else "CREATE OR REPLACE SQL SECURITY INVOKER"
-    columns = ", ".join(target.quote(None, name) for name in query.columns)
-    return f"{verb} VIEW {target.quote(*place)} ({columns}) AS {query.text}"
+    columns = ", ".join(target.quote(None, column) for column in query.columns)
+    return f"{verb} VIEW {target.quote(*name)} ({columns}) AS {query.text}"
 
 
-def _dropped(
-    target: Target, place: tuple[str | None, str], existing: tuple[str, ...] | None
-) -> list[str]:
+def _dropped(target: Target, name: TargetName, existing: tuple[str, ...] | None) -> list[str]:
     if existing is None or not target.transactional_ddl:
         return []
-    return [f"DROP VIEW {target.quote(*place)}"]
+    return [f"DROP VIEW {target.quote(*name)}"]
 
 
-def _columns(target: Target, place: tuple[str | None, str]) -> tuple[str, ...] | None:
-    """Of a view that is there."""
-    schema, name = place
+def _columns(target: Target, view: TargetName) -> tuple[str, ...] | None:
+    """The columns of a view, None if there is no such view."""
+    schema, name = view
     with target.errors():
         catalog = sa.inspect(target.connection)
         if schema is not None and schema not in catalog.get_schema_names():
@@ -142,18 +137,18 @@ def _parsed(view: CreateView) -> exp.Select:
     except (SqlglotError, ValueError, RecursionError):
         raise _refused("its query is not read") from None
     if not isinstance(tree, exp.Select):
-        raise _refused("its query is no SELECT")
+        raise _refused("its query is not a SELECT")
     return tree
 
 
-def _table_of(view: CreateView) -> Name | None:
+def _table_of(view: CreateView) -> TableName | None:
     try:
         return _only_table(view, _parsed(view))
     except Unsupported:
         return None
 
 
-def _only_table(view: CreateView, select: exp.Select) -> Name:
+def _only_table(view: CreateView, select: exp.Select) -> TableName:
     for part, value in select.args.items():
         if value and part not in ("expressions", "from_", "from", "where", "kind"):
             raise _refused(f"{part.upper()} in its query")
@@ -161,22 +156,21 @@ def _only_table(view: CreateView, select: exp.Select) -> Name:
     table = source.this if source is not None else None
     if not isinstance(table, exp.Table) or len(list(select.find_all(exp.Table))) != 1:
         raise _refused("its query is not of one table")
-    said = {part for part, value in table.args.items() if value}
-    if not said <= {"this", "db", "alias"} or not isinstance(table.this, exp.Identifier):
+    parts = {part for part, value in table.args.items() if value}
+    if not parts <= {"this", "db", "alias"} or not isinstance(table.this, exp.Identifier):
         raise _refused("its query is not of one plain table")
     schema = table.db or view.session_schema
     if not schema:
-        raise _refused(f"it does not say which database {table.name} is in")
+        raise _refused(f"it does not name the database of {table.name}")
     return schema, table.name
 
 
-def _query(
-    target: Target, view: CreateView, definitions: Mapping[Name, Table], locate: Locate
-) -> _Query:
+def _query(context: DdlContext, view: CreateView, definitions: Definitions) -> _Query:
+    target = context.target
     if view.other_definer:
         raise _refused("it has a definer")
     select = _parsed(view)
-    name = spelled(_only_table(view, select), definitions)
+    name = definitions.spelled(_only_table(view, select))
     if name not in definitions:
         raise _refused(f"the definition of {'.'.join(name)} did not come through the stream")
     rows = _Rows(target, definitions[name], select)
@@ -185,13 +179,12 @@ def _query(
         column = item.this if isinstance(item, exp.Alias) else item
         if not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
             raise _refused("it selects more than columns by their names")
-        found = rows.column(column)
         names.append(item.alias if isinstance(item, exp.Alias) else column.name)
-        texts.append(target.quote(None, found.name))
+        texts.append(target.quote(None, rows.column(column).name))
     if view.columns and len(view.columns) != len(names):
         raise _refused("it names another number of columns")
     where = select.args.get("where")
-    text = f"SELECT {', '.join(texts)} FROM {target.quote(*locate(name))}"  # noqa: S608
+    text = f"SELECT {', '.join(texts)} FROM {target.quote(*context.locate(name))}"  # noqa: S608
     if where is not None:
         text += f" WHERE {rows.condition(where.this)}"
     return _Query(view.columns or tuple(names), text)

@@ -58,7 +58,7 @@ class SimpleReader:
         return self._decoder.take_waiting()
 
     def new_schemas(self) -> Sequence[Table]:
-        return self._decoder.take_told()
+        return self._decoder.take_new_tables()
 
     def _as_sent(self, change: RowChange) -> RowChange:
         table = change.table

@@ -17,7 +17,7 @@ from ticdc_consumer.errors import Fenced
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.lease import Lease
-from ticdc_consumer.state.ledger import Ledger
+from ticdc_consumer.state.ledger import Ledger, LedgerInDatabase
 from ticdc_consumer.state.schema import CHECKPOINT, OFFSET, SCHEMA
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.target import Target
@@ -36,7 +36,9 @@ class Store:
         self.changefeed = changefeed
         self.tables = OwnTables(target)
         self.lease = Lease(target, changefeed, self.tables)
-        self.ledger = Ledger(target, changefeed, self.check_generation, keep_dropped)
+        self.ledger: Ledger = LedgerInDatabase(
+            target, changefeed, self.check_generation, lambda: self.lease.generation, keep_dropped
+        )
 
     # --- reading -------------------------------------------------------------------------------
 

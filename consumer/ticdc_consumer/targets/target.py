@@ -60,7 +60,10 @@ class Target(ABC):
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
-        self._open()
+        self.undone = 0
+        """How often something that was written may not be in the database: transactions that were
+        rolled back, commits of unknown outcome, new sessions. What is remembered of the database
+        is right only while this stays the same."""
 
     @classmethod
     @abstractmethod
@@ -81,6 +84,7 @@ class Target(ABC):
 
     def reconnect(self) -> None:
         """Leaves a broken session behind and opens another. Session locks are gone with it."""
+        self.undone += 1
         self.close()
         self._open()
 
@@ -99,11 +103,15 @@ class Target(ABC):
             with self.errors():
                 yield
         except BaseException:
+            self.undone += 1
             self._rollback()
             raise
         try:
             self.execute("COMMIT")
-        except Exception as error:
+        except BaseException as error:
+            self.undone += 1
+            if not isinstance(error, Exception):
+                raise
             translated = self.translate(error)
             if self.lost(error):
                 raise UnknownCommit("the connection to the target was lost at COMMIT") from error

@@ -1,5 +1,7 @@
 """ALTER, RENAME and DROP DATABASE: order, crashes, and what a user did to the tables."""
 
+from dataclasses import replace
+
 import pytest
 from support.loading import (
     ACCOUNTS,
@@ -12,7 +14,6 @@ from support.loading import (
     open_bank,
     opened,
     place,
-    route,
 )
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Stop
@@ -29,7 +30,7 @@ def entry(query: str, table: str = "accounts", seq: int = 1) -> LedgerEntry:
 
 
 def run_pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 def known_bank(target: Target) -> Bank:
@@ -77,7 +78,7 @@ def test_renames_of_one_statement_run_so_that_each_finds_its_name(renames: list[
     for turn in range(len(renames)):
         came = renames[turn:] + renames[:turn]
         seen = [SeenDdl(ddl_, "topic", offset) for offset, ddl_ in enumerate(came)]
-        ran = [made.query for made in ddl.entries(seen)]
+        ran = [one.query for one in ddl.entries(seen)]
         now: dict[str, str] = {}
         for query in ran:
             old, new = query.split("`")[3], query.split("`")[7]
@@ -88,8 +89,8 @@ def test_renames_of_one_statement_run_so_that_each_finds_its_name(renames: list[
         for query in ran:
             old, new = query.split("`")[3], query.split("`")[7]
             first_names[new] = first_names.pop(old, old)
-            said = next(ddl_.table for ddl_ in renames if ddl_.query == query)
-            assert final[first_names[new]] == said
+            sent = next(ddl_.table for ddl_ in renames if ddl_.query == query)
+            assert final[first_names[new]] == sent
 
 
 # --- crashes ------------------------------------------------------------------------------------
@@ -189,10 +190,12 @@ def test_drop_database_drops_what_came_through_the_stream(target_url: str) -> No
         def to_more(_: str, table: str) -> tuple[str, str]:
             return name, table
 
+        context = replace(here.ddl_context, route=to_more)
+
         def attempt(*entries: LedgerEntry) -> None:
             with target.transaction():
                 here.store.ledger.add(entries)
-            ddl.run_pending(target, here.store, to_more, frozenset(), retries=1)
+            ddl.run_pending(context, here.store, retries=1)
 
         attempt(
             LedgerEntry(201, 1, "more", "", "CREATE DATABASE `more`"),
@@ -210,7 +213,7 @@ def test_drop_database_drops_what_came_through_the_stream(target_url: str) -> No
 def test_drop_database_stops_where_a_user_has_tables_in_it(postgresql_url: str) -> None:
     with opened(postgresql_url) as target:
         here = bank(target)
-        made = [
+        created = [
             LedgerEntry(201, 1, "more", "", "CREATE DATABASE `more`"),
             LedgerEntry(202, 1, "more", "log", "CREATE TABLE log (id INT PRIMARY KEY)"),
         ]
@@ -219,14 +222,15 @@ def test_drop_database_stops_where_a_user_has_tables_in_it(postgresql_url: str) 
         def plain(schema: str, table: str) -> tuple[str, str]:
             return schema, table
 
+        context = replace(here.ddl_context, route=plain)
         with target.transaction():
-            here.store.ledger.add(made)
-        ddl.run_pending(target, here.store, plain, frozenset(), retries=1)
+            here.store.ledger.add(created)
+        ddl.run_pending(context, here.store, retries=1)
         run(target, "CREATE TABLE more.mine (id int)")
         with target.transaction():
             here.store.ledger.add([dropped])
         with pytest.raises(
             Stop, match="holds what did not come through the stream as more's: mine"
         ):
-            ddl.run_pending(target, here.store, plain, frozenset(), retries=1)
+            ddl.run_pending(context, here.store, retries=1)
         assert target.describe("more", "log") is not None

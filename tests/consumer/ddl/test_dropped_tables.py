@@ -1,7 +1,9 @@
 """Dropped and emptied tables lie aside, come back, and go when their time is over."""
 
+from dataclasses import replace
+
 import pytest
-from support.loading import AFTER, Bank, accounts, bank, crashes, open_bank, opened, place, route
+from support.loading import AFTER, Bank, accounts, bank, crashes, open_bank, opened, place
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.errors import Stop
@@ -33,13 +35,13 @@ def run(here: Bank, *queries: tuple[str, str]) -> None:
         LedgerEntry(199, seq, "bank", table, query) for seq, (query, table) in enumerate(queries, 1)
     ]
     here.apply(*entries)
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 def rows(target: Target, table: str) -> list[tuple[int, str]]:
     relation = target.quote(*place(target, table))
-    found = target.execute(f"SELECT id, owner FROM {relation} ORDER BY id").all()  # noqa: S608
-    return [(key, owner) for key, owner in map(tuple, found)]
+    result = target.execute(f"SELECT id, owner FROM {relation} ORDER BY id").all()  # noqa: S608
+    return [(key, owner) for key, owner in map(tuple, result)]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_a_dropped_table_comes_back_with_its_rows(target_url: str, back: str, ta
         ((name, known),) = here.store.ledger.definitions().items()
         assert name == ("bank", table)
         assert known.indexes == TABLE.indexes
-        assert here.store.ledger.kept() == []
+        assert not here.store.ledger.dropped()
 
 
 def test_a_table_that_was_emptied_comes_back_beside_itself(target_url: str) -> None:
@@ -93,10 +95,10 @@ def test_a_crash_at_any_statement_loses_no_kept_table(target_url: str) -> None:
             if here.old.resolved_ts == 100:
                 run(here, *queries)
             else:
-                ddl.run_pending(target, here.store, route(target), frozenset(), retries=1)
+                ddl.run_pending(here.ddl_context, here.store, retries=1)
             assert accounts(target) == []
             assert rows(target, "log") == AFTER
-            assert here.store.ledger.kept() == []
+            assert not here.store.ledger.dropped()
 
 
 def test_the_table_that_was_dropped_last_comes_back(target_url: str) -> None:
@@ -109,22 +111,22 @@ def test_the_table_that_was_dropped_last_comes_back(target_url: str) -> None:
             ("RECOVER TABLE accounts", "accounts"),
         )
         assert accounts(target) == []
-        (kept,) = here.store.ledger.kept()
-        assert kept.seq == 1
+        (dropped,) = here.store.ledger.dropped()
+        assert dropped.seq == 1
 
 
-def test_what_was_not_kept_waits_for_a_person(target_url: str) -> None:
+def test_what_was_not_set_aside_waits_for_an_operator(target_url: str) -> None:
     with opened(target_url) as target:
         here = keeping(target)
         here.store.ledger.keep_dropped = 0
-        with pytest.raises(Stop, match=r"accounts was not kept.*keep_dropped"):
+        with pytest.raises(Stop, match=r"accounts was not set aside.*keep_dropped"):
             run(here, ("DROP TABLE accounts", "accounts"), ("RECOVER TABLE accounts", "accounts"))
 
 
 def test_a_table_does_not_come_back_over_another(target_url: str) -> None:
     with opened(target_url) as target:
         here = keeping(target)
-        with pytest.raises(Stop, match="the latter is there"):
+        with pytest.raises(Stop, match="the latter exists"):
             run(
                 here,
                 ("DROP TABLE accounts", "accounts"),
@@ -143,7 +145,7 @@ def test_what_foreign_keys_refer_to_is_not_kept(target_url: str) -> None:
             ("DROP TABLE parent", "parent"),
             ("DROP TABLE child", "child"),
         )
-        assert [kept.table for kept in here.store.ledger.kept()] == ["child"]
+        assert [dropped.table for dropped in here.store.ledger.dropped()] == ["child"]
 
 
 def test_a_kept_table_goes_when_its_time_is_over(target_url: str) -> None:
@@ -151,16 +153,16 @@ def test_a_kept_table_goes_when_its_time_is_over(target_url: str) -> None:
         here = keeping(target)
         run(here, ("DROP TABLE accounts", "accounts"))
         ledger = here.store.ledger
-        (kept,) = ledger.kept()
-        aside = kept.target_schema, kept.target_table
-        assert not purge(target, ledger, [kept], 199 + int(DAY - 1) * SECOND)
+        (dropped,) = ledger.dropped()
+        aside = dropped.target_schema, dropped.target_table
+        assert not purge(target, ledger, [dropped], 199 + int(DAY - 1) * SECOND)
         assert target.describe(*aside) is not None
-        assert purge(target, ledger, [kept], 199 + int(DAY) * SECOND)
+        assert purge(target, ledger, [dropped], 199 + int(DAY) * SECOND)
         assert target.describe(*aside) is None
-        assert ledger.kept() == []
+        assert not ledger.dropped()
 
 
-def test_kept_tables_go_with_their_database(target_url: str) -> None:
+def test_tables_set_aside_go_with_their_database(target_url: str) -> None:
     with opened(target_url) as target:
         here = keeping(target)
         name = f"{target.engine.url.database}_more"
@@ -171,14 +173,15 @@ def test_kept_tables_go_with_their_database(target_url: str) -> None:
             (f"DROP DATABASE `{name}`", ""),
         )
         ledger = here.store.ledger
+        as_is = replace(here.ddl_context, route=lambda *name: name)
         for seq, (query, table) in enumerate(queries, 1):
             with target.transaction():
                 ledger.add([LedgerEntry(199, seq, name, table, query)])
-            ddl.run_pending(target, here.store, lambda *at: at, frozenset(), retries=1)
-            assert len(ledger.kept()) == (seq == 3)
+            ddl.run_pending(as_is, here.store, retries=1)
+            assert len(ledger.dropped()) == (seq == 3)
 
 
-def test_a_kept_tables_name_is_the_consumers_own(sqlite_url: str) -> None:
+def test_the_name_of_a_table_set_aside_is_the_consumers_own(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         name = "ticdc_dropped_199_1"
         with pytest.raises(Stop, match="is the consumer's own"):

@@ -1,7 +1,7 @@
 """What the foreign keys that a DDL created do to the cuts after it."""
 
 import pytest
-from support.loading import ACCOUNTS, AFTER, accounts, bank, open_bank, opened, place, route
+from support.loading import ACCOUNTS, AFTER, accounts, bank, open_bank, opened, place
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -19,7 +19,8 @@ def refer(target: Target, *referred: int) -> None:
     with target.transaction():
         ledger.define(ACCOUNTS)
         ledger.add([LedgerEntry(99, 1, "bank", "log", CHILD)])
-    ddl.run_pending(target, open_bank(target).store, route(target), frozenset(), retries=1)
+    here = open_bank(target)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
     relation = target.quote(*place(target, "log"))
     for account in referred:
         target.execute(f"INSERT INTO {relation} VALUES ({account}, {account})").close()  # noqa: S608

@@ -1,4 +1,4 @@
-"""`--ddl-done` and `--ddl-run`: what a person did, or has run, in place of a DDL."""
+"""`--ddl-done` and `--ddl-run`: what an operator did, or has run, in place of a DDL."""
 
 import pytest
 from support.loading import (
@@ -11,10 +11,9 @@ from support.loading import (
     open_bank,
     opened,
     place,
-    route,
 )
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.manual import done_by_person, run_by_person, statements
+from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator, statements
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
@@ -29,7 +28,7 @@ def entry(query: str, table: str = "accounts", seq: int = 1) -> LedgerEntry:
 
 
 def run_pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 def states(here: Bank) -> list[str]:
@@ -57,15 +56,15 @@ def test_ddl_done_must_name_one_pending_ddl(sqlite_url: str, place_: str, why: s
         here = bank(target)
         here.apply(entry(SEQUENCE), entry("ALTER TABLE accounts ADD x INT", seq=2))
         with pytest.raises(Usage, match=why):
-            done_by_person(target, here.store.ledger, place_)
+            done_by_operator(target, here.store.ledger, place_)
         assert states(here) == ["pending", "pending"]
-        done_by_person(target, here.store.ledger, "199:1")
-        done_by_person(target, here.store.ledger, "199")
+        done_by_operator(target, here.store.ledger, "199:1")
+        done_by_operator(target, here.store.ledger, "199")
         assert states(here) == ["done", "done"]
 
 
 @pytest.mark.parametrize(
-    ("query", "table", "kept"),
+    ("query", "table", "remaining"),
     [
         (ALTER, "accounts", ["accounts"]),
         ("ALTER TABLE accounts DROP CONSTRAINT c", "accounts", ["accounts"]),
@@ -78,27 +77,27 @@ def test_ddl_done_must_name_one_pending_ddl(sqlite_url: str, place_: str, why: s
     ],
 )
 def test_ddl_done_keeps_the_definitions_as_they_are_then(
-    sqlite_url: str, query: str, table: str, kept: list[str]
+    sqlite_url: str, query: str, table: str, remaining: list[str]
 ) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         with target.transaction():
             here.store.ledger.define(ACCOUNTS)
             here.store.ledger.add([entry(query, table)])
-        done_by_person(target, here.store.ledger, "199")
-        assert sorted(name for _, name in here.store.ledger.definitions()) == kept
+        done_by_operator(target, here.store.ledger, "199")
+        assert sorted(name for _, name in here.store.ledger.definitions()) == remaining
 
 
 def test_create_done_by_a_person_keeps_the_definition(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         here.apply(entry(f"CREATE TABLE accounts ({COLUMNS}, more INT)"))
-        done_by_person(target, here.store.ledger, "199")
+        done_by_operator(target, here.store.ledger, "199")
         (definition,) = here.store.ledger.definitions().values()
         assert [column.name for column in definition.columns] == ["id", "owner", "more"]
 
 
-# --- SQL of a person -----------------------------------------------------------------------------
+# --- SQL of an operator --------------------------------------------------------------------------
 
 
 def file_of(target: Target) -> str:
@@ -117,14 +116,14 @@ def notes(target: Target) -> list[tuple[int, str | None]]:
     return [(key, note) for key, note in map(tuple, rows)]
 
 
-def test_sql_of_a_person_runs_in_place_of_the_ddl_and_is_kept_in_the_ledger(
+def test_sql_of_an_operator_runs_in_place_of_the_ddl_and_is_kept_in_the_ledger(
     target_url: str,
 ) -> None:
     with opened(target_url) as target:
         here = bank(target)
         here.apply(entry(SEQUENCE))
         sql = file_of(target)
-        done = run_by_person(target, here.store, "199", sql)
+        done = run_by_operator(target, here.store, "199", sql)
         assert (done.state, done.instead) == ("done", sql)
         assert here.store.ledger.entries() == [done]
         assert notes(target) == [(1, "a;b"), (2, None), (4, None)]
@@ -136,12 +135,14 @@ def test_sql_that_the_target_refuses_leaves_the_ddl_waiting(target_url: str) -> 
         here = bank(target)
         here.apply(entry(SEQUENCE))
         with pytest.raises(Stop, match="the target refused statement 2 of 2"):
-            run_by_person(target, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere")
+            run_by_operator(
+                target, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere"
+            )
         assert states(here) == ["pending"]
         assert (columns(target, "x") == []) is target.transactional_ddl
         with pytest.raises(Stop, match="199:1"):
             run_pending(here)
-        run_by_person(target, here.store, "199", file_of(target))
+        run_by_operator(target, here.store, "199", file_of(target))
         assert states(here) == ["done"]
 
 
@@ -150,7 +151,7 @@ def test_sql_of_a_person_that_a_crash_cut_off_is_all_or_waits_again(target_url: 
         before.apply(entry(SEQUENCE))
 
         def work(before: Bank = before) -> None:
-            run_by_person(before.target, before.store, "199", file_of(before.target))
+            run_by_operator(before.target, before.store, "199", file_of(before.target))
 
         crashed(work)
         with opened(target_url) as target:
@@ -174,9 +175,9 @@ def test_sql_of_a_person_that_a_crash_cut_off_is_all_or_waits_again(target_url: 
     [
         ("", "there is no statement"),
         ("-- nothing\n;;", "there is no statement"),
-        ("SELECT 1; COMMIT", "COMMIT has no place"),
-        ("begin; SELECT 1", "BEGIN has no place"),
-        ("START TRANSACTION", "START has no place"),
+        ("SELECT 1; COMMIT", "COMMIT must not be in"),
+        ("begin; SELECT 1", "BEGIN must not be in"),
+        ("START TRANSACTION", "START must not be in"),
         ("SELECT 'a", "unbalanced quotes"),
     ],
 )
@@ -198,7 +199,7 @@ def test_the_body_of_a_function_is_one_statement_in_postgresql(postgresql_url: s
 
 
 @pytest.mark.parametrize(
-    ("query", "kept"),
+    ("query", "remaining"),
     [
         ("ALTER TABLE accounts DROP CONSTRAINT c", ["id", "owner"]),
         ("ALTER TABLE accounts ADD COLUMN a INT, ORDER BY id", ["id", "owner", "a"]),
@@ -206,16 +207,16 @@ def test_the_body_of_a_function_is_one_statement_in_postgresql(postgresql_url: s
     ],
 )
 def test_a_table_whose_ddl_was_not_understood_keeps_what_is_certain(
-    sqlite_url: str, query: str, kept: list[str] | None
+    sqlite_url: str, query: str, remaining: list[str] | None
 ) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         with target.transaction():
             here.store.ledger.define(ACCOUNTS)
             here.store.ledger.add([entry(query)])
-        done_by_person(target, here.store.ledger, "199")
+        done_by_operator(target, here.store.ledger, "199")
         known = {
-            name: ([column.name for column in table.columns], basis)
-            for name, (table, basis) in here.store.ledger.known().items()
+            name: ([column.name for column in definition.table.columns], definition.basis)
+            for name, definition in here.store.ledger.known().by_name.items()
         }
-        assert known == ({} if kept is None else {("bank", "accounts"): (kept, "told")})
+        assert known == ({} if remaining is None else {("bank", "accounts"): (remaining, "told")})

@@ -11,6 +11,7 @@ from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.load import Step
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_encoder.filters.table import TableMatcher
 
@@ -22,7 +23,7 @@ def entry(query: str, table: str = "accounts", seq: int = 1) -> LedgerEntry:
 
 
 def run_pending(here: Bank, policy: Policy) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), 1, policy)
+    ddl.run_pending(replace(here.ddl_context, policy=policy), here.store, retries=1)
 
 
 VIEW = "CREATE OR REPLACE ALGORITHM=UNDEFINED DEFINER=`table`@`%` SQL SECURITY DEFINER VIEW v AS S"
@@ -111,8 +112,8 @@ def test_what_is_skipped_is_in_the_ledger_with_its_reason(
 
 
 def apply_with(here: Bank, settings: Options, entries: list[LedgerEntry]) -> None:
-    where = route(here.target)
-    load.apply(here.target, here.store, here.old, here.new, here.change, settings, entries, where)
+    context = replace(here.ddl_context, policy=Policy.of(settings))
+    load.apply(context, here.store, Step(here.old, here.new, entries), here.change, settings)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_what_the_target_or_its_state_forbids_is_never_skipped(
         here = bank(target)
         settings = options(target_url, ddl_on_unsupported="skip")
         apply_with(here, settings, [entry(query, table)])
-        with pytest.raises(Stop, match="waits for a person"):
+        with pytest.raises(Stop, match="waits for an operator"):
             run_pending(here, SKIP)
         assert [e.state for e in here.store.ledger.entries()] == ["pending"]
 
@@ -149,7 +150,7 @@ def test_what_stopped_is_skipped_once_the_policy_says_so(target_url: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("query", "shown"),
+    ("query", "expected"),
     [
         (
             "CREATE VIEW v AS SELECT id FROM accounts WHERE owner = 'a'",
@@ -161,15 +162,17 @@ def test_what_stopped_is_skipped_once_the_policy_says_so(target_url: str) -> Non
         ("ALTER TABLE accounts ADD `", None),
     ],
 )
-def test_a_suggestion_has_the_targets_names(sqlite_url: str, query: str, shown: str | None) -> None:
+def test_a_suggestion_has_the_targets_names(
+    sqlite_url: str, query: str, expected: str | None
+) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         where = route(target)
-        found = suggested(target, entry(query), where, frozenset(), here.store.ledger)
+        suggestion = suggested(here.ddl_context, entry(query))
         names = {
             name: target.quote(*target.locate(*where("s", name))) for name in ("v", "accounts")
         }
-        assert found == ([] if shown is None else [shown.format(**names)])
+        assert suggestion == ([] if expected is None else [expected.format(**names)])
 
 
 def test_what_the_target_refused_is_suggested_as_it_was_tried(target_url: str) -> None:
@@ -177,6 +180,6 @@ def test_what_the_target_refused_is_suggested_as_it_was_tried(target_url: str) -
         here = bank(target)
         here.apply(entry("TRUNCATE TABLE nowhere", "nowhere"))
         with pytest.raises(
-            Stop, match=r"perhaps by: (TRUNCATE|DELETE).*nowhere.*; run SQL of yours"
+            Stop, match=r"perhaps by: (TRUNCATE|DELETE).*nowhere.*; run your own SQL"
         ):
             run_pending(here, SKIP)

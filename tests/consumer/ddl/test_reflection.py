@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 import pytest
-from support.loading import ACCOUNTS, BEFORE, Bank, bank, crashes, open_bank, opened, place, route
+from support.loading import ACCOUNTS, BEFORE, Bank, bank, crashes, open_bank, opened, place
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.state.ledger import Basis, LedgerEntry
+from ticdc_consumer.state.known_tables import Basis
+from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
@@ -21,7 +22,7 @@ def entry(query: str, seq: int = 1) -> LedgerEntry:
 
 
 def snapshot(target: Target, seen: Table | None, basis: Basis = "seen") -> Bank:
-    """A bank that a person loaded; rows of it came, or none did."""
+    """A bank that an operator loaded; rows of it came, or none did."""
     here = bank(target)
     if seen is not None:
         with target.transaction():
@@ -35,7 +36,12 @@ def run(here: Bank, *queries: str) -> None:
         here.store.ledger.add(
             LedgerEntry(201 + n, 1, "bank", "accounts", query) for n, query in enumerate(queries)
         )
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
+
+
+def bases(here: Bank) -> set[Basis]:
+    """How sure the known definitions are."""
+    return {definition.basis for definition in here.store.ledger.known().by_name.values()}
 
 
 def execute(target: Target, *statements: str) -> None:
@@ -46,8 +52,8 @@ def execute(target: Target, *statements: str) -> None:
 
 def rows(target: Target, columns: str = "*") -> list[tuple[object, ...]]:
     relation = target.quote(*place(target))
-    found = target.execute(f"SELECT {columns} FROM {relation} ORDER BY id").all()  # noqa: S608
-    return [tuple(row) for row in found]
+    result = target.execute(f"SELECT {columns} FROM {relation} ORDER BY id").all()  # noqa: S608
+    return [tuple(row) for row in result]
 
 
 def types(target: Target) -> dict[str, str]:
@@ -58,7 +64,7 @@ def types(target: Target) -> dict[str, str]:
 
 @pytest.mark.parametrize("seen", [None, ROWS], ids=["no row came", "rows came"])
 @pytest.mark.parametrize(
-    ("query", "columns", "wanted"),
+    ("query", "columns", "expected"),
     [
         (
             "ADD COLUMN n VARCHAR(9) NOT NULL DEFAULT 'n' FIRST",
@@ -72,14 +78,13 @@ def types(target: Target) -> dict[str, str]:
     ],
 )
 def test_what_needs_no_type_of_the_upstream_runs_on_a_snapshot(
-    target_url: str, seen: Table | None, query: str, columns: str, wanted: Sequence[object]
+    target_url: str, seen: Table | None, query: str, columns: str, expected: Sequence[object]
 ) -> None:
     with opened(target_url) as target:
         here = snapshot(target, seen)
         run(here, f"ALTER TABLE accounts {query}")
-        assert rows(target, columns) == wanted
-        known = here.store.ledger.known()
-        assert {basis for _, basis in known.values()} <= {"seen"}
+        assert rows(target, columns) == expected
+        assert bases(here) <= {"seen"}
         assert here.store.ledger.definitions() == {}
 
 
@@ -94,11 +99,11 @@ def test_types_that_the_rows_told_let_the_rest_run_too(target_url: str) -> None:
             "DROP INDEX k ON accounts",
         )
         assert rows(target, "id, owner, n") == [(*row, None) for row in BEFORE]
-        found = types(target)
-        assert found["owner"].startswith(
+        result = types(target)
+        assert result["owner"].startswith(
             {"sqlite": "text", "postgresql": "text"}.get(target.dialect, "varchar(40)")
         )
-        assert found["id"].startswith("integer" if target.dialect == "sqlite" else "bigint")
+        assert result["id"].startswith("integer" if target.dialect == "sqlite" else "bigint")
 
 
 @pytest.mark.parametrize("server", ["mariadb", "mysql"])
@@ -120,7 +125,7 @@ def test_an_alter_of_a_snapshot_that_commits_by_itself_is_done_once_wherever_it_
 
 
 def pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 REFUSED: list[tuple[str, str, Table | None, str, str]] = [
@@ -143,7 +148,7 @@ REFUSED: list[tuple[str, str, Table | None, str, str]] = [
         "ALTER TABLE accounts ALTER COLUMN owner TYPE varchar(20)",
         ROWS,
         "MODIFY owner VARCHAR(40)",
-        "is character varying(20), where the consumer makes text",
+        "is character varying(20), but the consumer creates text",
     ),
     (
         "sqlite postgresql",
@@ -221,7 +226,7 @@ def test_a_table_that_missed_a_ddl_takes_what_it_can_take_exactly(
         texts = [f"ALTER TABLE accounts {query}" for query in queries]
         if why is None:
             run(here, *texts)
-            assert {basis for _, basis in here.store.ledger.known().values()} == {"told"}
+            assert bases(here) == {"told"}
         else:
             with pytest.raises(Stop, match=why):
                 run(here, *texts)

@@ -16,7 +16,6 @@ from support.loading import (
     open_bank,
     opened,
     place,
-    route,
 )
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.names import MARKER_NAME
@@ -40,7 +39,7 @@ SWAP = [
 
 
 def run_pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 def two_tables(here: Bank) -> None:
@@ -144,7 +143,7 @@ def test_a_consumer_that_was_overtaken_does_not_swap_again(
 @pytest.mark.parametrize("server", ["mariadb", "mysql"])
 @pytest.mark.parametrize(
     ("in_the_way", "why"),
-    [("CREATE TABLE x (id INT)", "both are there"), ("DROP TABLE log", "there is no `.*`.`log`")],
+    [("CREATE TABLE x (id INT)", "both exist"), ("DROP TABLE log", "there is no `.*`.`log`")],
 )
 def test_names_that_are_not_as_they_should_be_stop_before_any_rename(
     request: pytest.FixtureRequest, server: str, in_the_way: str, why: str

@@ -16,11 +16,10 @@ from support.loading import (
     open_bank,
     opened,
     place,
-    route,
 )
 from ticdc_consumer import load
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.manual import done_by_person
+from ticdc_consumer.ddl.manual import done_by_operator
 from ticdc_consumer.errors import Fenced, Stop
 from ticdc_consumer.plan import SeenDdl
 from ticdc_consumer.reconcile.net_change import NoChange
@@ -42,7 +41,7 @@ def entry(query: str, table: str = "accounts", seq: int = 1) -> LedgerEntry:
 
 
 def run_pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=1)
+    ddl.run_pending(here.ddl_context, here.store, retries=1)
 
 
 def apply(here: Bank, *entries: LedgerEntry) -> None:
@@ -124,7 +123,7 @@ def test_the_spelling_of_the_table_is_the_upstreams(sqlite_url: str) -> None:
     ("query", "table", "why"),
     [
         (ALTER, "accounts", "its default is an expression"),
-        ("RENAME TABLE nowhere TO a", "a", "neither is there"),
+        ("RENAME TABLE nowhere TO a", "a", "neither exists"),
         ("RENAME TABLE accounts TO a, b TO c", "a", "RENAME TABLE is not translated"),
         ("CREATE TABLE log LIKE accounts", "log", "the definition of bank.accounts did not come"),
         ("CREATE VIEW v AS SELECT 1", "v", "CREATE VIEW is not translated"),
@@ -151,15 +150,15 @@ def test_what_cannot_run_waits_for_a_person_behind_its_cut(
         assert here.store.read() == here.new
         assert states(here) == ["pending", "pending"]
         assert not exists(target, "log")
-        said = str(stop.value)
-        assert said.startswith(query) and why in said
-        assert "commit_ts 199, number 1" in said
-        assert said.endswith("ticdc-consumer run CONFIG --ddl-done 199:1")
+        text = str(stop.value)
+        assert text.startswith(query) and why in text
+        assert "commit_ts 199, number 1" in text
+        assert text.endswith("ticdc-consumer run CONFIG --ddl-done 199:1")
     with opened(target_url) as target:  # a restart says the same
         here = open_bank(target)
         with pytest.raises(Stop, match="--ddl-done 199:1"):
             run_pending(here)
-        done = done_by_person(target, here.store.ledger, "199:1")
+        done = done_by_operator(target, here.store.ledger, "199:1")
         assert done == replace(entry(query, table), state="done")
         run_pending(here)
         assert exists(target, "log")
@@ -176,9 +175,11 @@ def test_the_consumers_own_tables_are_out_of_reach(target_url: str, query: str) 
         def to_home(_: str, table: str) -> tuple[str, str]:
             return home, table
 
-        load.apply(target, here.store, here.old, here.new, NoChange(), here.options, [own], to_home)
+        context = replace(here.ddl_context, route=to_home)
+        step = load.Step(here.old, here.new, [own])
+        load.apply(context, here.store, step, NoChange(), here.options)
         with pytest.raises(Stop, match="the consumer's own table"):
-            ddl.run_pending(target, here.store, to_home, frozenset(), 1)
+            ddl.run_pending(context, here.store, retries=1)
         assert here.store.read() == here.new
 
 
@@ -267,7 +268,7 @@ def test_a_fenced_consumer_marks_nothing_done(target_url: str) -> None:
         Store(other, CHANGEFEED).start(IMPATIENT)
         with pytest.raises(Fenced):
             try:
-                done_by_person(target, here.store.ledger, "199")
+                done_by_operator(target, here.store.ledger, "199")
             except Exception:
                 here.store.recover()
                 raise

@@ -102,7 +102,7 @@ def has_ledger_of_version_0(store: Store) -> bool:
     ]
     table = store.ledger.definitions()["shop", "t"]
     assert [column.name for column in table.columns] == ["a", "b"]
-    assert [kept.target_table for kept in store.ledger.kept()] == ["ticdc_dropped_1_old"]
+    assert [dropped.target_table for dropped in store.ledger.dropped()] == ["ticdc_dropped_1_old"]
     schemas: dict[Any, Table] = store.schemas()
     assert [(key, table.table_id) for key, table in schemas.items()] == [
         (("shop", "t", 2**64 - 1), 5)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 import sqlalchemy as sa
-from support.loading import ACCOUNTS, AFTER, Bank, bank, opened, place, route
+from support.loading import ACCOUNTS, AFTER, Bank, bank, opened, place
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -36,7 +36,7 @@ def pending_bank(target: Target) -> Bank:
 
 
 def run_pending(here: Bank) -> None:
-    ddl.run_pending(here.target, here.store, route(here.target), frozenset(), retries=3)
+    ddl.run_pending(here.ddl_context, here.store, retries=3)
 
 
 @contextmanager

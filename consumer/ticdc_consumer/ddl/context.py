@@ -1,0 +1,46 @@
+"""What every step of a DDL works with."""
+
+from dataclasses import dataclass, field
+
+from ticdc_encoder.sql.statements import Statement
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl.names import Route, in_target, statement_of
+from ticdc_consumer.ddl.policy import Policy
+from ticdc_consumer.state.known_tables import Definitions
+from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.targets.layout import TableName, TargetName
+from ticdc_consumer.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class DdlContext:
+    """Where DDL run and what is known there: one for as long as the target is open.
+
+    `ledger` holds the definitions in memory, as the last DDL that is done left them. `rules` are
+    those of the column types that were accepted (`[target] rules`).
+    """
+
+    target: Target
+    ledger: Ledger
+    route: Route
+    rules: frozenset[str] = frozenset()
+    policy: Policy = field(default_factory=Policy)
+
+    @classmethod
+    def of(cls, options: Options, target: Target, ledger: Ledger, route: Route) -> "DdlContext":
+        return cls(target, ledger, route, options.rules, Policy.of(options))
+
+    @property
+    def definitions(self) -> Definitions:
+        """The tables whose CREATE TABLE came through the stream."""
+        return self.ledger.definitions()
+
+    def statement(self, entry: LedgerEntry) -> Statement:
+        """What an entry does, with names in the tables' own spelling. Raises `Stop`,
+        `DefinitionError`."""
+        return statement_of(entry, self.definitions)
+
+    def locate(self, name: TableName) -> TargetName:
+        """Where an upstream table is in the target. Raises `Stop` for the consumer's own tables."""
+        return in_target(self.target, self.route, name)

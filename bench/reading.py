@@ -21,6 +21,7 @@ from ticdc_consumer.read import task as read
 from ticdc_consumer.read.fast.reader import NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.task import Reading
+from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.targets.layout import Layout
 from ticdc_encoder.event import Row, RowChange, Table
 from ticdc_encoder.formats import FORMATS, Record
@@ -163,6 +164,7 @@ def job(protocol: str, dialect: str, messages: list[Record], tables: tuple[Table
     )
     return ReadJob(
         options=options,
+        source=KafkaTasks({}),
         begin=0,
         end=ALWAYS,
         latest=ALWAYS,

@@ -1,1 +1,69 @@
-"""Applies TiCDC's Kafka topics to a database, exactly."""
+"""Applies TiCDC's Kafka topics to a database, exactly, through Spark.
+
+    from ticdc_consumer import Consumer, load_options
+
+    with Consumer(load_options("orders.toml")) as consumer:
+        for epoch in consumer:
+            print(epoch.resolved_ts, epoch.rows)
+
+Names are imported when they are first used: neither `--help` nor Spark's tasks wait for what they
+do not need.
+"""
+
+import importlib as _importlib
+import typing as _typing
+
+if _typing.TYPE_CHECKING:
+    from ticdc_encoder.errors import ConfigError, TicdcError
+
+    from ticdc_consumer.config import load as load_options
+    from ticdc_consumer.config.options import Options
+    from ticdc_consumer.consumer import Consumer
+    from ticdc_consumer.epoch import Epoch
+    from ticdc_consumer.errors import Fenced, Stop, Unavailable, Unsupported, Usage
+
+    __version__: str
+
+__all__ = [
+    "ConfigError",
+    "Consumer",
+    "Epoch",
+    "Fenced",
+    "Options",
+    "Stop",
+    "TicdcError",
+    "Unavailable",
+    "Unsupported",
+    "Usage",
+    "load_options",
+]
+
+_HOMES = {
+    "ConfigError": ("ticdc_encoder.errors", "ConfigError"),
+    "Consumer": ("ticdc_consumer.consumer", "Consumer"),
+    "Epoch": ("ticdc_consumer.epoch", "Epoch"),
+    "Fenced": ("ticdc_consumer.errors", "Fenced"),
+    "Options": ("ticdc_consumer.config.options", "Options"),
+    "Stop": ("ticdc_consumer.errors", "Stop"),
+    "TicdcError": ("ticdc_encoder.errors", "TicdcError"),
+    "Unavailable": ("ticdc_consumer.errors", "Unavailable"),
+    "Unsupported": ("ticdc_consumer.errors", "Unsupported"),
+    "Usage": ("ticdc_consumer.errors", "Usage"),
+    # Not `load`: that is a module of this package.
+    "load_options": ("ticdc_consumer.config", "load"),
+}
+
+
+if not _typing.TYPE_CHECKING:  # a type checker would take every name for one of these
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name == "__version__":
+            return _importlib.import_module("importlib.metadata").version("ticdc-consumer")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module, attribute = _HOMES[name]
+        return getattr(_importlib.import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

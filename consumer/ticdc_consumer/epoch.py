@@ -388,7 +388,7 @@ class Epochs:
         self, cut: Cut, restarts: Mapping[tuple[str, int], int]
     ) -> dict[tuple[str, int], Position]:
         """Where each partition goes on after the cut."""
-        marks = self._reader.scout.top
+        marks = self._reader.source.top
         positions = {}
         for topic_partition, restart in restarts.items():
             topic, number = topic_partition

@@ -3,30 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ticdc_encoder.event import Ddl
+from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 
-Place = tuple[str, int]
-"""Topic and partition."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Mark:
-    """A resolved message: `time` is its Kafka timestamp in ms, `crc` that of key and value."""
-
-    resolved_ts: int
-    offset: int = 0
-    topic: str = ""
-    time: int = 0
-    crc: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SeenDdl:
-    """A DDL, and where its first copy lies in partition 0."""
-
-    ddl: Ddl
-    topic: str
-    offset: int
+FEW = 1_000
+"""Messages up to which a cut says nothing about those to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +20,22 @@ class Cut:
     begin: int
     end: int
     proof: Mark
-    starts: Mapping[Place, int]
-    ends: Mapping[Place, int]
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
     topic_ids: Mapping[str, str]
-    joined: frozenset[Place] = frozenset()
+    joined: frozenset[TopicPartition] = frozenset()
     ddls: tuple[SeenDdl, ...] = ()
+
+    @property
+    def offsets(self) -> int:
+        """The number of offsets to read, over all partitions."""
+        return sum(end - self.starts[partition] for partition, end in self.ends.items())
 
 
 def choose(
     applied: int, marks: Iterable[Mark], rows_before: Callable[[Mark], float], room: int
 ) -> Mark | None:
-    """The greatest mark above `applied` whose rows fit `room`, else the least; None if none is."""
+    """The greatest mark above `applied` whose rows fit `room`, else the least; None without one."""
     above = sorted(mark for mark in marks if mark.resolved_ts > applied)
     fitting = [mark for mark in above if rows_before(mark) <= room]
     return fitting[-1] if fitting else next(iter(above), None)
@@ -62,19 +47,64 @@ def end_of_cut(applied: int, reach: int, ddls: Iterable[SeenDdl]) -> tuple[int, 
     A cut ends just after the least commit_ts T of a DDL in [applied, reach), with all DDL of T:
     rows of T belong to the schema before it.
     """
-    waiting = [seen for seen in ddls if applied <= seen.ddl.commit_ts < reach]
-    if not waiting:
+    inside = [seen for seen in ddls if applied <= seen.ddl.commit_ts < reach]
+    if not inside:
         return reach, []
-    least = min(seen.ddl.commit_ts for seen in waiting)
-    together = [seen for seen in waiting if seen.ddl.commit_ts == least]
-    return least + 1, sorted(together, key=lambda seen: (seen.topic, seen.offset))
+    least = min(seen.ddl.commit_ts for seen in inside)
+    first = [seen for seen in inside if seen.ddl.commit_ts == least]
+    return least + 1, sorted(first, key=lambda seen: (seen.topic, seen.offset))
 
 
-def spread(weights: Sequence[tuple[Place, int]], tasks: int) -> list[list[Place]]:
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What the log's messages come to, as far as cuts have been read: rows, and encoded bytes."""
+
+    rows_per_message: float
+    bytes_per_message: float = 0.0
+
+    def after(self, messages: int, rows: int, size: int) -> "Estimates":
+        """With a cut that was read; a small one shows nothing."""
+        if messages <= FEW:
+            return self
+        return Estimates(max(0.1, rows / messages), size / messages)
+
+    def fit(self, messages: int, budget: int) -> bool:
+        """Whether the facts of so many messages should fit a budget of bytes: in memory, else by
+        Spark's shuffle."""
+        return messages * self.bytes_per_message <= budget
+
+    def rows_before(
+        self,
+        mark: Mark,
+        starts: Mapping[TopicPartition, int],
+        ends: Mapping[TopicPartition, int],
+    ) -> float:
+        """About how many rows are before a mark: its share of its partition, times the lag. All,
+        if it is not in a partition."""
+        head = (mark.topic, 0)
+        share = 1.0
+        if head in ends:
+            lag = max(1, ends[head] - starts[head])
+            share = min(1.0, max(0, mark.offset - starts[head]) / lag)
+        total = sum(ends[partition] - start for partition, start in starts.items())
+        return total * share * self.rows_per_message
+
+
+def shares(cut: Cut, tasks: int) -> list[list[int]]:
+    """The partitions of a cut, by their number in sorted order, for at most `tasks` tasks: those
+    that have something to read, else one that finds nothing."""
+    partitions = sorted(cut.ends)
+    numbers = {partition: number for number, partition in enumerate(partitions)}
+    weights = [(partition, cut.ends[partition] - cut.starts[partition]) for partition in partitions]
+    busy = [(partition, weight) for partition, weight in weights if weight > 0] or weights[:1]
+    return [[numbers[partition] for partition in group] for group in spread(busy, tasks)] or [[]]
+
+
+def spread(weights: Sequence[tuple[TopicPartition, int]], tasks: int) -> list[list[TopicPartition]]:
     """Partitions over at most `tasks` tasks, heaviest first into the lightest; none is empty."""
-    bins: list[tuple[int, list[Place]]] = [(0, []) for _ in range(max(1, tasks))]
-    for place, weight in sorted(weights, key=lambda item: (-item[1], item[0])):
+    bins: list[tuple[int, list[TopicPartition]]] = [(0, []) for _ in range(max(1, tasks))]
+    for partition, weight in sorted(weights, key=lambda item: (-item[1], item[0])):
         lightest = min(range(len(bins)), key=lambda i: (bins[i][0], i))
-        load, places = bins[lightest]
-        bins[lightest] = (load + weight, [*places, place])
-    return [places for _, places in bins if places]
+        load, group = bins[lightest]
+        bins[lightest] = (load + weight, [*group, partition])
+    return [group for _, group in bins if group]

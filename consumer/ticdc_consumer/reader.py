@@ -16,28 +16,30 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.pickled_once import PickledOnce
-from ticdc_consumer.plan import Cut, Mark, Place, choose, end_of_cut, spread
+from ticdc_consumer.plan import Cut, Estimates, choose, end_of_cut, shares
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.reconcile.chunks import Clash
+from ticdc_consumer.source import PATIENCE, Source
 from ticdc_consumer.source.ddl_filter import wants
-from ticdc_consumer.source.kafka.brokers import Cluster, Listing
-from ticdc_consumer.source.kafka.scout import Scout
-from ticdc_consumer.source.storage.source import StorageSource
+from ticdc_consumer.source.listing import Listing
+from ticdc_consumer.source.log import Log, gaps_since, require
+from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.spark.jobs import Gathered, gather
 from ticdc_consumer.spark.session import cores
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 
-PATIENCE = 30.0
-"""Seconds that brokers may take to list all partitions, or to give what they listed."""
 MARKLESS = 60.0
-"""Seconds that a changefeed's first resolved ts is waited for behind its first rows."""
+"""Seconds to wait for a changefeed's first resolved ts after its first rows."""
 SMALL = 5_000
 """Messages up to which one task reads all partitions: a second task costs more than it saves."""
 
+
+EVERYTHING = 1 << 64
+"""Above every timestamp."""
 
 Definitions = Mapping[tuple[str, str], Table]
 
@@ -49,51 +51,47 @@ class Reader:
         self,
         options: Options,
         spark: SparkSession,
-        cluster: Cluster | StorageSource,
+        source: Source,
         definitions: Callable[[], Definitions] = dict,
         schemas: Iterable[Table] = (),
     ) -> None:
         """`definitions` are the tables whose CREATE TABLE came through the stream, `schemas`
         Simple's that the target holds."""
+        self.source = source
+        self.source.schemas.learn(schemas)
+        self.leave_out: tuple[str, ...] = ()
+        """Patterns of tables whose rows are not read, but whose DDL are."""
         self._options = options
         self._spark = spark
-        self._cluster = cluster
         self._definitions = definitions
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
-        self._bytes_per_message = 0.0
         self._layouts: PickledOnce[Layout] = PickledOnce()
-        self.schemas = Schemas(options, schemas)
-        # A storage is listed and followed by one.
-        self.scout = cluster if isinstance(cluster, StorageSource) else Scout(options, self.schemas)
-        self._rows_per_message = self.scout.rows_per_offset
-        self.leave_out: tuple[str, ...] = ()
-        """Patterns of tables whose rows are not read; their DDL are."""
+        self._estimates = Estimates(source.rows_per_offset)
         self._unread: dict[SchemaKey, tuple[str, int, int]] = {}
         self._unread_since = 0.0
 
-    def close(self) -> None:
-        self.scout.close()
+    @property
+    def schemas(self) -> Schemas:
+        return self.source.schemas
 
     def plan(self, base: Checkpoint, until: int | None, wait: float) -> Cut | None:
-        """The next cut, or None where no mark above the applied R came within `wait` seconds."""
+        """The next cut, or None if no mark above the applied R came within `wait` seconds."""
         applied = base.resolved_ts
         failpoints.hit("S2")
         self._drain(base, wait)
         if self._schemas_are_missing(wait):
             return None
-        if not any(mark.resolved_ts > applied for mark in self.scout.marks):
+        if not any(mark.resolved_ts > applied for mark in self.source.marks):
             if not base.mark_time:
-                self.scout.require_marks(
-                    MARKLESS, lambda: self._cluster.list_patiently((), PATIENCE)
-                )
+                self.source.require_marks(MARKLESS)
             return None
-        # Listed after the marks were seen: nothing below any of them lies outside.
-        listing = self._cluster.list_patiently(base.positions, PATIENCE)
+        # Listed after the marks were seen: nothing below any of them is outside.
+        listing = self.source.list_patiently(base.positions, PATIENCE)
         starts, joined = self._starts(base, listing)
         proof = choose(
             applied,
-            self.scout.marks,
-            lambda mark: self._rows_before(mark, starts, listing),
+            self.source.marks,
+            lambda mark: self._estimates.rows_before(mark, starts, listing.ends),
             self._options.rows_per_epoch,
         )
         if proof is None:
@@ -102,13 +100,30 @@ class Reader:
         if reach <= applied:
             return None
         heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
-        self.scout.read_to(reach, heads, PATIENCE)
-        wanted = [seen for seen in self.scout.ddls() if wants(self._filter, seen.ddl)]
-        end, ddls = end_of_cut(applied, reach, wanted)
+        self.source.read_to(reach, heads, PATIENCE)
+        selected = [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
+        end, ddls = end_of_cut(applied, reach, selected)
         failpoints.hit("S6")
         return Cut(
             applied, end, proof, starts, listing.ends, listing.topic_ids, joined, tuple(ddls)
         )
+
+    def greatest_mark(self, base: Checkpoint) -> int:
+        """The greatest resolved ts that the source has now."""
+        listing = self.source.list_patiently((), PATIENCE)
+        self.source.follow(
+            {
+                topic: base.positions[topic, 0].restart_offset
+                if (topic, 0) in base.positions
+                else 0
+                for topic in listing.topics
+            }
+        )
+        heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
+        self.source.read_to(EVERYTHING, heads, PATIENCE)
+        if not base.mark_time:
+            self.source.require_marks(0.0)
+        return max([base.resolved_ts, *(mark.resolved_ts for mark in self.source.marks)])
 
     def read(
         self,
@@ -117,39 +132,34 @@ class Reader:
         layouts: Sequence[Layout],
         shapes: TableShapes,
     ) -> Gathered:
-        """Reads a cut with the layouts there are; the report tells if some are missing, or if a
-        DDL was met that the cut does not hold. If it has `unread` rows, whose schema nobody told
-        yet, there is no cut: `plan` gives none before the schema is there."""
-        places = tuple(sorted(cut.ends))
-        weights = [(place, cut.ends[place] - cut.starts[place]) for place in places]
-        total = sum(weight for _, weight in weights)
-        small = total * self.scout.rows_per_offset <= SMALL
-        tasks = 1 if small else cores(self._spark)
-        numbers = {place: number for number, place in enumerate(places)}
-        busy = [(place, weight) for place, weight in weights if weight > 0] or weights[:1]
-        groups = [[numbers[place] for place in group] for group in spread(busy, tasks)] or [[]]
-        known = [seen for seen in self.scout.ddls() if wants(self._filter, seen.ddl)]
+        """Reads a cut with the given layouts; the report names those that are missing, and DDL that
+        the cut does not have. If it has `unread` rows, whose schema has not come yet, the cut is
+        not to be applied: `plan` gives none before the schema has come."""
+        small = cut.offsets * self.source.rows_per_offset <= SMALL
+        groups = shares(cut, 1 if small else cores(self._spark))
+        partitions = tuple(sorted(cut.ends))
+        known = [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
         job = ReadJob(
             options=self._read_options(),
+            source=self.source.tasks(
+                cut.end, {seen.ddl.commit_ts for seen in known}, self._definitions()
+            ),
             begin=cut.begin,
             end=cut.end,
             latest=latest_sane(self._options),
-            partitions=places,
+            partitions=partitions,
             starts=cut.starts,
             ends=cut.ends,
             joined=cut.joined,
             proof_time=base.mark_time,
-            known_ddls=frozenset(
-                (s.ddl.commit_ts, s.ddl.schema, s.ddl.table, s.ddl.query) for s in known
-            ),
+            known_ddls=frozenset(seen.identity for seen in known),
             layouts=self._lasting(layouts),
             shapes=dict(shapes),
             most_bytes=self._options.memory_budget // len(groups),
-            definitions={} if self._options.storage_url is None else dict(self._definitions()),
             schemas=self.schemas.tables,
         )
         failpoints.hit("S3")
-        gathered = self._gather(job, groups, total)
+        gathered = self._gather(job, groups, cut.offsets)
         report = gathered.report
         self.schemas.learn(report.schemas)
         if report.unread:
@@ -157,12 +167,10 @@ class Reader:
                 return self.read(base, cut, layouts, shapes)
             self._unread, self._unread_since = report.unread, time.monotonic()
             return gathered
-        for place in places:
-            report.restarts.setdefault(place, cut.starts[place])
+        for partition in partitions:
+            report.restarts.setdefault(partition, cut.starts[partition])
         rows = sum(counts.facts + counts.replays for counts in report.tables.values())
-        if report.messages > 1000:
-            self._rows_per_message = max(0.1, rows / report.messages)
-            self._bytes_per_message = report.bytes / report.messages
+        self._estimates = self._estimates.after(report.messages, rows, report.bytes)
         return gathered
 
     def _lasting(self, layouts: Sequence[Layout]) -> PickledOnce[Layout]:
@@ -190,48 +198,48 @@ class Reader:
     ) -> None:
         """Reads the two rows of a clash by one task, which names their key and columns. Raises
         `Stop`."""
-        places = sorted(cut.ends)
-        starts: dict[Place, int] = {}
-        ends: dict[Place, int] = {}
+        partitions = sorted(cut.ends)
+        starts: dict[TopicPartition, int] = {}
+        ends: dict[TopicPartition, int] = {}
         for number, offset in (clash.first, clash.second):
-            place = places[number]
-            starts[place] = min(offset, starts.get(place, offset))
-            ends[place] = max(offset + 1, ends.get(place, 0))
+            partition = partitions[number]
+            starts[partition] = min(offset, starts.get(partition, offset))
+            ends[partition] = max(offset + 1, ends.get(partition, 0))
         self.read(base, replace(cut, starts=starts, ends=ends), layouts, shapes)
 
     def _gather(self, job: ReadJob, groups: Sequence[Sequence[int]], messages: int) -> Gathered:
-        """In memory where the facts should fit, else by Spark's shuffle; there as well if they
-        turn out not to fit."""
-        if messages * self._bytes_per_message <= self._options.memory_budget:
+        """In memory if the facts should fit, else by Spark's shuffle; also if they turn out not to
+        fit."""
+        if self._estimates.fit(messages, self._options.memory_budget):
             gathered = gather(self._spark, job, groups, spill=False)
             if not gathered.report.too_large:
                 return gathered
         return gather(self._spark, replace(job, most_bytes=0), groups, spill=True)
 
     def _drain(self, base: Checkpoint, wait: float) -> None:
-        """Reads partition 0 of every topic: what is there, or until a cut is full."""
-        self.scout.forget(base.resolved_ts)
+        """Reads partition 0 of every topic: what has come, or until a cut is full."""
+        self.source.forget(base.resolved_ts)
         heads = {topic: p.restart_offset for (topic, n), p in base.positions.items() if n == 0}
-        self.scout.follow(heads)
+        self.source.follow(heads)
         deadline = time.monotonic() + wait
         while True:
-            read = self.scout.poll(0)
-            ahead = max((self.scout.position(t) - start for t, start in heads.items()), default=0)
-            found = any(mark.resolved_ts > base.resolved_ts for mark in self.scout.marks)
-            if found and (read == 0 or ahead > self._options.rows_per_epoch):
+            read = self.source.poll(0)
+            ahead = max((self.source.position(t) - start for t, start in heads.items()), default=0)
+            has_mark = any(mark.resolved_ts > base.resolved_ts for mark in self.source.marks)
+            if has_mark and (read == 0 or ahead > self._options.rows_per_epoch):
                 return
             if read == 0:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return
-                self.scout.poll(min(left, 0.1))
+                self.source.poll(min(left, 0.1))
 
     def _schemas_are_missing(self, wait: float) -> bool:
-        """Whether the last cut that was read still lacks a schema. Raises `Stop` where the log has
+        """Whether the last cut that was read still lacks a schema. Raises `Stop` if the log has
         ended, and none came for `limits.schema_wait`."""
         if not self._unread:
             return False
-        more = self.scout.poll(wait)
+        more = self.source.poll(wait)
         missing = self.schemas.missing(self._unread)
         if not missing:
             self._unread = {}
@@ -242,56 +250,26 @@ class Reader:
             topic, number, offset = self._unread[missing[0]]
             raise Stop(
                 f"{schema}.{table}: {topic}[{number}] offset {offset} has a row of version "
-                f"{version} of its schema, which no message told for {patience:g} s; the "
+                f"{version} of its schema, which no message brought for {patience:g} s; the "
                 "changefeed repeats the newest by send-bootstrap-interval-in-sec and "
-                "send-bootstrap-in-msg-count; of an older one load a new snapshot, and start "
-                "from it"
+                "send-bootstrap-in-msg-count; if an older one is missing, load a new snapshot "
+                "and start from it"
             )
         return True
 
     def _starts(
         self, base: Checkpoint, listing: Listing
-    ) -> tuple[dict[Place, int], frozenset[Place]]:
+    ) -> tuple[dict[TopicPartition, int], frozenset[TopicPartition]]:
         """Where each listed partition is read from, and those that join. Raises `Stop`."""
-        starts = {}
-        for place, position in base.positions.items():
-            if place not in listing.ends:
-                continue  # of a storage, and settled
-            topic, number = place
-            now = listing.topic_ids[topic]
-            if position.topic_id and now and position.topic_id != now:
-                raise Stop(
-                    f"topic {topic} was deleted and created again: its offsets mean nothing any "
-                    "more; load a new snapshot and start another changefeed from it"
-                )
-            if listing.ends[place] < position.restart_offset:
-                raise Stop(
-                    f"{topic}[{number}] ends at offset {listing.ends[place]}, before "
-                    f"{position.restart_offset}, where the next cut begins: its log was truncated, "
-                    "or the topic created again"
-                )
-            starts[place] = position.restart_offset
-        new = sorted(set(listing.ends) - set(starts))
-        if new:
-            for (topic, number), begin in self._cluster.begins(new).items():
-                if begin > 0:
-                    raise Stop(
-                        f"{topic}[{number}] joins, but its log begins at offset {begin}: "
-                        "rows of it are lost"
-                    )
-            starts.update(dict.fromkeys(new, 0))
-            self.scout.follow({topic: 0 for topic, number in new if number == 0})
-        # What a broker does not know yet, a storage lists.
-        joined = () if isinstance(self._cluster, StorageSource) else new
-        return starts, frozenset(joined)
-
-    def _rows_before(self, mark: Mark, starts: Mapping[Place, int], listing: Listing) -> float:
-        """About how many rows lie before a mark: its share of its partition, times the lag. All,
-        where it lies in none."""
-        head = (mark.topic, 0)
-        share = 1.0
-        if head in listing.ends:
-            lag = max(1, listing.ends[head] - starts[head])
-            share = min(1.0, max(0, mark.offset - starts[head]) / lag)
-        total = sum(listing.ends[place] - start for place, start in starts.items())
-        return total * share * self._rows_per_message
+        new = sorted(set(listing.ends) - set(base.positions))
+        log = Log(listing, self.source.begins(new) if new else {})
+        expected = self.source.expected(base.positions)
+        require(gaps_since(base.positions, base.resolved_ts, log, expected))
+        starts = {
+            partition: position.restart_offset
+            for partition, position in base.positions.items()
+            if partition in listing.ends
+        }
+        starts.update(dict.fromkeys(new, 0))
+        self.source.follow({topic: 0 for topic, number in new if number == 0})
+        return starts, frozenset(new if self.source.listing_may_lag else ())

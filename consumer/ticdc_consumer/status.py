@@ -1,4 +1,4 @@
-"""Where a changefeed stands, as its target tells."""
+"""Where a changefeed is, from its target alone."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ def read(target: Target, options: Options) -> Status:
         resolved_ts=checkpoint.resolved_ts,
         lag_seconds=lag(checkpoint.resolved_ts),
         generation=checkpoint.generation,
-        positions=[checkpoint.positions[place] for place in sorted(checkpoint.positions)],
+        positions=[checkpoint.positions[name] for name in sorted(checkpoint.positions)],
         pending=[entry for entry in entries if entry.state == "pending"],
         skipped=[entry for entry in entries if entry.state == "skipped"],
         counters=checkpoint.counters,
@@ -77,8 +77,8 @@ def to_json(status: Status) -> str:
                 }
                 for position in status.positions
             ],
-            "pending_ddl": [_of_json(entry) for entry in status.pending],
-            "skipped_ddl": [_of_json(entry, "reason") for entry in status.skipped],
+            "pending_ddl": [_json_of(entry) for entry in status.pending],
+            "skipped_ddl": [_json_of(entry, "reason") for entry in status.skipped],
             "counters": dict(status.counters),
             "at_least_once": list(status.at_least_once),
         },
@@ -87,7 +87,7 @@ def to_json(status: Status) -> str:
     )
 
 
-def _of_json(entry: LedgerEntry, *more: str) -> dict[str, Any]:
+def _json_of(entry: LedgerEntry, *more: str) -> dict[str, Any]:
     names = ("commit_ts", "seq", "schema", "table", "query", "kind", *more)
     return {name: getattr(entry, name) for name in names}
 
@@ -104,7 +104,7 @@ def _lines(status: Status) -> Iterator[str]:
     for name, count in sorted(status.counters.items()):
         yield f"{name:<15} {count:,}"
     for table in status.at_least_once:
-        yield f"at least once   {table}: rows may be there more than once"
+        yield f"at least once   {table}: it may have rows more than once"
     for entry in status.pending:
         yield f"DDL pending     {_ddl(entry)}"
     for entry in status.skipped:

@@ -18,10 +18,8 @@ from typing import Any
 import sqlalchemy as sa
 from binlog import Binlog
 from confluent_kafka import Producer
-from ticdc_consumer.config.options import Options
-from ticdc_consumer.consumer import Consumer
+from ticdc_consumer import Consumer, Options, TicdcError
 from ticdc_encoder.changefeed import Changefeed
-from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl
 from ticdc_encoder.kafka.produce import ensure_topics
 from ticdc_encoder.message import Message

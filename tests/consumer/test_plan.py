@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ticdc_consumer.plan import Mark, SeenDdl, choose, end_of_cut, spread
+from ticdc_consumer.plan import Cut, Estimates, choose, end_of_cut, shares, spread
+from ticdc_consumer.source.marks import Mark, SeenDdl
 from ticdc_encoder.event import Ddl
 
 
@@ -24,8 +25,8 @@ CHOICES = [
     ("applied", "marks", "room", "chosen"), [c[1:] for c in CHOICES], ids=[c[0] for c in CHOICES]
 )
 def test_the_proof_of_a_cut(applied: int, marks: list[int], room: int, chosen: int | None) -> None:
-    found = choose(applied, [Mark(ts) for ts in marks], lambda mark: mark.resolved_ts, room)
-    assert (found and found.resolved_ts) == chosen
+    result = choose(applied, [Mark(ts) for ts in marks], lambda mark: mark.resolved_ts, room)
+    assert (result and result.resolved_ts) == chosen
 
 
 ENDS = [
@@ -39,13 +40,13 @@ ENDS = [
 
 
 @pytest.mark.parametrize(
-    ("applied", "reach", "ddls", "end", "taken"), [e[1:] for e in ENDS], ids=[e[0] for e in ENDS]
+    ("applied", "reach", "ddls", "end", "selected"), [e[1:] for e in ENDS], ids=[e[0] for e in ENDS]
 )
 def test_the_end_of_a_cut(
-    applied: int, reach: int, ddls: list[int], end: int, taken: list[int]
+    applied: int, reach: int, ddls: list[int], end: int, selected: list[int]
 ) -> None:
-    found, together = end_of_cut(applied, reach, [ddl(ts) for ts in ddls])
-    assert (found, [seen.ddl.commit_ts for seen in together]) == (end, taken)
+    result, followers = end_of_cut(applied, reach, [ddl(ts) for ts in ddls])
+    assert (result, [seen.ddl.commit_ts for seen in followers]) == (end, selected)
 
 
 def test_ddl_of_one_commit_ts_are_ordered_by_topic_and_first_offset() -> None:
@@ -59,8 +60,54 @@ def test_ddl_of_one_commit_ts_are_ordered_by_topic_and_first_offset() -> None:
 
 @given(st.lists(st.integers(0, 100), max_size=20), st.integers(1, 6))
 def test_partitions_are_spread_over_tasks_each_once(weights: list[int], tasks: int) -> None:
-    places = [(("t", n), weight) for n, weight in enumerate(weights)]
-    groups = spread(places, tasks)
-    assert sorted(place for group in groups for place in group) == [place for place, _ in places]
+    partitions = [(("t", n), weight) for n, weight in enumerate(weights)]
+    groups = spread(partitions, tasks)
+    assert sorted(name for group in groups for name in group) == [name for name, _ in partitions]
     assert len(groups) <= tasks
     assert all(groups)
+
+
+SHARES = [
+    ("the heaviest apart from the others", {0: 9, 1: 3, 2: 4}, 2, [[0], [2, 1]]),
+    ("what has nothing to read is left out", {0: 0, 1: 3, 2: 0}, 2, [[1]]),
+    ("one finds that there is nothing", {0: 0, 1: 0}, 2, [[0]]),
+    ("a source without partitions", {}, 2, [[]]),
+]
+
+
+@pytest.mark.parametrize(
+    ("weights", "tasks", "groups"), [s[1:] for s in SHARES], ids=[s[0] for s in SHARES]
+)
+def test_the_shares_of_tasks(weights: dict[int, int], tasks: int, groups: list[list[int]]) -> None:
+    starts = {("t", number): 5 for number in weights}
+    ends = {("t", number): 5 + weight for number, weight in weights.items()}
+    cut = Cut(0, 9, Mark(9), starts, ends, {"t": ""})
+    assert shares(cut, tasks) == groups
+    assert cut.offsets == sum(weights.values())
+
+
+def test_estimates_follow_the_last_cut_that_is_large_enough() -> None:
+    first = Estimates(rows_per_message=1.0)
+    assert first.fit(1 << 40, budget=0)
+    assert first.after(messages=1_000, rows=9_000, size=9_000) == first
+    assert first.after(messages=2_000, rows=4_000, size=20_000) == Estimates(2.0, 10.0)
+    assert first.after(messages=2_000, rows=0, size=0).rows_per_message == 0.1
+    assert Estimates(2.0, 10.0).fit(100, budget=1_000)
+    assert not Estimates(2.0, 10.0).fit(101, budget=1_000)
+
+
+BEFORE = [
+    ("half of its partition, half of all", Mark(9, 15, "t"), 2.0, 30.0),
+    ("all of its partition", Mark(9, 20, "t"), 1.0, 30.0),
+    ("beyond the listed end", Mark(9, 25, "t"), 1.0, 30.0),
+    ("before what is read", Mark(9, 1, "t"), 1.0, 0.0),
+    ("in no partition", Mark(9), 1.0, 30.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("mark", "each", "rows"), [b[1:] for b in BEFORE], ids=[b[0] for b in BEFORE]
+)
+def test_about_how_many_rows_are_before_a_mark(mark: Mark, each: float, rows: float) -> None:
+    starts, ends = {("t", 0): 10, ("t", 1): 0}, {("t", 0): 20, ("t", 1): 20}
+    assert Estimates(each).rows_before(mark, starts, ends) == rows

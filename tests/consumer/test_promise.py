@@ -18,11 +18,10 @@ from support.world import SQL, TABLES, make_world
 from support.world_run import Run
 from ticdc_consumer import load
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.read import kafka as poll
 from ticdc_consumer.read import task as read
 from ticdc_consumer.read.cut_range import CutRange
 from ticdc_consumer.reader import Reader
-from ticdc_consumer.source.kafka.brokers import Cluster, Listing
+from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.state.store import Store
 
 SEEDS = range(250)
@@ -114,21 +113,10 @@ def early_listing(patch: pytest.MonkeyPatch) -> None:
     original = Reader.plan
 
     def listed_before(self: Reader, *arguments: Any) -> Any:
-        cluster = self._cluster
-        listing = cluster.list_patiently((), 1.0)
-
-        class Stale:
-            def list_patiently(self, known: object, patience: float) -> Listing:
-                return listing
-
-            def begins(self, places: Any) -> Any:
-                return cluster.begins(places)
-
-        self._cluster = cast("Cluster", Stale())
-        try:
+        listing = self.source.list_patiently((), 1.0)
+        with pytest.MonkeyPatch.context() as stale:
+            stale.setattr(self.source, "list_patiently", lambda known, patience: listing)
             return original(self, *arguments)
-        finally:
-            self._cluster = cluster
 
     patch.setattr(Reader, "plan", listed_before)
 

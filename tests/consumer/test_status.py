@@ -45,7 +45,7 @@ def target(target_url: str) -> Iterator[Target]:
 
 
 def begun(target: Target, options: Options) -> Store:
-    """A changefeed that stands at R, with one pending DDL."""
+    """A changefeed that is at R, with one pending DDL."""
     store = Store(target, options.changefeed)
     assert store.start(1.0) is None
     store.begin_first(Checkpoint.first(options, R, POSITIONS))
@@ -61,11 +61,11 @@ def begun(target: Target, options: Options) -> Store:
 
 
 def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> None:
-    wanted = options(target_url, at_least_once=("shop.log",))
-    begun(target, wanted)
-    told = json.loads(status.to_json(status.read(target, wanted)))
-    assert told.pop("lag_seconds") > 0
-    assert told == {
+    settings = options(target_url, at_least_once=("shop.log",))
+    begun(target, settings)
+    printed = json.loads(status.to_json(status.read(target, settings)))
+    assert printed.pop("lag_seconds") > 0
+    assert printed == {
         "changefeed": "orders",
         "resolved_ts": R,
         "tidb_snapshot": R - 1,
@@ -102,7 +102,7 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
 
 
 def test_people_read_the_same_as_a_table() -> None:
-    found = status.Status(
+    result = status.Status(
         changefeed="orders",
         resolved_ts=R,
         lag_seconds=4.25,
@@ -113,14 +113,14 @@ def test_people_read_the_same_as_a_table() -> None:
         counters={"replays": 3, "changes": 12345},
         at_least_once=["shop.log"],
     )
-    assert status.to_text(found).splitlines() == [
+    assert status.to_text(result).splitlines() == [
         "changefeed      orders (generation 3)",
         "resolved_ts     429918007904436226 (2021-12-20 13:30:49.196 UTC)",
         "tidb_snapshot   429918007904436225",
         "lag             4.2 s",
         "changes         12,345",
         "replays         3",
-        "at least once   shop.log: rows may be there more than once",
+        "at least once   shop.log: it may have rows more than once",
         "DDL pending     429918007904436225:2 shop.b: ALTER TABLE `b` ADD c INT",
         "DDL skipped     429918007904436225:3 shop.v: CREATE VIEW v AS SELECT 1; "
         "CREATE VIEW is not translated",

@@ -42,8 +42,8 @@ def test_a_retention_gap_is_refused_at_the_start(
     feed.kafka.delete_records(feed.topic, partition, end + 1)
     refuses(
         run,
-        f"{feed.topic}[{partition}]: the next cut begins at offset {end}, but the log begins at "
-        f"{end + 1}: retention has cut off what was not applied; R is {ts(100)}",
+        f"{feed.topic}[{partition}] begins at offset {end + 1}, but the next cut begins at {end}: "
+        f"retention has cut off what was not applied; R is {ts(100)}",
         "load a new snapshot and start from it",
     )
 
@@ -120,7 +120,7 @@ def test_a_signal_while_it_starts_ends_the_run_before_its_first_cut(
         signal.raise_signal(signal.Signals[name])
         return open_target(url)
 
-    monkeypatch.setattr("ticdc_consumer.consumer.open_target", opened)
+    monkeypatch.setattr("ticdc_consumer.opening.open_target", opened)
     outcome = run()
     assert outcome.code == 0
     assert outcome.said == f"stopped by {name}: nothing was applied\n"
@@ -163,13 +163,13 @@ def again(feed: Feed, rows: int) -> None:
 def test_a_topic_that_was_created_again_is_refused(begun: tuple[Feed, Command], rows: int) -> None:
     feed, run = begun
     again(feed, rows)
-    refuses(run, f"topic {feed.topic} was deleted and created again: its offsets mean nothing")
+    refuses(run, f"topic {feed.topic} was deleted and recreated: its offsets mean nothing")
 
 
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (0, "[0] ends at offset 1, before 3, where the next cut begins"),
+        (0, "[0] ends at offset 1, but the next cut begins at 3: its log was truncated"),
         (5, "[0] offset 2 is not the resolved message that was read there"),
     ],
     ids=["shorter", "longer"],
@@ -194,7 +194,7 @@ def test_a_topic_that_is_created_again_while_running_is_refused(
         again(feed, rows)
         end = ended_by(consumer.epochs(ts(300)))
     assert end.code == 3
-    assert "deleted and created again" in end.said
+    assert "deleted and recreated" in end.said
     assert run.contents() == before
 
 
@@ -202,7 +202,7 @@ def test_a_topic_that_is_deleted_is_refused(
     begun: tuple[Feed, Command], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed, run = begun
-    monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 1.0)
+    monkeypatch.setattr("ticdc_consumer.opening.PATIENCE", 1.0)
     feed.kafka.delete_topic(feed.topic)
     refuses(run, f"topic {feed.topic} does not exist")
 

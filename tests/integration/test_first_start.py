@@ -119,7 +119,7 @@ def test_a_snapshot_later_than_the_checkpoint_is_not_gone_on_from_under_its_name
     reached = ts(snapshot(100))
     refuses(
         run,
-        f"changefeed proof stands at R = {reached}, before the snapshot {reached}: leave from_ts "
+        f"changefeed proof is at R = {reached}, before the snapshot {reached}: leave from_ts "
         "out to go on from R; or, if the tables were loaded anew, start under another `changefeed`",
         from_ts=reached,
     )

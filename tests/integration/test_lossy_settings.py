@@ -113,7 +113,7 @@ CASES = [
         settings={"limits__schema_wait": "0"},
         told=False,
         run="the changefeed repeats the newest by send-bootstrap-interval-in-sec and",
-        check="rows wait for their schema, which none of these messages tells",
+        check="rows wait for their schema, which none of these messages has",
     ),
     Lossy(
         "simple",
@@ -167,7 +167,7 @@ CASES = [
         "avro",
         "output-raw-change-event",
         config={"sink": {"kafka-config": {"output-raw-change-event": True}}},
-        check="nothing tells whether output-raw-change-event=true in the changefeed, which",
+        check="nothing shows whether output-raw-change-event=true in the changefeed, which",
     ),
 ]
 

@@ -103,7 +103,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written while these tests look."""
     monkeypatch.setattr(source, "EVERY", 0.0)
     monkeypatch.setattr(cuts, "PATIENCE", 0.0)
-    monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 0.0)
+    monkeypatch.setattr("ticdc_consumer.opening.PATIENCE", 0.0)
 
 
 @pytest.fixture
@@ -299,14 +299,14 @@ def test_files_that_have_no_size_at_all_stop_the_run(
     monkeypatch.setattr(LocalFileSystem, "size", lambda self, path: None)
     outcome = run()
     assert outcome.code == 3
-    assert "lists files without their sizes, and tells none for shop/items/" in outcome.said
+    assert "lists files without their sizes, and gives none for shop/items/" in outcome.said
 
 
 def test_what_fails_once_is_asked_for_again(
     sink: Sink, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cuts, "PATIENCE", 5.0)
-    monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 5.0)
+    monkeypatch.setattr("ticdc_consumer.opening.PATIENCE", 5.0)
     asked: Counter[tuple[str, str]] = Counter()
 
     def every_other_fails(name: str) -> Any:
@@ -341,7 +341,8 @@ def test_a_storage_that_stays_away_ends_the_run(
 ) -> None:
     monkeypatch.setattr(source, "PATIENCE", 0.5)
     monkeypatch.setattr(reading, "PATIENCE", 0.5)
-    monkeypatch.setattr("ticdc_consumer.consumer.PATIENCE", 0.5)
+    monkeypatch.setattr(cuts, "PATIENCE", 0.5)
+    monkeypatch.setattr("ticdc_consumer.opening.PATIENCE", 0.5)
     asked = 0
     real = LocalFileSystem.cat_file
 
@@ -423,13 +424,13 @@ def schema_changed(folder: Path) -> None:
 
 DAMAGED: list[tuple[str, Damage, str]] = [
     ("a file cut short", shortened, "2.csv does not end with the terminator: it was cut short"),
-    ("a file less", lambda f: middle(f).unlink(), "file 2 is not there, though file 3 is there"),
+    ("a file less", lambda f: middle(f).unlink(), "file 2 is missing, though file 3 exists"),
     ("an emptied file", lambda f: middle(f).write_bytes(b""), "file 2 is empty, though file 3"),
-    ("the last files gone", last_ones_gone, "says that file 3 is the last, but there are 1"),
+    ("the last files gone", last_ones_gone, "says that file 3 is the last, but only 1 exist"),
     ("another schema file", schema_changed, "the schema file's checksum is not"),
     ("no schema file", lambda f: schema_of(f).unlink(), "no schema files of version"),
     ("no JSON", lambda f: (f / METADATA).write_bytes(b'{"check'), "not JSON at character"),
-    ("a file of another protocol", lambda f: (f / "shop/items/CDC1.json").touch(), "has no place"),
+    ("a file of another protocol", lambda f: (f / "shop/items/CDC1.json").touch(), "does not fit"),
     ("an older layout", lambda f: (f / "shop/items/schema.json").touch(), "TiCDC before 6.5.3"),
     ("a directory less", lambda f: shutil.rmtree(middle(f).parent), "is in the checkpoint, but"),
 ]
@@ -452,11 +453,11 @@ def test_what_is_damaged_stops_the_run(
 
 
 WRONG: list[tuple[dict[str, str], str]] = [
-    ({"storage__date_separator": "none"}, "has no place among csv files: are protocol, "),
+    ({"storage__date_separator": "none"}, "does not fit among csv files: are protocol, "),
     ({"storage__csv": "{include-commit-ts = true, output-old-value = true}"}, "fields, but "),
     ({"storage__csv": "{include-commit-ts = true, delimiter = '|'}"}, "not csv of these settings"),
     ({"storage__terminator": "|"}, "storage.terminator is not the changefeed's"),
-    ({"protocol": "canal-json", "storage__csv": "{}"}, "has no place among json files"),
+    ({"protocol": "canal-json", "storage__csv": "{}"}, "does not fit among json files"),
 ]
 
 

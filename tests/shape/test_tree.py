@@ -146,6 +146,10 @@ FACES = {
         *("Event", "RowChange", "Ddl", "Resolved", "Transaction"),
         *("TicdcError", "WireError", "DefinitionError", "ConfigError"),
     },
+    "ticdc_consumer": {
+        *("Consumer", "Epoch", "Options", "load_options"),
+        *("TicdcError", "ConfigError", "Unavailable", "Fenced", "Usage", "Stop", "Unsupported"),
+    },
 }
 """Package -> what its users import from it: the least that its public face has."""
 

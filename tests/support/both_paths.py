@@ -14,6 +14,7 @@ from ticdc_consumer.read.fast import json as fast_json
 from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.task import Reading
+from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.targets.layout import Layout
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Event, RowChange, Table
@@ -99,6 +100,7 @@ def job_of(
             layouts.append(layout_for(table, key))
     return ReadJob(
         options=options,
+        source=KafkaTasks({}),
         begin=begin,
         end=end,
         latest=LATEST,

@@ -13,7 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     NewPartitions,
     NewTopic,
 )
-from ticdc_consumer.read import kafka as poll
+from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.testing.mock_kafka import MockKafka
 from ticdc_encoder.message import Message
 

@@ -22,7 +22,12 @@ ITEMS = Table(
 )
 
 
-def _decode(key: bytes | None, value: bytes | None, options: None) -> list[Event]:
+@dataclass(frozen=True)
+class NoOptions:
+    """There is nothing to set."""
+
+
+def _decode(key: bytes | None, value: bytes | None, options: NoOptions) -> list[Event]:
     match (value or b"").decode().split(" "):
         case ["row", commit_ts, number, name]:
             return [RowChange(ITEMS, int(commit_ts), after={"id": int(number), "name": name})]

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from confluent_kafka import KafkaError, TopicPartition
-from ticdc_consumer.source.kafka.brokers import Listing
+from ticdc_consumer.source.listing import Listing
 from ticdc_encoder.column import Column, ColumnType, Index
 from ticdc_encoder.event import Ddl, Resolved, Row, RowChange, Table
 from ticdc_encoder.formats import FORMATS
@@ -272,7 +272,7 @@ class _Schemas:
 
 
 class Broker:
-    """The log as it stands at `now`; time goes on whenever somebody looks."""
+    """The log as it is at `now`; time goes on whenever somebody looks."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -304,8 +304,8 @@ class FakeCluster:
         self.broker.tick()
         return Listing(ends, {TOPIC: "one"})
 
-    def begins(self, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        return dict.fromkeys(places, 0)
+    def begins(self, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        return dict.fromkeys(partitions, 0)
 
 
 class FakeMessage:
@@ -347,12 +347,12 @@ class FakeConsumer:
         self.positions: dict[int, int] = {}
         self.told: dict[int, int] = {}
 
-    def assign(self, places: Sequence[TopicPartition]) -> None:
+    def assign(self, partitions: Sequence[TopicPartition]) -> None:
         self.positions, self.told = {}, {}
-        self.incremental_assign(places)
+        self.incremental_assign(partitions)
 
-    def incremental_assign(self, places: Sequence[TopicPartition]) -> None:
-        self.positions.update({place.partition: place.offset for place in places})
+    def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
+        self.positions.update({place.partition: place.offset for place in partitions})
 
     def unassign(self) -> None:
         self.positions = {}

@@ -10,10 +10,11 @@ from pyspark.sql import SparkSession
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.epoch import Epochs, ToTarget
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.read import kafka as poll
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.source.kafka import scout
+from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.source.kafka.brokers import Cluster
+from ticdc_consumer.source.kafka.source import KafkaSource
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -69,9 +70,9 @@ class Run:
             }
             state = Checkpoint.first(self.options, 0, positions)
             store.begin_first(state)
-        cluster = cast("Cluster", FakeCluster(self.broker))
+        source = KafkaSource(self.options, cast("Cluster", FakeCluster(self.broker)))
         spark = cast("SparkSession", LocalSpark(self.world.rng.choice([1, 2])))
-        reader = Reader(self.options, spark, cluster, schemas=state.schemas.values())
+        reader = Reader(self.options, spark, source, schemas=state.schemas.values())
         tables = TableLayouts(self.options, target)
         tables.definitions = store.ledger.definitions()
         self.target = target

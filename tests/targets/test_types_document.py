@@ -55,10 +55,10 @@ def defined(type_: str) -> Table:
 
 def in_code(target: str, column: Column) -> str:
     try:
-        found = CODE[target](column)
+        new_type = CODE[target](column)
     except Stop:
         return "refused"
-    return re.sub(r" character set utf8mb4 collate \w+$", "", found)
+    return re.sub(r" character set utf8mb4 collate \w+$", "", new_type)
 
 
 @pytest.mark.parametrize("target", ["SQLite", "PostgreSQL", "MySQL", "MariaDB"])

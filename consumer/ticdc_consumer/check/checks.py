@@ -1,7 +1,7 @@
-"""Every precondition of a run, told one by one; nothing is written anywhere.
+"""Every precondition of a run, reported one by one; nothing is written anywhere.
 
-A check is a function that yields findings. What it needs of the brokers or the target it takes
-from `Premises`; where an earlier check has found that missing, it yields nothing.
+A check is a function that yields findings. It takes what it needs of the source or the
+target from `Premises`; if an earlier check could not reach that, it yields nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,14 +9,16 @@ from contextlib import closing
 
 from ticdc_encoder.errors import TicdcError
 
-from ticdc_consumer.check.brokers import brokers, log, messages, retention, scope
-from ticdc_consumer.check.context import Finding, Premises, fail, ok
-from ticdc_consumer.check.old_rows import old_rows
-from ticdc_consumer.check.rows import large_rows
+from ticdc_consumer.check.brokers import brokers, messages, retention
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding, fail, ok
+from ticdc_consumer.check.log import log, scope
+from ticdc_consumer.check.rows import large_rows, old_rows
 from ticdc_consumer.check.storage import files, storage
 from ticdc_consumer.check.target import privileges, tables, target
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.source import source_kind
 
 Check = Callable[[Premises], Iterator[Finding]]
 
@@ -34,37 +36,28 @@ def spark(premises: Premises) -> Iterator[Finding]:
     yield ok("spark", f"{pyspark.__version__}, master {master}")
 
 
-CHECKS: tuple[Check, ...] = (
-    java,
-    spark,
-    brokers,
-    retention,
-    target,
-    privileges,
-    messages,
-    old_rows,
-    large_rows,
-    log,
-    scope,
-    tables,
-)
-CHECKS_OF_STORAGE: tuple[Check, ...] = (
-    java,
-    spark,
-    target,
-    privileges,
-    storage,
-    files,
-    old_rows,
-    scope,
-    tables,
-)
+def listing(premises: Premises) -> Iterator[Finding]:
+    """For a source without checks of its own."""
+    result = premises.list_topics()
+    yield ok("source", f"{len(result.topics)} topics, {len(result.ends)} partitions")
+
+
+# The target first: how far the log must reach back is in its checkpoint, which a consumer that
+# runs moves, and the log's ends with it.
+FIRST: tuple[Check, ...] = (java, spark, target, privileges)
+OF_SOURCE: dict[str, tuple[Check, ...]] = {
+    "kafka": (brokers, retention, messages, old_rows, large_rows),
+    "storage": (storage, files, old_rows),
+}
+"""By the name in `SOURCES`."""
+LAST: tuple[Check, ...] = (log, scope, tables)
 
 
 def check(options: Options) -> Iterator[Finding]:
     """Findings in the order of the path, each as soon as it is known."""
     with closing(Premises(options)) as premises:
-        for one in CHECKS if options.storage_url is None else CHECKS_OF_STORAGE:
+        of_source = OF_SOURCE.get(source_kind(options), (listing,))
+        for one in (*FIRST, *of_source, *LAST):
             try:
                 yield from one(premises)
             except TicdcError as error:

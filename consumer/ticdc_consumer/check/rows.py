@@ -1,15 +1,16 @@
-"""What a run needs for rows that TiCDC made smaller than they are."""
+"""What a run needs of rows: those that TiCDC sent in part, and the old rows of UPDATEs."""
 
 from collections.abc import Iterator
 from contextlib import closing
 
-from ticdc_consumer.check.context import Finding, Premises, ok
-from ticdc_consumer.protocols import decoder
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding, ok, warn
+from ticdc_consumer.protocols import decoder, protocol_of
 from ticdc_consumer.read.large_rows import LargeRows
 
 
 def large_rows(premises: Premises) -> Iterator[Finding]:
-    """The first of either kind is made whole, as a run would."""
+    """Completes the first of either kind, as a run would."""
     sample = premises.sample
     if sample is None:
         return
@@ -17,8 +18,32 @@ def large_rows(premises: Premises) -> Iterator[Finding]:
     with closing(rows):
         if sample.claim_check is not None:
             rows.redeem(sample.claim_check)
-            yield ok("large rows", "the first claim check met is there")
+            yield ok("large rows", "the first claim check read is in its storage")
         if sample.handle_key_only is not None:
             rows.hold(sample.handle_key_only, None)
             for _ in rows.completed():
                 yield ok("large rows", "the upstream has the first of which the key alone was sent")
+
+
+def old_rows(premises: Premises) -> Iterator[Finding]:
+    """Without their old row, UPDATEs of keys must come as DELETE and INSERT, which no message
+    shows; in Open Protocol they look like INSERTs then."""
+    sample, protocol = premises.sample, protocol_of(premises.options)
+    if sample is None:
+        return
+    setting = protocol.needs_for_old_rows
+    cure = f", or {setting} set" if setting else ""
+    if sample.without_before:
+        yield warn(
+            "old rows",
+            "UPDATEs come without their old row, so that one of a key must come as DELETE and "
+            "INSERT: nothing shows whether output-raw-change-event=true in the changefeed, which "
+            f"it must not be{cure}",
+        )
+    elif protocol.updates_may_look_like_inserts and sample.rows and not sample.with_before:
+        yield warn(
+            "old rows",
+            "no UPDATE with its old row is among the first messages: unless the changefeed has "
+            f"{setting}, UPDATEs look like INSERTs, and one of a key must come as DELETE and "
+            "INSERT (no output-raw-change-event=true)",
+        )

@@ -1,4 +1,4 @@
-"""What a run needs of a storage, in place of brokers."""
+"""What a run needs of a storage, in name of brokers."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -8,10 +8,11 @@ from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.storage.layout import METADATA
 from ticdc_encoder.tso import shown
 
-from ticdc_consumer.check.context import Finding, Premises, Sample, fail, ok, warn
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding, fail, ok, warn
+from ticdc_consumer.check.sample import Sample
 from ticdc_consumer.protocols.protocol import located
-from ticdc_consumer.source.storage.records import FileDecoder, records, unwanted
-from ticdc_consumer.source.storage.source import StorageSource
+from ticdc_consumer.source.storage.records import FileDecoder, left_out, records
 
 SAMPLE = 50
 """Directories of which the next file is decoded."""
@@ -21,7 +22,7 @@ PATIENCE = 2.0
 
 def storage(premises: Premises) -> Iterator[Finding]:
     """The checkpoint, and a listing without a gap."""
-    source = premises.storage = StorageSource(premises.options)
+    source = premises.open_source()
     if premises.checkpoint is not None:
         source.forget(premises.checkpoint.resolved_ts)
     source.read_to(1 << 64, {}, PATIENCE)
@@ -33,38 +34,32 @@ def storage(premises: Premises) -> Iterator[Finding]:
     premises.listing = listing = source.list_patiently(known, PATIENCE)
     files = sum(listing.ends.values())
     yield ok("storage", f"{len(listing.ends):,} directories that number {files:,} files, no gap")
-    if premises.checkpoint is None and premises.options.from_ts is not None:
-        yield warn(
-            "storage",
-            "cannot tell whether the changefeed began at or before the snapshot: compare its "
-            "start-ts",
-        )
 
 
 def files(premises: Premises) -> Iterator[Finding]:
     """The next files must be of the stated protocol and settings, with a commit_ts."""
-    if premises.storage is None or premises.listing is None:
+    if premises.source is None or premises.listing is None:
         return
     sample = premises.sample = Sample()
-    for seen in premises.storage.ddls():
-        sample.meet((seen.topic, 0), seen.ddl)
+    for seen in premises.source.ddls():
+        sample.add((seen.topic, 0), seen.ddl)
     known = premises.checkpoint.positions if premises.checkpoint else {}
     decoder = FileDecoder(premises.options, sample.created)
     options = premises.options
     tables = TableFilter(options.filter, case_sensitive=options.case_sensitive)
     unread = (
-        (place, known[place].restart_offset if place in known else 0, end)
-        for place, end in sorted(premises.listing.ends.items())
-        if not unwanted(options, place, lambda name: tables.matches(*name))
+        (name, known[name].restart_offset if name in known else 0, end)
+        for name, end in sorted(premises.listing.ends.items())
+        if not left_out(options, name, lambda table: tables.matches(*table))
     )
-    for place, start, _ in islice((one for one in unread if one[1] < one[2]), SAMPLE):
-        for record in records(premises.options, place, start, start + 1):
-            sample.messages[place] = 1
+    for name, start, _ in islice((one for one in unread if one[1] < one[2]), SAMPLE):
+        for record in records(premises.options, name, start, start + 1):
+            sample.messages[name] = 1
             try:
                 for change in decoder.changes(record):
-                    sample.meet(place, change)
+                    sample.add(name, change)
             except TicdcError as error:
-                sample.errors.append(located(error, *place, start))
+                sample.errors.append(located(error, *name, start))
     for wrong in sample.errors[:3]:
         yield fail("files", str(wrong))
     if good := len(sample.messages) - len(sample.errors):

@@ -7,7 +7,8 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.tso import shown
 
-from ticdc_consumer.check.context import Finding, Premises, fail, ok, warn
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding, fail, ok, warn
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
 from ticdc_consumer.state.store import Store
@@ -42,55 +43,55 @@ def target(premises: Premises) -> Iterator[Finding]:
 
 
 def privileges(premises: Premises) -> Iterator[Finding]:
-    """Whether the checkpoint's tables are there or may be created."""
+    """Whether the checkpoint's tables exist or may be created."""
     opened = premises.target
     if opened is None:
         return
     with opened.errors():
         present = set(sa.inspect(opened.connection).get_table_names())
         if present >= OWN_TABLES:
-            yield ok("privileges", "the checkpoint's tables are there")
+            yield ok("privileges", "the checkpoint's tables exist")
             return
         allowed = opened.may_create_tables()
     if allowed:
-        yield ok("privileges", "tables may be created, which the checkpoint needs at first")
+        yield ok("privileges", "tables may be created, as the checkpoint needs at first")
     elif allowed is not None:
         yield fail("privileges", "the checkpoint's tables are missing and may not be created")
     else:
-        yield warn("privileges", "nothing says that the checkpoint's tables may be created")
+        yield warn("privileges", "whether the checkpoint's tables may be created is not known")
 
 
 def tables(premises: Premises) -> Iterator[Finding]:
-    """Each table met in the first messages, or defined since the beginning, against the target's:
+    """Each table of the first messages, or defined since the beginning, against the target's:
     keys, collations, types, foreign keys, triggers."""
     opened, sample, options = premises.target, premises.sample, premises.options
     if opened is None or sample is None:
         return
     rules = TableFilter(options.filter, case_sensitive=options.case_sensitive)
-    made = TableLayouts(options, opened)
-    made.definitions = sample.created
+    checked = TableLayouts(options, opened)
+    checked.definitions = sample.created
     if premises.checkpoint is not None:
         stored = Store(opened, options.changefeed).ledger.definitions()
-        made.definitions = {**sample.created, **stored}
+        checked.definitions = {**sample.created, **stored}
     begun = premises.checkpoint.resolved_ts if premises.checkpoint else options.from_ts
-    sources = {**made.definitions, **sample.tables}
+    sources = {**checked.definitions, **sample.tables}
     for name in sorted(sources):
         if not rules.matches(*name):
             continue
         subject = f"table {name[0]}.{name[1]}"
         try:
-            place = opened.locate(*made.route(*name))
-            if name in sample.created and opened.describe(*place) is None:
+            relation = opened.locate(*checked.route(*name))
+            if name in sample.created and opened.describe(*relation) is None:
                 yield ok(subject, "will be created by its own CREATE TABLE, which is in the log")
                 continue
-            made.add(sources[name], name in sample.deletes_only, fresh=not begun)
-            layout = made.layouts[made.shapes[name][0]]
+            checked.add(sources[name], name in sample.deletes_only, fresh=not begun)
+            layout = checked.layouts[checked.shapes[name][0]]
             _probe(opened, layout)
             yield ok(subject, _described(layout))
         except TicdcError as error:
             yield fail(subject, str(error).removeprefix(f"{name[0]}.{name[1]}: "))
     if not sources:
-        yield warn("tables", "no row has been met yet: nothing tells which tables will be needed")
+        yield warn("tables", "no row has been read yet: which tables will be needed is not known")
 
 
 def _described(layout: Layout) -> str:
@@ -101,7 +102,7 @@ def _described(layout: Layout) -> str:
 
 
 def _probe(opened: Target, layout: Layout) -> None:
-    """Asks for the rights to change the table, by statements that can touch no row, undone."""
+    """Asks for the rights to change the table, by statements that touch no row and are undone."""
     columns = ", ".join(
         column
         for column, codec in zip(layout.columns, layout.codecs, strict=True)

@@ -29,7 +29,7 @@ from ticdc_consumer.ddl.manual import is_done, refuse_begun
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Fenced, Retry, Stop, UnknownCommit, Unsupported
-from ticdc_consumer.plan import SeenDdl
+from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store

@@ -111,10 +111,11 @@ def protocol_of(options: Options) -> WireProtocol:
 
 def decoder(options: Options, schemas: Iterable[Table] = ()) -> RecordDecoder:
     """The configured protocol's decoder. `schemas` are those that are known to rows that need one.
-    From a cloud storage there are no messages to decode."""
-    if options.storage_url is not None:
+    Of a protocol of files there are no messages to decode."""
+    protocol = protocol_of(options)
+    if protocol.format is None:
         return PlainDecoder(lambda key, value: [])
-    return protocol_of(options).decoder(options, schemas)
+    return protocol.decoder(options, schemas)
 
 
 def control_test(options: Options) -> ControlTest:

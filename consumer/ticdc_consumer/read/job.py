@@ -1,15 +1,15 @@
 """What the tasks that read a cut are given."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.protocols.shape import TableShapes
-from ticdc_consumer.source.kafka.scout import Identity
-from ticdc_consumer.source.marks import TopicPartition
-from ticdc_consumer.targets.layout import Layout, TableName
+from ticdc_consumer.source import TaskSource
+from ticdc_consumer.source.marks import DdlIdentity, TopicPartition
+from ticdc_consumer.targets.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class ReadJob:
     """
 
     options: Options
+    source: TaskSource
     begin: int
     end: int
     latest: int
@@ -30,12 +31,10 @@ class ReadJob:
     ends: Mapping[TopicPartition, int]
     joined: frozenset[TopicPartition]
     proof_time: int
-    known_ddls: frozenset[Identity]
+    known_ddls: frozenset[DdlIdentity]
     layouts: tuple[Layout, ...]
     shapes: TableShapes
     most_bytes: int
     """Encoded facts that one task may send before it calls the cut too large; 0: any number."""
-    definitions: Mapping[TableName, Table] = field(default_factory=dict)
-    """Tables whose CREATE TABLE came through the stream; only for a storage's files."""
     schemas: tuple[Table, ...] = ()
     """Those by which rows of Simple are read."""

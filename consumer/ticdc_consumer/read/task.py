@@ -20,22 +20,14 @@ from ticdc_consumer.protocols import decoder, zone_of_rows
 from ticdc_consumer.protocols.protocol import check_ts, located, partition_text
 from ticdc_consumer.read.cut_range import CutRange
 from ticdc_consumer.read.facts import Conflict, Fold
-from ticdc_consumer.read.fast.reader import FastReader, fast_reader
+from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
-from ticdc_consumer.read.kafka import messages
 from ticdc_consumer.read.large_rows import LargeRows
 from ticdc_consumer.read.progress import PartitionProgress
 from ticdc_consumer.read.report import NO_LAYOUT, Report, TableCounts, pack
 from ticdc_consumer.read.table_reader import TableReader
 from ticdc_consumer.read.time_zone import Zone
 from ticdc_consumer.source.ddl_filter import wants
-from ticdc_consumer.source.storage.records import (
-    FileDecoder,
-    FileRecord,
-    not_yet,
-    records,
-    unwanted,
-)
 from ticdc_consumer.targets.layout import TableName
 
 BATCH = 20_000
@@ -58,7 +50,9 @@ class Reading:
         self._job = job
         self._decode = decoder(options, job.schemas)
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
-        self._fast: FastReader = fast_reader(options, job.layouts, job.shapes, job.latest)
+        self._fast: FastReader = NoFastReader()
+        if job.source.gives_messages:
+            self._fast = fast_reader(options, job.layouts, job.shapes, job.latest)
         self.fold = Fold(
             job.layouts,
             Zone(zone_of_rows(options)),
@@ -114,20 +108,24 @@ class Reading:
             raise self._located(error, progress, offset) from None
 
     def feed_file(
-        self, progress: PartitionProgress, record: FileRecord, changes: Iterable[RowChange]
+        self,
+        progress: PartitionProgress,
+        content: bytes,
+        offset: int,
+        changes: Iterable[RowChange],
     ) -> Iterator[None]:
         """Reads one file of a storage, some of its changes at a time. Raises what `feed` does."""
         self.report.messages += 1
-        self.report.bytes += len(record.content)
-        share = len(record.content) // (record.content.count(b"\n") + 1)
+        self.report.bytes += len(content)
+        share = len(content) // (content.count(b"\n") + 1)
         try:
             for number, change in enumerate(changes, 1):
-                self._read_event(progress, change, record.offset, 0, share)
+                self._read_event(progress, change, offset, 0, share)
                 if number % BATCH == 0:
                     yield
         except TicdcError as error:
-            raise self._located(error, progress, record.offset) from None
-        progress.position = record.offset + 1
+            raise self._located(error, progress, offset) from None
+        progress.position = offset + 1
 
     def complete(self) -> Iterator[None]:
         """Reads the rows of which only the handle key was sent, a statement at a time."""
@@ -290,7 +288,8 @@ def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
 
 def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:
     sent = 0
-    for _ in _steps(job, reading):
+    # After each step, the reading may have more facts.
+    for _ in job.source.read(reading, BATCH if job.layouts else FIRST_BATCH):
         lacking = reading.report.missing or reading.report.unread
         if lacking and reading.report.messages > LOOK_AHEAD:
             return
@@ -302,39 +301,3 @@ def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:
             reading.report.too_large = True
             return
     yield from reading.fold.flush()
-
-
-def _steps(job: ReadJob, reading: Reading) -> Iterator[None]:
-    """Reads everything; after each step, the reading may have more facts."""
-    if job.options.storage_url is not None:
-        yield from _file_steps(job, reading)
-        return
-    size = BATCH if job.layouts else FIRST_BATCH
-    for batch in messages(job.options.kafka, reading.progress, size):
-        for progress, message in batch:
-            if not progress.done and message.offset() < progress.end:
-                reading.feed(
-                    progress,
-                    message.key(),
-                    message.value(),
-                    message.offset(),
-                    message.timestamp()[1],
-                )
-                if progress.position >= progress.end:
-                    progress.done = True
-        yield
-        yield from reading.complete()
-
-
-def _file_steps(job: ReadJob, reading: Reading) -> Iterator[None]:
-    files = FileDecoder(job.options, job.definitions)
-    ddls = {identity[0] for identity in job.known_ddls}
-    for name, progress in reading.progress.items():
-        if progress.done or unwanted(job.options, name, reading.wants):
-            continue
-        if not_yet(job.options, name, job.end, ddls):
-            progress.keep(progress.position)
-            continue
-        for record in records(job.options, name, progress.position, progress.end):
-            yield from reading.feed_file(progress, record, files.changes(record))
-            yield

@@ -1,1 +1,202 @@
-"""Where changes come from, as the driver sees it."""
+"""Where changes come from, as the driver sees it: `Source`, an entry per kind in `SOURCES`."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from ticdc_encoder.event import RowChange, Table
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.source.listing import Listing, LogRecord
+from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
+
+if TYPE_CHECKING:
+    from ticdc_consumer.protocols.schemas import Schemas
+
+PATIENCE = 30.0
+"""Seconds that a source may take to list all partitions, or to give what it listed."""
+
+
+class Source(Protocol):
+    """Topics with partitions, whose logs hold rows, and whose marks and DDL the driver follows.
+
+    Calls raise `Unavailable` if the source does not answer, `Stop` for what an operator must
+    decide. One thread at a time.
+    """
+
+    @property
+    def rows_per_offset(self) -> float:
+        """Rows of one offset, about, as long as nothing has been read."""
+
+    @property
+    def listing_may_lag(self) -> bool:
+        """Whether a listing may lack a partition that has rows already: rows of a partition that
+        joins are then judged by their time."""
+
+    @property
+    def schemas(self) -> "Schemas":
+        """Simple's schemas: those of the checkpoint and those that came since."""
+
+    @property
+    def marks(self) -> Sequence[Mark]:
+        """The marks seen above the applied R."""
+
+    @property
+    def top(self) -> Mapping[str, Mark]:
+        """The greatest mark of each topic."""
+
+    def close(self) -> None: ...
+
+    # Listing.
+
+    def list(self) -> Listing:
+        """What the source has now; one try."""
+
+    def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
+        """A listing that has what is `expected` of `known`; tried again for `patience` seconds,
+        then raises `Stop`."""
+
+    def expected(self, known: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """The partitions of `known` that a listing must have."""
+
+    def begins(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset that is still in the log of each."""
+
+    def record_at(
+        self, topic_partition: TopicPartition, offset: int, patience: float
+    ) -> LogRecord | None:
+        """The first record at or after an offset; None if none exists, or if records cannot
+        be distinguished. Raises `Unavailable` after `patience` seconds."""
+
+    # Marks and DDL.
+
+    def follow(self, starts: Mapping[str, int]) -> None:
+        """Adds topics, each from an offset of its partition 0."""
+
+    def position(self, topic: str) -> int:
+        """The offset after the last record read of the topic's partition 0."""
+
+    def poll(self, wait: float) -> int:
+        """Reads what has come, waiting up to `wait` seconds for the first. Returns the number of
+        records."""
+
+    def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:
+        """Reads all marks and DDL of each topic up to a mark >= `reach` or the topic's end. Raises
+        `Unavailable` if the source sends nothing for `patience` seconds."""
+
+    def require_marks(self, silence: float) -> None:
+        """Raises `Stop` if the source has rows and no mark, and sent nothing for `silence` s."""
+
+    def ddls(self) -> Sequence[SeenDdl]:
+        """The DDL seen at or above the applied R."""
+
+    def forget(self, applied: int) -> None:
+        """Drops what is below `applied`, from which the next cut begins."""
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Publishes what has been applied, for lag monitors; nothing reads it back."""
+
+    # Rows.
+
+    def tasks(
+        self, end: int, ddls: Iterable[int], definitions: Mapping[tuple[str, str], Table]
+    ) -> "TaskSource":
+        """What Spark's tasks read the rows of a cut with, which ends at `end`. `ddls` are the
+        commit_ts of the DDL seen, `definitions` the tables whose CREATE TABLE came through the
+        stream."""
+
+
+class ReadProgress(Protocol):
+    """How far a task has read a partition."""
+
+    position: int
+    end: int
+    done: bool
+
+    def keep(self, offset: int) -> None:
+        """The next cut needs what is at this offset."""
+
+
+ProgressT = TypeVar("ProgressT", bound=ReadProgress)
+
+
+class Receiver(Protocol[ProgressT]):
+    """The part of a task that takes what its source reads."""
+
+    @property
+    def progress(self) -> Mapping[TopicPartition, ProgressT]: ...
+
+    def wants(self, name: tuple[str, str]) -> bool:
+        """Whether the filter lets the table pass."""
+
+    def feed(
+        self, progress: ProgressT, key: bytes | None, value: bytes | None, offset: int, time: int
+    ) -> None:
+        """Takes a message of the protocol."""
+
+    def feed_file(
+        self, progress: ProgressT, content: bytes, offset: int, changes: Iterable[RowChange]
+    ) -> Iterator[None]:
+        """Takes a file of changes, some at a time."""
+
+    def complete(self) -> Iterator[None]:
+        """Completes rows that were sent in part."""
+
+
+class TaskSource(Protocol):
+    """What tasks read a source with; pickled to them with the job."""
+
+    @property
+    def gives_messages(self) -> bool:
+        """Whether it feeds messages of the protocol."""
+
+    def read(self, receiver: Receiver[ProgressT], size: int) -> Iterator[None]:
+        """Feeds the receiver until all of its partitions are read, at most `size` messages a step.
+        Yields after each step."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """`chosen` decides by the settings whether a source is of this kind, `scope` is what it adds
+    to the settings that give R its meaning."""
+
+    chosen: Callable[[Options], bool]
+    open: Callable[[Options], Source]
+    scope: Mapping[str, object] = field(default_factory=dict)
+
+
+def _kafka(options: Options) -> Source:
+    from ticdc_consumer.source.kafka.source import KafkaSource
+
+    return KafkaSource.connect(options)
+
+
+def _storage(options: Options) -> Source:
+    from ticdc_consumer.source.storage.source import StorageSource
+
+    return StorageSource(options)
+
+
+# A kind is opened by a function, which imports what only this kind needs.
+SOURCES: dict[str, SourceKind] = {
+    "kafka": SourceKind(lambda options: True, _kafka),
+    "storage": SourceKind(
+        lambda options: options.storage_url is not None, _storage, {"storage": True}
+    ),
+}
+"""Asked from the last to the first: Kafka is what remains."""
+
+
+def source_kind(options: Options) -> str:
+    """The name in `SOURCES` of the source that the options choose."""
+    return next(name for name, kind in reversed(SOURCES.items()) if kind.chosen(options))
+
+
+def open_source(options: Options) -> Source:
+    """The source of the changes."""
+    return SOURCES[source_kind(options)].open(options)
+
+
+def scope_of(options: Options) -> Mapping[str, object]:
+    """What the source adds to the settings that give R its meaning."""
+    return SOURCES[source_kind(options)].scope

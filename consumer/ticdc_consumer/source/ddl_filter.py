@@ -14,16 +14,16 @@ _OF_TWO_TABLES = re.compile(r"\b(RENAME|EXCHANGE)\b", re.IGNORECASE)
 
 
 def renames_from_unknown(query: str) -> bool:
-    """Whether a RENAME TABLE says the new name's database alone. The old one's is that of the
+    """Whether a RENAME TABLE names only the new name's database. The old one's is that of the
     user's session: TiCDC's old architecture sends the text as it was written."""
     statement = parse_ddl(query, "")
     return isinstance(statement, RenameTable) and not statement.old[0] and bool(statement.new[0])
 
 
 def wants(tables: TableFilter, ddl: Ddl) -> bool:
-    """Whether a DDL concerns a table, or a schema, that the filter lets pass. RENAME TABLE is said
-    to be of the new name and EXCHANGE PARTITION of the other table: the SQL names both. A table
-    that is renamed from a database that the SQL does not say may be of any."""
+    """Whether a DDL concerns a table, or a schema, that the filter lets pass. TiCDC reports
+    RENAME TABLE under the new name and EXCHANGE PARTITION under the other table: the SQL names
+    both. If the SQL does not name the database that a table is renamed from, it may be any."""
     if not ddl.table:
         return tables.matches_schema(ddl.schema)
     return tables.matches(ddl.schema, ddl.table) or any(
@@ -38,7 +38,7 @@ def _named(query: str, schema: str) -> tuple[tuple[str, str], ...]:
 
 
 def _names(query: str, schema: str) -> Iterator[tuple[str, str]]:
-    """The tables' names, "" for a database that nothing says."""
+    """The tables' names, "" for a database that is not named."""
     if _OF_TWO_TABLES.search(query) is None:
         return
     try:
@@ -51,7 +51,7 @@ def _names(query: str, schema: str) -> Iterator[tuple[str, str]]:
             yield from (("", table), new)
         case RenameTable(old, new):
             yield from (old, new)
-        case AlterTable(of, name, actions):
+        case AlterTable(schema_of_table, name, actions):
             for action in actions:
                 if isinstance(action, ExchangePartition):
-                    yield from ((of, name), action.table)
+                    yield from ((schema_of_table, name), action.table)

@@ -1,4 +1,35 @@
-"""Positions in the source's logs."""
+"""What a source shows of its changefeed beside rows: resolved timestamps and DDL, and where."""
+
+from dataclasses import dataclass
+
+from ticdc_encoder.event import Ddl
 
 TopicPartition = tuple[str, int]
-"""Topic and partition."""
+"""Topic and partition. A storage's directory of numbered files is a topic with partition 0."""
+
+DdlIdentity = tuple[int, str, str, str]
+"""commit_ts, schema, table and SQL: what all copies of one DDL have in common."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mark:
+    """A resolved message: `time` is its Kafka timestamp in ms, `crc` that of key and value."""
+
+    resolved_ts: int
+    offset: int = 0
+    topic: str = ""
+    time: int = 0
+    crc: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDdl:
+    """A DDL, and where its first copy is in partition 0."""
+
+    ddl: Ddl
+    topic: str
+    offset: int
+
+    @property
+    def identity(self) -> DdlIdentity:
+        return self.ddl.commit_ts, self.ddl.schema, self.ddl.table, self.ddl.query

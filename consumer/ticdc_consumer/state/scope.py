@@ -5,6 +5,7 @@ import json
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.source import scope_of
 
 
 def scope_text(options: Options) -> str:
@@ -17,7 +18,7 @@ def scope_text(options: Options) -> str:
             "route": [list(rule) for rule in options.route.items()],
             "protocol": options.protocol,
             "time_zone": options.time_zone,
-            **({} if options.storage_url is None else {"storage": True}),
+            **scope_of(options),
         },
         sort_keys=True,
         separators=(",", ":"),

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from support.brokers import Kafka
 from ticdc_consumer import config, status
 from ticdc_consumer.check.checks import check, exit_code
-from ticdc_consumer.check.context import Finding
+from ticdc_consumer.check.finding import Finding
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.source.kafka import brokers as listing
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
@@ -50,7 +50,7 @@ def messages(
     return [*opened, *changefeed.resolve(shop.resolve())]
 
 
-def told(options: Options) -> list[Finding]:
+def report(options: Options) -> list[Finding]:
     return list(check(options))
 
 
@@ -80,26 +80,26 @@ def create_shop(url: str) -> None:
 
 def tables_of(url: str) -> list[str]:
     engine = sa.create_engine(url)
-    found = sa.inspect(engine).get_table_names()
+    names = sa.inspect(engine).get_table_names()
     engine.dispose()
-    return found
+    return names
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_all_is_well_before_a_first_start(kafka: Kafka, sqlite_url: str, protocol: str) -> None:
     topic = kafka.create_topic("shop", 2)
     kafka.produce(messages(topic, protocol))
-    findings = told(options(kafka, topic, sqlite_url, protocol=protocol))
+    findings = report(options(kafka, topic, sqlite_url, protocol=protocol))
     assert lines(findings, "fail") == []
     assert exit_code(findings) == 0
     subjects = [finding.subject for finding in findings]
-    assert subjects[:3] == ["java", "spark", "brokers"]
+    assert subjects[:3] == ["java", "spark", "target"]
     well = "\n".join(lines(findings, "ok"))
     for words in (
         f"topic {topic}: 2 partitions, ",
         "checkpoint: none of shop: a first start",
         f"are {protocol} with a commit_ts",
-        f"topic {topic}: the first resolved ts met is 4",
+        f"topic {topic}: the first resolved ts read is 4",
         "log: complete from offset 0",
         "table shop.accounts: will be created by its own CREATE TABLE",
     ):
@@ -109,18 +109,20 @@ def test_all_is_well_before_a_first_start(kafka: Kafka, sqlite_url: str, protoco
 
 def test_retention_is_told_where_the_brokers_tell(kafka: Kafka, sqlite_url: str) -> None:
     topic = kafka.create_topic("shop")
-    findings = told(options(kafka, topic, sqlite_url))
-    (said,) = [f for f in findings if "keeps messages" in f.text or "not known" in f.text]
-    assert said.subject == f"topic {topic}"
+    findings = report(options(kafka, topic, sqlite_url))
+    (finding,) = [f for f in findings if "keeps messages" in f.text or "are not known" in f.text]
+    assert finding.subject == f"topic {topic}"
     if kafka.real:
-        assert "keeps messages for" in said.text
+        assert "keeps messages for" in finding.text
     else:
-        assert said.text == "retention and compaction not known: the brokers do not tell"
+        assert (
+            finding.text == "retention and compaction are not known: the brokers do not give them"
+        )
 
 
 def test_a_compacted_topic_is_refused(real_kafka: Kafka, sqlite_url: str) -> None:
     topic = real_kafka.create_topic("shop", 1, **{"cleanup.policy": "compact"})
-    findings = told(options(real_kafka, topic, sqlite_url))
+    findings = report(options(real_kafka, topic, sqlite_url))
     (words,) = lines(findings, "fail")
     assert words.startswith(f"topic {topic}: is compacted, which deletes changes")
     assert exit_code(findings) == 3
@@ -129,7 +131,7 @@ def test_a_compacted_topic_is_refused(real_kafka: Kafka, sqlite_url: str) -> Non
 def test_another_protocol_is_told_with_its_place(kafka: Kafka, sqlite_url: str) -> None:
     topic = kafka.create_topic("shop", 2)
     kafka.produce(messages(topic, "open-protocol"))
-    findings = told(options(kafka, topic, sqlite_url))
+    findings = report(options(kafka, topic, sqlite_url))
     wrong = lines(findings, "fail")
     assert wrong[0].startswith("messages: cannot be read as canal-json: ")
     assert f"at {topic}[" in wrong[0]
@@ -140,30 +142,32 @@ def test_another_protocol_is_told_with_its_place(kafka: Kafka, sqlite_url: str) 
 def test_canal_json_without_its_extension_names_the_setting(kafka: Kafka, sqlite_url: str) -> None:
     topic = kafka.create_topic("shop", 2)
     kafka.produce(messages(topic, extra="&enable-tidb-extension=false"))
-    assert "enable-tidb-extension" in lines(told(options(kafka, topic, sqlite_url)), "fail")[0]
+    assert "enable-tidb-extension" in lines(report(options(kafka, topic, sqlite_url)), "fail")[0]
 
 
 def test_a_log_that_lost_its_beginning_is_told(kafka: Kafka, sqlite_url: str) -> None:
     topic = kafka.create_topic("shop", 2)
     kafka.produce(messages(topic))
     kafka.delete_records(topic, 1, 3)
-    (words,) = lines(told(options(kafka, topic, sqlite_url)), "fail")
-    assert words.startswith(f"{topic}[1]: begins at offset 3: a first start needs the whole log")
+    (words,) = lines(report(options(kafka, topic, sqlite_url)), "fail")
+    assert words.startswith(
+        f"{topic}[1]: begins at offset 3: the log is not whole; load a snapshot"
+    )
 
 
 def test_a_snapshot_must_be_younger_than_the_first_message(kafka: Kafka, sqlite_url: str) -> None:
     topic = kafka.create_topic("shop", 2)
     kafka.produce(messages(topic))
     kafka.delete_records(topic, 1, 3)
-    old = told(options(kafka, topic, sqlite_url, from_ts=429918007904436226))
+    old = report(options(kafka, topic, sqlite_url, from_ts=429918007904436226))
     assert lines(old, "fail") == [
-        f"{topic}[1]: what it held at the snapshot may be deleted already: "
-        "its first message is younger"
+        f"{topic}[1]: begins at offset 3, whose record is not older than the snapshot "
+        "429918007904436226 by limits.clock_skew: rows may be lost; load a newer one"
     ]
-    young = told(options(kafka, topic, sqlite_url, from_ts=(1 << 63)))
+    young = report(options(kafka, topic, sqlite_url, from_ts=(1 << 63)))
     assert lines(young, "fail") == []
     assert any(
-        "cannot tell whether the changefeed began" in words for words in lines(young, "warn")
+        "cannot show whether the changefeed began" in words for words in lines(young, "warn")
     )
 
 
@@ -174,7 +178,7 @@ def test_older_tables_are_reported_and_left_to_the_first_run(kafka: Kafka, sqlit
     with closing(open_target(sqlite_url)) as target:
         Store(target, "shop").start(1.0)
         target.execute("DROP TABLE ticdc_state").close()
-        fine = lines(told(options(kafka, topic, sqlite_url)), "ok")
+        fine = lines(report(options(kafka, topic, sqlite_url)), "ok")
         assert (
             "checkpoint: the ticdc_* tables have version 0; the first run of this release migrates "
             "them to 1, and ends older consumers of all changefeeds"
@@ -186,21 +190,20 @@ def test_a_log_must_reach_back_to_the_checkpoint(kafka: Kafka, sqlite_url: str) 
     topic = kafka.create_topic("shop", 2)
     kafka.produce(messages(topic))
     create_shop(sqlite_url)
-    wanted = options(kafka, topic, sqlite_url)
+    settings = options(kafka, topic, sqlite_url)
     target = open_target(sqlite_url)
     store = Store(target, "shop")
     assert store.start(1.0) is None
     positions = {(topic, n): Position(topic, "", n, restart) for n, restart in ((0, 2), (1, 4))}
-    store.begin_first(Checkpoint.first(wanted, 429918007904436226, positions))
+    store.begin_first(Checkpoint.first(settings, 429918007904436226, positions))
     target.close()
-    well = lines(told(wanted), "ok")
+    well = lines(report(settings), "ok")
     assert "log: 2 partitions reach back to the checkpoint" in well
     assert "scope: topics, filter, routes, protocol and time zone are the checkpoint's" in well
     kafka.delete_records(topic, 1, 6)
-    (words,) = lines(told(wanted), "fail")
-    assert words.startswith(f"{topic}[1]: holds offsets 6 to ")
-    assert words.endswith(", the checkpoint needs 4")
-    moved = told(options(kafka, topic, sqlite_url, tables__filter=["shop.*"]))
+    (words,) = lines(report(settings), "fail")
+    assert words.startswith(f"{topic}[1]: begins at offset 6, but the next cut begins at 4: ")
+    moved = report(options(kafka, topic, sqlite_url, tables__filter=["shop.*"]))
     assert [f.subject for f in moved if f.level == "fail"][1] == "scope"
 
 
@@ -209,7 +212,7 @@ def test_each_table_is_told_with_its_key_and_way(kafka: Kafka, target_url: str) 
     kafka.produce(messages(topic))
     create_shop(target_url)
     route = {"shop.*": f"{schema_of(target_url)}.{{table}}"}
-    findings = told(options(kafka, topic, target_url, tables__route=route))
+    findings = report(options(kafka, topic, target_url, tables__route=route))
     assert lines(findings, "fail") == []
     well = "\n".join(lines(findings, "ok"))
     assert "accounts" in well
@@ -237,7 +240,7 @@ def test_what_is_wrong_with_a_table_is_told(
     with engine.begin() as connection:
         connection.exec_driver_sql(statement)
     engine.dispose()
-    findings = told(options(mock_kafka, topic, sqlite_url))
+    findings = report(options(mock_kafka, topic, sqlite_url))
     (finding,) = [f for f in findings if f.subject == "table shop.accounts"]
     if words is None:
         assert finding.level == "ok"
@@ -248,12 +251,12 @@ def test_what_is_wrong_with_a_table_is_told(
 def test_tables_that_are_filtered_out_are_not_looked_at(mock_kafka: Kafka, sqlite_url: str) -> None:
     topic = mock_kafka.create_topic("shop", 2)
     mock_kafka.produce(messages(topic))
-    findings = told(options(mock_kafka, topic, sqlite_url, tables__filter=["shop.users"]))
+    findings = report(options(mock_kafka, topic, sqlite_url, tables__filter=["shop.users"]))
     assert [f.subject for f in findings if f.subject.startswith("table ")] == ["table shop.users"]
 
 
 def test_a_missing_topic_is_a_persons_to_decide(kafka: Kafka, sqlite_url: str) -> None:
-    findings = told(options(kafka, f"^{kafka.prefix}nothing", sqlite_url))
+    findings = report(options(kafka, f"^{kafka.prefix}nothing", sqlite_url))
     assert lines(findings, "fail") == ["brokers: no topic matches [kafka] topics"]
     assert exit_code(findings) == 3
 
@@ -262,7 +265,7 @@ def test_a_sqlite_file_that_is_not_there_stays_so(mock_kafka: Kafka, tmp_path: P
     topic = mock_kafka.create_topic("shop", 2)
     mock_kafka.produce(messages(topic))
     at = options(mock_kafka, topic, f"sqlite:///{tmp_path}/shop.db")
-    assert [f.subject for f in told(at) if f.level == "fail"] == []
+    assert [f.subject for f in report(at) if f.level == "fail"] == []
     with (
         closing(open_target(at.target_url, to_look=True)) as target,
         pytest.raises(TicdcError, match="has no checkpoint"),
@@ -279,14 +282,14 @@ def test_what_cannot_be_reached_is_told_and_the_rest_still_is(
 ) -> None:
     monkeypatch.setattr(listing, "REQUEST_TIMEOUT", 0.3)
     nowhere = f"sqlite:///{tmp_path}/no/such/folder/x.db"
-    findings = told(options(mock_kafka, "shop", nowhere, kafka__bootstrap__servers="127.0.0.1:1"))
-    assert [f.subject for f in findings if f.level == "fail"] == ["brokers", "target"]
-    words = lines(findings, "fail")[0]
+    findings = report(options(mock_kafka, "shop", nowhere, kafka__bootstrap__servers="127.0.0.1:1"))
+    assert [f.subject for f in findings if f.level == "fail"] == ["target", "brokers"]
+    words = lines(findings, "fail")[1]
     assert words.startswith("brokers: the brokers at 127.0.0.1:1 do not list their topics: ")
     assert "Connection refused" in words
     assert exit_code(findings) == 1
     # librdkafka's own remarks would bury it.
     assert capfd.readouterr() == ("", "")
-    good = told(options(mock_kafka, mock_kafka.create_topic("shop"), nowhere))
+    good = report(options(mock_kafka, mock_kafka.create_topic("shop"), nowhere))
     assert [f.subject for f in good if f.level == "fail"] == ["target"]
     assert exit_code(good) == 1

@@ -125,7 +125,7 @@ ERRORS = [
     (2, ["status", "{}", "--set", "target.url=mysql://h"], "[target] url names no database; "),
     (2, ["status", "{}", "--set", "target.url=sqlite://"], "[target] url names no file; "),
     (2, ["run", "{}", "--set", "target.url=sqlite:///:memory:"], "[target] url names no file"),
-    (1, ["status", "{}", "--set", "target.url=sqlite:////no/x.db"], "cannot be made there"),
+    (1, ["status", "{}", "--set", "target.url=sqlite:////no/x.db"], "cannot be created"),
     (1, ["status", "{}", "--set", "target.url=sqlite:////no/such/folder/x.db"], "/no/such/folder"),
     (3, ["status", "{}"], "changefeed orders has no checkpoint in the target"),
 ]

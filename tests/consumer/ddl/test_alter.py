@@ -17,7 +17,7 @@ from support.loading import (
 )
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.plan import SeenDdl
+from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.event import Ddl

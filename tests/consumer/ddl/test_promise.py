@@ -20,9 +20,9 @@ from ticdc_consumer import load, plan
 from ticdc_consumer import reader as cuts
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.plan import SeenDdl
 from ticdc_consumer.read import task as read
 from ticdc_consumer.source.kafka import scout
+from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import OWN_TABLES
 from ticdc_encoder.errors import TicdcError
@@ -149,17 +149,17 @@ def replays_run(patch: pytest.MonkeyPatch) -> None:
 
 def every_copy_runs(patch: pytest.MonkeyPatch) -> None:
     """A DDL that came twice is two."""
-    met, meet = scout.Scout.ddls, scout.Scout._meet
+    ddls_of, read_message = scout.Scout.ddls, scout.Scout._read
     copies: list[SeenDdl] = []
 
     def remember(self: scout.Scout, message: Any, latest: int) -> None:
         before, self._ddls = self._ddls, {}
-        meet(self, message, latest)
+        read_message(self, message, latest)
         copies.extend(self._ddls.values())
         self._ddls = {**self._ddls, **before}
 
     def all_copies(self: scout.Scout) -> list[SeenDdl]:
-        known = {(seen.ddl.commit_ts, seen.ddl.query) for seen in met(self)}
+        known = {(seen.ddl.commit_ts, seen.ddl.query) for seen in ddls_of(self)}
         return [seen for seen in copies if (seen.ddl.commit_ts, seen.ddl.query) in known]
 
     def entries(seen: Sequence[SeenDdl]) -> list[LedgerEntry]:
@@ -168,7 +168,7 @@ def every_copy_runs(patch: pytest.MonkeyPatch) -> None:
             for n, s in enumerate(ddl._renames_in_order(list(seen)), 1)
         ]
 
-    patch.setattr(scout.Scout, "_meet", remember)
+    patch.setattr(scout.Scout, "_read", remember)
     patch.setattr(scout.Scout, "ddls", all_copies)
     patch.setattr(ddl, "entries", entries)
 

@@ -51,8 +51,8 @@ def fast_reader(
 ) -> FastReader:
     """The protocol's fast reader. `latest` is the greatest commit_ts that is believed."""
     name = protocol_of(options).fast_reader
-    # To inflate costs more than a fast reader saves; a file is not a message.
-    if name and options.compression == "none" and options.storage_url is None:
+    # To inflate costs more than a fast reader saves.
+    if name and options.compression == "none":
         reader: FastReader = resolve_name(name)(layouts, shapes, latest)
         return reader
     return NoFastReader()

@@ -1,12 +1,11 @@
-"""Which topics and partitions there are, and where their logs begin and end."""
+"""What the brokers list: topics, partitions, ids, and where the logs begin and end."""
 
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigResource,
@@ -15,28 +14,19 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.source.kafka.client import QUIET, Failures
+from ticdc_consumer.source.kafka.client import Failures, admin_settings
+from ticdc_consumer.source.listing import Listing
+from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.waiting import patiently
 
 REQUEST_TIMEOUT = 20.0
+"""Seconds that the brokers may take to answer one request."""
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """How librdkafka writes the id, all zeros, of a topic whose broker gives it none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """`ends` names every partition of every topic and the offset after its last record;
-    `topic_ids` is "" where the brokers have none (before Kafka 2.8), or no controller now."""
-
-    ends: Mapping[tuple[str, int], int]
-    topic_ids: Mapping[str, str]
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        return tuple(sorted(self.topic_ids))
-
-
 class Cluster:
-    """The brokers' own word on topics; it lists, and reads no record."""
+    """What the brokers know of topics; it lists, and reads no record."""
 
     def __init__(self, kafka: Mapping[str, str], topics: Sequence[str]) -> None:
         self._where = kafka.get("bootstrap.servers", "")
@@ -49,14 +39,14 @@ class Cluster:
         self._has_controller = False
 
     def close(self) -> None:
-        """Lets go of the client, whose threads would go on to look for the brokers."""
+        """Drops the client, whose threads would go on looking for the brokers."""
         del self._admin
 
     def partitions(self) -> dict[str, int]:
-        """Topic -> its number of partitions, of the topics that are named or match a pattern.
+        """Topic -> its number of partitions, for the topics that are named or match a pattern.
 
-        Raises `Stop` for a named topic that is missing, `Unavailable` where the brokers do not
-        answer, or a partition has no leader: such a listing would not be one.
+        Raises `Stop` for a named topic that is missing, `Unavailable` if the brokers do not
+        answer or a partition has no leader: the listing would not be complete.
         """
         self._admin.poll(0)
         self._failures.forget()
@@ -65,7 +55,7 @@ class Cluster:
         except KafkaException as error:
             raise self._unavailable("list their topics", error) from error
         self._has_controller = metadata.controller_id in metadata.brokers
-        found = {}
+        counts = {}
         for name, topic in metadata.topics.items():
             if name not in self._names and not any(p.search(name) for p in self._patterns):
                 continue
@@ -75,22 +65,22 @@ class Cluster:
                 if partition.leader < 0:
                     raise Unavailable(f"{name}[{number}] has no leader")
             if set(topic.partitions) != set(range(len(topic.partitions))):
-                raise Unavailable(f"topic {name} is listed with a part of its partitions")
-            found[name] = len(topic.partitions)
-        if missing := sorted(self._names - set(found)):
+                raise Unavailable(f"topic {name} is listed with only some of its partitions")
+            counts[name] = len(topic.partitions)
+        if missing := sorted(self._names - set(counts)):
             raise Stop(f"topic {', '.join(missing)} does not exist")
-        if not found:
+        if not counts:
             raise Stop("no topic matches [kafka] topics")
-        return found
+        return counts
 
-    def ends(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return self._offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
-    def begins(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    def begins(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return self._offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """The brokers' ids: a topic that was deleted and created again has another one.
+        """The brokers' ids: a topic that was deleted and recreated has another one.
 
         As of the last `partitions`: the controller answers, and librdkafka waits for one.
         """
@@ -102,8 +92,8 @@ class Cluster:
                 TopicCollection(list(ids)), request_timeout=REQUEST_TIMEOUT
             )
             for name, future in described.items():
-                found = str(future.result().topic_id)
-                ids[name] = "" if found == NO_ID else found
+                topic_id = str(future.result().topic_id)
+                ids[name] = "" if topic_id == NO_ID else topic_id
         except KafkaException as error:
             if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
                 raise self._unavailable("describe topics", error) from error
@@ -115,36 +105,32 @@ class Cluster:
         everywhere = [(topic, n) for topic, count in counts.items() for n in range(count)]
         return Listing(self.ends(everywhere), self.topic_ids(counts))
 
-    def list_patiently(self, known: Iterable[tuple[str, int]], patience: float) -> Listing:
+    def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
         """A listing that has every partition of `known`, tried again for `patience` seconds.
 
-        Raises `Stop` where one stays missing: its topic was deleted, or never had so many; and
-        for a topic that is compacted.
+        Raises `Stop` if one stays missing (its topic was deleted, or never had so many), and for a
+        topic that is compacted.
         """
         known = set(known)
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                listing = self.list()
-                missing = sorted(known - set(listing.ends))
-                if not missing:
-                    break
+
+        def complete() -> Listing:
+            listing = self.list()
+            if missing := sorted(known - set(listing.ends)):
                 topic, partition = missing[0]
-                problem: Stop | Unavailable = Stop(
+                raise Stop(
                     f"{topic}[{partition}] is in the checkpoint, but the brokers do not list it: "
                     "was the topic deleted?"
                 )
-            except (Stop, Unavailable) as error:
-                problem = error
-            if time.monotonic() > deadline:
-                raise problem
-            time.sleep(0.2)
+            return listing
+
+        listing = patiently(complete, patience, (Stop, Unavailable))
         self._refuse_compacted(listing.topics)
         return listing
 
     def _refuse_compacted(self, topics: Iterable[str]) -> None:
-        """Raises `Stop` for a topic that is compacted: messages of one key are deleted, and what
-        is left does not tell. Asked once of each topic; brokers that do not tell are believed."""
+        """Raises `Stop` for a topic that is compacted: messages of one key are deleted, and the
+        others do not show it. Each topic is asked for once; where the brokers do not answer, it is
+        taken as not compacted."""
         unknown = [topic for topic in topics if topic not in self._plain]
         for topic, settings in topic_settings(self._admin, unknown).items():
             if "compact" in settings.get("cleanup.policy", ""):
@@ -155,11 +141,11 @@ class Cluster:
         self._plain.update(unknown)
 
     def _offsets(
-        self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec
-    ) -> dict[tuple[str, int], int]:
-        wanted = {TopicPartition(topic, number): spec for topic, number in partitions}
+        self, partitions: Iterable[TopicPartition], spec: OffsetSpec
+    ) -> dict[TopicPartition, int]:
+        specs = {KafkaTopicPartition(topic, number): spec for topic, number in partitions}
         try:
-            futures = self._admin.list_offsets(wanted, request_timeout=REQUEST_TIMEOUT)
+            futures = self._admin.list_offsets(specs, request_timeout=REQUEST_TIMEOUT)
             return {(tp.topic, tp.partition): f.result().offset for tp, f in futures.items()}
         except KafkaException as error:
             raise self._unavailable("list offsets", error) from error
@@ -170,41 +156,17 @@ class Cluster:
         return Unavailable(f"the brokers at {self._where} do not {what}: {reason}")
 
 
-_CONSUMER_ONLY = ("group.", "enable.auto", "auto.offset", "fetch.", "max.poll", "session.timeout")
-
-
 def topic_settings(admin: AdminClient, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The topics' own settings, none where the brokers do not tell them."""
-    wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
-    if not wanted:
+    """The topics' own settings; empty where the brokers do not give them."""
+    resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+    if not resources:
         return {}
-    found: dict[str, dict[str, str]] = {}
-    for resource, answer in admin.describe_configs(wanted, request_timeout=REQUEST_TIMEOUT).items():
+    settings: dict[str, dict[str, str]] = {}
+    answers = admin.describe_configs(resources, request_timeout=REQUEST_TIMEOUT)
+    for resource, answer in answers.items():
         try:
             entries = answer.result()
         except KafkaException:
             entries = {}
-        found[resource.name] = {name: str(entry.value) for name, entry in entries.items()}
-    return found
-
-
-def admin_settings(kafka: Mapping[str, str]) -> dict[str, str | int | float | bool]:
-    """The settings that are no consumer's own (librdkafka warns of those)."""
-    return {**QUIET, **{k: v for k, v in kafka.items() if not k.startswith(_CONSUMER_ONLY)}}
-
-
-def consumer_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
-    """A consumer that follows nobody's group, and never jumps over a gap in the log."""
-    return {
-        "group.id": "ticdc-consumer",
-        "fetch.queue.backoff.ms": 2,  # 1000 by default: a drained queue would sleep
-        "fetch.wait.max.ms": 20,  # a seek waits for the fetch that is under way
-        "queued.max.messages.kbytes": 65536,
-        **QUIET,
-        **kafka,
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "auto.offset.reset": "error",
-        "enable.partition.eof": True,
-        "allow.auto.create.topics": False,
-    }
+        settings[resource.name] = {name: str(entry.value) for name, entry in entries.items()}
+    return settings

@@ -1,33 +1,138 @@
-"""What librdkafka says of brokers that do not answer."""
+"""librdkafka's clients: their settings, what their errors mean, and one loop that consumes."""
 
 import logging
 import time
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any, Protocol
 
-from confluent_kafka import KafkaError
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Message as KafkaMessage
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+from ticdc_encoder.errors import TicdcError
+
+from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.source.marks import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-EVERY = 30.0
+WARNING_INTERVAL = 30.0
+"""Seconds between two warnings about the same brokers."""
+POLL_WAIT = 0.2
+"""Seconds that one empty poll takes."""
 QUIET = {"log_level": "2"}
 """Without it, librdkafka remarks on each of its tries to connect, twenty times a second."""
 
+_CONSUMER_ONLY = ("group.", "enable.auto", "auto.offset", "fetch.", "max.poll", "session.timeout")
+_PASSING = (
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._RESOLVE,
+    KafkaError._TIMED_OUT,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+)
+
+
+def admin_settings(kafka: Mapping[str, str]) -> dict[str, str | int | float | bool]:
+    """The settings that are not a consumer's own (librdkafka warns of those)."""
+    return {**QUIET, **{k: v for k, v in kafka.items() if not k.startswith(_CONSUMER_ONLY)}}
+
+
+def consumer_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
+    """A consumer that follows nobody's group, and never jumps over a gap in the log."""
+    return {
+        "group.id": "ticdc-consumer",
+        "fetch.queue.backoff.ms": 2,  # 1000 by default: a drained queue would sleep
+        "fetch.wait.max.ms": 20,  # a seek waits for the fetch that is under way
+        "queued.max.messages.kbytes": 65536,
+        **QUIET,
+        **kafka,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "allow.auto.create.topics": False,
+    }
+
 
 class Failures:
-    """A client's `error_cb`, called where the client is polled. Keeps the first failure: it says
-    what is the matter, the last only that nothing is left to try. With `tells`, failures are told
-    at once and every half minute."""
+    """A client's `error_cb`, called where the client is polled. Keeps the first failure: it names
+    the cause, the last one only says that nothing is left to try. With `warns`, logs failures at
+    once and every half minute."""
 
-    def __init__(self, tells: bool = False) -> None:
-        self._tells = tells
-        self._told = -EVERY
+    def __init__(self, warns: bool = False) -> None:
+        self._warns = warns
+        self._warned = -WARNING_INTERVAL
         self.first = ""
 
     def __call__(self, error: KafkaError) -> None:
         self.first = self.first or error.str()
         now = time.monotonic()
-        if self._tells and now - self._told >= EVERY:
+        if self._warns and now - self._warned >= WARNING_INTERVAL:
             logger.warning("Kafka: %s", error.str())
-            self._told = now
+            self._warned = now
 
     def forget(self) -> None:
         self.first = ""
+
+
+def consume_error(
+    error: KafkaError, topic: str, partition: int, position: int
+) -> TicdcError | None:
+    """What a broker's refusal to give the record at `position` means; None for what librdkafka
+    tries again."""
+    if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+        return Stop(
+            f"{topic}[{partition}] no longer holds offset {position}, which the next cut needs: "
+            "the log was cut by retention or truncated, or the topic was deleted and recreated; "
+            "load a new snapshot and start from it"
+        )
+    if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION):
+        return Stop(f"{topic}[{partition}] no longer exists: was the topic deleted?")
+    if error.code() in _PASSING or error.retriable():
+        return None
+    return Unavailable(f"{topic}[{partition}]: {error.str()}")
+
+
+class Polled(Protocol):
+    """The part of librdkafka's consumer that `batches` uses."""
+
+    def consume(self, num_messages: int, timeout: float) -> list[KafkaMessage]: ...
+
+
+def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[KafkaMessage]]:
+    """What the brokers send, at most `size` messages at a time, without an end; an empty batch if
+    nothing came for a moment. Ends of partitions and errors are messages, too.
+
+    Raises `Unavailable` if they send nothing for `patience` seconds.
+    """
+    silence = 0.0
+    while True:
+        batch = consumer.consume(size, 0) or consumer.consume(1, POLL_WAIT)
+        silence = 0.0 if batch else silence + POLL_WAIT
+        if silence > patience:
+            raise Unavailable(f"the brokers sent nothing for {patience:.0f} s")
+        yield batch
+
+
+def records_from(
+    kafka: Mapping[str, str], starts: Mapping[TopicPartition, int], size: int, patience: float
+) -> Generator[tuple[TopicPartition, KafkaMessage | None], None, None]:
+    """The records of some partitions from an offset each, without an end, and None at the end of
+    a partition. Raises as `consume_error` says and as `batches` does."""
+    consumer = Consumer(consumer_settings(kafka))
+    try:
+        consumer.assign([KafkaTopicPartition(*start, offset) for start, offset in starts.items()])
+        for batch in batches(consumer, size, patience):
+            for message in batch:
+                topic_partition = str(message.topic()), int(message.partition() or 0)
+                error = message.error()
+                if error is None:
+                    yield topic_partition, message
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    yield topic_partition, None
+                elif problem := consume_error(error, *topic_partition, starts[topic_partition]):
+                    raise problem
+    finally:
+        consumer.close()

@@ -1,35 +1,33 @@
-"""Follows partition 0 of every topic, where all marks and all DDL come by."""
+"""Follows partition 0 of every topic, to which all marks and all DDL are sent."""
 
 import time
 import zlib
 from collections.abc import Callable, Mapping
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import Message as KafkaMessage
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Resolved
 from ticdc_encoder.formats.registry import RegistryError
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.plan import Mark, SeenDdl
 from ticdc_consumer.protocols import control_test, decoder, protocol_of
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane, located
 from ticdc_consumer.protocols.schemas import Schemas
-from ticdc_consumer.source.kafka.brokers import Listing, consumer_settings
-from ticdc_consumer.source.kafka.client import Failures
+from ticdc_consumer.source.kafka.client import Failures, consume_error, consumer_settings
+from ticdc_consumer.source.listing import Listing
+from ticdc_consumer.source.marks import DdlIdentity, Mark, SeenDdl, TopicPartition
 
 BATCH = 10_000
-Identity = tuple[int, str, str, str]
+"""Messages that one poll takes at most."""
 
 
 class Scout:
-    """Keeps the marks and DDL it has met, and how far it has read; it may run ahead of what is
-    applied, since Kafka's log is the buffer. The schemas that it meets are told to `schemas`. Up to
-    a topic's first mark it decodes rows, too: what lacks a commit_ts may have no mark ever."""
-
-    rows_per_offset = 1.0
-    """About, as long as nothing is known."""
+    """Keeps the marks and DDL it has read, and how far it has read; it may run ahead of what is
+    applied, since Kafka's log is the buffer. It adds the schemas that it reads to `schemas`. Up to
+    a topic's first mark it decodes rows, too: a topic without commit_ts may never have a mark."""
 
     def __init__(self, options: Options, schemas: Schemas) -> None:
         self._options = options
@@ -37,7 +35,7 @@ class Scout:
         self._decode = decoder(options, schemas.tables)
         self._may_be_control = control_test(options)
         group = options.kafka.get("group.id", f"ticdc-{options.changefeed}")
-        self._failures = Failures(tells=True)
+        self._failures = Failures(warns=True)
         self._consumer = Consumer(
             {
                 **consumer_settings(options.kafka),
@@ -48,7 +46,7 @@ class Scout:
         self._next: dict[str, int] = {}
         self.marks: list[Mark] = []
         self.top: dict[str, Mark] = {}
-        self._ddls: dict[Identity, SeenDdl] = {}
+        self._ddls: dict[DdlIdentity, SeenDdl] = {}
         self.regressions = 0
         self._rows = False
         self._last_record = time.monotonic()
@@ -61,12 +59,12 @@ class Scout:
         for topic, offset in starts.items():
             if topic not in self._next:
                 self._next[topic] = offset
-                self._consumer.incremental_assign([TopicPartition(topic, 0, offset)])
+                self._consumer.incremental_assign([KafkaTopicPartition(topic, 0, offset)])
 
-    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Writes the group's offsets, without waiting."""
         self._consumer.commit(
-            offsets=[TopicPartition(*place, offset) for place, offset in offsets.items()],
+            offsets=[KafkaTopicPartition(*name, offset) for name, offset in offsets.items()],
             asynchronous=True,
         )
 
@@ -78,25 +76,25 @@ class Scout:
         return list(self._ddls.values())
 
     def forget(self, applied: int) -> None:
-        """Drops what lies below `applied`: replays of it mean nothing."""
+        """Drops what is below `applied`: replays of it mean nothing."""
         self.marks = [mark for mark in self.marks if mark.resolved_ts > applied]
         for identity in [i for i, seen in self._ddls.items() if seen.ddl.commit_ts < applied]:
             del self._ddls[identity]
 
     def poll(self, wait: float) -> int:
-        """Reads what is there, at most a batch, waiting up to `wait` seconds for the first."""
+        """Reads what has come, at most a batch, waiting up to `wait` seconds for the first."""
         messages = self._consumer.consume(BATCH, 0) or self._consumer.consume(1, wait)
         latest = latest_sane(self._options)
         for message in messages:
-            self._meet(message, latest)
+            self._read(message, latest)
         if messages:
             self._last_record = time.monotonic()
         return len(messages)
 
-    def require_marks(self, patience: float, list_topics: Callable[[], Listing]) -> None:
-        """Raises `Stop` where there are rows, in any partition, and no resolved ts at all, and for
-        `patience` seconds nothing more came: TiCDC sends one every second."""
-        if self.top or time.monotonic() - self._last_record < patience:
+    def require_marks(self, silence: float, list_topics: Callable[[], Listing]) -> None:
+        """Raises `Stop` if any partition has rows, no topic has a resolved ts, and nothing came for
+        `silence` seconds: TiCDC sends one every second."""
+        if self.top or time.monotonic() - self._last_record < silence:
             return
         if not self._rows and not any(
             end > 0 for (_, number), end in list_topics().ends.items() if number > 0
@@ -112,7 +110,7 @@ class Scout:
     def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:
         """Reads partition 0 of every topic in `ends` to a mark >= `reach` or to its end.
 
-        Raises `Unavailable` where the brokers give nothing for `patience` seconds.
+        Raises `Unavailable` if the brokers send nothing for `patience` seconds.
         """
         deadline = time.monotonic() + patience
         while any(
@@ -123,13 +121,13 @@ class Scout:
             if self.poll(0.05):
                 deadline = time.monotonic() + patience
             elif time.monotonic() > deadline:
-                raise Unavailable(f"the brokers gave nothing for {patience:.0f} s")
+                raise Unavailable(f"the brokers sent nothing for {patience:.0f} s")
 
     def _reached(self, topic: str, reach: int) -> bool:
         top = self.top.get(topic)
         return top is not None and top.resolved_ts >= reach
 
-    def _meet(self, message: KafkaMessage, latest: int) -> None:
+    def _read(self, message: KafkaMessage, latest: int) -> None:
         topic, offset = str(message.topic()), int(message.offset() or 0)
         if refusal := message.error():
             if refusal.code() == KafkaError._PARTITION_EOF:
@@ -156,11 +154,11 @@ class Scout:
                         self._mark(Mark(resolved_ts, offset, topic, stamp, crc))
                     case Ddl():
                         check_ts(event, latest)
-                        identity = (event.commit_ts, event.schema, event.table, event.query)
-                        self._ddls.setdefault(identity, SeenDdl(event, topic, offset))
+                        seen = SeenDdl(event, topic, offset)
+                        self._ddls.setdefault(seen.identity, seen)
                     case _:
                         self._rows = True
-            # A row is a task's to read.
+            # Rows are read by the tasks.
             self._decode.unread()
         except RegistryError as error:
             raise Unavailable(str(error)) from error
@@ -174,29 +172,3 @@ class Scout:
             return
         self.top[mark.topic] = mark
         self.marks.append(mark)
-
-
-_PASSING = (
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._RESOLVE,
-    KafkaError._TIMED_OUT,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.REQUEST_TIMED_OUT,
-)
-
-
-def consume_error(error: KafkaError, topic: str, partition: int, wanted: int) -> TicdcError | None:
-    """What a broker's refusal to give a record means; None for what librdkafka tries again."""
-    if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
-        return Stop(
-            f"{topic}[{partition}] no longer holds offset {wanted}, which the next cut needs: "
-            "the log was cut by retention or truncated, or the topic was deleted and created "
-            "again; load a new snapshot and start from it"
-        )
-    if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION):
-        return Stop(f"{topic}[{partition}] is gone: was the topic deleted?")
-    if error.code() in _PASSING or error.retriable():
-        return None
-    return Unavailable(f"{topic}[{partition}]: {error.str()}")

@@ -5,18 +5,18 @@ is in data files that are whole, and every DDL with a commit_ts < C in a schema 
 like Kafka's: it proves any R <= C. The files are listed after `metadata` was read, so no row or DDL
 below R is in a file that is not listed; what the sink writes meanwhile is above C, or came before.
 
-A place is a directory that numbers its files (of a table, version, partition, date and writer), an
-offset the number of files before: the files of a place are its log. `listing.py` refuses a place
-whose files are not 1 to n without a gap, or fewer than its index file says; a last file that is
-empty is one that a writer that died left behind, and is not there. A file that cannot be decoded is
-refused: since files appear whole, it holds nothing that may wait.
+A partition of the source is a directory that numbers its files (of a table, version, partition of
+that table, date and writer), an offset the number of files before: the files are its log.
+`listing.py` refuses a directory whose files are not 1 to n without a gap, or fewer than its index
+file says; a last file that is empty was left behind by a writer that died, and does not count. A
+file that cannot be decoded is refused: files appear whole, so nothing can be missing from it.
 
-A task reads every file of its places from the restart offset to the listed end, as nothing in a
-file tells that no row below R follows: a sink that was started again writes rows a second time, to
-later files, to directories of another version or of another day. Rows below the applied R are such
-repetitions and dropped, rows at or above R are a later cut's, and the first file that has one is
-where that cut begins. Everything else is as with Kafka: one maximum over all facts below R, one
-transaction with R and the offsets. Two short cuts, each by an argument of its own:
+A task reads every file of its directories from the restart offset to the listed end, since nothing
+in a file shows that no row below R follows: a sink that was started again writes rows a second
+time, to later files, to directories of another version or of another day. Rows below the applied R
+are such repetitions, and are dropped; rows at or above R are a later cut's, and the first file that
+has one is where that cut begins. Everything else is as with Kafka: one maximum over all facts below
+R, one transaction with R and the offsets. Two short cuts, each by an argument of its own:
 
 * A directory of version V is not read before R > V: its rows have commit_ts >= V, but for
   repetitions of rows that lie in older directories, since a table's next version is written only

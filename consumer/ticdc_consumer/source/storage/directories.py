@@ -1,4 +1,4 @@
-"""Directories that number their files, as places: their names, and when they are settled."""
+"""Directories that number their files, as partitions: their names, and when they are settled."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,7 +7,7 @@ from ticdc_encoder.tso import moment
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.plan import Place
+from ticdc_consumer.source.marks import TopicPartition
 
 SETTLED_AFTER = timedelta(days=2)
 """A date is of the writer's time zone (up to 14 hours from UTC), and clocks differ."""
@@ -19,34 +19,36 @@ def layout_of(options: Options) -> PathLayout:
     )
 
 
-def place_of(directory: Directory) -> Place:
+def partition_of(directory: Directory) -> TopicPartition:
     writer = "" if directory.dispatcher is None else f"/CDC_{directory.dispatcher}"
     return directory.path.rstrip("/") + writer, 0
 
 
-def directory_of(layout: PathLayout, place: Place) -> Directory:
-    """The directory of a place that `place_of` named. Raises `Stop` where it has none, since that
-    was under another layout."""
-    name = place[0]
-    written = "CDC_" in name.rpartition("/")[2]
-    found = layout.data_file(f"{name}_1.json" if written else f"{name}/CDC1.json")
-    if found is None:
+def directory_of(layout: PathLayout, partition: TopicPartition) -> Directory:
+    """The directory that `partition_of` named. Raises `Stop` if the layout has none of that name,
+    because the name was given under another layout."""
+    name = partition[0]
+    has_writer = "CDC_" in name.rpartition("/")[2]
+    file = layout.data_file(f"{name}_1.json" if has_writer else f"{name}/CDC1.json")
+    if file is None:
         raise Stop(
             f"{name} is in the checkpoint, but no directory under date_separator and "
             "table_id_paths of [storage]: set them back to what they were"
         )
-    return found.directory
+    return file.directory
 
 
-def files_of_place(layout: PathLayout, place: Place, paths: list[str]) -> dict[int, str]:
-    """Of some paths those that the place numbers."""
-    directory = directory_of(layout, place)
-    found: dict[int, str] = {}
+def files_of_partition(
+    layout: PathLayout, partition: TopicPartition, paths: list[str]
+) -> dict[int, str]:
+    """The paths among `paths` that the directory numbers, by number."""
+    directory = directory_of(layout, partition)
+    numbered: dict[int, str] = {}
     for path in paths:
         file: DataFile | None = layout.data_file(path)
         if file is not None and file.directory == directory:
-            found[file.number] = path
-    return found
+            numbered[file.number] = path
+    return numbered
 
 
 def settled(directory: Directory, resolved_ts: int) -> bool:
@@ -56,10 +58,10 @@ def settled(directory: Directory, resolved_ts: int) -> bool:
 
 
 def require_date(directory: Directory) -> None:
-    """Raises `Stop` where the date was over before the table's version began, of which no file was
-    written yet: it is no date, but a partition's id."""
+    """Raises `Stop` if the date was over before the table's version began: no file can have been
+    written then, so it is not a date, but a partition's id."""
     if settled(directory, directory.version):
-        name, _ = place_of(directory)
+        name, _ = partition_of(directory)
         raise Stop(
             f"{name}: {directory.date} was over when the table's version began, at "
             f"{moment(directory.version):%Y-%m-%d}: is date_separator of [storage] the "
@@ -67,10 +69,10 @@ def require_date(directory: Directory) -> None:
         )
 
 
-def _end(written: str) -> datetime | None:
-    """When a day, month or year ends, in UTC; None for what is no date, and for the calendar's
+def _end(date: str) -> datetime | None:
+    """When a day, month or year ends, in UTC; None for what is not a date, and for the calendar's
     last."""
-    parts = [int(part) for part in written.split("-")]
+    parts = [int(part) for part in date.split("-")]
     year, month, day = (*parts, 1, 1)[:3]
     try:
         first = datetime(year, month, day, tzinfo=UTC)

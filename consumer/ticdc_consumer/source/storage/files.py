@@ -1,9 +1,8 @@
-"""EDGE a storage, as fsspec opens it: which files there are, and what is in them."""
+"""EDGE a storage, as fsspec opens it: its files, and their contents."""
 
-import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from ticdc_encoder.errors import ConfigError
 
@@ -12,13 +11,11 @@ from ticdc_consumer.errors import Stop, Unavailable
 PATIENCE = 30.0
 """Seconds that a storage may take to answer again."""
 
-T = TypeVar("T")
-
 
 class Files:
     """The files below a prefix, by their path relative to it. Opening it and calls raise
-    `Unavailable` whatever the storage's driver raised (each has errors of its own), with its type
-    alone: its text, like the URL, may hold secrets."""
+    `Unavailable` for whatever the storage's driver raised (each has errors of its own), with only
+    its type: its text, like the URL, may hold secrets."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -26,12 +23,12 @@ class Files:
         except ImportError as error:
             raise ConfigError("[storage] needs `pip install ticdc-consumer[storage]`") from error
         try:
-            # What is listed must be what is there now.
+            # A listing must be of now.
             files, prefix = url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError, TypeError) as error:
             # fsspec names the driver that is missing; other texts may hold the URL.
-            told = str(error) if isinstance(error, ImportError) else type(error).__name__
-            raise ConfigError(f"fsspec cannot open storage.url: {told}") from error
+            reason = str(error) if isinstance(error, ImportError) else type(error).__name__
+            raise ConfigError(f"fsspec cannot open storage.url: {reason}") from error
         except Exception as error:
             # Some drivers connect here.
             raise _unavailable("open", error) from error
@@ -39,35 +36,37 @@ class Files:
         self._prefix = prefix.rstrip("/")
 
     def list(self, below: str = "") -> dict[str, int | None]:
-        """The files below a folder, each with its size; None where the driver lists none."""
+        """The files below a folder, each with its size; None if the driver lists none."""
         where = f"{self._prefix}/{below}".rstrip("/")
         try:
             self._files.invalidate_cache()
-            found = self._files.find(where, detail=True)
+            details = self._files.find(where, detail=True)
         except Exception as error:
             raise _unavailable("list its files", error) from error
         return {
-            path.removeprefix(self._prefix).lstrip("/"): about.get("size")
-            for path, about in found.items()
+            path.removeprefix(self._prefix).lstrip("/"): detail.get("size")
+            for path, detail in details.items()
         }
 
     def sizes(self, paths: Collection[str]) -> dict[str, int]:
-        """The sizes of files, by a request for each. Raises `Stop` where one has none."""
+        """The sizes of files, by a request for each. Raises `Stop` for a file without one."""
         try:
-            told = self._files.sizes([f"{self._prefix}/{path}" for path in paths]) if paths else []
+            answer = (
+                self._files.sizes([f"{self._prefix}/{path}" for path in paths]) if paths else []
+            )
         except Exception as error:
-            raise _unavailable("tell its files' sizes", error) from error
-        sizes = dict(zip(paths, told, strict=True))
+            raise _unavailable("give its files' sizes", error) from error
+        sizes = dict(zip(paths, answer, strict=True))
         for path, size in sizes.items():
             if size is None:
                 raise Stop(
-                    f"the storage lists files without their sizes, and tells none for {path}: any "
-                    "of them may be empty; set storage.url to a way to them that tells sizes"
+                    f"the storage lists files without their sizes, and gives none for {path}: any "
+                    "of them may be empty; set storage.url to an access that gives sizes"
                 )
         return sizes
 
     def read(self, path: str) -> bytes | None:
-        """A file's content; None where it is not there."""
+        """A file's content; None if it does not exist."""
         try:
             content: bytes = self._files.cat_file(f"{self._prefix}/{path}")
         except FileNotFoundError:
@@ -81,18 +80,6 @@ class Files:
 def files_of(url: str) -> Files:
     """One per storage and process: clients are expensive."""
     return Files(url)
-
-
-def patiently(ask: Callable[[], T], patience: float) -> T:
-    """What `ask` gives, tried again for `patience` seconds where it raises `Unavailable`."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return ask()
-        except Unavailable:
-            if time.monotonic() > deadline:
-                raise
-        time.sleep(0.2)
 
 
 def _unavailable(what: str, error: Exception) -> Unavailable:

@@ -1,4 +1,4 @@
-"""All that a storage holds, from one look: places and their ends, schema files."""
+"""What a storage holds, from one listing: directories with their ends, and schema files."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,9 +9,9 @@ from ticdc_encoder.storage.layout import DataFile, Directory, SchemaPath, last_n
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.plan import Place
 from ticdc_consumer.protocols import stored_files
-from ticdc_consumer.source.storage.directories import layout_of, place_of, require_date, settled
+from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.source.storage.directories import layout_of, partition_of, require_date, settled
 from ticdc_consumer.source.storage.files import Files
 
 _OURS = re.compile(r"CDC.*\.(?:csv|json|index)|schema.*\.json")
@@ -19,25 +19,27 @@ _OURS = re.compile(r"CDC.*\.(?:csv|json|index)|schema.*\.json")
 
 
 @dataclass(slots=True)
-class Found:
-    """`ends` are by place the number of its files; `indexed` those places whose index file was
-    looked at, with the end that it was right for."""
+class StorageContents:
+    """`ends` has the number of files of each directory; `indexed` the directories whose index file
+    was read, with the end that it was right for."""
 
-    ends: dict[Place, int] = field(default_factory=dict)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
     schemas: list[SchemaPath] = field(default_factory=list)
-    indexed: dict[Place, int] = field(default_factory=dict)
+    indexed: dict[TopicPartition, int] = field(default_factory=dict)
 
 
-def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Place, int]) -> Found:
-    """Lists the storage, without the places that are settled at `resolved_ts`. An index file is
-    read where the place has other files than when it was `indexed`.
+def contents_of(
+    files: Files, options: Options, resolved_ts: int, indexed: Mapping[TopicPartition, int]
+) -> StorageContents:
+    """Lists the storage, without the directories that are settled at `resolved_ts`. An index file
+    is read if the directory has other files than when it was `indexed`.
 
-    Raises `Stop` for a file of the sink that has no place under the options or one whose date
-    cannot be, and for a place that lacks a file; what is written meanwhile may look so, too.
+    Raises `Stop` for a file of the sink that does not fit the layout of the options, or whose date
+    cannot be, and for a directory that lacks a file; what is being written may look so, too.
     """
     layout = layout_of(options)
     extension = stored_files(options).format.extension
-    found = Found()
+    contents = StorageContents()
     sizes: dict[Directory, dict[int, int]] = {}
     unsized: dict[str, DataFile] = {}
     indexes: dict[Directory, str] = {}
@@ -52,10 +54,10 @@ def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Plac
             indexes[directory] = path
             sizes.setdefault(directory, {})
         elif schema := layout.schema_path(path):
-            found.schemas.append(schema)
+            contents.schemas.append(schema)
         elif _OURS.fullmatch(path.rpartition("/")[2]):
             raise Stop(
-                f"the storage's {path} has no place among {extension} files: are protocol, "
+                f"the storage's {path} does not fit among {extension} files: are protocol, "
                 "date_separator and table_id_paths of [storage] the changefeed's? "
                 "(TiCDC before 6.5.3 has another layout, which is not read)"
             )
@@ -65,33 +67,34 @@ def look(files: Files, options: Options, resolved_ts: int, indexed: Mapping[Plac
         require_date(directory)
         if settled(directory, resolved_ts):
             continue
-        place = place_of(directory)
-        end = found.ends[place] = _end(place, numbers)
+        partition = partition_of(directory)
+        end = contents.ends[partition] = _end(partition, numbers)
         if directory in indexes:
-            if indexed.get(place) != end:
-                _check_index(files, indexes[directory], place, end)
-            found.indexed[place] = end
-    return found
+            if indexed.get(partition) != end:
+                _check_index(files, indexes[directory], partition, end)
+            contents.indexed[partition] = end
+    return contents
 
 
-def _end(place: Place, sizes: Mapping[int, int]) -> int:
+def _end(partition: TopicPartition, sizes: Mapping[int, int]) -> int:
     """The number of files: they count from 1, and only the last may be empty."""
     last = max(sizes, default=0)
-    _require(place, (n for n in range(1, last + 1) if n not in sizes), last, "is not there")
-    _require(place, (n for n in range(1, last) if not sizes[n]), last, "is empty")
+    _require(partition, (n for n in range(1, last + 1) if n not in sizes), last, "is missing")
+    _require(partition, (n for n in range(1, last) if not sizes[n]), last, "is empty")
     return last - 1 if last and not sizes[last] else last
 
 
-def _require(place: Place, wrong: Iterable[int], last: int, what: str) -> None:
+def _require(partition: TopicPartition, wrong: Iterable[int], last: int, what: str) -> None:
     for number in wrong:
         raise Stop(
-            f"{place[0]}: file {number} {what}, though file {last} is there: what it held is lost; "
-            "load a new snapshot and start from it"
+            f"{partition[0]}: file {number} {what}, though file {last} exists: its contents are "
+            "lost; load a new snapshot and start from it"
         )
 
 
-def _check_index(files: Files, path: str, place: Place, end: int) -> None:
-    """Before 8.5.5 an index is written before the file that it names, so that this one may lack."""
+def _check_index(files: Files, path: str, partition: TopicPartition, end: int) -> None:
+    """Before TiCDC 8.5.5, an index is written before the file that it names: that one may be
+    missing."""
     content = files.read(path)
     if not content:
         return
@@ -102,6 +105,6 @@ def _check_index(files: Files, path: str, place: Place, end: int) -> None:
         raise
     if number > end + 1:
         raise Stop(
-            f"{place[0]}: {path} says that file {number} is the last, but there are {end}: what "
-            "the others held is lost; load a new snapshot and start from it"
+            f"{partition[0]}: {path} says that file {number} is the last, but only {end} exist: "
+            "the contents of the others are lost; load a new snapshot and start from it"
         )

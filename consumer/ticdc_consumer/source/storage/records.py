@@ -1,6 +1,6 @@
 """A storage's files as the tasks read them: each is a record, its path the key.
 
-Where the storage does not answer, it is asked again: a cut that fails is read anew from its begin.
+A storage that does not answer is asked again: a cut that fails is read anew from its begin.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,10 +15,11 @@ from ticdc_encoder.storage.schema_file import parse_schema_file
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.plan import Place
 from ticdc_consumer.protocols import stored_files
-from ticdc_consumer.source.storage.directories import directory_of, files_of_place, layout_of
-from ticdc_consumer.source.storage.files import PATIENCE, files_of, patiently
+from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.source.storage.directories import directory_of, files_of_partition, layout_of
+from ticdc_consumer.source.storage.files import PATIENCE, files_of
+from ticdc_consumer.waiting import patiently
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +31,39 @@ class FileRecord:
     offset: int
 
 
-def not_yet(options: Options, place: Place, end: int, ddls: Iterable[int]) -> bool:
-    """Whether nothing of a cut that ends there can be in the place, which is of a later version:
-    of that of a DDL (`ddls` are their commit_ts) at the cut's end, or a greater one."""
-    version = directory_of(layout_of(options), place).version
+def not_yet(options: Options, partition: TopicPartition, end: int, ddls: Iterable[int]) -> bool:
+    """Whether the directory can hold nothing of a cut that ends at `end`, since its version is
+    later: that of a DDL at the cut's end (`ddls` are their commit_ts), or a greater one."""
+    version = directory_of(layout_of(options), partition).version
     return version >= end or (version == end - 1 and version in ddls)
 
 
-def unwanted(options: Options, place: Place, wants: Callable[[tuple[str, str]], bool]) -> bool:
-    """Whether the place is of a table that is left out, whose files need not be readable. A path
-    with a table's id does not tell, and rows that describe their columns name their table."""
+def left_out(
+    options: Options, partition: TopicPartition, wants: Callable[[tuple[str, str]], bool]
+) -> bool:
+    """Whether the table is left out, so that its files need not be readable. A path with a table's
+    id does not show it, and rows that describe their columns name their table."""
     if stored_files(options).describe_columns:
         return False
-    directory = directory_of(layout_of(options), place)
+    directory = directory_of(layout_of(options), partition)
     return directory.table_id is None and not wants((directory.schema, directory.table))
 
 
-def records(options: Options, place: Place, start: int, end: int) -> Iterator[FileRecord]:
-    """The files of a place, from an offset to another. Raises `Stop` for one that is gone, and
-    `Unavailable` where the storage stays away."""
+def records(
+    options: Options, partition: TopicPartition, start: int, end: int
+) -> Iterator[FileRecord]:
+    """The files of a directory, from one offset to another. Raises `Stop` for a file that no longer
+    exists, and `Unavailable` if the storage does not answer."""
     assert options.storage_url is not None
     url, layout = options.storage_url, layout_of(options)
-    folder = directory_of(layout, place).path
-    paths = files_of_place(layout, place, _listed(url, folder))
+    folder = directory_of(layout, partition).path
+    paths = files_of_partition(layout, partition, _listed(url, folder))
     for number in range(start + 1, end + 1):
         content = _read(url, paths[number]) if number in paths else None
         if not content:
-            raise Stop(f"{place[0]}: file {number} was there when the cut was planned, and is gone")
+            raise Stop(
+                f"{partition[0]}: file {number}, which the cut was planned with, no longer exists"
+            )
         yield FileRecord(paths[number], content, number - 1)
 
 
@@ -69,8 +76,8 @@ def _read(url: str, path: str) -> bytes | None:
 
 
 class FileDecoder:
-    """The changes of a file. `known` are the tables as the stream's own DDL made them: what schema
-    files leave out of their columns is theirs."""
+    """The changes of a file. `known` are the tables as the stream's own DDL defined them: they
+    have what schema files leave out."""
 
     def __init__(self, options: Options, known: Mapping[tuple[str, str], Table]) -> None:
         self._options = options
@@ -86,7 +93,7 @@ class FileDecoder:
         """Raises `Stop` and WireError, which name the file."""
         file = self._layout.data_file(record.path)
         if file is None:
-            raise ValueError(f"{record.path!r} is no data file of this layout")
+            raise ValueError(f"{record.path!r} is not a data file of this layout")
         table = self._table(file.directory)
         if not record.content.endswith(self._terminator):
             raise Stop(
@@ -100,7 +107,7 @@ class FileDecoder:
             if (table.schema, table.name) not in self._known and table.columns:
                 error.add_note(
                     "(virtual columns are in its schema file, not here; with output-field-header "
-                    "= true in [sink.csv] the file tells its columns)"
+                    "= true in [sink.csv] the file names its columns)"
                 )
             raise
 
@@ -109,9 +116,9 @@ class FileDecoder:
         if self._describe_columns:
             return Table(directory.schema, directory.table, ())
         assert self._options.storage_url is not None
-        told = _table_of(self._options.storage_url, self._layout, directory)
-        known = self._known.get((told.schema, told.name))
-        return told if known is None else _completed(told, known)
+        stored = _table_of(self._options.storage_url, self._layout, directory)
+        known = self._known.get((stored.schema, stored.name))
+        return stored if known is None else _completed(stored, known)
 
 
 @lru_cache(maxsize=4096)
@@ -129,15 +136,15 @@ def _table_of(url: str, layout: PathLayout, directory: Directory) -> Table:
     (path,) = of_version
     table = parse_schema_file(path, _read(url, path.path) or b"").table
     if table is None:
-        raise Stop(f"{path.path} tells no columns")
+        raise Stop(f"{path.path} has no columns")
     return table
 
 
-def _completed(told: Table, known: Table) -> Table:
-    """Without the virtual columns, which are told but not written; with the members of ENUM and
-    SET, which the old architecture does not tell."""
+def _completed(stored: Table, known: Table) -> Table:
+    """Without the virtual columns, which schema files have and data files do not; with the members
+    of ENUM and SET, which the old architecture leaves out."""
     declared = {column.name: column for column in known.columns}
-    return replace(told, columns=tuple(_declared(told.columns, declared)))
+    return replace(stored, columns=tuple(_declared(stored.columns, declared)))
 
 
 def _declared(columns: Iterable[Column], declared: Mapping[str, Column]) -> Iterator[Column]:

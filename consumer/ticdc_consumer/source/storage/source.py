@@ -1,31 +1,36 @@
-"""A storage as the planner sees Kafka: places with their ends, marks, DDL."""
+"""A storage as a source: directories with their ends, marks, DDL."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ticdc_encoder.errors import TicdcError, WireError
-from ticdc_encoder.event import Resolved
+from ticdc_encoder.event import Resolved, Table
 from ticdc_encoder.storage.layout import METADATA, SchemaPath, checkpoint_ts
 from ticdc_encoder.storage.schema_file import parse_schema_file
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.plan import Mark, Place, SeenDdl
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane
-from ticdc_consumer.source.kafka.brokers import Listing
+from ticdc_consumer.protocols.schemas import Schemas
+from ticdc_consumer.source import TaskSource
+from ticdc_consumer.source.listing import Listing, LogRecord
+from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.source.storage.directories import directory_of, layout_of, settled
-from ticdc_consumer.source.storage.files import PATIENCE, Files, files_of, patiently
-from ticdc_consumer.source.storage.listing import look
+from ticdc_consumer.source.storage.files import PATIENCE, Files, files_of
+from ticdc_consumer.source.storage.listing import contents_of
+from ticdc_consumer.source.storage.tasks import StorageTasks
+from ticdc_consumer.waiting import patiently
 
 EVERY = 1.0
 """Seconds between two looks at `metadata`, which TiCDC writes every other second at most."""
 
 
 class StorageSource:
-    """What `Cluster` and `Scout` are for Kafka, in one: the driver's view of a storage."""
+    """The prefix of a cloud storage sink. A topic is a directory that numbers its files, with one
+    partition; an offset the number of files before."""
 
     rows_per_offset = 1_000.0
-    """About, as long as nothing is known."""
+    listing_may_lag = False
 
     def __init__(self, options: Options) -> None:
         assert options.storage_url is not None
@@ -33,55 +38,61 @@ class StorageSource:
         self._files: Files = files_of(options.storage_url)
         self._layout = layout_of(options)
         self._applied = (options.from_ts or 0) + 1
-        self._indexed: dict[Place, int] = {}
+        self._indexed: dict[TopicPartition, int] = {}
         self._schemas: set[str] = set()
         self._ddls: dict[str, SeenDdl] = {}
         self._next_look = 0.0
         self.marks: list[Mark] = []
         self.top: dict[str, Mark] = {}
         self.regressions = 0
+        self.schemas = Schemas(options)
 
     def close(self) -> None:
         """The clients of storages are their processes'."""
 
-    # --- places --------------------------------------------------------------------------------
+    # --- listing -------------------------------------------------------------------------------
 
     def list(self) -> Listing:
-        """Lists the places, and meets the DDL. Raises `Unavailable`, and for what is not as the
-        sink leaves it `Stop` or `WireError`."""
-        found = look(self._files, self._options, self._applied, self._indexed)
-        self._indexed = found.indexed
-        for schema in found.schemas:
+        """Lists the directories, and reads the DDL. Raises `Unavailable`, and `Stop` or `WireError`
+        for what is not as the sink leaves it."""
+        contents = contents_of(self._files, self._options, self._applied, self._indexed)
+        self._indexed = contents.indexed
+        for schema in contents.schemas:
             if schema.version >= self._applied and schema.path not in self._schemas:
-                self._meet(schema)
-        return Listing(found.ends, {topic: "" for topic, _ in found.ends})
+                self._read_schema(schema)
+        return Listing(contents.ends, {topic: "" for topic, _ in contents.ends})
 
-    def list_patiently(self, known: Iterable[Place], patience: float) -> Listing:
-        """A listing that has every place of `known`, but those that are settled; tried again for
+    def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
+        """A listing that has every directory of `known` that is not settled; tried again for
         `patience` seconds, since files are listed one by one while others are written."""
-        wanted = {p for p in known if not settled(directory_of(self._layout, p), self._applied)}
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                listing = self.list()
-                missing = sorted(wanted - set(listing.ends))
-                if not missing:
-                    return listing
-                problem: TicdcError = Stop(
+        expected = self.expected(known)
+
+        def listing() -> Listing:
+            result = self.list()
+            if missing := sorted(expected - set(result.ends)):
+                raise Stop(
                     f"{missing[0][0]} is in the checkpoint, but the storage does not have it: was "
                     "it deleted? Load a new snapshot and start from it"
                 )
-            except (Stop, Unavailable, WireError) as error:
-                problem = error
-            if time.monotonic() > deadline:
-                raise problem
-            time.sleep(0.2)
+            return result
 
-    def begins(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Always 0: a place without its first file is no place."""
-        return dict.fromkeys(places, 0)
+        return patiently(listing, patience, (Stop, Unavailable, WireError))
 
-    def _meet(self, path: SchemaPath) -> None:
+    def expected(self, known: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Directories whose rows are all below R may be deleted."""
+        return {p for p in known if not settled(directory_of(self._layout, p), self._applied)}
+
+    def record_at(
+        self, topic_partition: TopicPartition, offset: int, patience: float
+    ) -> LogRecord | None:
+        """Files are numbered from 1 without a gap: nothing needs to be compared."""
+        return None
+
+    def begins(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Always 0: a directory without its first file is refused."""
+        return dict.fromkeys(partitions, 0)
+
+    def _read_schema(self, path: SchemaPath) -> None:
         content = self._files.read(path.path)
         if content is None:
             raise Unavailable(f"the storage listed {path.path}, but does not have it")
@@ -98,10 +109,10 @@ class StorageSource:
     # --- marks and DDL -------------------------------------------------------------------------
 
     def follow(self, starts: Mapping[str, int]) -> None:
-        """All is followed."""
+        """Everything is followed."""
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
-        """There is nobody to tell."""
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """A storage has no place for it."""
 
     def position(self, topic: str) -> int:
         """Nothing is read ahead."""
@@ -111,14 +122,14 @@ class StorageSource:
         return [*self._ddls.values()]
 
     def forget(self, applied: int) -> None:
-        """Drops what lies below `applied`, from which the next cut begins."""
+        """Drops what is below `applied`, from which the next cut begins."""
         self._applied = applied
         self.marks = [mark for mark in self.marks if mark.resolved_ts > applied]
         self._ddls = {p: s for p, s in self._ddls.items() if s.ddl.commit_ts >= applied}
 
     def poll(self, wait: float) -> int:
-        """Looks at `metadata`, if it is time, waiting up to `wait` seconds for that; says whether
-        there is a mark more. Raises `Unavailable` where the storage stays away."""
+        """Looks at `metadata`, if it is time, waiting up to `wait` seconds for that; 1 if it has a
+        new mark. Raises `Unavailable` if the storage does not answer."""
         pause = self._next_look - time.monotonic()
         if pause > wait:
             time.sleep(wait)
@@ -127,12 +138,12 @@ class StorageSource:
         return patiently(self._look_at_metadata, PATIENCE)
 
     def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:
-        """Meets what marks there are up to `reach`; the DDL are met by each listing. Raises
-        `Unavailable` where the storage stays away for `patience` seconds."""
+        """Reads the marks up to `reach`; each listing reads the DDL. Raises `Unavailable` if the
+        storage does not answer for `patience` seconds."""
         if all(mark.resolved_ts < reach for mark in self.marks):
             patiently(self._look_at_metadata, patience)
 
-    def require_marks(self, patience: float, list_topics: Callable[[], Listing]) -> None:
+    def require_marks(self, silence: float) -> None:
         """The `metadata` file, which is the mark, is waited for."""
 
     def _look_at_metadata(self) -> int:
@@ -152,3 +163,10 @@ class StorageSource:
             return 0
         self.marks = [mark]
         return 1
+
+    # --- rows ----------------------------------------------------------------------------------
+
+    def tasks(
+        self, end: int, ddls: Iterable[int], definitions: Mapping[tuple[str, str], Table]
+    ) -> TaskSource:
+        return StorageTasks(self._options, end, frozenset(ddls), dict(definitions))

@@ -192,7 +192,7 @@ def _shown(statement: bytes) -> str:
 
 
 def _on_duplicate(layout: Layout, written: Sequence[int]) -> str:
-    """All columns but the key's. Of those its texts: equal keys may be written differently."""
+    """All columns but the key's, and the key's texts: equal keys may be written differently."""
     names = [
         layout.columns[i]
         for i in written

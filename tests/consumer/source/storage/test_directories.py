@@ -2,7 +2,12 @@ from datetime import UTC, datetime
 
 import pytest
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.source.storage.directories import directory_of, place_of, require_date, settled
+from ticdc_consumer.source.storage.directories import (
+    directory_of,
+    partition_of,
+    require_date,
+    settled,
+)
 from ticdc_consumer.source.storage.records import _completed
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.storage.layout import Directory, PathLayout
@@ -22,14 +27,14 @@ DIRECTORIES = [
 def test_a_place_is_a_directory_and_its_writer(
     separator: str, directory: Directory, name: str
 ) -> None:
-    assert place_of(directory) == (name, 0)
+    assert partition_of(directory) == (name, 0)
     layout = PathLayout(date_separator=separator)  # type: ignore[arg-type]
     assert directory_of(layout, (name, 0)) == directory
 
 
 def test_a_place_may_be_named_by_the_tables_id() -> None:
     directory = Directory("", "", 5, date="2024-02-29", table_id=77)
-    assert place_of(directory) == ("77/5/2024-02-29", 0)
+    assert partition_of(directory) == ("77/5/2024-02-29", 0)
     assert directory_of(PathLayout(table_id_paths=True), ("77/5/2024-02-29", 0)) == directory
 
 
@@ -90,12 +95,12 @@ def test_a_date_that_was_over_before_its_tables_version_is_none(
 
 
 def test_what_a_schema_file_leaves_out_is_taken_from_the_definition() -> None:
-    told = parse_create_table("create table t (id int primary key, v int, e text, x int)", "s")
+    stored = parse_create_table("create table t (id int primary key, v int, e text, x int)", "s")
     of_stream = "create table t (id int primary key, v int as (id) virtual, e enum('a'), x int)"
-    assert _completed(told, parse_create_table(of_stream, "s")).columns == (
-        told.column("id"),
-        told.column("e"),  # of another type: the definition is another version's
-        told.column("x"),
+    assert _completed(stored, parse_create_table(of_stream, "s")).columns == (
+        stored.column("id"),
+        stored.column("e"),  # of another type: the definition is another version's
+        stored.column("x"),
     )
     members = parse_create_table("create table t (e enum('a') not null, f set('b'))", "s")
     bare = parse_create_table("create table t (e enum('z') not null, f set('b'))", "s")

@@ -1,28 +1,45 @@
-"""EDGE Kafka -> messages, inside Spark's tasks."""
+"""Topics as Spark's tasks read them."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.read.progress import PartitionProgress
-from ticdc_consumer.source.kafka.brokers import consumer_settings
-from ticdc_consumer.source.kafka.scout import consume_error
+from ticdc_consumer.source import ProgressT, Receiver
+from ticdc_consumer.source.kafka.client import batches, consume_error, consumer_settings
 from ticdc_consumer.source.marks import TopicPartition
 
 SILENCE = 60.0
 """Seconds without a record after which a task fails because the brokers do not answer."""
 
 
-Partitions = Mapping[TopicPartition, PartitionProgress]
+@dataclass(frozen=True, slots=True)
+class KafkaTasks:
+    """`kafka` are librdkafka's settings."""
+
+    kafka: Mapping[str, str]
+    gives_messages = True
+
+    def read(self, receiver: Receiver[ProgressT], size: int) -> Iterator[None]:
+        for batch in messages(self.kafka, receiver.progress, size):
+            for progress, message in batch:
+                offset = message.offset()
+                if not progress.done and offset < progress.end:
+                    receiver.feed(
+                        progress, message.key(), message.value(), offset, message.timestamp()[1]
+                    )
+                    if progress.position >= progress.end:
+                        progress.done = True
+            yield
+            yield from receiver.complete()
 
 
 def messages(
-    kafka: Mapping[str, str], partitions: Partitions, size: int
-) -> Iterator[Iterator[tuple[PartitionProgress, Any]]]:
+    kafka: Mapping[str, str], partitions: Mapping[TopicPartition, ProgressT], size: int
+) -> Iterator[Iterator[tuple[ProgressT, Any]]]:
     """The brokers' messages, at most `size` of them at a time, until all partitions are done.
 
     Raises `Unavailable` if the brokers send nothing for `SILENCE` seconds, and `Stop` for a
@@ -38,27 +55,25 @@ def messages(
     try:
         consumer.assign(
             [
-                KafkaTopicPartition(*name, progress.position)
-                for name, progress in partitions.items()
+                KafkaTopicPartition(*topic_partition, progress.position)
+                for topic_partition, progress in partitions.items()
                 if not progress.done
             ]
         )
-        silence = 0.0
-        while not done():
-            batch = consumer.consume(size, 0) or consumer.consume(1, 0.2)
-            silence = 0.0 if batch else silence + 0.2
-            if silence > SILENCE:
-                raise Unavailable(f"the brokers sent nothing for {SILENCE:.0f} s")
+        for batch in batches(consumer, size, SILENCE):
             yield until_ends(batch, partitions)
+            if done():
+                return
     finally:
         consumer.unassign()
 
 
 def until_ends(
-    batch: Iterable[Any], partitions: Partitions
-) -> Iterator[tuple[PartitionProgress, Any]]:
+    batch: Iterable[Any], partitions: Mapping[TopicPartition, ProgressT]
+) -> Iterator[tuple[ProgressT, Any]]:
     """A batch's records, each with its partition, which is done at the end that was listed. One by
     one: a partition must not be done before its last records are read."""
+    # Messages are untyped: to check what may be None costs too much, once per message.
     for message in batch:
         progress = partitions.get((message.topic(), message.partition()))
         error = message.error()
@@ -84,7 +99,7 @@ def _consumer(kafka: Mapping[str, str]) -> Consumer:
     name = orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)
     if name not in _consumers:
         while _consumers:
-            # A worker outlives the run that used it: another cluster's may be gone.
+            # A worker outlives the run that used it: the cluster of another run may be down.
             _consumers.popitem()[1].close()
         _consumers[name] = Consumer(settings)
     return _consumers[name]

@@ -1,0 +1,31 @@
+"""One line of what `check` reports."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ticdc_consumer.errors import Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of `check`. `exit_code` is what a failure alone would end the command with."""
+
+    level: Literal["ok", "warn", "fail"]
+    subject: str
+    text: str
+    exit_code: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.level:<4}  {self.subject}: {self.text}"
+
+
+def ok(subject: str, text: str) -> Finding:
+    return Finding("ok", subject, text)
+
+
+def warn(subject: str, text: str) -> Finding:
+    return Finding("warn", subject, text)
+
+
+def fail(subject: str, text: str, exit_code: int = Stop.exit_code) -> Finding:
+    return Finding("fail", subject, text, exit_code)

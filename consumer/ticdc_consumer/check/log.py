@@ -1,0 +1,64 @@
+"""Whether a run could go on from the checkpoint, or begin without one."""
+
+from collections.abc import Iterator
+
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.tso import shown
+
+from ticdc_consumer.check.context import Premises
+from ticdc_consumer.check.finding import Finding, fail, ok, warn
+from ticdc_consumer.opening import check_settings, gaps, starts_afresh
+from ticdc_consumer.source.log import Log
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.waiting import patiently
+
+PATIENCE = 2.0
+"""Seconds that the source may take: somebody waits."""
+
+
+def log(premises: Premises) -> Iterator[Finding]:
+    """The log must reach back to where a run would begin."""
+    source, options = premises.source, premises.options
+    if source is None or premises.listing is None or premises.target is None:
+        return
+    # First the checkpoint: a consumer that runs moves both it and the ends of the log.
+    state = premises.read_checkpoint()
+    if state is not None:
+        source.forget(state.resolved_ts)
+    listing = patiently(source.list, PATIENCE, (TicdcError,))
+    log = Log(listing, source.begins(listing.ends))
+    wrong = set()
+    for gap in gaps(options, source, state, log):
+        wrong.add(gap.topic_partition)
+        yield fail(gap.subject, gap.text, gap.exit_code)
+    if state is not None and not starts_afresh(options, state):
+        yield from _after_checkpoint(state, log, len(set(state.positions) - wrong))
+        return
+    if not wrong:
+        yield (
+            ok("log", "complete from offset 0: a first start without a snapshot is possible")
+            if options.from_ts is None
+            else ok("log", f"reaches back to the snapshot of {shown(options.from_ts)}")
+        )
+    if options.from_ts is not None:
+        yield warn(
+            "log",
+            "cannot show whether the changefeed began at or before the snapshot: compare its "
+            "start-ts, or the first resolved ts above",
+        )
+
+
+def _after_checkpoint(state: Checkpoint, log: Log, good: int) -> Iterator[Finding]:
+    if good:
+        yield ok("log", f"{good} partitions reach back to the checkpoint")
+    if joining := len(set(log.listing.ends) - set(state.positions)):
+        yield ok("log", f"{joining} partitions are new since the checkpoint")
+
+
+def scope(premises: Premises) -> Iterator[Finding]:
+    """Topics, filter, routes, protocol and time zone give R its meaning."""
+    state = premises.checkpoint
+    if state is None or starts_afresh(premises.options, state):
+        return
+    check_settings(premises.options, state)
+    yield ok("scope", "topics, filter, routes, protocol and time zone are the checkpoint's")

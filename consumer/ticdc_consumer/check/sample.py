@@ -1,0 +1,125 @@
+"""The first messages of the partitions, as far as `check` looks at them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from confluent_kafka import Message as KafkaMessage
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
+from ticdc_encoder.sql.parser import CreateTable, parse_ddl
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.protocols import decoder
+from ticdc_consumer.protocols.protocol import located
+from ticdc_consumer.protocols.schemas import SchemaKey
+from ticdc_consumer.source.kafka.client import records_from
+from ticdc_consumer.source.marks import TopicPartition
+
+SAMPLE = 200
+"""Messages of each partition that are decoded."""
+SILENCE = 20.0
+"""Seconds without a message after which the brokers are taken for unreachable."""
+
+
+@dataclass(slots=True)
+class Sample:
+    """The first messages of the partitions: what they contain, and what is wrong with them."""
+
+    messages: dict[TopicPartition, int] = field(default_factory=dict)
+    first_mark: dict[str, int] = field(default_factory=dict)
+    """By topic, of its partition 0."""
+    tables: dict[tuple[str, str], Table] = field(default_factory=dict)
+    created: dict[tuple[str, str], Table] = field(default_factory=dict)
+    deletes_only: set[tuple[str, str]] = field(default_factory=set)
+    claim_check: RowChange | None = None
+    """The first row that lies in a claim check."""
+    handle_key_only: RowChange | None = None
+    """The first row of which no more than its key was sent."""
+    rows: int = 0
+    with_before: bool = False
+    """Whether an UPDATE has its old row."""
+    without_before: bool = False
+    """Whether an UPDATE lacks it."""
+    unread: int = 0
+    """Rows whose schema (Simple's) is not among these messages."""
+    schemas: tuple[Table, ...] = ()
+    errors: list[TicdcError] = field(default_factory=list)
+
+    def add(self, topic_partition: TopicPartition, event: Event) -> None:
+        match event:
+            case Resolved(resolved_ts):
+                if topic_partition[1] == 0:
+                    self.first_mark.setdefault(topic_partition[0], resolved_ts)
+            case Ddl():
+                statement = parse_ddl(event.query, event.schema)
+                if isinstance(statement, CreateTable):
+                    self.created[event.schema, event.table] = statement.table
+            case RowChange():
+                self.rows += 1
+                if event.before is not None and event.after is not None:
+                    self.with_before |= bool(event.before)
+                    self.without_before |= not event.before
+                name = (event.table.schema, event.table.name)
+                if event.claim_check is not None:
+                    self.claim_check = self.claim_check or event
+                elif event.incomplete and event.after is not None:
+                    self.handle_key_only = self.handle_key_only or event
+                if event.after is not None and not event.incomplete:
+                    self.tables[name] = event.table
+                    self.deletes_only.discard(name)
+                elif name not in self.tables:
+                    self.tables[name] = event.table
+                    self.deletes_only.add(name)
+
+
+def sample_of(
+    options: Options,
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    stored: Mapping[SchemaKey, Table],
+) -> Sample:
+    """The first messages from `starts` on. `stored` are Simple's schemas that the target has."""
+    sample = Sample()
+    decode = decoder(options, stored.values())
+    unread = []
+    for name, message in _first_messages(options.kafka, starts, ends):
+        key, value = message.key(), message.value()
+        sample.messages[name] = sample.messages.get(name, 0) + 1
+        try:
+            for event in decode(key, value):
+                sample.add(name, event)
+        except TicdcError as error:
+            sample.errors.append(located(error, *name, int(message.offset() or 0)))
+        if decode.unread():
+            unread.append((name, key, value))
+    # The schema may be in another partition.
+    for name, key, value in unread:
+        for event in decode(key, value):
+            sample.add(name, event)
+        sample.unread += len(decode.unread())
+    sample.schemas = (*stored.values(), *decode.new_schemas())
+    return sample
+
+
+def _first_messages(
+    kafka: Mapping[str, str],
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> Iterator[tuple[TopicPartition, KafkaMessage]]:
+    """At most `SAMPLE` records per partition."""
+    left = {name: SAMPLE for name, start in starts.items() if start < ends[name]}
+    if not left:
+        return
+    starts = {name: starts[name] for name in left}
+    with closing(records_from(kafka, starts, 1000, SILENCE)) as records:
+        for name, message in records:
+            if message is None:
+                left.pop(name, None)
+            elif name in left:
+                yield name, message
+                left[name] -= 1
+                if not left[name]:
+                    del left[name]
+            if not left:
+                return

@@ -9,8 +9,8 @@ from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
 from ticdc_consumer.opening import check_settings, gaps, starts_afresh
 from ticdc_consumer.source.log import Log
-from ticdc_consumer.source.patience import patiently
 from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.waiting import patiently
 
 PATIENCE = 2.0
 """Seconds that the source may take: somebody waits."""

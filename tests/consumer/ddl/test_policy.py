@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from support.loading import ACCOUNTS, AFTER, Bank, accounts, bank, open_bank, opened, options, route
 from ticdc_consumer import load
+from ticdc_consumer.config.choices import DDL_KINDS
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.policy import KINDS, Policy
+from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.load import Step
@@ -63,7 +64,7 @@ def test_a_table_goes_before_a_kind_and_that_before_the_rest(
 
 
 def test_every_kind_is_one_that_a_statement_can_have() -> None:
-    for kind in KINDS:
+    for kind in DDL_KINDS:
         text = f"ALTER TABLE t {kind} p" if kind.endswith("PARTITION") else f"{kind} t"
         assert not Policy("skip", {kind: "stop"}).skips(entry(_whole(kind, text))), kind
 

@@ -19,7 +19,7 @@ from support.world_run import Run
 from ticdc_consumer import load, plan
 from ticdc_consumer import reader as cuts
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.layouts import Tables
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read import task as read
 from ticdc_consumer.source.kafka import scout
 from ticdc_consumer.source.marks import SeenDdl
@@ -186,7 +186,7 @@ def unread_partition_0(patch: pytest.MonkeyPatch) -> None:
 
 def old_layouts(patch: pytest.MonkeyPatch) -> None:
     """The layouts that were made before a DDL are used after it."""
-    patch.setattr(Tables, "forget", lambda _: None)
+    patch.setattr(TableLayouts, "forget", lambda _: None)
 
 
 @pytest.mark.parametrize(

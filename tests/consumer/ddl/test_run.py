@@ -21,7 +21,7 @@ from ticdc_consumer import load
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.manual import done_by_operator
 from ticdc_consumer.errors import Fenced, Stop
-from ticdc_consumer.load import NoChange
+from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store

@@ -14,8 +14,8 @@ from support.canonical_rows import (
     row_payloads,
 )
 from support.golden import scenario
+from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Retry, Stop, Unavailable
-from ticdc_consumer.targets.postgresql import types
 from ticdc_consumer.targets.postgresql.bulk import FEW_ROWS
 from ticdc_consumer.targets.postgresql.session import PostgreSQL
 from ticdc_encoder.column import BINARIES
@@ -110,7 +110,7 @@ def test_zero_and_partial_dates_are_refused_or_become_null_by_rule(target: Postg
     moment = "2024-01-01 00:00:00"
     with pytest.raises(Stop, match=r"shop\.z\.d: a date that PostgreSQL does not have .*id='2'"):
         load(target, layout, [["1", "2024-01-01", moment], ["2", "2024-00-10", moment]])
-    by_rule = laid_out(target, upstream, rules=frozenset({types.ZERO_DATE_AS_NULL}))
+    by_rule = laid_out(target, upstream, rules=frozenset({ZERO_DATE_AS_NULL}))
     load(target, by_rule, [["2", "2024-00-10", moment]])
     assert contents(target, by_rule)[0][1] is None
     with pytest.raises(Stop, match=r"shop\.z\.n: a date"):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.canonical_rows import arrays, key_payloads, row_payloads
+from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import TypeRules, fit
 from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable, UniqueKey
@@ -16,7 +17,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import parse_create_table
 
 NONE: frozenset[str] = frozenset()
-AS_NULL = frozenset({types.ZERO_DATE_AS_NULL})
+AS_NULL = frozenset({ZERO_DATE_AS_NULL})
 
 
 def source(sql: str) -> ColumnType:

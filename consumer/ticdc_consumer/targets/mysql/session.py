@@ -10,6 +10,7 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
+from ticdc_consumer.config.choices import SAME_COLLATIONS
 from ticdc_consumer.errors import Unavailable, Usage
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
@@ -210,7 +211,7 @@ class MySql(Target):
             return catalog.references(self.query, database, table)
 
     def type_rules(self, rules: frozenset[str]) -> TypeRules:
-        trusted = types.SAME_COLLATIONS in rules
+        trusted = SAME_COLLATIONS in rules
         return TypeRules(
             self.dialect,
             self._quote,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, Column, ColumnType
 
+from ticdc_consumer.config.choices import SAME_COLLATIONS, VECTOR_AS_TEXT
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import new_collation
@@ -15,8 +16,6 @@ from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.schema.conversions import CAPACITIES
 
-VECTOR_AS_TEXT = "vector-as-text"
-SAME_COLLATIONS = "same-collations"
 RULES = frozenset({VECTOR_AS_TEXT, SAME_COLLATIONS})
 
 LONGEST_VARCHAR = 16_383

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 
+from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import labelled
 from ticdc_consumer.targets.layout import TargetColumn
 
-ZERO_DATE_AS_NULL = "zero-date-as-null"
-"""The rule that writes NULL for zero and partial dates and days that their month lacks, into
-nullable columns outside the key. Without it they are refused: PostgreSQL has no such dates."""
 RULES = frozenset({ZERO_DATE_AS_NULL})
 
 NONDETERMINISTIC = " (nondeterministic)"

@@ -90,7 +90,7 @@ def test_tidb_differs_from_mysql_in_nothing_else() -> None:
 @pytest.mark.parametrize("kind", ["stored", "virtual"])
 def test_a_generated_column_is_plain_or_left_out(kind: str) -> None:
     upstream = defined(f"INT AS (1 + 1) {kind}")
-    words = create.SqlWords(
+    words = create.DdlWords(
         quote=str,
         column_type=sqlite.column_type,
         key_type=sqlite.column_type,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.tso import shown
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
@@ -38,7 +38,7 @@ def log(premises: Premises) -> Iterator[Finding]:
         yield (
             ok("log", "complete from offset 0: a first start without a snapshot is possible")
             if options.from_ts is None
-            else ok("log", f"reaches back to the snapshot of {shown(options.from_ts)}")
+            else ok("log", f"reaches back to the snapshot of {with_time(options.from_ts)}")
         )
     if options.from_ts is not None:
         yield warn(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter
-from ticdc_encoder.tso import shown
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
@@ -30,7 +30,7 @@ def target(premises: Premises) -> Iterator[Finding]:
         )
     checkpoint = premises.checkpoint
     if checkpoint is not None:
-        yield ok("checkpoint", f"R = {shown(checkpoint.resolved_ts)}")
+        yield ok("checkpoint", f"R = {with_time(checkpoint.resolved_ts)}")
         for entry in Store(opened, premises.options.changefeed).ledger.pending():
             yield warn(
                 "checkpoint",

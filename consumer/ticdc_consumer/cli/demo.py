@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.testing.disturbance import Disturbance
 from ticdc_encoder.testing.shop import SCHEMA, TABLES, Shop
-from ticdc_encoder.tso import shown
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import config
 from ticdc_consumer.cli.progress import RunTotals
@@ -123,7 +123,7 @@ def _consume(
                 upstream.applied(epoch.resolved_ts)
                 rate = totals.changes / (time.monotonic() - began)
                 screen.progress(
-                    f"R {shown(epoch.resolved_ts)}: {totals.changes:,} changes, {rate:,.0f}/s, "
+                    f"R {with_time(epoch.resolved_ts)}: {totals.changes:,} changes, {rate:,.0f}/s, "
                     f"{totals.duplicates:,} repeated, {totals.replays:,} replays; "
                     f"{audit.looks:,} looks at the tables"
                 )

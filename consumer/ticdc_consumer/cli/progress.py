@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-from ticdc_encoder.tso import duration, lag, shown
+from ticdc_encoder.tso import duration, lag, with_time
 
 from ticdc_consumer.dry_run import PlannedCut
 from ticdc_consumer.epoch import Epoch
@@ -69,7 +69,7 @@ class RunProgress:
         if now - self._printed_at >= SECONDS_PER_LINE:
             rate = self._recent.changes / (now - self._printed_at)
             self._line(
-                f"R {shown(epoch.resolved_ts)}, lag {duration(lag(epoch.resolved_ts))}, "
+                f"R {with_time(epoch.resolved_ts)}, lag {duration(lag(epoch.resolved_ts))}, "
                 f"{rate:,.0f} changes/s: {self._recent}"
             )
             self._recent = RunTotals()
@@ -82,7 +82,7 @@ class RunProgress:
             self._line(f"{why}: {nothing}")
             return
         self._line(
-            f"{why}: R {shown(self._resolved_ts)} after {self._all.epochs:,} cuts in "
+            f"{why}: R {with_time(self._resolved_ts)} after {self._all.epochs:,} cuts in "
             f"{duration(seconds)}, {self._all.changes / seconds:,.0f} changes/s: {self._all}"
         )
 
@@ -93,7 +93,7 @@ class RunProgress:
 def planned(cut: PlannedCut) -> Iterator[str]:
     """What a cut would do, in lines for an operator."""
     if cut.resolved_ts > cut.begin:
-        yield f"cut to R {shown(cut.resolved_ts)}: {cut.rows:,} rows"
+        yield f"cut to R {with_time(cut.resolved_ts)}: {cut.rows:,} rows"
     for name, rows in sorted(cut.tables.items()):
         what = f"{rows.inserted:,} inserted, {rows.updated:,} updated"
         if not rows.compared:

@@ -63,14 +63,14 @@ def _convert(
 
 def _stop(layout: Layout, position: int, keys: Sequence[pa.Array], refused: Refused) -> NoReturn:
     key = ", ".join(
-        f"{name}={_shown(array[refused.row].as_py())}"
+        f"{name}={_text(array[refused.row].as_py())}"
         for name, array in zip(layout.key, keys, strict=True)
     )
     where = f" (row with key {key})" if key else ""
     raise Stop(f"{layout.name}.{layout.source[position].name}: {refused}{where}") from None
 
 
-def _shown(value: str | bytes | None) -> str:
+def _text(value: str | bytes | None) -> str:
     return f"x'{value.hex()}'" if isinstance(value, bytes) else f"{value!r}"
 
 

@@ -415,7 +415,7 @@ def test_columns_called_like_sqlites_row_numbers_are_columns(
         insert(target, layout, rows)
         with target.transaction():
             if len(names) == 3:
-                with pytest.raises(Stop, match="columns of its hide the row numbers"):
+                with pytest.raises(Stop, match="its columns hide the row numbers"):
                     target.delete_rows(layout, payloads(layout, rows[:1]))
             else:
                 assert target.delete_rows(layout, payloads(layout, rows[:1])) == 1

@@ -71,7 +71,7 @@ class MySqlTable:
 
 def shape(dialect: Dialect, table: Table) -> MySqlTable:
     columns = [column for column in table.columns if column.generated != "virtual"]
-    indexes = [_whole(index, table) for index in table.indexes if _kept(index, columns)]
+    indexes = [_whole(index, table) for index in table.indexes if _can_keep(index, columns)]
     types = _within_a_row(columns, indexes, dialect)
     return MySqlTable(
         {c.name: MySqlColumn(types[c.name], c.nullable, _default(c)) for c in columns},
@@ -134,7 +134,7 @@ def _default(column: Column) -> str | None:
     return None
 
 
-def _kept(index: Index, columns: Sequence[Column]) -> bool:
+def _can_keep(index: Index, columns: Sequence[Column]) -> bool:
     """Whether the index is over columns and all rows of the new table, and is not a full text or
     vector index."""
     types = {column.name: column.type.name for column in columns}

@@ -95,7 +95,7 @@ def translate(error: Exception, layout: Layout | None = None) -> Exception:
     if code in _UNAVAILABLE:
         return Unavailable(f"the target refuses: {text} (error {code})")
     if code in _VALUES:
-        return Stop(f"{_place(layout, code, text)}: {_VALUES[code]} (error {code})")
+        return Stop(f"{_where(layout, code, text)}: {_VALUES[code]} (error {code})")
     if code == _DUPLICATE and (match := _DUPLICATED.fullmatch(text)):
         entry, key = match.groups()
         return Stop(
@@ -117,7 +117,7 @@ def column(text: str) -> str | None:
     return name.strip("'")
 
 
-def _place(layout: Layout | None, code: int, text: str) -> str:
+def _where(layout: Layout | None, code: int, text: str) -> str:
     name = column(text) or "a column"
     if code in _WITH_TABLE:
         name = name.rpartition(".")[2]

@@ -138,7 +138,7 @@ def codec(
     target = CatalogType.parse(existing.type)
     result = _codec(type_, existing, target, dialect, rules)
     if result is None:
-        raise Stop(f"{_shown(type_)} does not fit into {existing.type}")
+        raise Stop(f"{_text(type_)} does not fit into {existing.type}")
     return result
 
 
@@ -178,7 +178,7 @@ def _codec(
     return None
 
 
-def _shown(type_: ColumnType) -> str:
+def _text(type_: ColumnType) -> str:
     numbers = ",".join(str(n) for n in (type_.length, type_.decimals) if n is not None)
     unsigned = " unsigned" if type_.unsigned else ""
     return f"{type_.name}({numbers}){unsigned}" if numbers else type_.name + unsigned

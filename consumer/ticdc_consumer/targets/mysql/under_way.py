@@ -31,7 +31,7 @@ class Wait:
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._told = -EVERY
+        self._logged_at = -EVERY
 
     def on(self, session: object, text: str) -> None:
         """Raises `Unavailable` if it takes too long."""
@@ -39,9 +39,9 @@ class Wait:
         message = f"session {session} of the target still runs: {' '.join(text.split())[:200]}"
         if waited > LONGEST:
             raise Unavailable(f"{message}; it was waited for for {duration(waited)}")
-        if waited - self._told >= EVERY:
+        if waited - self._logged_at >= EVERY:
             logger.warning("%s; waiting for it, %s so far", message, duration(waited))
-            self._told = waited
+            self._logged_at = waited
         time.sleep(PAUSE)
 
 

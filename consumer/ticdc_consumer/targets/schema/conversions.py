@@ -76,7 +76,7 @@ def conversion(old: Column, new: Column) -> Conversion:
     result = _converted(old.type, new.type)
     if result is None:
         raise Unsupported(
-            f"column {new.name}: what a change from {_shown(old.type)} to {_shown(new.type)} makes "
+            f"column {new.name}: what a change from {_text(old.type)} to {_text(new.type)} makes "
             "of the values that are there is not sent, and not certain"
         )
     if old.nullable and not new.nullable:
@@ -84,7 +84,7 @@ def conversion(old: Column, new: Column) -> Conversion:
     return result
 
 
-def _shown(type_: ColumnType) -> str:
+def _text(type_: ColumnType) -> str:
     numbers = [str(n) for n in (type_.length, type_.decimals) if n is not None]
     text = type_.name + (f"({','.join(numbers)})" if numbers else "")
     return text + (" unsigned" if type_.unsigned else "")

@@ -16,7 +16,7 @@ _BITS = re.compile(r"b'([01]+)'")
 
 
 @dataclass(frozen=True, slots=True)
-class SqlWords:
+class DdlWords:
     """What differs between the two. `key_type` is the type of a column that a unique key holds,
     `prefix` the expression for a column's first n characters, or bytes."""
 
@@ -64,7 +64,7 @@ class TableShape:
     indexes: dict[str, IndexShape]
 
 
-def shape(table: Table, words: SqlWords) -> TableShape:
+def shape(table: Table, words: DdlWords) -> TableShape:
     columns = {c.name: c for c in table.columns if c.generated != "virtual"}
     indexes = [
         index
@@ -91,7 +91,7 @@ def shape(table: Table, words: SqlWords) -> TableShape:
 
 
 def create_table(
-    relation: str, name: str, table: Table, words: SqlWords, constraints: Iterable[str] = ()
+    relation: str, name: str, table: Table, words: DdlWords, constraints: Iterable[str] = ()
 ) -> list[str]:
     """The table, with further lines in its CREATE TABLE, then its indexes."""
     new = shape(table, words)
@@ -105,11 +105,11 @@ def create_table(
     ]
 
 
-def primary_key(columns: Iterable[str], words: SqlWords) -> str:
+def primary_key(columns: Iterable[str], words: DdlWords) -> str:
     return f"PRIMARY KEY ({', '.join(map(words.quote, columns))})"
 
 
-def _parts(index: Index, table: Table, words: SqlWords) -> list[str]:
+def _parts(index: Index, table: Table, words: DdlWords) -> list[str]:
     lengths = index.lengths or (None,) * len(index.columns)
     if index.columns == table.handle_key:
         lengths = (None,) * len(index.columns)
@@ -140,7 +140,7 @@ def index_name(table: str, index: str) -> str:
     return f"{readable}_{digest}"
 
 
-def _default(column: Column, words: SqlWords) -> str | None:
+def _default(column: Column, words: DdlWords) -> str | None:
     """The default, if it is exactly the same value. Rows of the stream carry every column, so
     none is needed for them."""
     default, kind = column.default, column.type.name

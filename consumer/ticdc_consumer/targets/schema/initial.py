@@ -41,7 +41,7 @@ def initial(column: Column, computed: bool, commit_ts: int) -> Initial:
         raise Unsupported(f"column {column.name} is generated, and its values are not sent")
     if column.default is None:
         return None if column.nullable else _zero(column)
-    value = _given(column, column.default, commit_ts)
+    value = _initial_of(column, column.default, commit_ts)
     if value is None:
         raise Unsupported(
             f"column {column.name}: what its default gives existing rows is not certain"
@@ -86,7 +86,7 @@ def _zero(column: Column) -> Initial:
     )
 
 
-def _given(column: Column, default: str, commit_ts: int) -> Initial:
+def _initial_of(column: Column, default: str, commit_ts: int) -> Initial:
     """None if it is not certain."""
     type_ = column.type
     name, digits = type_.name, type_.decimals or 0

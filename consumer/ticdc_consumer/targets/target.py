@@ -64,6 +64,7 @@ class Target(ABC):
         """How often something that was written may not be in the database: transactions that were
         rolled back, commits of unknown outcome, new sessions. What is remembered of the database
         is right only while this stays the same."""
+        self._open()
 
     @classmethod
     @abstractmethod

@@ -23,6 +23,7 @@ PROGRAMS = (
     ("trickle.py",),
     ("large.py", "--plot", str(HERE / "large.png")),
     ("transaction.py",),
+    ("tables.py",),
 )
 
 

@@ -27,8 +27,9 @@ import sqlalchemy as sa
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.layouts import Tables
-from ticdc_consumer.load import NoChange, Step, apply
+from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.load import Step, apply
+from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import DEFINITION, LEDGER, METADATA
@@ -71,7 +72,7 @@ class Measured:
         state = self._store.start(1.0)
         assert state is not None
         self._state = state
-        self._layouts = Tables(self._options, target)
+        self._layouts = TableLayouts(self._options, target)
         self._layouts.learn(self._store.ledger)
         self._context = DdlContext.of(
             self._options, target, self._store.ledger, self._layouts.route

@@ -8,13 +8,13 @@ from typing import Literal, Self
 
 from pyspark.sql import SparkSession
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
 from ticdc_consumer.dry_run import DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs, ToTarget
 from ticdc_consumer.errors import Usage
-from ticdc_consumer.layouts import Tables
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.opening import Opened, look, take_over
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.spark.session import session, stop, warm_up
@@ -53,7 +53,7 @@ class Consumer:
             self.spark = self._session or _new_session(self.options.spark, self._name, stack)
             if self._session is None and not self._stopping:
                 warm_up(self.spark)
-            self._tables = Tables(self.options, self.target)
+            self._tables = TableLayouts(self.options, self.target)
             self._tables.learn(self.store.ledger)
             self._reader = _reader(self.options, self.spark, opened, self._tables)
             applier = ToTarget(self.options, self.target, self.store, self._tables)
@@ -93,7 +93,7 @@ class Consumer:
             epoch = self._epochs.next(goal, IDLE)
             if epoch is not None:
                 yield epoch
-                faults.hit("S15")
+                failpoints.hit("S15")
                 self._commit_to_source()
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
@@ -146,7 +146,7 @@ def plan(
         opened = stack.enter_context(look(options))
         spark = spark or _new_session(options.spark, "ticdc plan", stack)
         options = replace(options, apply="net")
-        tables = Tables(options, opened.target)
+        tables = TableLayouts(options, opened.target)
         reader = _reader(options, spark, opened, tables)
         ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped)
         if opened.stored:
@@ -178,6 +178,6 @@ def _new_session(settings: Mapping[str, str], name: str, stack: ExitStack) -> Sp
     return spark
 
 
-def _reader(options: Options, spark: SparkSession, opened: Opened, tables: Tables) -> Reader:
+def _reader(options: Options, spark: SparkSession, opened: Opened, tables: TableLayouts) -> Reader:
     schemas = opened.state.schemas.values()
     return Reader(options, spark, opened.source, lambda: tables.definitions, schemas)

@@ -16,10 +16,11 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.layouts import Tables
-from ticdc_consumer.load import Applied, NoChange, Step
+from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.load import Applied, Step
 from ticdc_consumer.reader import Reader
-from ticdc_consumer.spark.jobs import Change, Gathered
+from ticdc_consumer.reconcile.net_change import NetChange, NoChange
+from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets.layout import Layout, TargetName
@@ -86,7 +87,7 @@ class DryRun:
         reader: Reader,
         target: Target,
         ledger: Ledger,
-        tables: Tables,
+        tables: TableLayouts,
         state: Checkpoint,
         *,
         sql: bool = False,
@@ -215,7 +216,7 @@ class Recorder:
                 rows = PlannedRows(len(present), 0, len(absent), compared=False)
             self._recorded.tables[layout.name] = rows
 
-    def _sum_up(self, change: Change) -> None:
+    def _sum_up(self, change: NetChange) -> None:
         counts: dict[int, list[int]] = {}
         for number, keys in change.deletes():
             counts.setdefault(number, [0, 0])[0] += len(keys)

@@ -9,18 +9,19 @@ from typing import Protocol
 
 from ticdc_encoder.event import Ddl
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.errors import Retry, Stop, Unavailable
-from ticdc_consumer.layouts import Tables
-from ticdc_consumer.load import Applied, Counts, NoChange, Step, apply, apply_groups
+from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.load import Applied, Counts, Step, apply, apply_groups
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.reader import Reader
-from ticdc_consumer.reconcile.fold import Clash
+from ticdc_consumer.reconcile.chunks import Clash
+from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
@@ -130,7 +131,9 @@ class ToTarget:
 
     reads_ahead = True
 
-    def __init__(self, options: Options, target: Target, store: Store, tables: Tables) -> None:
+    def __init__(
+        self, options: Options, target: Target, store: Store, tables: TableLayouts
+    ) -> None:
         self._options = options
         self._store = store
         self._context = DdlContext.of(options, target, store.ledger, tables.route)
@@ -191,7 +194,7 @@ class Epochs:
         options: Options,
         reader: Reader,
         applier: Applier,
-        tables: Tables,
+        tables: TableLayouts,
         state: Checkpoint,
     ) -> None:
         self._options = options
@@ -265,7 +268,7 @@ class Epochs:
             prepared.seconds["ddl"] = time.monotonic() - started
         else:
             self._applier.purge(new.resolved_ts)
-        faults.hit("S16")
+        failpoints.hit("S16")
         stored = (self._applier.ledger.entry(entry.order) for entry in entries)
         return Epoch.of(prepared, applied, [entry for entry in stored if entry is not None])
 
@@ -353,10 +356,10 @@ class Epochs:
     def _apply(
         self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]
     ) -> Applied:
-        faults.hit("S5")
+        failpoints.hit("S5")
         seen = self._tables.sightings()
         applied = self._applier.apply(Step(self.state, new, entries, seen), gathered)
-        self._tables.saw(seen)
+        self._tables.note_recorded(seen)
         return applied
 
     def _advanced(self, prepared: Prepared) -> Checkpoint:

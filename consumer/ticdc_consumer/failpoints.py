@@ -1,9 +1,9 @@
-"""Named places where a test lets a run die: `TICDC_FAULT=STEP:ACTION[:N]`.
+"""Named steps at which a test lets a run die: `TICDC_FAILPOINT=STEP:ACTION[:N]`.
 
 The steps of one epoch: S0 lease, S1 read the checkpoint, S2 plan, S3 fetch, S4 decode, S5 fold,
 S6 choose R, S7 BEGIN, S8 fenced, S9 deletes, S10 rows, S11 DDL, S12 checkpoint, S13 before COMMIT,
-S14 after it, S15 courtesy commit to Kafka, S16 free the buffers. Of a DDL: D1 before each of its
-statements, D2 after it; and where it is pending D3 before it is noted as done, D4 before that is
+S14 after it, S15 courtesy commit to Kafka, S16 free the buffers. The steps of a DDL: D1 before each
+of its statements, D2 after it; if it is pending, D3 before it is marked done, D4 before that is
 committed, D5 after.
 """
 
@@ -15,23 +15,24 @@ from collections import Counter
 _hits: Counter[str] = Counter()
 
 
-class Fault(Exception):
-    """The `raise` action; no error of the product, so that nothing handles it."""
+class FailpointReached(Exception):
+    """The `raise` action. It is not an error of the product, so that nothing handles it."""
 
 
 def hit(step: str) -> None:
-    """Nothing, unless TICDC_FAULT names this step and this is its N-th hit (default: the first).
+    """Does nothing, unless TICDC_FAILPOINT names this step and this is its N-th hit (default: the
+    first).
 
     ACTION is `kill`, `raise`, `stop` (SIGSTOP) or `sleep=SECONDS`.
     """
-    fault = os.environ.get("TICDC_FAULT")
-    if fault is None:
+    failpoint = os.environ.get("TICDC_FAILPOINT")
+    if failpoint is None:
         return
-    wanted, action, *rest = fault.split(":")
-    if step != wanted:
+    named_step, action, *rest = failpoint.split(":")
+    if step != named_step:
         return
-    _hits[fault] += 1
-    if _hits[fault] != int(rest[0] if rest else 1):
+    _hits[failpoint] += 1
+    if _hits[failpoint] != int(rest[0] if rest else 1):
         return
     match action.partition("="):
         case "kill", _, _:
@@ -41,4 +42,4 @@ def hit(step: str) -> None:
         case "sleep", _, seconds:
             time.sleep(float(seconds))
         case _:
-            raise Fault(fault)
+            raise FailpointReached(failpoint)

@@ -18,14 +18,12 @@ from ticdc_consumer.protocols.exactness import (
 from ticdc_consumer.protocols.shape import Shape, shape
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets.layout import Layout, TargetTable
+from ticdc_consumer.targets.layout import Layout, TableName, TargetTable
 from ticdc_consumer.targets.target import Target
 
-Name = tuple[str, str]
 
-
-class Tables:
-    """The layouts of the tables met so far, numbered; made again after a DDL."""
+class TableLayouts:
+    """The layouts of the tables that rows have come for, numbered; built again after a DDL."""
 
     def __init__(self, options: Options, target: Target) -> None:
         self._options = options
@@ -34,20 +32,20 @@ class Tables:
         self._routes = Routes(options.route, case_sensitive=options.case_sensitive)
         self._at_least_once = TableMatcher(options.at_least_once, options.case_sensitive)
         self._exactness = protocol_of(options).exactness
-        self.definitions: Mapping[Name, Table] = {}
-        self._seen: dict[Name, tuple[Column, ...]] = {}
+        self.definitions: Mapping[TableName, Table] = {}
+        self._seen: dict[TableName, tuple[Column, ...]] = {}
         self.layouts: list[Layout] = []
-        self.shapes: dict[Name, tuple[int, Shape | None]] = {}
+        self.shapes: dict[TableName, tuple[int, Shape | None]] = {}
         self._numbers: dict[str, int] = {}  # of the layout that goes to a relation of the target
 
     def forget(self) -> None:
-        """Everything may have changed."""
+        """Drops all layouts: the tables may have changed."""
         self.layouts = []
         self.shapes = {}
         self._numbers = {}
 
     def learn(self, ledger: Ledger) -> None:
-        """What is known of the upstream's tables, as they are now."""
+        """Takes the definitions of the upstream's tables from the ledger; drops all layouts."""
         self.forget()
         known = ledger.known()
         self.definitions = known.created
@@ -58,42 +56,71 @@ class Tables:
         }
 
     def sightings(self) -> list[Table]:
-        """The tables whose CREATE TABLE did not come, as rows show them, where that is news. Rows
-        whose types are families of types (Avro's) do not show it."""
+        """The tables as rows show them, if their CREATE TABLE did not come and the ledger does not
+        have them like that. Rows whose types are families of types (Avro's) do not show a table."""
         if not self._exactness.types_are_complete:
             return []
-        found = [
-            Table(layout.schema, layout.table, layout.source, handle_key=layout.key)
+        sighted = {
+            (layout.schema, layout.table): Table(
+                layout.schema, layout.table, layout.source, handle_key=layout.key
+            )
             for layout in self.layouts
             if self.shapes[layout.schema, layout.table][1] is not None
-        ]
-        names = ((table.schema, table.name) for table in found)
+        }
         return [
             table
-            for table, name in zip(found, names, strict=True)
+            for name, table in sighted.items()
             if name not in self.definitions and self._seen.get(name) != table.columns
         ]
 
-    def saw(self, tables: Iterable[Table]) -> None:
-        """What `sightings` told is in the ledger."""
-        self._seen |= {(table.schema, table.name): table.columns for table in tables}
+    def note_recorded(self, sightings: Iterable[Table]) -> None:
+        """The ledger has these `sightings` now."""
+        self._seen |= {(table.schema, table.name): table.columns for table in sightings}
 
-    def route(self, schema: str, table: str) -> tuple[str, str]:
-        """Where an upstream name is sent; the table is "" for a schema alone. Raises `Unsupported`
-        for a table whose rows are left out: a DDL of two tables may name one."""
+    def route(self, schema: str, table: str) -> TableName:
+        """The name in the target; `table` is "" for a schema alone. Raises `Unsupported` if the
+        table's rows are left out: a DDL of two tables may name such a table."""
         if table and not self._filter.matches(schema, table):
             raise Unsupported(f"the rows of {schema}.{table} are left out by [tables] filter")
         return self._routes(schema, table)
 
     def add(self, source: Table, deletes_only: bool, fresh: bool) -> None:
-        """Makes the layout of a table from the columns that its rows carry.
+        """Builds the layout of a table from the columns that its rows carry.
 
-        `deletes_only`: no more than its key may be there. `fresh`: nothing has been applied yet,
-        so the target's table must be empty. Raises `Stop`.
+        `deletes_only`: its rows may carry no more than the key. `fresh`: nothing has been applied
+        yet, so the target's table must be empty. Raises `Stop`.
         """
         name = (source.schema, source.name)
+        described = self._described(source, fresh)
+        self._refuse(source, described)
+        definition = self.definitions.get(name)
+        key = self._key(source, definition, described)
+        # If nothing identifies a row, a DELETE carries all of it.
+        deletes_only = deletes_only and bool(key)
+        if deletes_only:
+            source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
+        layout = self._target.layout(
+            self._exactness.complete(source, definition, described),
+            key,
+            described,
+            definition,
+            self._options.rules,
+            keys_only=deletes_only,
+        )
+        if not deletes_only:
+            require_all_columns(source, definition, described)
+        existing = self.shapes.get(name)
+        number = len(self.layouts) if existing is None else existing[0]
+        self.layouts[number : number + 1] = [layout]
+        self.shapes[name] = (number, None if deletes_only else shape(source))
+        self._check_overlap(layout, number)
+        self._numbers[layout.relation] = number
+
+    def _described(self, source: Table, fresh: bool) -> TargetTable:
+        """The target's table. Raises `Stop` if it does not exist, if `fresh` and it has rows, or if
+        it may have been given another table's rows."""
         label = f"{source.schema}.{source.name}"
-        schema, table = self._target.locate(*self._routes(*name))
+        schema, table = self._target.locate(*self._routes(source.schema, source.name))
         if wire_name := self._exactness.wire_name:
             self._require_one_name(source, schema, table, wire_name)
         described = self._target.describe(schema, table)
@@ -108,39 +135,30 @@ class Tables:
                 "has no checkpoint; start with --from-ts TS if they are a snapshot of TS, "
                 f"or empty the table{self._other_changefeeds()}"
             )
-        self._refuse(label, described)
+        return described
+
+    def _refuse(self, source: Table, described: TargetTable) -> None:
+        """Raises `Stop` for a table that cannot be applied exactly."""
+        label = f"{source.schema}.{source.name}"
+        if described.strict_foreign_keys:
+            name, cure = described.strict_foreign_keys[0]
+            raise Stop(f"{label}: foreign key {name} cannot be deferred; run: {cure}")
+        allowed = self._options.apply == "transactions" or label in self._options.allow_triggers
+        if described.triggers and not allowed:
+            raise Stop(
+                f"{label}: trigger {described.triggers[0]} would see net changes only; "
+                'set apply = "transactions", or name the table in [tables] allow_triggers'
+            )
         self._exactness.require_exact(source, self._options.rules)
-        definition = self.definitions.get(name)
-        key = self._key(label, source, definition, described)
-        # Where nothing identifies a row, a DELETE carries all of it.
-        deletes_only = deletes_only and bool(key)
-        if deletes_only:
-            source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
-        layout = self._target.layout(
-            self._exactness.complete(source, definition, described),
-            key,
-            described,
-            definition,
-            self._options.rules,
-            keys_only=deletes_only,
-        )
-        if not deletes_only:
-            require_all_columns(source, definition, described)
-        known = self.shapes.get(name)
-        number = len(self.layouts) if known is None else known[0]
-        self.layouts[number : number + 1] = [layout]
-        self.shapes[name] = (number, None if deletes_only else shape(source))
-        self._check_overlap(layout, number)
-        self._numbers[layout.relation] = number
 
     def _require_one_name(
         self, source: Table, schema: str | None, table: str, wire_name: Callable[[str], str]
     ) -> None:
         """The messages write several names alike (Avro's have `_` for what is not a letter or
-        digit): no other table may have a name that is written like this one's."""
+        digit). Raises `Stop` if another table has a name that is written like this one's."""
         with self._target.errors():
-            there = sa.inspect(self._target.connection).get_table_names(schema)
-        others = {name for name in there if name != table and wire_name(name) == table}
+            existing = sa.inspect(self._target.connection).get_table_names(schema)
+        others = {name for name in existing if name != table and wire_name(name) == table}
         others |= {
             other
             for of, other in self.definitions
@@ -154,7 +172,7 @@ class Tables:
             )
 
     def _other_changefeeds(self) -> str:
-        """Perhaps the rows are of one whose name was changed."""
+        """The rows may belong to a changefeed whose name was changed."""
         mine = self._options.changefeed
         others = [name for name in Store(self._target, mine).changefeeds() if name != mine]
         return f"; the target knows the changefeed {', '.join(others)}" if others else ""
@@ -162,28 +180,18 @@ class Tables:
     def _check_overlap(self, layout: Layout, number: int) -> None:
         other = self._numbers.get(layout.relation, number)
         if other != number:
-            known = self.layouts[other]
+            existing = self.layouts[other]
             raise Stop(
-                f"{known.name} and {layout.name} both go to {layout.relation}: "
+                f"{existing.name} and {layout.name} both go to {layout.relation}: "
                 "send one elsewhere by [tables] route"
             )
 
-    def _refuse(self, label: str, described: TargetTable) -> None:
-        if described.strict_foreign_keys:
-            name, cure = described.strict_foreign_keys[0]
-            raise Stop(f"{label}: foreign key {name} cannot be deferred; run: {cure}")
-        allowed = self._options.apply == "transactions" or label in self._options.allow_triggers
-        if described.triggers and not allowed:
-            raise Stop(
-                f"{label}: trigger {described.triggers[0]} would see net changes only; "
-                'set apply = "transactions", or name the table in [tables] allow_triggers'
-            )
-
     def _key(
-        self, label: str, source: Table, definition: Table | None, described: TargetTable
+        self, source: Table, definition: Table | None, described: TargetTable
     ) -> tuple[str, ...]:
-        """The fold key, in the target's order of its columns; empty where the table has none and
-        is accepted without."""
+        """The fold key, in the target's order of its columns; empty if the table has none and is
+        accepted without one."""
+        label = f"{source.schema}.{source.name}"
         required = {column.name for column in described.columns if not column.nullable}
         sent = {column.name.lower(): column.name for column in source.columns}
         candidates = [
@@ -193,24 +201,24 @@ class Tables:
             and set(unique.columns) <= required
             and all(column.lower() in sent for column in unique.columns)
         ]
-        wanted = (
+        identifying = (
             source.handle_key
             or (definition.handle_key if definition else ())
             or self._options.keys.get(label, ())
         )
-        if wanted:
+        if identifying:
             for columns in candidates:
-                if {c.lower() for c in columns} == {w.lower() for w in wanted}:
+                if {c.lower() for c in columns} == {i.lower() for i in identifying}:
                     return tuple(sent[column.lower()] for column in columns)
             raise Stop(
-                f"{label}: rows are identified by ({', '.join(wanted)}), but the target's table "
-                "has neither a primary key nor a NOT NULL unique key of just these columns"
+                f"{label}: rows are identified by ({', '.join(identifying)}), but the target's "
+                "table has neither a primary key nor a NOT NULL unique key of exactly these columns"
             )
         if not candidates:
             if source.columns and self._at_least_once.matches(source.schema, source.name):
                 return ()
             raise Stop(
-                f"{label}: no valid key: neither the messages nor the target's table tell what "
+                f"{label}: no valid key: neither the messages nor the target's table show what "
                 "identifies a row; add a primary key or a NOT NULL unique key on both sides, or "
                 "name the table in [tables] at_least_once"
             )
@@ -218,6 +226,6 @@ class Tables:
             raise Stop(
                 f"{label}: the messages do not name the key, and the target's table has several "
                 f"({'; '.join(', '.join(c) for c in candidates)}): "
-                f'name one by [tables.keys] "{label}"'
+                f'choose one by [tables.keys] "{label}"'
             )
         return tuple(sent[column.lower()] for column in candidates[0])

@@ -1,17 +1,18 @@
 """A net change and its checkpoint -> one transaction of the target."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, cast
+from typing import cast
 
 import pyarrow as pa
 from ticdc_encoder.event import Table
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.retry import until_known
@@ -20,37 +21,11 @@ from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 
 
-class NetChange(Protocol):
-    """What a cut does to the tables: keys that must be absent, rows that must be there.
-
-    Both are streams of chunks, each of one table (an index into `layouts`), and begin anew with
-    every call. Where a table is not `upsert`, the keys of its rows are among `deletes` too.
-    """
-
-    @property
-    def layouts(self) -> Sequence[Layout]: ...
-
-    def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]: ...
-
-    def rows(self) -> Iterator[tuple[int, pa.BinaryArray]]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class NoChange:
-    """The net change of a cut without rows."""
-
-    layouts: tuple[Layout, ...] = ()
-
-    def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]:
-        return iter(())
-
-    rows = deletes
-
-
 @dataclass(slots=True)
 class Counts:
-    """Of one table: rows deleted, rows written, and rows that drift had put in their way. Of a
-    table without a key `missing` are the rows that were to be deleted and not there."""
+    """The rows of one table: deleted, written, and cleared away because the table had drifted and
+    they were in the way. `missing` rows of a table without a key were to be deleted, but the table
+    did not have them."""
 
     deleted: int = 0
     upserted: int = 0
@@ -101,18 +76,18 @@ def apply(
     def attempt() -> None:
         applied.tables.clear()
         with target.transaction():
-            faults.hit("S7")
+            failpoints.hit("S7")
             store.lock(step.old)
-            faults.hit("S8")
+            failpoints.hit("S8")
             _write(target, change, options, applied)
             for table in step.seen:
                 context.ledger.define(table, "seen")
-            faults.hit("S11")
+            failpoints.hit("S11")
             ddl.run_in_cut(context, step.entries)
-            faults.hit("S12")
+            failpoints.hit("S12")
             store.write(step.old, step.new)
-            faults.hit("S13")
-        faults.hit("S14")
+            failpoints.hit("S13")
+        failpoints.hit("S14")
 
     until_known(
         store,
@@ -125,9 +100,9 @@ def apply(
 
 def _write(target: Target, change: NetChange, options: Options, applied: Applied) -> None:
     """All deletes, over all tables, then all rows: the final rows satisfy every unique key among
-    themselves, so only a stale row of the same cut can stand in their way."""
+    themselves, so only a stale row of the same cut can be in their way."""
     for table, keys in change.deletes():
-        faults.hit("S9")
+        failpoints.hit("S9")
         layout = change.layouts[table]
         with target.errors(layout):
             counts = applied.of(layout)
@@ -136,7 +111,7 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
             else:
                 _delete_rows(target, layout, keys, options, counts)
     for table, rows in change.rows():
-        faults.hit("S10")
+        failpoints.hit("S10")
         layout = change.layouts[table]
         with target.errors(layout):
             counts = applied.of(layout)
@@ -147,15 +122,15 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
 def _delete_rows(
     target: Target, layout: Layout, rows: pa.BinaryArray, options: Options, counts: Counts
 ) -> None:
-    found = target.delete_rows(layout, rows)
-    missing = len(rows) - found
+    deleted = target.delete_rows(layout, rows)
+    missing = len(rows) - deleted
     if missing and options.on_drift == "stop":
         raise Stop(
-            f"{layout.name}: {missing} of {len(rows)} rows to be deleted are not there: the table "
-            "has drifted, or a DELETE was sent twice, which nothing tells in a table without a "
-            'key; on_drift = "overwrite" goes on'
+            f"{layout.name}: {missing} of {len(rows)} rows to be deleted do not exist: the table "
+            "has drifted, or a DELETE was sent twice, which cannot be recognised in a table "
+            'without a key; set on_drift = "overwrite" to go on'
         )
-    counts.deleted += found
+    counts.deleted += deleted
     counts.missing += missing
 
 
@@ -192,9 +167,9 @@ def apply_groups(
 def _started(old: Checkpoint, new: Checkpoint) -> Checkpoint:
     """Where the cut began, proven by its own mark: partitions that joined it begin at 0."""
     positions = {
-        place: old.positions.get(
-            place, replace(position, restart_offset=0, mark_offset=None, mark_crc=None)
+        topic_partition: old.positions.get(
+            topic_partition, replace(position, restart_offset=0, mark_offset=None, mark_crc=None)
         )
-        for place, position in new.positions.items()
+        for topic_partition, position in new.positions.items()
     }
     return replace(old, mark_time=new.mark_time, positions=positions)

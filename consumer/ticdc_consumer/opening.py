@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.source import PATIENCE, Source, open_source
@@ -46,9 +46,9 @@ def take_over(options: Options) -> Iterator[Opened]:
         closing(open_source(options)) as source,
     ):
         store = Store(target, options.changefeed, options.ddl_keep_dropped)
-        faults.hit("S0")
+        failpoints.hit("S0")
         state = store.start(options.takeover_after)
-        faults.hit("S1")
+        failpoints.hit("S1")
         if state is None:
             state = _first_checkpoint(options, source)
             store.begin_first(state)

@@ -12,16 +12,16 @@ from pyspark.sql import SparkSession
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.pickled_once import Lasting
+from ticdc_consumer.pickled_once import PickledOnce
 from ticdc_consumer.plan import Cut, Estimates, choose, end_of_cut, shares
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.job import ReadJob
-from ticdc_consumer.reconcile.fold import Clash
+from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.source import PATIENCE, Source
 from ticdc_consumer.source.ddl_filter import wants
 from ticdc_consumer.source.listing import Listing
@@ -65,7 +65,7 @@ class Reader:
         self._spark = spark
         self._definitions = definitions
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
-        self._layouts: Lasting[Layout] = Lasting()
+        self._layouts: PickledOnce[Layout] = PickledOnce()
         self._estimates = Estimates(source.rows_per_offset)
         self._unread: dict[SchemaKey, tuple[str, int, int]] = {}
         self._unread_since = 0.0
@@ -77,7 +77,7 @@ class Reader:
     def plan(self, base: Checkpoint, until: int | None, wait: float) -> Cut | None:
         """The next cut, or None if no mark above the applied R came within `wait` seconds."""
         applied = base.resolved_ts
-        faults.hit("S2")
+        failpoints.hit("S2")
         self._drain(base, wait)
         if self._schemas_are_missing(wait):
             return None
@@ -103,7 +103,7 @@ class Reader:
         self.source.read_to(reach, heads, PATIENCE)
         selected = [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
         end, ddls = end_of_cut(applied, reach, selected)
-        faults.hit("S6")
+        failpoints.hit("S6")
         return Cut(
             applied, end, proof, starts, listing.ends, listing.topic_ids, joined, tuple(ddls)
         )
@@ -158,7 +158,7 @@ class Reader:
             most_bytes=self._options.memory_budget // len(groups),
             schemas=self.schemas.tables,
         )
-        faults.hit("S3")
+        failpoints.hit("S3")
         gathered = self._gather(job, groups, cut.offsets)
         report = gathered.report
         self.schemas.learn(report.schemas)
@@ -173,11 +173,11 @@ class Reader:
         self._estimates = self._estimates.after(report.messages, rows, report.bytes)
         return gathered
 
-    def _lasting(self, layouts: Sequence[Layout]) -> Lasting[Layout]:
+    def _lasting(self, layouts: Sequence[Layout]) -> PickledOnce[Layout]:
         """The same as for the job before, if they are."""
         same = len(layouts) == len(self._layouts)
         if not same or any(map(operator.is_not, layouts, self._layouts)):
-            self._layouts = Lasting(layouts)
+            self._layouts = PickledOnce(layouts)
         return self._layouts
 
     def _read_options(self) -> Options:

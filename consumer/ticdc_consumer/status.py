@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ticdc_encoder.tso import duration, lag, moment, shown
+from ticdc_encoder.tso import duration, lag, moment, with_time
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
@@ -98,7 +98,7 @@ def to_text(status: Status) -> str:
 
 def _lines(status: Status) -> Iterator[str]:
     yield f"changefeed      {status.changefeed} (generation {status.generation})"
-    yield f"resolved_ts     {shown(status.resolved_ts)}"
+    yield f"resolved_ts     {with_time(status.resolved_ts)}"
     yield f"tidb_snapshot   {status.tidb_snapshot}"
     yield f"lag             {duration(status.lag_seconds)}"
     for name, count in sorted(status.counters.items()):

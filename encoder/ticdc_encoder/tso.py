@@ -37,9 +37,6 @@ def with_time(ts: int) -> str:
     return f"{ts} ({moment(ts):%Y-%m-%d %H:%M:%S}.{moment(ts).microsecond // 1000:03} UTC)"
 
 
-shown = with_time
-
-
 def lag(ts: int) -> float:
     """Seconds that this machine's clock is past the timestamp; 0 if it is behind."""
     return max(0.0, time.time() - seconds(ts))

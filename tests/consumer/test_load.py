@@ -25,12 +25,14 @@ from support.loading import (
     opened,
     place,
 )
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.errors import Fenced, Stop, Unavailable
-from ticdc_consumer.load import Applied, NoChange, Step, apply_groups
+from ticdc_consumer.load import Applied, Step, apply_groups
+from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import at_pace
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "mysql"])
@@ -41,8 +43,9 @@ def server_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ticdc_consumer.state.retry.FIRST_PAUSE", 0.001)
+def short_pauses() -> Iterator[None]:
+    with at_pace(0.01):
+        yield
 
 
 def stands_at(url: str) -> tuple[list[tuple[int, str]], Checkpoint | None]:
@@ -74,15 +77,15 @@ def test_a_crash_at_any_statement_leaves_the_old_state(target_url: str) -> None:
 
 
 @pytest.mark.parametrize("step", ["S7", "S8", "S9", "S9:2", "S10", "S10:2", "S11", "S12", "S13"])
-def test_a_fault_before_the_commit_leaves_the_old_state(
+def test_a_failpoint_before_the_commit_leaves_the_old_state(
     target_url: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, _, hit = step.partition(":")
-    monkeypatch.setattr(faults, "_hits", Counter())
-    monkeypatch.setenv("TICDC_FAULT", f"{name}:raise:{hit or 1}")
+    monkeypatch.setattr(failpoints, "_hits", Counter())
+    monkeypatch.setenv("TICDC_FAILPOINT", f"{name}:raise:{hit or 1}")
     with opened(target_url) as target:
         here = bank(target)
-        with pytest.raises(faults.Fault):
+        with pytest.raises(failpoints.FailpointReached):
             here.apply()
         assert stands_at(target_url) == (BEFORE, here.old)
         here.apply()
@@ -90,12 +93,12 @@ def test_a_fault_before_the_commit_leaves_the_old_state(
 
 
 @contextmanager
-def child(url: str, fault: str) -> Iterator[subprocess.Popen[str]]:
+def child(url: str, failpoint: str) -> Iterator[subprocess.Popen[str]]:
     """Another process that takes the bank over and applies the cut."""
     path = os.pathsep.join(sys.path)
     process = subprocess.Popen(
         [sys.executable, "-m", "support.loading", url],
-        env={**os.environ, "PYTHONPATH": path, "TICDC_FAULT": fault},
+        env={**os.environ, "PYTHONPATH": path, "TICDC_FAILPOINT": failpoint},
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -132,12 +135,12 @@ def test_a_stopped_process_is_overtaken_and_dies_of_it(server_url: str, step: st
                 here.apply()
             assert stands_at(server_url)[0] == AFTER
             process.send_signal(signal.SIGCONT)
-            _, said = process.communicate()
+            _, err = process.communicate()
             if step == "S14":
                 assert process.returncode == 0  # it had committed, and does nothing more
             else:
                 assert process.returncode == 1
-                assert "newer consumer took over (generation 4, this one has 3)" in said
+                assert "newer consumer took over (generation 4, this one has 3)" in err
             assert stands_at(server_url)[0] == AFTER
 
 
@@ -310,13 +313,13 @@ def test_each_group_is_committed_with_the_offsets_that_the_cut_started_from(
 def test_a_crash_between_groups_goes_on_from_the_last(
     sqlite_url: str, hit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(faults, "_hits", Counter())
-    monkeypatch.setenv("TICDC_FAULT", f"S13:raise:{hit}")
+    monkeypatch.setattr(failpoints, "_hits", Counter())
+    monkeypatch.setenv("TICDC_FAILPOINT", f"S13:raise:{hit}")
     with opened(sqlite_url) as target:
         here = bank(target)
         new = replace(here.new, mark_time=77)
         groups = [(ts, Change([here.layout], present=((2, f"at {ts}"),))) for ts in (100, 150, 199)]
-        with pytest.raises(faults.Fault):
+        with pytest.raises(failpoints.FailpointReached):
             apply_groups(here.ddl_context, here.store, Step(here.old, new), groups, here.options)
         reached = {1: 100, 2: 101, 3: 151}[hit]
         _, checkpoint = stands_at(sqlite_url)

@@ -1,19 +1,19 @@
 import pickle
 
-from ticdc_consumer.pickled_once import Lasting, _opened
+from ticdc_consumer.pickled_once import PickledOnce, _unpickled
 
 
 def test_it_is_pickled_once_and_unpickled_once() -> None:
-    given = Lasting([["a"], ["b"]])
-    first, second = pickle.dumps(given), pickle.dumps(given)
+    original = PickledOnce([["a"], ["b"]])
+    first, second = pickle.dumps(original), pickle.dumps(original)
     assert first == second
-    _opened.cache_clear()
+    _unpickled.cache_clear()
     one, other = pickle.loads(first), pickle.loads(second)
-    assert one == given == (["a"], ["b"])
+    assert one == original == (["a"], ["b"])
     assert one is other
-    assert (_opened.cache_info().hits, _opened.cache_info().misses) == (1, 1)
+    assert (_unpickled.cache_info().hits, _unpickled.cache_info().misses) == (1, 1)
 
 
 def test_what_was_unpickled_may_be_sent_on() -> None:
-    once = pickle.loads(pickle.dumps(Lasting([1, 2])))
+    once = pickle.loads(pickle.dumps(PickledOnce([1, 2])))
     assert pickle.loads(pickle.dumps(once)) is pickle.loads(pickle.dumps(once))

@@ -202,7 +202,7 @@ ALTER TABLE t TRUNCATE PARTITION p0
 
 -- case: texts of a table that has its database's collation
 ALTER TABLE t TRUNCATE PARTITION p0
--- stops: column s: its collation is that of its database, which the stream does not tell
+-- stops: column s: its collation is that of its database, which the stream does not carry
 
 -- table: CREATE TABLE t (id INT PRIMARY KEY, d DATE) PARTITION BY LIST (YEAR(d)) (PARTITION p23 VALUES IN (2023), PARTITION pd DEFAULT)
 -- rows: 1, '2023-06-15' | 2, '2024-01-01'

@@ -130,21 +130,21 @@ class Here:
             for column in columns
         )
         query = f"SELECT {quoted} FROM {self.relation(name)}"  # noqa: S608
-        found = self.target.connection.exec_driver_sql(query, None, {"no_parameters": True}).all()
-        return sorted(tuple(map(_shown, row)) for row in found)
+        result = self.target.connection.exec_driver_sql(query, None, {"no_parameters": True}).all()
+        return sorted(tuple(map(_shown, row)) for row in result)
 
 
 def _shown(value: object) -> str:
     return value.hex() if isinstance(value, (bytes, memoryview)) else str(value)
 
 
-def named(told: TargetTable | None, as_name: str) -> object:
+def named(described: TargetTable | None, as_name: str) -> object:
     """What can be compared of two tables; keys by their columns."""
-    assert told is not None
+    assert described is not None
     return (
-        {replace(column, has_default=False) for column in told.columns},
-        {column.name for column in told.columns if column.has_default},
-        {(key.columns, key.primary, key.plain) for key in told.unique_keys},
+        {replace(column, has_default=False) for column in described.columns},
+        {column.name for column in described.columns if column.has_default},
+        {(key.columns, key.primary, key.plain) for key in described.unique_keys},
     )
 
 
@@ -152,8 +152,8 @@ def written(target: Target, here: Here, statements: tuple[str, ...]) -> list[str
     """With the upstream's name of the schema."""
     if here.schema is None:
         return [text.replace("\n", " ") for text in statements]
-    mine, shown = target.quote(None, here.schema), target.quote(None, "s")
-    return [text.replace("\n", " ").replace(mine, shown) for text in statements]
+    mine, upstream = target.quote(None, here.schema), target.quote(None, "s")
+    return [text.replace("\n", " ").replace(mine, upstream) for text in statements]
 
 
 def attempt(here: Here) -> list[str]:
@@ -161,8 +161,8 @@ def attempt(here: Here) -> list[str]:
     entry = here.entry
     work = here.work(entry)
     for query, reason in work.refusals:
-        found = here.target.connection.exec_driver_sql(query, None, {"no_parameters": True})
-        if found.first() is not None:
+        result = here.target.connection.exec_driver_sql(query, None, {"no_parameters": True})
+        if result.first() is not None:
             raise Stop(reason)
     here.run(list(work.statements))
     with here.target.transaction():

@@ -141,7 +141,7 @@ def test_a_schema_that_the_registry_has_not_ends_the_run(
     kept = dict(registry.schemas)
     registry.schemas.clear()
     outcome = run(limits__retries="1")
-    assert (outcome.code, "cannot be had: Schema not found" in outcome.said) == (1, True)
+    assert (outcome.code, "cannot be read: Schema not found" in outcome.said) == (1, True)
     registry.schemas.update(kept)
     assert run().code == 0
     assert run.rows("SELECT id FROM items") == [(1,)]

@@ -87,10 +87,10 @@ FAR = ts(150) * 2
 CANAL: list[tuple[str, Callable[[Feed], Record], str]] = [
     ("a truncated message", cut_off, "not JSON at character"),
     ("text", text, "not JSON at character 0"),
-    ("no value", nothing, "an empty value is no canal-json"),
-    ("an empty value", empty, "an empty value is no canal-json"),
+    ("no value", nothing, "an empty value is not canal-json"),
+    ("an empty value", empty, "an empty value is not canal-json"),
     ("another protocol", in_another("open-protocol"), "(it looks like open-protocol)"),
-    ("an array", lambda _: (None, b"[]"), "no canal-json object"),
+    ("an array", lambda _: (None, b"[]"), "not a canal-json object"),
     ("a row of unknown type", changed(type="UPSERT"), "an unknown type: 'UPSERT'"),
     ("a row without data", changed(data=None), "data is not a list of objects"),
     ("a row of a column without type", changed(mysqlType={}), "column `id` has no mysqlType"),
@@ -148,7 +148,7 @@ def open_at(kind: int, commit_ts: object) -> Callable[[Feed], Record]:
 
 
 OPEN: list[tuple[str, Callable[[Feed], Record], str]] = [
-    ("no key", lambda f: (None, f.record(ROW)[1]), "no key is no open-protocol of version 1"),
+    ("no key", lambda f: (None, f.record(ROW)[1]), "no key: not open-protocol of version 1"),
     (
         "a truncated key",
         lambda f: ((f.record(ROW)[0] or b"")[:-1], f.record(ROW)[1]),

@@ -1,8 +1,8 @@
 """kill -9 at every step of a DDL: it runs once, and nothing is lost.
 
 The history has each kind of DDL that needs to know, after a crash, whether it ran. A consumer dies
-at one step (`ticdc_consumer/faults.py`), the next goes on and dies at another. With `--long` each
-statement meets every step.
+at one step (`ticdc_consumer/failpoints.py`), the next goes on and dies at another. With `--long`
+each statement meets every step.
 """
 
 import os
@@ -224,14 +224,14 @@ def test_kill_9_at_every_step_of_ddl_loses_nothing_and_runs_it_once(
     tell(feed, "DATE NOT NULL" if zero else "DATE NOT NULL DEFAULT '2024-04-04'")
     steps = STEPS[place.transactional]
     # Each time that all steps are behind, at least one more statement is.
-    faults = steps * 50 if long else SHORT[place.transactional]
+    failpoint_steps = steps * 50 if long else SHORT[place.transactional]
     survived = 0
-    for fault in faults:
-        step, _, hit = fault.partition(":")
-        driver = run.driver(fault=f"{step}:kill:{hit or 1}", until="caught-up")
+    for failpoint in failpoint_steps:
+        step, _, hit = failpoint.partition(":")
+        driver = run.driver(failpoint=f"{step}:kill:{hit or 1}", until="caught-up")
         code, said = driver.wait()
         if code == 0:
-            assert long, f"{fault} was not met"
+            assert long, f"{failpoint} was not met"
             survived += 1
             if survived == len(steps):
                 break
@@ -277,11 +277,11 @@ def test_kill_9_within_ddl_of_partitions_leaves_nothing_half_done(
     feed.send(0, inserted(61, {"id": 2, "v": "p"}, table(PARTED)))
     feed.ddl(70, "ALTER TABLE `parted` DROP PARTITION `p2`", "parted")
     feed.mark(80)
-    for fault, parted, loose in KILLS:
-        step, _, hit = fault.partition(":")
-        code, said = run.driver(fault=f"{step}:kill:{hit or 1}", until="caught-up").wait()
+    for failpoint, parted, loose in KILLS:
+        step, _, hit = failpoint.partition(":")
+        code, said = run.driver(failpoint=f"{step}:kill:{hit or 1}", until="caught-up").wait()
         assert code == -SIGKILL, said
-        assert ids(place) == (parted, loose), fault
+        assert ids(place) == (parted, loose), failpoint
     finish(run, 80)
     assert ids(place) == ([2, 12, 13, 14], [11])
 
@@ -377,7 +377,7 @@ def test_an_alter_whose_consumer_died_is_not_begun_beside_the_one_under_way(
         driver.kill()
         if place.family:
             # The server goes on without its client; no second statement may come.
-            monkeypatch.setenv("TICDC_FAULT", "D1:raise")
+            monkeypatch.setenv("TICDC_FAILPOINT", "D1:raise")
         outcome = run(limits__takeover_after=0.1)
         assert (outcome.code, run.resolved_ts) == (0, ts(42)), outcome.said
         assert altered(place, [1])
@@ -433,7 +433,7 @@ def test_an_alter_outlives_its_server(
             at = 40 + 10 * number
             send_alter(feed, at, number)
             if moment in MOMENTS[1:]:
-                driver = run.driver(fault=moment, until="caught-up")
+                driver = run.driver(failpoint=moment, until="caught-up")
                 driver.wait_until_stopped()
                 own_mariadb("kill")
                 driver.go_on()

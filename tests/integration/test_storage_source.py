@@ -247,7 +247,7 @@ def test_a_killed_consumer_goes_on_where_its_last_commit_was(
     sink.send(inserted(20, ONE), inserted(30, TWO))
     sink.mark(100)
     assert run(until=str(ts(25))).code == 0
-    driver = run.driver(fault=f"{step}:kill", until="caught-up")
+    driver = run.driver(failpoint=f"{step}:kill", until="caught-up")
     assert driver.process.wait(60) == -9
     driver.kill()
     assert items(run) in ([(1, "one")], [(1, "one"), (2, "two")])

@@ -99,10 +99,10 @@ class Bench:
         self.engine = self.tables.engine
         self._drivers: list[Driver] = []
 
-    def driver(self, spark: bool, fault: str | None = None, until: int | None = None) -> Driver:
+    def driver(self, spark: bool, failpoint: str | None = None, until: int | None = None) -> Driver:
         sets = [part for text in self.sets for part in ("--set", text)]
         end = [] if until is None else ["--until", str(until)]
-        driver = Driver(["run", str(self._file), *end, *sets], spark=spark, fault=fault)
+        driver = Driver(["run", str(self._file), *end, *sets], spark=spark, failpoint=failpoint)
         self._drivers.append(driver)
         return driver
 
@@ -197,7 +197,7 @@ def test_kill_9_at_any_moment_loses_nothing(
             driver.kill()
         for step in random.sample(STEPS, torment.steps):
             hit = 1 if step in ("S0", "S1") else random.randint(1, 3)
-            driver = bench.driver(torment.spark, fault=f"{step}:kill:{hit}")
+            driver = bench.driver(torment.spark, failpoint=f"{step}:kill:{hit}")
             driver.process.wait(PATIENCE)
             assert driver.process.returncode == -signal.SIGKILL, driver.wait()
             driver.kill()
@@ -233,7 +233,7 @@ def test_kill_9_of_what_spark_runs_loses_nothing(
         assert code == 1, said
         assert said.splitlines()[-1].startswith("ticdc-consumer: Spark"), said
         # Every worker dies at its third task.
-        driver = bench.driver(spark=True, fault="S4:kill:3")
+        driver = bench.driver(spark=True, failpoint="S4:kill:3")
         for _ in range(kills):
             bench.await_progress(driver)
         assert driver.running, driver.wait()

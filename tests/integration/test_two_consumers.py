@@ -1,7 +1,7 @@
 """Two consumers of one changefeed: the newer one goes on, the older one ends and says why.
 
 The older one runs as a process of its own that stops itself (SIGSTOP) at a step of an epoch
-(`ticdc_consumer/faults.py`), or in this process. With `--long` (`make torture`) at every step.
+(`ticdc_consumer/failpoints.py`), or in this process. With `--long` (`make torture`) at every step.
 """
 
 import time
@@ -89,7 +89,7 @@ def pair(request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make
 @contextmanager
 def stopped(pair: Pair, step: str) -> Iterator[Driver]:
     """An older consumer that stopped itself at a step of its first epoch."""
-    older = pair.run.driver(fault=f"{step}:stop")
+    older = pair.run.driver(failpoint=f"{step}:stop")
     try:
         older.wait_until_stopped()
         yield older

@@ -18,9 +18,9 @@ import psycopg
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
+from ticdc_consumer.config.choices import CALENDAR_DATES
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.protocols.exactness import CALENDAR_DATES
 from ticdc_encoder.message import Message
 
 from support.brokers import Kafka

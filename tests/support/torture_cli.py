@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from ticdc_consumer import config, consumer
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.cli.output import exit_code
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.epoch import Epoch
@@ -83,11 +84,13 @@ class Command:
         """The embedded consumer with the same settings, for what a test does in between."""
         return consumer.Consumer(config.load(self._file, self._sets(settings)))
 
-    def driver(self, fault: str | None = None, until: str | None = None, **settings: Any) -> Driver:
+    def driver(
+        self, failpoint: str | None = None, until: str | None = None, **settings: Any
+    ) -> Driver:
         """The same command as a process of its own; without `until` it goes on for ever."""
         sets = self.arguments(**settings)
         end = [] if until is None else ["--until", until]
-        return Driver(["run", str(self._file), *end, *sets], fault=fault)
+        return Driver(["run", str(self._file), *end, *sets], failpoint=failpoint)
 
     def arguments(self, **settings: Any) -> list[str]:
         """The settings, for another of the product's commands."""
@@ -131,7 +134,7 @@ def ended_by(epochs: Iterator[Epoch]) -> Outcome:
     with pytest.raises(TicdcError) as caught:
         for _ in epochs:
             pass
-    return Outcome(cli._exit_code(caught.value), str(caught.value))
+    return Outcome(exit_code(caught.value), str(caught.value))
 
 
 def refuses(run: Command, *words: str, **settings: Any) -> None:

@@ -21,13 +21,13 @@ class Driver:
     """One process, with all that it starts in a process group of its own."""
 
     def __init__(
-        self, arguments: Sequence[str], *, spark: bool = False, fault: str | None = None
+        self, arguments: Sequence[str], *, spark: bool = False, failpoint: str | None = None
     ) -> None:
-        """`arguments` are the command line's; `fault` is for TICDC_FAULT; `spark` is the real."""
+        """Runs the command line with TICDC_FAILPOINT; with `spark` it uses the real one."""
         command = ["-c", "import sys; from ticdc_consumer.cli import main; sys.exit(main())"]
         if not spark:
             command = ["-m", "support.torture_driver"]
-        environ = {**os.environ, **({"TICDC_FAULT": fault} if fault else {})}
+        environ = {**os.environ, **({"TICDC_FAILPOINT": failpoint} if failpoint else {})}
         environ["PYTHONPATH"] = os.pathsep.join(sys.path)
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(

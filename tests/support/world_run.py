@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.epoch import Epochs, ToTarget
-from ticdc_consumer.layouts import Tables
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.source.kafka import scout
 from ticdc_consumer.source.kafka import tasks as poll
@@ -73,7 +73,7 @@ class Run:
         source = KafkaSource(self.options, cast("Cluster", FakeCluster(self.broker)))
         spark = cast("SparkSession", LocalSpark(self.world.rng.choice([1, 2])))
         reader = Reader(self.options, spark, source, schemas=state.schemas.values())
-        tables = Tables(self.options, target)
+        tables = TableLayouts(self.options, target)
         tables.definitions = store.ledger.definitions()
         self.target = target
         applier = ToTarget(self.options, target, store, tables)

@@ -46,7 +46,22 @@ USERS = (
 PLAIN = "create table plain (id bigint primary key, name text, b blob)"
 KEYLESS = "create table heap (a int, b varchar(9))"
 
-HOSTILE = ['a"b', "a'b", "a;b -- c", "a`b", "a%sb", "100%", "Größe 表", "a\\b", "[x]", ":x ? $1{}"]
+HOSTILE = [
+    "'; DROP TABLE t; -- x",
+    "sp ace",
+    "x" * 60,
+    "{stage}",
+    'a"b',
+    "a'b",
+    "a;b -- c",
+    "a`b",
+    "a%sb",
+    "100%",
+    "Größe 表",
+    "a\\b",
+    "[x]",
+    ":x ? $1{}",
+]
 
 # (type, a key as it is written, the same key as it is looked for, another key)
 KEYS: list[tuple[str, Canonical, Canonical, Canonical]] = [
@@ -172,10 +187,6 @@ def stored(count: int, text: str = "x") -> list[tuple[object, ...]]:
     return [(i, f"{text}{i}\t\\\n%s", bytes([i % 256])) for i in range(count)]
 
 
-def copies(number: int, *row: Canonical) -> list[list[Canonical]]:
-    return [list(row) for _ in range(number)]
-
-
 class Failure(Exception):
     """Ends a transaction."""
 
@@ -297,7 +308,7 @@ class TargetContract:
             f"create table `{quoted}` (`{quoted}` varchar(64) primary key, `v{quoted}` int, "
             f"unique key `{quoted}` (`v{quoted}`))"
         )
-        schema, place = target.locate(f"{target.engine.url.database}_{name}", name)
+        schema, table_name = target.locate(f"{target.engine.url.database}_{name}"[:60], name)
         for statement in target.create_schema(schema) if schema is not None else ():
             target.execute(statement)
         layout = created(target, table, schema)
@@ -305,13 +316,13 @@ class TargetContract:
         load(target, layout, [[f"{i}{name}", str(i)] for i in range(60)], on_drift="overwrite")
         assert load(target, layout, deleted=[[f"3{name}"], [f"4{name}"]])[0] == 2
         assert len(contents(target, layout)) == 58
-        assert target.has_rows(schema, place)
-        for statement in target.truncate_table(schema, place):
+        assert target.has_rows(schema, table_name)
+        for statement in target.truncate_table(schema, table_name):
             target.execute(statement)
-        assert not target.has_rows(schema, place)
-        for statement in target.drop_table(schema, place) * 2:
+        assert not target.has_rows(schema, table_name)
+        for statement in target.drop_table(schema, table_name) * 2:
             target.execute(statement)
-        assert target.describe(schema, place) is None
+        assert target.describe(schema, table_name) is None
 
     @pytest.mark.parametrize("name", ["", "a\0b"])
     def test_a_name_that_cannot_be_is_refused(self, target: Target, name: str) -> None:
@@ -473,12 +484,14 @@ class TargetContract:
     def test_equal_rows_without_a_key_are_counted(self, target: Target) -> None:
         layout = created(target, defined(KEYLESS))
         assert not layout.key
-        same = [*copies(3, "1", None), *copies(2, "1", "x"), *copies(1, None, None)]
+        null: list[Canonical] = ["1", None]
+        one: list[Canonical] = ["1", "x"]
+        same: list[list[Canonical]] = [*[null] * 3, *[one] * 2, [None, None]]
         with target.transaction():
             target.insert(layout, row_payloads(layout, same), "stop")
-        gone = [*copies(2, "1", None), *copies(5, "1", "x"), *copies(1, "2", None)]
+        deleted: list[list[Canonical]] = [*[null] * 2, *[one] * 5, ["2", None]]
         with target.transaction():
-            assert target.delete_rows(layout, row_payloads(layout, gone)) == 4
+            assert target.delete_rows(layout, row_payloads(layout, deleted)) == 4
         left = target.query("SELECT a, b FROM heap")
         assert sorted(left, key=str) == [(1, None), (None, None)]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from confluent_kafka.admin import AdminClient
-from ticdc_encoder.tso import duration, shown
+from ticdc_encoder.tso import duration, with_time
 
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
@@ -87,7 +87,7 @@ def messages(premises: Premises) -> Iterator[Finding]:
     for topic in premises.listing.topics:
         mark = sample.first_mark.get(topic)
         if mark is not None:
-            yield ok(f"topic {topic}", f"the first resolved ts read is {shown(mark)}")
+            yield ok(f"topic {topic}", f"the first resolved ts read is {with_time(mark)}")
         elif sample.messages.get((topic, 0)):
             yield warn(
                 f"topic {topic}", f"no resolved ts among the first {SAMPLE} of partition 0{hint}"

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.tso import shown
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
 from ticdc_consumer.opening import check_settings, gaps, starts_afresh
 from ticdc_consumer.source.log import Log
-from ticdc_consumer.source.patience import patiently
 from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.waiting import patiently
 
 PATIENCE = 2.0
 """Seconds that the source may take: somebody waits."""
@@ -38,7 +38,7 @@ def log(premises: Premises) -> Iterator[Finding]:
         yield (
             ok("log", "complete from offset 0: a first start without a snapshot is possible")
             if options.from_ts is None
-            else ok("log", f"reaches back to the snapshot of {shown(options.from_ts)}")
+            else ok("log", f"reaches back to the snapshot of {with_time(options.from_ts)}")
         )
     if options.from_ts is not None:
         yield warn(

@@ -6,7 +6,7 @@ from itertools import islice
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.storage.layout import METADATA
-from ticdc_encoder.tso import shown
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
@@ -27,7 +27,7 @@ def storage(premises: Premises) -> Iterator[Finding]:
         source.forget(premises.checkpoint.resolved_ts)
     source.read_to(1 << 64, {}, PATIENCE)
     for mark in source.marks:
-        yield ok("storage", f"{METADATA} says {shown(mark.resolved_ts)}")
+        yield ok("storage", f"{METADATA} says {with_time(mark.resolved_ts)}")
     if not source.marks:
         yield warn("storage", f"nothing new: no {METADATA} yet, or one that is applied already")
     known = premises.checkpoint.positions if premises.checkpoint else {}

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter
-from ticdc_encoder.tso import shown
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
-from ticdc_consumer.layouts import Tables
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
@@ -30,7 +30,7 @@ def target(premises: Premises) -> Iterator[Finding]:
         )
     checkpoint = premises.checkpoint
     if checkpoint is not None:
-        yield ok("checkpoint", f"R = {shown(checkpoint.resolved_ts)}")
+        yield ok("checkpoint", f"R = {with_time(checkpoint.resolved_ts)}")
         for entry in Store(opened, premises.options.changefeed).ledger.pending():
             yield warn(
                 "checkpoint",
@@ -68,7 +68,7 @@ def tables(premises: Premises) -> Iterator[Finding]:
     if opened is None or sample is None:
         return
     rules = TableFilter(options.filter, case_sensitive=options.case_sensitive)
-    checked = Tables(options, opened)
+    checked = TableLayouts(options, opened)
     checked.definitions = sample.created
     if premises.checkpoint is not None:
         stored = Store(opened, options.changefeed).ledger.definitions()

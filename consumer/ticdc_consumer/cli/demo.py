@@ -1,6 +1,6 @@
 """Everything in one process: a shop, a Kafka, the consumer, and a reader who watches the tables.
 
-Only the brokers, librdkafka's mock, are not what they would be elsewhere.
+Only the brokers are not real: they are librdkafka's mock.
 """
 
 import sys
@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.testing.disturbance import Disturbance
 from ticdc_encoder.testing.shop import SCHEMA, TABLES, Shop
-from ticdc_encoder.tso import shown
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import config
-from ticdc_consumer.cli.progress import Tally
+from ticdc_consumer.cli.progress import RunTotals
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Stop, Usage
@@ -31,7 +31,7 @@ from ticdc_consumer.testing.mock_kafka import MockKafka
 from ticdc_consumer.testing.upstream import PARTITIONS, TOPIC, Upstream
 
 CUTS = 12
-"""About so many cuts, whatever the number of rows."""
+"""About how many cuts the demo makes, whatever the number of rows."""
 
 DISPATCHERS = {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}}
 
@@ -39,11 +39,11 @@ DISPATCHERS = {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index
 def demo(
     rows: int, protocol: str, target_url: str | None, seed: int = 1, out: TextIO = sys.stdout
 ) -> None:
-    """Runs the demo. Raises `Stop` unless every table equals the upstream's in the end, and the
+    """Runs the demo. Raises `Stop` unless every table equals the upstream's at the end, and the
     reader never saw a torn transaction."""
     screen = _Screen(out)
     with ExitStack() as stack:
-        kept = target_url is not None
+        is_temporary = target_url is None
         if target_url is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ticdc-demo-"))
             target_url = f"sqlite:///{Path(folder, 'shop.db')}"
@@ -59,31 +59,33 @@ def demo(
             DISPATCHERS,
         )
         upstream = Upstream(shop, changefeed, Disturbance(seed), kafka.bootstrap, rows)
-        place = sa.make_url(target_url).render_as_string()
-        goes = "" if kept else ", which goes at the end"
-        screen.line(f"a shop's changes, as {protocol}, through Kafka and Spark, into {place}{goes}")
+        database = sa.make_url(target_url).render_as_string()
+        until = ", which is removed at the end" if is_temporary else ""
+        screen.line(
+            f"a shop's changes, as {protocol}, through Kafka and Spark, into {database}{until}"
+        )
         screen.line("Spark starts ...")
         consumer = stack.enter_context(Consumer(options))
         tables = ShopTables.of(options, consumer.target)
         stack.callback(tables.engine.dispose)
         audit = Audit(options.changefeed, tables, shop.total)
-        tally, seconds = _consume(consumer, upstream, audit, screen)
+        totals, seconds = _consume(consumer, upstream, audit, screen)
         differing = {name: tables.compare(shop, name) for name in TABLES}
     for name, keys in differing.items():
         verdict = f"{len(keys):,} keys differ, one is {keys[0]}" if keys else "equal to upstream"
         screen.line(f"{name:<36}{len(shop.rows[name]):>12,} rows, {verdict}")
-    for name, value in _figures(tally, seconds, upstream, audit):
+    for name, value in _figures(totals, seconds, upstream, audit):
         screen.line(f"{name:<36}{value:>12,}")
     if audit.torn or any(differing.values()):
-        raise Stop("the target does not equal the upstream, or did not at some moment")
+        raise Stop("the target does not equal the upstream, or did not at some time")
     screen.line(f"every table equals the upstream at R = {upstream.final}")
 
 
 def _require_empty(target_url: str) -> None:
-    """Raises `Usage` where another consumer's position is, such as an earlier demo's."""
+    """Raises `Usage` if the database has a consumer's position, such as an earlier demo's."""
     with closing(open_target(target_url)) as target:
-        there = {name.lower() for name in sa.inspect(target.connection).get_table_names()}
-    if there & OWN_TABLES:
+        existing = {name.lower() for name in sa.inspect(target.connection).get_table_names()}
+    if existing & OWN_TABLES:
         raise Usage("the demo needs an empty database; a consumer, or an earlier demo, was here")
 
 
@@ -93,14 +95,14 @@ def _options(bootstrap: str, protocol: str, target_url: str, rows: int) -> Optio
         "protocol": protocol,
         "kafka.topics": [TOPIC],
         "kafka.bootstrap.servers": bootstrap,
-        # The cluster goes before its last client, which would remark on it.
+        # The cluster ends before its last client, which would log that.
         "kafka.log_level": 2,
         "target.url": target_url,
         "limits.rows_per_epoch": max(1, rows // CUTS),
     }
     settings |= PROTOCOLS[protocol].demo or {}
     if target_url.startswith(("mysql", "mariadb")):
-        # Into the database that was given, and no other.
+        # Into the database of the URL, and no other.
         database = (sa.make_url(target_url).database or "").replace("`", "``")
         settings["tables.route"] = {f"{SCHEMA}.*": f"`{database}`.{{table}}"}
     return config.parse(settings)
@@ -108,21 +110,21 @@ def _options(bootstrap: str, protocol: str, target_url: str, rows: int) -> Optio
 
 def _consume(
     consumer: Consumer, upstream: Upstream, audit: Audit, screen: "_Screen"
-) -> tuple[Tally, float]:
-    """Applies all that the upstream sends, and says what that was and how long it took."""
-    tally, began = Tally(), time.monotonic()
+) -> tuple[RunTotals, float]:
+    """Applies all that the upstream sends; returns the sums, and the seconds it took."""
+    totals, began = RunTotals(), time.monotonic()
     with ThreadPoolExecutor(2) as threads:
         running = [threads.submit(upstream.run), threads.submit(audit.run)]
         for thread in running:
             thread.add_done_callback(lambda done: consumer.stop() if done.exception() else None)
         try:
             for epoch in consumer.epochs():
-                tally.add(epoch)
+                totals.add(epoch)
                 upstream.applied(epoch.resolved_ts)
-                rate = tally.changes / (time.monotonic() - began)
+                rate = totals.changes / (time.monotonic() - began)
                 screen.progress(
-                    f"R {shown(epoch.resolved_ts)}: {tally.changes:,} changes, {rate:,.0f}/s, "
-                    f"{tally.duplicates:,} repeated, {tally.replays:,} replays; "
+                    f"R {with_time(epoch.resolved_ts)}: {totals.changes:,} changes, {rate:,.0f}/s, "
+                    f"{totals.duplicates:,} repeated, {totals.replays:,} replays; "
                     f"{audit.looks:,} looks at the tables"
                 )
                 if upstream.final is not None and epoch.resolved_ts >= upstream.final:
@@ -134,34 +136,34 @@ def _consume(
     for thread in running:
         thread.result()
     screen.end()
-    return tally, seconds
+    return totals, seconds
 
 
 def _figures(
-    tally: Tally, seconds: float, upstream: Upstream, audit: Audit
+    totals: RunTotals, seconds: float, upstream: Upstream, audit: Audit
 ) -> Iterator[tuple[str, int]]:
     yield "upstream: transactions", upstream.transactions
     yield "upstream: row changes", upstream.changes
     yield "Kafka: messages", upstream.disturbance.messages
     yield "Kafka: of them sent again", upstream.disturbance.repeated
-    yield "read: keys set or deleted in the cut", tally.changes
-    yield "read: of them said before", tally.duplicates
-    yield "read: replays of earlier cuts", tally.replays
-    yield "target: cuts", tally.epochs
-    yield "target: rows deleted", tally.deleted
-    yield "target: rows written", tally.written
+    yield "read: keys set or deleted in the cut", totals.changes
+    yield "read: of them repeated", totals.duplicates
+    yield "read: replays of earlier cuts", totals.replays
+    yield "target: cuts", totals.epochs
+    yield "target: rows deleted", totals.deleted
+    yield "target: rows written", totals.written
     yield "upstream's changes per second", round(upstream.changes / seconds)
     yield "reader: looks at the tables", audit.looks
     yield "reader: torn transactions seen", audit.torn
 
 
 class _Screen:
-    """Lines, and on a terminal one line that is written over and over."""
+    """Prints lines; on a terminal the progress is one line that is overwritten."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._live = out.isatty()
-        self._told = 0.0
+        self._printed_at = 0.0
 
     def line(self, text: str) -> None:
         print(text, file=self._out, flush=True)
@@ -169,8 +171,8 @@ class _Screen:
     def progress(self, text: str) -> None:
         if self._live:
             print(f"\r\x1b[K{text}", end="", file=self._out, flush=True)
-        elif time.monotonic() - self._told >= 1.0:
-            self._told = time.monotonic()
+        elif time.monotonic() - self._printed_at >= 1.0:
+            self._printed_at = time.monotonic()
             self.line(text)
 
     def end(self) -> None:

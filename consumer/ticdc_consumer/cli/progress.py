@@ -1,19 +1,20 @@
-"""What a run tells while it goes on: one line a second at most, and a sum that adds up."""
+"""What a run prints while it goes on: at most one line a second, and a sum at the end."""
 
 import time
 from collections.abc import Iterator
 from typing import TextIO
 
-from ticdc_encoder.tso import duration, lag, shown
+from ticdc_encoder.tso import duration, lag, with_time
 
 from ticdc_consumer.dry_run import PlannedCut
 from ticdc_consumer.epoch import Epoch
 
-EVERY = 1.0
+SECONDS_PER_LINE = 1.0
 LONGEST_QUERY = 120
+"""In characters."""
 
 
-class Tally:
+class RunTotals:
     """Sums over epochs."""
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class Tally:
 
     def __str__(self) -> str:
         cleared = f", {self.cleared:,} drifted rows cleared" if self.cleared else ""
-        missing = f", {self.missing:,} rows to delete not there" if self.missing else ""
+        missing = f", {self.missing:,} rows to delete that did not exist" if self.missing else ""
         return (
             f"{self.messages:,} messages, {self.changes:,} changes ({self.duplicates:,} of them "
             f"repeated), {self.replays:,} replays, {self.deleted:,} rows deleted, "
@@ -42,46 +43,46 @@ class Tally:
         )
 
 
-class Progress:
-    """Lines about the epochs since the last line; `sum_up` tells all of them together."""
+class RunProgress:
+    """Prints lines about the epochs since the last line; `sum_up` prints all of them together."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._all = Tally()
-        self._recent = Tally()
-        self._began = self._told = time.monotonic()
+        self._all = RunTotals()
+        self._recent = RunTotals()
+        self._began = self._printed_at = time.monotonic()
         self._resolved_ts: int | None = None
 
-    def tell(self, epoch: Epoch) -> None:
+    def report(self, epoch: Epoch) -> None:
         self._resolved_ts = epoch.resolved_ts
         self._all.add(epoch)
         self._recent.add(epoch)
         for entry in epoch.ddls:
             query = " ".join(entry.query.split())[:LONGEST_QUERY]
-            what = f"DDL {entry.id} in {entry.schema or '-'}: {query}"
-            self._line(f"{what}; skipped: {entry.reason}" if entry.reason else what)
+            line = f"DDL {entry.id} in {entry.schema or '-'}: {query}"
+            self._line(f"{line}; skipped: {entry.reason}" if entry.reason else line)
         for row in epoch.corrupted_rows:
             self._line(f"warning: {row}")
         if more := epoch.corrupted - len(epoch.corrupted_rows):
-            self._line(f"warning: {more:,} rows more are not what their checksums say")
+            self._line(f"warning: {more:,} more rows do not match their checksums")
         now = time.monotonic()
-        if now - self._told >= EVERY:
-            rate = self._recent.changes / (now - self._told)
+        if now - self._printed_at >= SECONDS_PER_LINE:
+            rate = self._recent.changes / (now - self._printed_at)
             self._line(
-                f"R {shown(epoch.resolved_ts)}, lag {duration(lag(epoch.resolved_ts))}, "
+                f"R {with_time(epoch.resolved_ts)}, lag {duration(lag(epoch.resolved_ts))}, "
                 f"{rate:,.0f} changes/s: {self._recent}"
             )
-            self._recent = Tally()
-            self._told = now
+            self._recent = RunTotals()
+            self._printed_at = now
 
     def sum_up(self, why: str) -> None:
         seconds = max(1e-9, time.monotonic() - self._began)
         if self._resolved_ts is None:
-            was = "there to apply" if why == "done" else "applied"
-            self._line(f"{why}: nothing was {was}")
+            nothing = "there was nothing to apply" if why == "done" else "nothing was applied"
+            self._line(f"{why}: {nothing}")
             return
         self._line(
-            f"{why}: R {shown(self._resolved_ts)} after {self._all.epochs:,} cuts in "
+            f"{why}: R {with_time(self._resolved_ts)} after {self._all.epochs:,} cuts in "
             f"{duration(seconds)}, {self._all.changes / seconds:,.0f} changes/s: {self._all}"
         )
 
@@ -90,16 +91,16 @@ class Progress:
 
 
 def planned(cut: PlannedCut) -> Iterator[str]:
-    """What a cut would do, for people."""
+    """What a cut would do, in lines for an operator."""
     if cut.resolved_ts > cut.begin:
-        yield f"cut to R {shown(cut.resolved_ts)}: {cut.rows:,} rows"
+        yield f"cut to R {with_time(cut.resolved_ts)}: {cut.rows:,} rows"
     for name, rows in sorted(cut.tables.items()):
         what = f"{rows.inserted:,} inserted, {rows.updated:,} updated"
         if not rows.compared:
             what = f"{rows.inserted:,} written"
         yield f"  {name}: {what}, {rows.deleted:,} deleted"
     for pattern in cut.left_out:
-        yield f"  {pattern}: not counted, since its rows wait for a DDL before them"
+        yield f"  {pattern}: not counted, since its rows wait for the DDL before them"
     yield from (f"  {statement};" for statement in cut.statements)
     for ddl in cut.ddls:
         entry = ddl.entry

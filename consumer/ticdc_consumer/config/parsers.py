@@ -1,29 +1,40 @@
-"""How the text of one setting is read.
+"""Parsers of single settings.
 
-Each function takes what TOML gives, or the text of a variable or of the command line, and raises
-ValueError with the rest of a sentence that begins with the setting's name.
+Each takes a value of TOML, or the text of a variable or of the command line, and returns the
+option's value. It raises ValueError with the rest of a sentence that begins with the setting's
+name.
 """
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter, imported
+from ticdc_encoder.formats import csv
 from ticdc_encoder.tso import compose
 
-from ticdc_consumer.config.csv import CSV_SETTINGS
+from ticdc_consumer.config.choices import DDL_KINDS, LOSSY_RULES, OnUnsupported
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+_BYTES = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+CSV_SETTINGS = {
+    field.name.replace("_", "-"): type(field.default)
+    for field in fields(csv.Options)
+    if field.name not in ("terminator", "require_commit_ts", "time_zone")
+}
+"""The settings of `[sink.csv]`, with the types of their values."""
 
 
 def text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("must be a text that is not empty")
+        raise ValueError("must be a non-empty text")
     return value
 
 
@@ -31,25 +42,25 @@ def prefix(value: Any) -> str:
     """A URL below which files lie."""
     url = text(value)
     if "?" in url or not url.strip("/"):
-        raise ValueError("must be a prefix without parameters, as s3://bucket/folder")
+        raise ValueError("must be a prefix without parameters, such as s3://bucket/folder")
     return url
 
 
 def scalar(value: Any) -> str:
-    """As librdkafka and Spark write it."""
+    """The value as a text, in the way that librdkafka and Spark write it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
     if isinstance(value, list) and value:
         return ",".join(scalar(item) for item in value)
-    raise ValueError("must be a text, a number or true or false")
+    raise ValueError("must be a text, a number, true or false")
 
 
 def characters(value: Any) -> str:
-    """A text, of line breaks perhaps."""
+    """A text, which may consist of line breaks."""
     if not isinstance(value, str) or not value:
-        raise ValueError("must be a text that is not empty")
+        raise ValueError("must be a non-empty text")
     return value
 
 
@@ -58,35 +69,40 @@ def names(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = _toml(value) if value.lstrip().startswith("[") else value.split(",")
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise ValueError('must be a list of texts, as ["a", "b"]')
+        raise ValueError('must be a list of texts, such as ["a", "b"]')
     return tuple(item.strip() for item in value if item.strip())
 
 
-def mapping_rules(value: Any) -> frozenset[str]:
-    """Names that `docs/types.md` gives."""
-    # Pyarrow comes with them, and takes longer than all else that a command line needs.
-    from ticdc_consumer.protocols.exactness import RULES as PROTOCOLS
-    from ticdc_consumer.targets import mapping_rules as of_targets
+def lossy_rules(value: Any) -> frozenset[str]:
+    """Names of `choices.LOSSY_RULES`, or of the rules of another distribution's database."""
+    rules, known = frozenset(names(value)), LOSSY_RULES
+    if rules - known:
+        # It takes longer to import than all else that a command line needs.
+        from ticdc_consumer.targets import mapping_rules
 
-    found, known = frozenset(names(value)), of_targets() | PROTOCOLS
-    for name in sorted(found - known):
-        raise ValueError(f"has {name!r}, which is none of {', '.join(sorted(known))}")
-    return found
+        known |= mapping_rules()
+    for name in sorted(rules - known):
+        raise ValueError(_unknown(name, sorted(known)))
+    return rules
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    return f"has {name!r}, which is not one of {', '.join(known)}"
 
 
 def topics(value: Any) -> tuple[str, ...]:
-    found = names(value)
-    if not found:
-        raise ValueError("names no topic")
-    for topic in found:
+    topics = names(value)
+    if not topics:
+        raise ValueError("must name at least one topic")
+    for topic in topics:
         if topic.startswith("^"):
-            _pattern(topic)
+            _require_pattern(topic)
         elif not _TOPIC.fullmatch(topic):
-            raise ValueError(f"has {topic!r}, which no topic can be called")
-    return found
+            raise ValueError(f"has {topic!r}, which is not a valid topic name")
+    return topics
 
 
-def _pattern(topic: str) -> None:
+def _require_pattern(topic: str) -> None:
     try:
         re.compile(topic)
     except re.error as error:
@@ -98,7 +114,7 @@ def table(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         value = _toml(value)
     if not isinstance(value, Mapping):
-        raise ValueError('must be a table, as {"shop.orders" = ...}')  # noqa: TRY004
+        raise ValueError('must be a table, such as {"shop.orders" = ...}')  # noqa: TRY004
     return dict(value)
 
 
@@ -106,13 +122,13 @@ def mapping(read: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
     """A table whose values `read` reads."""
 
     def read_mapping(value: Any) -> dict[str, Any]:
-        found = {}
+        result = {}
         for key, item in table(value).items():
             try:
-                found[key] = read(item)
+                result[key] = read(item)
             except ValueError as error:
                 raise ValueError(f"of {key!r} {error}") from None
-        return found
+        return result
 
     return read_mapping
 
@@ -133,28 +149,28 @@ def one_of(*allowed: str) -> Callable[[Any], str]:
     return read_choice
 
 
-def ddl_kinds(value: Any) -> dict[str, Any]:
-    """Names of `ddl_policy.KINDS`, in any case."""
-    # It comes with pyarrow.
-    from ticdc_consumer.ddl.policy import KINDS
+_on_unsupported = mapping(one_of(*get_args(OnUnsupported)))
 
-    found = mapping(one_of("stop", "skip"))(value)
-    for name in found:
-        if name.upper() not in KINDS:
-            near = get_close_matches(name.upper(), KINDS, n=1, cutoff=0.5)
-            hint = f"; {near[0]} is meant perhaps" if near else ""
-            raise ValueError(f"has {name!r}, which is none of {', '.join(KINDS)}{hint}")
-    return {name.upper(): choice for name, choice in found.items()}
+
+def ddl_kinds(value: Any) -> dict[str, Any]:
+    """Names of `choices.DDL_KINDS`, in any case."""
+    choices = _on_unsupported(value)
+    for name in choices:
+        if name.upper() not in DDL_KINDS:
+            near = get_close_matches(name.upper(), DDL_KINDS, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(f"{_unknown(name, DDL_KINDS)}{hint}")
+    return {name.upper(): choice for name, choice in choices.items()}
 
 
 def ddl_tables(value: Any) -> dict[str, Any]:
-    """Patterns of tables, as of a filter but without exclusions."""
-    found = mapping(one_of("stop", "skip"))(value)
-    for pattern in found:
+    """Patterns of tables, like those of a filter but without exclusions."""
+    choices = _on_unsupported(value)
+    for pattern in choices:
         if pattern.lstrip().startswith(("!", "@", "#")):
-            raise ValueError(f"has {pattern!r}, which is no pattern of names, as shop.*")
+            raise ValueError(f"has {pattern!r}, which is not a pattern of names, such as shop.*")
         filter_rules([pattern])
-    return found
+    return choices
 
 
 def protocol(value: Any) -> str:
@@ -170,18 +186,18 @@ def protocol(value: Any) -> str:
 
 
 def csv_settings(value: Any) -> dict[str, bool | str]:
-    """Those of `[sink.csv]`, under their own names."""
-    found: dict[str, bool | str] = {}
-    for name, written in table(value).items():
+    """The settings of `[sink.csv]`, under their own names."""
+    settings: dict[str, bool | str] = {}
+    for name, item in table(value).items():
         if name not in CSV_SETTINGS:
-            raise ValueError(f"has {name!r}, which is none of {', '.join(CSV_SETTINGS)}")
+            raise ValueError(_unknown(name, CSV_SETTINGS))
         if CSV_SETTINGS[name] is bool:
-            found[name] = flag(written)
-        elif isinstance(written, str):
-            found[name] = written
+            settings[name] = flag(item)
+        elif isinstance(item, str):
+            settings[name] = item
         else:
             raise ValueError(f"{name} must be a text")
-    return found
+    return settings
 
 
 def flag(value: Any) -> bool:
@@ -203,7 +219,7 @@ def timestamp(value: Any) -> int:
     """A TSO: milliseconds since 1970 shifted left by 18, plus a counter."""
     number = count(value)
     if not compose(1) <= number < 1 << 64:
-        raise ValueError("must be a TiDB timestamp (TSO), as 429918007904436226")
+        raise ValueError("must be a TiDB timestamp (TSO), such as 429918007904436226")
     return number
 
 
@@ -219,30 +235,30 @@ def seconds(value: Any) -> float:
 
 def duration(value: Any) -> float:
     """Seconds, as a number or as "24h"."""
-    found = re.fullmatch(r"\s*(\d{1,9})\s*([smhd]?)\s*", str(value))
-    if found is None or isinstance(value, bool):
-        raise ValueError('must be a time, as 3600 or "24h"')
-    return float(int(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]])
+    match = re.fullmatch(r"\s*(\d{1,9})\s*([smhd]?)\s*", str(value))
+    if match is None or isinstance(value, bool):
+        raise ValueError('must be a time, such as 3600 or "24h"')
+    return float(int(match[1]) * _SECONDS[match[2]])
 
 
 def size(value: Any) -> int:
     """Bytes, as a number or as "256 MiB"."""
-    found = re.fullmatch(r"\s*(\d{1,15})\s*([kmg]ib)?\s*", str(value), re.I)
-    if isinstance(value, bool) or found is None or int(found[1]) < 1:
-        raise ValueError('must be bytes, as 65536 or "256 MiB"')
-    return int(found[1]) * _UNITS[(found[2] or "").lower()]
+    match = re.fullmatch(r"\s*(\d{1,15})\s*([kmg]ib)?\s*", str(value), re.I)
+    if isinstance(value, bool) or match is None or int(match[1]) < 1:
+        raise ValueError('must be bytes, such as 65536 or "256 MiB"')
+    return int(match[1]) * _BYTES[(match[2] or "").lower()]
 
 
 def time_zone(value: Any) -> str:
     try:
         return ZoneInfo(text(value)).key
     except (ZoneInfoNotFoundError, ValueError):
-        raise ValueError("must be a zone's name, as UTC or Asia/Shanghai") from None
+        raise ValueError("must be a zone's name, such as UTC or Asia/Shanghai") from None
 
 
 def filter_rules(value: Any) -> tuple[str, ...]:
-    """Patterns of tables, as TiCDC's filter has them. What a file of them says is taken once: it
-    is a part of the scope, and tasks on other machines do not have it."""
+    """The rules of TiCDC's table filter. A file of rules is read here, once: its content is a part
+    of the scope, and the tasks' machines do not have the file."""
     try:
         rules = imported(names(value))
         TableFilter(rules)

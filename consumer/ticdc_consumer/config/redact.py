@@ -1,4 +1,4 @@
-"""Keeps passwords out of everything that people read."""
+"""Keeps passwords out of everything that is printed."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ _AS_PARAMETER = re.compile(
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text without passwords: those of URLs, those behind a `password=`, and `secrets`
+    """The text without passwords: those of URLs, those after a `password=`, and `secrets`
     themselves, plain or URL-encoded."""
     for secret in sorted(secrets, key=len, reverse=True):
         for form in {secret, quote(secret), quote(secret, safe=""), quote_plus(secret)}:
@@ -39,16 +39,16 @@ def secrets_of(options: Options) -> frozenset[str]:
     """
     registry = options.registry.get("url")
     prefixes = filter(None, (options.claim_check_url, options.storage_url, registry))
-    found = {urlsplit(prefix).password or "" for prefix in prefixes}
+    secrets = {urlsplit(prefix).password or "" for prefix in prefixes}
     for url in map(sa.make_url, filter(None, (options.target_url, options.upstream_url))):
-        found |= {str(url.password or ""), *secret_values(_flat(url.query))}
+        secrets |= {str(url.password or ""), *secret_values(_flat(url.query))}
     for settings in (options.kafka, options.registry, options.spark):
-        found |= secret_values(settings)
-    return frozenset(secret for secret in found if len(secret) > 2)
+        secrets |= secret_values(settings)
+    return frozenset(secret for secret in secrets if len(secret) > 2)
 
 
 def secret_values(settings: Mapping[str, str]) -> set[str]:
-    """The values of those settings that hold secrets, by their names."""
+    """The values of the settings whose names are those of secrets."""
     return {value for name, value in settings.items() if _SECRET_NAME.search(name)}
 
 

@@ -1,4 +1,4 @@
-"""Upstream names -> the names they have in the target."""
+"""Upstream names -> names in the target."""
 
 import re
 from collections.abc import Mapping
@@ -18,19 +18,19 @@ class Name(NamedTuple):
 
 
 class Routes:
-    """`pattern -> template`, the first pattern that matches wins, as TiCDC's own dispatchers do;
-    a name that none matches stays as it is."""
+    """Rules `pattern -> template`. The first pattern that matches decides, as in TiCDC's own
+    dispatchers; a name that no pattern matches stays as it is."""
 
     def __init__(self, route: Mapping[str, str], case_sensitive: bool = False) -> None:
-        """Patterns are filter rules, as `shop.*`; templates as `archive.{schema}_{table}`, in
-        which a part that holds a dot is quoted. Raises `ConfigError`."""
+        """A pattern is a filter rule such as `shop.*`. A template is a name such as
+        `archive.{schema}_{table}`; a part of it that has a dot is quoted. Raises `ConfigError`."""
         self._rules = [
             (_matcher(pattern, case_sensitive), _template(pattern, template))
             for pattern, template in route.items()
         ]
 
     def __call__(self, schema: str, table: str) -> Name:
-        """Where the upstream's table goes. For a schema alone `table` is ""."""
+        """The table's name in the target. For a schema alone `table` is ""."""
         for matcher, template in self._rules:
             if matcher.matches(schema, table):
                 return Name(*(_filled(part, schema, table) for part in template))
@@ -39,22 +39,24 @@ class Routes:
 
 def _filled(part: str, schema: str, table: str) -> str:
     values = {"{schema}": schema, "{table}": table}
-    return _PLACEHOLDER.sub(lambda found: values[found[0]], part)
+    return _PLACEHOLDER.sub(lambda match: values[match[0]], part)
 
 
 def _matcher(pattern: str, case_sensitive: bool) -> TableMatcher:
     if pattern.lstrip().startswith(("!", "@", "#")):
-        raise ConfigError(f"{pattern!r} is no pattern of names, as shop.*")
+        raise ConfigError(f"{pattern!r} is not a pattern of names, such as shop.*")
     return TableMatcher((pattern,), case_sensitive=case_sensitive)
 
 
 def _template(pattern: str, template: str) -> Name:
-    found = _TEMPLATE.fullmatch(template)
-    if found is None:
-        raise ConfigError(f"{pattern!r}: {template!r} is not schema.table, as archive.{{table}}")
+    match = _TEMPLATE.fullmatch(template)
+    if match is None:
+        raise ConfigError(
+            f"{pattern!r}: {template!r} is not schema.table, such as archive.{{table}}"
+        )
     parts = [
         (quoted or "").replace('""', '"') or (backquoted or "").replace("``", "`") or plain
-        for quoted, backquoted, plain in (found.groups()[:3], found.groups()[3:])
+        for quoted, backquoted, plain in (match.groups()[:3], match.groups()[3:])
     ]
     for part in parts:
         for placeholder in _PLACEHOLDER.findall(part):

@@ -54,7 +54,7 @@ def changes(
     added = [r for r in references(after, definitions, locate) if r.name not in known]
     present = {reference.key for reference in existing}
     return ReferenceChanges(
-        kept=tuple(r for r in existing if r.key not in dropped),
+        staying=tuple(r for r in existing if r.key not in dropped),
         dropped=tuple(r for r in existing if r.key in dropped),
         added=tuple(r for r in added if r.key not in present),
     )

@@ -1,4 +1,4 @@
-"""Which rows of a table lie in some of its partitions, as a condition on its columns.
+"""Which rows of a table are in some of its partitions, as a condition on its columns.
 
 Tables have no partitions here, so that TRUNCATE, DROP and EXCHANGE PARTITION are done to these
 rows. NULL is less than every value (TiDB, `locatePartition` in `table/tables/partition.go`).
@@ -25,15 +25,15 @@ _OF_DAYS = frozenset({"year", "to_days"})
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """`condition` finds the rows, None where they are all; a row that `refused` finds is one of
-    which the condition tells nothing."""
+    """`condition` selects the rows, None selects all; for a row that one of `refused` selects, the
+    condition is not certain."""
 
     condition: str | None
     refused: tuple[str, ...] = ()
 
 
 def partition_rows(table: Table, names: Sequence[str], target: Target) -> PartitionRows:
-    """The rows of the partitions of these names. Raises `Unsupported` where that is not certain."""
+    """The rows of the partitions of these names. Raises `Unsupported` if that is not certain."""
     scheme = table.partitioning
     if scheme is None or not scheme.exact:
         raise Unsupported(
@@ -43,9 +43,9 @@ def partition_rows(table: Table, names: Sequence[str], target: Target) -> Partit
         raise Unsupported(
             f"what is partitioned by LIST of {scheme.function}() is not computed here"
         )
-    places = {partition.name.lower(): n for n, partition in enumerate(scheme.partitions)}
+    positions = {partition.name.lower(): n for n, partition in enumerate(scheme.partitions)}
     for name in names:
-        if name.lower() not in places:
+        if name.lower() not in positions:
             raise Unsupported(f"{table.schema}.{table.name} has no partition {name}")
     spelled = {column.name.lower(): column for column in table.columns}
     columns = [
@@ -55,57 +55,57 @@ def partition_rows(table: Table, names: Sequence[str], target: Target) -> Partit
     ]
     if len(columns) != len(scheme.columns) or not columns:
         raise Unsupported(f"{table.schema}.{table.name} is not partitioned by columns that it has")
-    conditions = [_rows(scheme, places[name.lower()], columns) for name in names]
+    conditions = [_rows(scheme, positions[name.lower()], columns) for name in names]
     refused = tuple(text for column in columns for text in column.refused(scheme.method))
     if any(condition is None for condition in conditions):
         return PartitionRows(None, refused)
     return PartitionRows(" OR ".join(f"({text})" for text in conditions), refused)
 
 
-def _rows(scheme: Partitioning, place: int, columns: "Sequence[_Operand]") -> str | None:
+def _rows(scheme: Partitioning, position: int, columns: "Sequence[_Operand]") -> str | None:
     match scheme.method:
         case "range":
-            below = _below(columns, scheme.partitions[place])
-            least = _below(columns, scheme.partitions[place - 1]) if place else None
+            below = _below(columns, scheme.partitions[position])
+            least = _below(columns, scheme.partitions[position - 1]) if position else None
             parts = [part for part in (below, f"NOT ({least})" if least else None) if part]
             return " AND ".join(parts) or None
         case "list":
-            return _members(columns, scheme, place)
+            return _members(columns, scheme, position)
         case "hash":
             (column,) = columns
-            return column.hashed(len(scheme.partitions), place)
+            return column.hashed(len(scheme.partitions), position)
         case "key":
             raise Unsupported("which partition of KEY a row is in is not computed here")
 
 
 def _below(columns: "Sequence[_Operand]", partition: Partition) -> str | None:
-    """Less than the bound; None where every row is. It is never NULL."""
+    """Less than the bound; None if every row is. It is never NULL."""
     if len(partition.values) != 1 or len(partition.values[0]) != len(columns):
         raise Unsupported(f"partition {partition.name} has no bound of {len(columns)} values")
-    found = None
+    condition = None
     for column, value in reversed(list(zip(columns, partition.values[0], strict=True))):
         if value.kind == "maxvalue":
-            found = None
+            condition = None
             continue
         less = f"{column.text} < {column.literal(value)}"
         if column.nullable:
             less = f"{column.text} IS NULL OR {less}"
         if column is not columns[-1]:
             same = f"{column.text} = {column.literal(value)}"
-            less = f"{less} OR {same} AND ({found})" if found else f"{less} OR {same}"
-        found = f"({less})"
-    return found
+            less = f"{less} OR {same} AND ({condition})" if condition else f"{less} OR {same}"
+        condition = f"({less})"
+    return condition
 
 
-def _members(columns: "Sequence[_Operand]", scheme: Partitioning, place: int) -> str:
-    wanted = scheme.partitions[place]
+def _members(columns: "Sequence[_Operand]", scheme: Partitioning, position: int) -> str:
+    partition = scheme.partitions[position]
     default = [p for p in scheme.partitions if any(v[0].kind == "default" for v in p.values)]
-    texts = [_member(columns, each) for each in wanted.values if each[0].kind != "default"]
-    if wanted in default:
+    texts = [_member(columns, each) for each in partition.values if each[0].kind != "default"]
+    if partition in default:
         others = [
             _member(columns, each)
-            for partition in scheme.partitions
-            for each in partition.values
+            for other in scheme.partitions
+            for each in other.values
             if each[0].kind != "default"
         ]
         texts.append(f"NOT ({' OR '.join(others)})" if others else "1 = 1")
@@ -129,10 +129,12 @@ def _member(columns: "Sequence[_Operand]", values: Sequence[PartitionValue]) -> 
 
 
 class _Operand:
-    """A column that rows are partitioned by; `told` is the table's own collation. Raises
+    """A column that rows are partitioned by; `collation` is the table's own. Raises
     `Unsupported` for a type, a collation or a function whose order is not computed here."""
 
-    def __init__(self, column: Column, function: str, target: Target, told: str | None) -> None:
+    def __init__(
+        self, column: Column, function: str, target: Target, collation: str | None
+    ) -> None:
         self._name, self._type = target.quote(None, column.name), column.type
         self._function, self._target = function, target
         self.nullable = column.nullable
@@ -149,10 +151,10 @@ class _Operand:
             raise Unsupported(
                 f"{self._where}: the order of {self._type.collation} is not computed here"
             )
-        if self._textual and told is None:
+        if self._textual and collation is None:
             raise Unsupported(
                 f"{self._where}: its collation is that of its database, which the stream does not "
-                "tell"
+                "carry"
             )
 
     @property
@@ -166,11 +168,11 @@ class _Operand:
             return f"substr('{'0' * 20}' || {self._name}, -20)"
         return self._target.comparable_text(self._name) if self._textual else self._name
 
-    def hashed(self, number: int, place: int) -> str:
+    def hashed(self, number: int, position: int) -> str:
         if self._type.name not in INTEGERS or (self._type.name == "bigint" and self._type.unsigned):
             raise Unsupported(f"{self._where}: its HASH is not computed here")
         text = f"abs({self._name} % {number})"
-        return f"{f'coalesce({text}, 0)' if self.nullable else text} = {place}"
+        return f"{f'coalesce({text}, 0)' if self.nullable else text} = {position}"
 
     def refused(self, method: str) -> tuple[str, ...]:
         """Conditions for rows that no condition is sure of."""
@@ -187,24 +189,26 @@ class _Operand:
     def literal(self, value: PartitionValue) -> str:
         if self._type.name in INTEGERS:
             if value.kind != "number":
-                raise Unsupported(f"{self._where} is compared with what is no number")
+                raise Unsupported(f"{self._where} is compared with something other than a number")
             return f"'{value.text.zfill(20)}'" if self._long else value.text
         if self._textual:
             if value.kind != "string" or "\0" in value.text:
-                raise Unsupported(f"{self._where} is compared with what is no text")
+                raise Unsupported(f"{self._where} is compared with something other than text")
             return literal(value.text.rstrip(" "))
         return literal(self._moment(value))
 
     def _moment(self, value: PartitionValue) -> str:
         try:
-            shown = self._date(value)
+            text = self._date(value)
         except (ValueError, OverflowError):
-            raise Unsupported(f"{self._where} is compared with what is no date") from None
+            raise Unsupported(
+                f"{self._where} is compared with something other than a date"
+            ) from None
         if self._type.name == "date":
-            return shown[:10]
+            return text[:10]
         digits = self._type.decimals or 0
         zone = self._target.timestamp_zone if self._type.name == "timestamp" else ""
-        return shown + (f".{'0' * digits}" if digits else "") + zone
+        return text + (f".{'0' * digits}" if digits else "") + zone
 
     def _date(self, value: PartitionValue) -> str:
         match self._function:
@@ -215,10 +219,10 @@ class _Operand:
             case "unix_timestamp":
                 moment = datetime.fromtimestamp(0, UTC) + timedelta(seconds=int(value.text))
                 return moment.strftime("%Y-%m-%d %H:%M:%S")
-        found = _DATE.fullmatch(value.text) if value.kind == "string" else None
-        if found is None or (found[3] or "").strip("0"):
+        match = _DATE.fullmatch(value.text) if value.kind == "string" else None
+        if match is None or (match[3] or "").strip("0"):
             raise ValueError(value.text)
-        day, time = date.fromisoformat(found[1]), found[2] or "00:00:00"
+        day, time = date.fromisoformat(match[1]), match[2] or "00:00:00"
         if self._type.name == "date" and time != "00:00:00":
             raise ValueError(value.text)
         return f"{day} {time}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableMatcher
@@ -23,11 +22,10 @@ from ticdc_encoder.sql.statements import (
 )
 from ticdc_encoder.sql.words import SqlWords
 
+from ticdc_consumer.config.choices import OnUnsupported
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.state.ledger import LedgerEntry
-
-Choice = Literal["stop", "skip"]
 
 _VERBS = ("CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "RECOVER", "FLASHBACK")
 _OBJECTS = {
@@ -49,25 +47,15 @@ _ACTIONS: dict[type[Action], str] = {
     RenameIndex: "RENAME INDEX",
     ExchangePartition: "EXCHANGE PARTITION",
 }
-KINDS = (
-    *(f"{verb} {of}" for verb in ("CREATE", "ALTER", "DROP") for of in ("DATABASE", "TABLE")),
-    *(f"{verb} TABLE" for verb in _VERBS[3:]),
-    "FLASHBACK DATABASE",
-    *("CREATE VIEW", "DROP VIEW", "CREATE INDEX"),
-    *(f"{verb} SEQUENCE" for verb in _VERBS[:3]),
-    *_ACTIONS.values(),
-    *(f"{verb} PARTITION" for verb in ("TRUNCATE", "DROP")),
-)
-"""What `[ddl.kinds]` may name: a statement, or what an ALTER TABLE does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A table's choice comes before a kind's, and that before `on_unsupported`."""
 
-    on_unsupported: Choice = "stop"
-    kinds: Mapping[str, Choice] = field(default_factory=dict)
-    tables: tuple[tuple[TableMatcher, Choice], ...] = ()
+    on_unsupported: OnUnsupported = "stop"
+    kinds: Mapping[str, OnUnsupported] = field(default_factory=dict)
+    tables: tuple[tuple[TableMatcher, OnUnsupported], ...] = ()
 
     @classmethod
     def of(cls, options: Options) -> "Policy":
@@ -87,7 +75,7 @@ class Policy:
                 return choice == "skip"
         return all(self._of_kind(names) == "skip" for names in kinds(entry))
 
-    def _of_kind(self, names: tuple[str, ...]) -> Choice:
+    def _of_kind(self, names: tuple[str, ...]) -> OnUnsupported:
         return next((self.kinds[name] for name in names if name in self.kinds), self.on_unsupported)
 
 

@@ -1,9 +1,9 @@
-"""The definition of a table before an ALTER TABLE, where the consumer did not make the table.
+"""The definition of a table before an ALTER TABLE, if the consumer did not create the table.
 
-A snapshot's table never came through the stream, and after a person's hand or a skipped DDL the
-target's table may not be what its definition says. Then the target's catalog tells what is there,
-and the rows that came tell the upstream's types. Either is exact for what the statement touches, or
-the DDL stops.
+A snapshot's table never came through the stream, and after an operator's work or a skipped DDL the
+target's table may differ from its definition. Then the target's catalog shows what exists, and the
+rows that came show the upstream's types. Either is exact for what the statement touches, or the DDL
+stops.
 """
 
 from collections.abc import Mapping
@@ -34,37 +34,37 @@ from ticdc_consumer.targets.schema.create import index_name
 from ticdc_consumer.targets.target import Target
 
 _WIDEST = {"varchar": 65_535, "varbinary": 65_535, "char": 255, "bit": 64}
-"""What a length may be at most that the protocol does not carry."""
+"""The greatest length of a type whose length the protocol does not carry."""
 _STAND_IN = ColumnType("longtext", charset="utf8mb4", collation="utf8mb4_bin")
-"""For a column whose type is not known, and no matter."""
+"""For a column whose type is not known, and does not matter."""
 _SURE_WITHOUT_ROWS = TEXTS | BINARIES | TEMPORALS | {"enum", "set", "json"}
 """The types of MySQL's columns that hold no other type's values."""
 
 
 def evolved(
-    target: Target, place: TargetName, altered: AlterTable, known: Definition | None
+    target: Target, relation: TargetName, altered: AlterTable, known: Definition | None
 ) -> Evolved:
     """What the statement makes of the table in the target. Raises `Unsupported` for what is not
     certain, and `Stop` if the two do not belong together."""
     if known is not None and known.basis in ("made", "checked", "found"):
         return _evolve(altered, known.table)
     if known is not None and known.basis == "told":
-        found = _evolve(altered, known.table)
-        _check_told(target, place, found)
-        return found
-    described = target.describe(*place)
+        result = _evolve(altered, known.table)
+        _check_existing(target, relation, result)
+        return result
+    described = target.describe(*relation)
     if described is None:
-        raise Stop(f"there is no table {target.quote(*place)}")
+        raise Stop(f"there is no table {target.quote(*relation)}")
     hints = {} if known is None else {column.name: column for column in known.table.columns}
     if target.transactional_ddl:
-        altered = replace(altered, actions=tuple(map(_unplaced, altered.actions)))
-        before = _from_rows(target, place, altered, described, hints)
+        altered = replace(altered, actions=tuple(map(_anywhere, altered.actions)))
+        before = _from_rows(target, relation, altered, described, hints)
     else:
-        before = _from_catalog(target, place, altered, hints)
-    found = _evolve(altered, before)
-    if target.has_rows(*place):
-        _check_types(found, hints)
-    return found
+        before = _from_catalog(target, relation, altered, hints)
+    result = _evolve(altered, before)
+    if target.has_rows(*relation):
+        _check_types(result, hints)
+    return result
 
 
 def _evolve(altered: AlterTable, table: Table) -> Evolved:
@@ -74,49 +74,49 @@ def _evolve(altered: AlterTable, table: Table) -> Evolved:
         raise Stop(f"the definition of the table does not fit: {error}") from error
 
 
-def _modified(found: Evolved) -> list[tuple[Column, Column]]:
+def _modified(evolved: Evolved) -> list[tuple[Column, Column]]:
     """Columns before and after, of those whose type or NULL changes."""
-    before = {column.name: column for column in found.before.columns}
+    before = {column.name: column for column in evolved.before.columns}
     pairs = [
-        (before[found.sources[column.name]], column)
-        for column in found.after.columns
-        if column.name in found.sources
+        (before[evolved.sources[column.name]], column)
+        for column in evolved.after.columns
+        if column.name in evolved.sources
     ]
     return [(a, b) for a, b in pairs if (a.type, a.nullable) != (b.type, b.nullable)]
 
 
-# --- after a skipped DDL, or a person's -----------------------------------------------------------
+# --- after a skipped DDL, or an operator's --------------------------------------------------------
 
 
-def _check_told(target: Target, place: TargetName, found: Evolved) -> None:
-    """Raises `Unsupported` unless what the statement touches is as the definition says."""
-    described = target.describe(*place)
+def _check_existing(target: Target, relation: TargetName, evolved: Evolved) -> None:
+    """Raises `Unsupported` unless what the statement touches matches the definition."""
+    described = target.describe(*relation)
     if described is None:
-        raise Stop(f"there is no table {target.quote(*place)}")
-    there = {column.name for column in described.columns}
-    for column in found.after.columns:
-        if column.name not in found.sources and column.name in there:
+        raise Stop(f"there is no table {target.quote(*relation)}")
+    existing = {column.name for column in described.columns}
+    for column in evolved.after.columns:
+        if column.name not in evolved.sources and column.name in existing:
             raise Unsupported(
-                f"column {column.name} is in {target.quote(*place)} already; what its rows hold is "
-                "not certain, since a DDL of this table was skipped or done by a person"
+                f"column {column.name} is in {target.quote(*relation)} already; what its rows hold "
+                "is not certain, since a DDL of this table was skipped or done by an operator"
             )
     if target.transactional_ddl:
-        for old, _ in _modified(found):
-            _check_made(target, place, found.before, old, described)
+        for old, _ in _modified(evolved):
+            _check_type(target, relation, evolved.before, old, described)
 
 
-def _check_made(
-    target: Target, place: TargetName, before: Table, old: Column, described: TargetTable
+def _check_type(
+    target: Target, relation: TargetName, before: Table, old: Column, described: TargetTable
 ) -> None:
-    """Raises `Unsupported` unless the column is as the consumer makes it."""
-    wanted = target.column_types(before).get(old.name)
-    if wanted is None:
+    """Raises `Unsupported` unless the column has the type that the consumer creates."""
+    expected = target.column_types(before).get(old.name)
+    if expected is None:
         return  # virtual, and in no target
-    found = {column.name: column.type.lower() for column in described.columns}.get(old.name)
-    if found != wanted:
+    type_ = {column.name: column.type.lower() for column in described.columns}.get(old.name)
+    if type_ != expected:
         raise Unsupported(
-            f"column {old.name} of {target.quote(*place)} is {found or 'not there'}, where the "
-            f"consumer makes {wanted}: what is to become of it is not certain"
+            f"column {old.name} of {target.quote(*relation)} is {type_ or 'missing'}, but the "
+            f"consumer creates {expected}: what is to become of it is not certain"
         )
 
 
@@ -124,57 +124,57 @@ def _check_made(
 
 
 def _from_catalog(
-    target: Target, place: TargetName, altered: AlterTable, hints: Mapping[str, Column]
+    target: Target, relation: TargetName, altered: AlterTable, hints: Mapping[str, Column]
 ) -> Table:
-    """The MySQL family says a table in the upstream's words."""
+    """The MySQL family shows a table in the upstream's dialect."""
     with target.errors():
-        shown = target.execute(f"SHOW CREATE TABLE {target.quote(*place)}").mappings().one()
+        row = target.execute(f"SHOW CREATE TABLE {target.quote(*relation)}").mappings().one()
     try:
-        there = parse_create_table(str(shown["Create Table"]), altered.schema)
+        table = parse_create_table(str(row["Create Table"]), altered.schema)
     except DefinitionError as error:
         raise Unsupported(
-            f"{target.quote(*place)} is defined in words not known: {error}"
+            f"the definition of {target.quote(*relation)} is not understood: {error}"
         ) from None
     columns = tuple(
-        _as_upstream(target, column, hints.get(column.name)) for column in there.columns
+        _as_upstream(target, column, hints.get(column.name)) for column in table.columns
     )
     return replace(
-        there, schema=altered.schema, name=altered.table, columns=columns, foreign_keys=()
+        table, schema=altered.schema, name=altered.table, columns=columns, foreign_keys=()
     )
 
 
-def _as_upstream(target: Target, there: Column, hint: Column | None) -> Column:
-    """A MariaDB has no JSON, but a LONGTEXT for it."""
-    if hint is None or hint.type.name != "json" or there.type.name != "longtext":
-        return there
-    same = target.column_type(hint).partition(" ")[0] == there.type.name
-    return replace(there, type=hint.type) if same else there
+def _as_upstream(target: Target, column: Column, hint: Column | None) -> Column:
+    """MariaDB has no JSON, but a LONGTEXT for it."""
+    if hint is None or hint.type.name != "json" or column.type.name != "longtext":
+        return column
+    same = target.column_type(hint).partition(" ")[0] == column.type.name
+    return replace(column, type=hint.type) if same else column
 
 
 def _from_rows(
     target: Target,
-    place: TargetName,
+    relation: TargetName,
     altered: AlterTable,
     described: TargetTable,
     hints: Mapping[str, Column],
 ) -> Table:
-    """PostgreSQL's and SQLite's types say little of the upstream's, rows know most. Raises
-    `Unsupported` where the statement needs to know more."""
+    """PostgreSQL's and SQLite's types show little of the upstream's, rows show most. Raises
+    `Unsupported` if the statement needs to know more."""
     types = {name: _certain(column.type) for name, column in hints.items()}
     columns = tuple(
-        Column(there.name, types.get(there.name) or _STAND_IN, nullable=there.nullable)
-        for there in described.columns
+        Column(column.name, types.get(column.name) or _STAND_IN, nullable=column.nullable)
+        for column in described.columns
     )
     table = Table(altered.schema, altered.table, columns)
-    unknown = {there.name.lower() for there in described.columns if not types.get(there.name)}
+    unknown = {c.name.lower() for c in described.columns if not types.get(c.name)}
     for action in altered.actions:
         for name in sorted({name.lower() for name in _retyped(action)} & unknown):
             raise Unsupported(
                 f"what type column {name} has upstream is not known: no CREATE TABLE came, and no "
-                "row that tells it"
+                "row that shows it"
             )
-        _check_action(target, place, table, action, described)
-    indexes = _indexes(target, place, altered, unknown, described)
+        _check_action(target, relation, table, action, described)
+    indexes = _indexes(target, relation, altered, unknown, described)
     return replace(table, indexes=tuple(indexes))
 
 
@@ -190,7 +190,7 @@ def _retyped(action: Action) -> tuple[str, ...]:
 
 
 def _certain(type_: ColumnType) -> ColumnType | None:
-    """The type with what it may be at most where the protocol does not say; None where that is not
+    """The type, with the greatest length if the protocol does not carry one; None if that is not
     enough."""
     name = type_.name
     if name in _WIDEST:
@@ -203,24 +203,24 @@ def _certain(type_: ColumnType) -> ColumnType | None:
     return None if lacking else type_
 
 
-def _unplaced(action: Action) -> Action:
-    """Here columns have no place."""
+def _anywhere(action: Action) -> Action:
+    """Here the order of columns does not matter."""
     return replace(action, after=None) if isinstance(action, AddColumn | ModifyColumn) else action
 
 
 def _check_action(
-    target: Target, place: TargetName, table: Table, action: Action, described: TargetTable
+    target: Target, relation: TargetName, table: Table, action: Action, described: TargetTable
 ) -> None:
     if not isinstance(action, ModifyColumn | SetDefault):
         return
-    there = {column.name: column for column in described.columns}.get(action.name)
+    existing = {column.name: column for column in described.columns}.get(action.name)
     known = {column.name: column for column in table.columns}.get(action.name)
-    if there is None or known is None:
-        return  # evolve says so
+    if existing is None or known is None:
+        return  # evolve raises
     if isinstance(action, ModifyColumn):
-        _check_made(target, place, table, known, described)
+        _check_type(target, relation, table, known, described)
     default = action.column.default if isinstance(action, ModifyColumn) else action.default
-    if there.has_default and default is None:
+    if existing.has_default and default is None:
         raise Unsupported(
             f"column {action.name} has a default here that did not come from upstream"
         )
@@ -228,45 +228,45 @@ def _check_action(
 
 def _indexes(
     target: Target,
-    place: TargetName,
+    relation: TargetName,
     altered: AlterTable,
     unknown: set[str],
     described: TargetTable,
 ) -> list[Index]:
     """The primary key, and the indexes that the statement names."""
-    found = [
+    indexes = [
         Index("PRIMARY", key.columns, True, True, lengths=(None,) * len(key.columns))
         for key in described.unique_keys
         if key.primary
     ]
     named = [a.name for a in altered.actions if isinstance(a, DropIndex | RenameIndex)]
     if not named:
-        return found
+        return indexes
     with target.errors():
         catalog = sa.inspect(target.connection)
-        there = {str(i["name"]): i for i in catalog.get_indexes(place[1], place[0])}
+        existing = {str(i["name"]): i for i in catalog.get_indexes(relation[1], relation[0])}
     for name in named:
         if name.upper() == "PRIMARY":
             continue
-        index = there.get(index_name(place[1], name))
+        index = existing.get(index_name(relation[1], name))
         if index is None:
-            if not there:
+            if not existing:
                 continue  # nothing to drop
             raise Unsupported(
-                f"which index of {target.quote(*place)} is upstream's {name} is not certain; the "
-                f"consumer would have called it {index_name(place[1], name)}"
+                f"which index of {target.quote(*relation)} is upstream's {name} is not certain; "
+                f"the consumer would have called it {index_name(relation[1], name)}"
             )
         columns = tuple(str(column) for column in index["column_names"] if column is not None)
         if len(columns) != len(index["column_names"]) or {c.lower() for c in columns} & unknown:
             raise Unsupported(f"what the columns of index {name} are upstream is not known")
-        # With such lengths it is one that the consumer keeps; it is only dropped, or renamed.
-        found.append(Index(name, columns, bool(index["unique"]), lengths=(1,) * len(columns)))
-    return found
+        # With such lengths it counts as one of the target's; it is only dropped, or renamed.
+        indexes.append(Index(name, columns, bool(index["unique"]), lengths=(1,) * len(columns)))
+    return indexes
 
 
-def _check_types(found: Evolved, hints: Mapping[str, Column]) -> None:
-    """Raises `Unsupported` where the type before is not certain: TiDB's conversion goes by it."""
-    for old, new in _modified(found):
+def _check_types(evolved: Evolved, hints: Mapping[str, Column]) -> None:
+    """Raises `Unsupported` if the type before is not certain: TiDB's conversion depends on it."""
+    for old, new in _modified(evolved):
         if old.type == new.type:
             continue
         hint = hints.get(old.name)

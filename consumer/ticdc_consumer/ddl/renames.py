@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.statements import RenameTable
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after
 from ticdc_consumer.ddl.names import MARKER_NAME, statement_of
@@ -71,13 +71,13 @@ def run(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
     if texts is None:
         return
     create, rename = texts
-    faults.hit("D1")
+    failpoints.hit("D1")
     _execute(target, create)
     # After the marker: who overtakes from here on takes it along.
     with target.transaction():
         context.ledger.check()
     _execute(target, rename)
-    faults.hit("D2")
+    failpoints.hit("D2")
 
 
 def _moves(

@@ -21,7 +21,7 @@ from ticdc_encoder.sql.statements import (
     TruncateTable,
 )
 
-from ticdc_consumer import failpoints as faults
+from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import renames, translate
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
@@ -169,7 +169,7 @@ def _attempt(context: DdlContext, entry: LedgerEntry) -> None:
                 work = work_of(context, entry)
                 if not work.rows_only:
                     _execute(target, work)
-            faults.hit("D3")
+            failpoints.hit("D3")
         with target.transaction():
             ledger.mark(replace(entry, state="done"))
             if target.transactional_ddl or work.rows_only:
@@ -177,8 +177,8 @@ def _attempt(context: DdlContext, entry: LedgerEntry) -> None:
                     work = work_of(context, entry)
                     _execute(target, work)
             keep_definition(ledger, entry, set_aside=work.set_aside)
-            faults.hit("D4")
-        faults.hit("D5")
+            failpoints.hit("D4")
+        failpoints.hit("D5")
     except Unsupported as refusal:
         if not context.policy.skips(entry):
             raise
@@ -191,13 +191,13 @@ def _rename_together(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
     target, ledger = context.target, context.ledger
     with refusals(target):
         renames.run(context, group)
-    faults.hit("D3")
+    failpoints.hit("D3")
     with target.transaction():
         for entry in group:
             ledger.mark(replace(entry, state="done"))
             keep_definition(ledger, entry)
-        faults.hit("D4")
-    faults.hit("D5")
+        failpoints.hit("D4")
+    failpoints.hit("D5")
 
 
 def _wait_for_others(context: DdlContext, entry: LedgerEntry) -> None:
@@ -246,9 +246,9 @@ def work_of(context: DdlContext, entry: LedgerEntry) -> Alteration:
 
 def _execute(target: Target, work: Alteration) -> None:
     for text in work.statements:
-        faults.hit("D1")
+        failpoints.hit("D1")
         target.execute(text)
-        faults.hit("D2")
+        failpoints.hit("D2")
 
 
 # --- refusals --------------------------------------------------------------------------------

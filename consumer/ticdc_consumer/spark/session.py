@@ -51,23 +51,23 @@ WARM = StructType([StructField("id", LongType())])
 def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
     """The process's Spark session, started with `settings` over our defaults.
 
-    The leading `spark.` of a setting's name may be left out. A session that runs already is
-    returned as it is; under spark-submit what was given there goes before our defaults. Raises
-    `Unavailable` where Java is missing or Spark does not start.
+    The leading `spark.` of a setting's name may be left out. A session that already runs is
+    returned as it is; under spark-submit, its settings have precedence over our defaults. Raises
+    `Unavailable` if Java is missing or Spark does not start.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
-    given = {
+    full_names = {
         name if name.startswith("spark.") else f"spark.{name}": value
         for name, value in settings.items()
     }
     # Tasks find this package in the interpreter that runs the driver, not in PATH's python3.
-    os.environ["PYSPARK_PYTHON"] = given.get(
+    os.environ["PYSPARK_PYTHON"] = full_names.get(
         "spark.pyspark.python", os.environ.get("PYSPARK_PYTHON", sys.executable)
     )
     try:
-        _start(_conf(given).setAppName(app_name))
+        _start(_conf(full_names).setAppName(app_name))
         return SparkSession.builder.getOrCreate()
     except Py4JJavaError as error:
         raise Unavailable(
@@ -78,9 +78,9 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
 
 
 def _start(conf: SparkConf) -> None:
-    """Makes the SparkContext in a thread of its own: in the main thread it would take SIGINT for
-    itself. Whatever a signal's handler raises meanwhile is raised when it is there, since a JVM
-    that nobody waits for stays for ever."""
+    """Creates the SparkContext in a thread of its own: in the main thread it would take SIGINT for
+    itself. Whatever a signal's handler raises meanwhile is raised when the context exists, since a
+    JVM that nobody waits for stays for ever."""
 
     def start() -> None:
         if SparkContext._gateway is None:
@@ -102,14 +102,14 @@ def _start(conf: SparkConf) -> None:
 
 
 def stop(spark: SparkSession) -> None:
-    """Ends the session; of a JVM that has ended before there is nothing to end."""
+    """Ends the session. It does nothing if the JVM has ended before."""
     with suppress(Py4JError, ConnectionError):
         spark.stop()
 
 
 @contextmanager
 def failures(doing: str) -> Iterator[None]:
-    """Turns what Spark raises inside into `Retry`, or into `Unavailable` where its JVM is gone."""
+    """Turns what Spark raises inside into `Retry`, or into `Unavailable` if its JVM has ended."""
     try:
         yield
     except (Py4JNetworkError, ConnectionError) as error:
@@ -122,17 +122,17 @@ def failures(doing: str) -> Iterator[None]:
 
 
 def _require_uninterrupted(error: BaseException) -> None:
-    """Raises the KeyboardInterrupt that the error came of: Spark's own clearing away may fail."""
-    came_of: BaseException | None = error
-    while came_of is not None:
-        if isinstance(came_of, KeyboardInterrupt):
+    """Raises the KeyboardInterrupt that caused the error: Spark's own cleanup may fail after it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
             raise KeyboardInterrupt from None
-        came_of = came_of.__cause__ or came_of.__context__
+        cause = cause.__cause__ or cause.__context__
 
 
 def warm_up(spark: SparkSession, jobs: int = 12) -> None:
-    """Small jobs until Python workers run and the JVM has compiled what each job needs: the first
-    takes seconds, the twelfth is as fast as the thousandth but for a third."""
+    """Runs small jobs until Python workers run and the JVM has compiled what each job needs: the
+    first takes seconds, the twelfth a third longer than the thousandth."""
     with failures("start Python workers"):
         for _ in range(jobs):
             spark.range(0, 2, 1, 2).mapInArrow(_unchanged, WARM).toArrow()
@@ -148,11 +148,11 @@ def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return batches
 
 
-def _conf(given: Mapping[str, str]) -> SparkConf:
+def _conf(settings: Mapping[str, str]) -> SparkConf:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted:
         SparkContext._ensure_initialized()
-    conf = SparkConf(loadDefaults=submitted).setAll(list(given.items()))
+    conf = SparkConf(loadDefaults=submitted).setAll(list(settings.items()))
     for name, value in DEFAULTS.items():
         conf.setIfMissing(name, value)
     if str(conf.get("spark.master")).startswith("local"):
@@ -162,32 +162,32 @@ def _conf(given: Mapping[str, str]) -> SparkConf:
 
 
 def _gateway(conf: SparkConf) -> JavaGateway:
-    """A JVM whose remarks about itself reach nobody, unless it does not start."""
+    """A JVM whose log about itself reaches nobody, unless it does not start."""
     os.environ["JAVA_HOME"] = str(java_home())
     reading, writing = os.pipe()
-    said = os.fdopen(reading, errors="replace")
+    output = os.fdopen(reading, errors="replace")
     try:
         gateway = launch_gateway(conf, {"stdout": writing, "stderr": writing})
     except PySparkException as error:
         os.close(writing)
-        with said:
-            reason = next(_worth_saying(said), str(error))
+        with output:
+            reason = next(_relevant_lines(output), str(error))
         raise Unavailable(f"Spark did not start: {_first_line(reason)}") from error
     os.close(writing)
-    Thread(target=_pass_on, args=(said,), name="spark-output", daemon=True).start()
+    Thread(target=_pass_on, args=(output,), name="spark-output", daemon=True).start()
     return gateway
 
 
-def _pass_on(said: IO[str]) -> None:
-    with said:
-        for line in _worth_saying(said):
+def _pass_on(output: IO[str]) -> None:
+    with output:
+        for line in _relevant_lines(output):
             sys.stderr.write(line)
 
 
-def _worth_saying(said: Iterable[str]) -> Iterator[str]:
-    """Without the JVM's warnings about modules that Spark uses on purpose, and without the last
-    words of Python workers that a finished job no longer listens to."""
-    lines = iter(said)
+def _relevant_lines(output: Iterable[str]) -> Iterator[str]:
+    """Without the JVM's warnings about modules that Spark uses on purpose, and without the
+    tracebacks of Python workers whose job has finished and no longer reads their output."""
+    lines = iter(output)
     for line in lines:
         if line.startswith("Traceback "):
             block = [line]

@@ -51,8 +51,8 @@ class Lease:
         result = self._overtake(raise_generation, "it could not be taken over, nothing was applied")
         if result is None:
             return None
-        self.generation, taken = result
-        return taken
+        self.generation, started = result
+        return started
 
     def begin(self, generation: int, insert: Callable[[], None]) -> None:
         """Runs `insert`, which writes the first checkpoint with that generation. Raises `Fenced` if

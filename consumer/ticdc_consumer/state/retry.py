@@ -1,13 +1,10 @@
 """Repeats a transaction until its outcome is known."""
 
-import random
-import time
 from collections.abc import Callable
 
 from ticdc_consumer.errors import Retry, Unavailable, UnknownCommit
 from ticdc_consumer.state.store import Store
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+from ticdc_consumer.waiting import back_off
 
 
 def until_known(
@@ -35,8 +32,7 @@ def until_known(
         except Retry as error:
             cause = error
         if attempts < retries:
-            # Two consumers that disturbed each other must not try again at the same moment.
-            time.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempts) * random.uniform(0.5, 1))
+            back_off(attempts)
     doubt = (
         "; whether the last was committed shows when the consumer starts again" if unknown else ""
     )

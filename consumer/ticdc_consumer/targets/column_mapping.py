@@ -60,7 +60,7 @@ def fit(
     """See `Target.layout`; `relation` is the target's table, quoted and qualified."""
     name = f"{source.schema}.{source.name}"
     columns = [
-        _place(rules, name, column, column.name in key, target, definition)
+        _mapped(rules, name, column, column.name in key, target, definition)
         for column in source.columns
     ]
     placed = [each for each in columns if each.existing is not None]
@@ -87,7 +87,7 @@ def fit(
     )
 
 
-def _place(
+def _mapped(
     rules: TypeRules,
     name: str,
     column: Column,

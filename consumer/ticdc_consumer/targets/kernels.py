@@ -31,9 +31,9 @@ def convert_rows(
     layout: Layout, arrays: Sequence[pa.Array], codecs: dict[str, Convert]
 ) -> tuple[list[pa.Array], list[str]]:
     """The columns that the target takes, as text, and the codec of each. Raises `Stop`."""
-    taken = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
+    positions = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
     keys = [arrays[i] for i in layout.key_positions()]
-    return _convert(layout, taken, [arrays[i] for i in taken], keys, codecs)
+    return _convert(layout, positions, [arrays[i] for i in positions], keys, codecs)
 
 
 def convert_keys(
@@ -62,15 +62,15 @@ def _convert(
 
 
 def _stop(layout: Layout, position: int, keys: Sequence[pa.Array], refused: Refused) -> NoReturn:
-    shown = ", ".join(
-        f"{name}={_shown(array[refused.row].as_py())}"
+    key = ", ".join(
+        f"{name}={_text(array[refused.row].as_py())}"
         for name, array in zip(layout.key, keys, strict=True)
     )
-    where = f" (row with key {shown})" if shown else ""
+    where = f" (row with key {key})" if key else ""
     raise Stop(f"{layout.name}.{layout.source[position].name}: {refused}{where}") from None
 
 
-def _shown(value: str | bytes | None) -> str:
+def _text(value: str | bytes | None) -> str:
     return f"x'{value.hex()}'" if isinstance(value, bytes) else f"{value!r}"
 
 
@@ -132,7 +132,7 @@ def checked_decimal(array: pa.Array, argument: str, _labels: tuple[str, ...] = (
 
 
 def moments(array: pa.Array) -> pa.Array | None:
-    """As timestamps, or None if some are no moments of the calendar."""
+    """As timestamps, or None if some are not moments of the calendar."""
     try:
         values = pc.cast(array, pa.timestamp("us"))
     except pa.ArrowInvalid:
@@ -141,7 +141,7 @@ def moments(array: pa.Array) -> pa.Array | None:
 
 
 def impossible(array: pa.Array) -> pa.Array:
-    """True where a value is a zero or partial date, or a day that its month has not."""
+    """True if a value is a zero or partial date, or a day that its month lacks."""
     return pa.array([v is not None and not _possible(v) for v in array.to_pylist()], pa.bool_())
 
 

@@ -1,16 +1,16 @@
 """How the rows of an upstream table become payloads for a target's bulk path.
 
-A `Layout` is made once on the driver, by the target's `layout`, and used in Spark's tasks, by the
-target's two pure functions (`ENCODERS` names them):
+A `Layout` is built once on the driver, by the target's `layout`, and used in Spark's tasks, by the
+two pure functions of the target's module `encode`:
 
 - `encode_rows(layout, arrays) -> pa.BinaryArray`: one payload per row, `arrays` in the order of
   `layout.source`;
 - `encode_keys(layout, arrays) -> pa.BinaryArray`: one payload per key, `arrays` in the order of
-  `layout.key`. Two payloads are equal if and only if the keys are: it is the fold key, too.
+  `layout.key`. Two payloads are equal if and only if the keys are: they are the fold keys, too.
 
-The arrays hold values in *canonical form*: `pa.binary()` where the source type is binary, else
+The arrays hold values in *canonical form*: `pa.binary()` if the source type is binary, else
 `pa.string()`: TiDB's text form. Integers, YEAR, BIT, ENUM (index) and SET (mask) are decimal
-digits, TIMESTAMP is in UTC, FLOAT and DOUBLE the shortest decimal, in whatever notation.
+digits, TIMESTAMP is in UTC, FLOAT and DOUBLE the shortest decimal, in any notation.
 """
 
 from dataclasses import dataclass
@@ -80,9 +80,9 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceChanges:
-    """Of the foreign keys of a table: those that stay and those that go are as they are there."""
+    """Changes to the foreign keys of a table; those that stay or go are as in the target."""
 
-    kept: tuple[Reference, ...] = ()
+    staying: tuple[Reference, ...] = ()
     dropped: tuple[Reference, ...] = ()
     added: tuple[Reference, ...] = ()
 
@@ -90,8 +90,8 @@ class ReferenceChanges:
 @dataclass(frozen=True, slots=True)
 class Layout:
     """`relation` is the target's table, quoted and qualified; `columns` the quoted target column
-    per source column, `codecs` beside it the name of its conversion ("skip" where the target
-    generates the column itself); `elements` beside it the labels of ENUM and SET where the
+    per source column, `codecs` beside it the name of its conversion ("skip" if the target
+    generates the column itself); `elements` beside it the labels of ENUM and SET if the
     conversion needs them. `upsert`: the table has no unique key besides the fold key. Without a
     `key` nothing identifies a row: equal rows are counted instead."""
 
@@ -117,6 +117,6 @@ class Layout:
         return bool(self.key) and not self.upsert
 
     def key_positions(self) -> tuple[int, ...]:
-        """Where the key's columns stand in `source`."""
+        """The indexes of the key's columns in `source`."""
         names = [column.name for column in self.source]
         return tuple(names.index(name) for name in self.key)

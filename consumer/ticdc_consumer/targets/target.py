@@ -36,8 +36,8 @@ _PLAIN = {"no_parameters": True}
 class Target(ABC):
     """One session of a target database; it lives as long as the consumer that opened it.
 
-    SQLAlchemy's connection is in driver autocommit: `transaction` says BEGIN and COMMIT itself.
-    Everything that a database raises leaves here as one of ours, by `translate`.
+    SQLAlchemy's connection is in driver autocommit: `transaction` sends BEGIN and COMMIT itself.
+    Every error of a database leaves here as one of ours, by `translate`.
     """
 
     dialect: ClassVar[str]
@@ -84,7 +84,7 @@ class Target(ABC):
         """The bulk path of the session that `_connect` opened."""
 
     def reconnect(self) -> None:
-        """Leaves a broken session behind and opens another. Session locks are gone with it."""
+        """Leaves a broken session behind and opens another. Session locks are lost with it."""
         self.undone += 1
         self.close()
         self._open()
@@ -97,7 +97,7 @@ class Target(ABC):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing. Raises `UnknownCommit` where the connection is lost at COMMIT."""
+        """All or nothing. Raises `UnknownCommit` if the connection is lost at COMMIT."""
         with self.errors():
             self.execute(self.begin_statement)
         try:
@@ -154,7 +154,7 @@ class Target(ABC):
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
         """`Retry` (deadlock, serialization, busy, lock wait, lost connection), `Stop` (a unique
         key in the way, a value that does not fit: names table, constraint or column, key),
-        `Unavailable` (cannot connect, no privilege); the error itself where it is none of the
+        `Unavailable` (cannot connect, no privilege); the error itself if it is not the
         database's."""
 
     @abstractmethod
@@ -165,7 +165,7 @@ class Target(ABC):
 
     @abstractmethod
     def session_id(self) -> str:
-        """What `end_session` on another connection takes to end this one; "" where none can."""
+        """What `end_session` on another connection takes to end this one; "" if none can."""
 
     @abstractmethod
     def end_session(self, session_id: str) -> None:
@@ -210,11 +210,11 @@ class Target(ABC):
         """Whether this user may create the consumer's tables; None if the catalog does not say."""
         return True
 
-    # What is there.
+    # The catalog.
 
     @abstractmethod
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
-        """Where an upstream (already routed) name lies in this target: (schema, table)."""
+        """The name in this target of an upstream (already routed) table."""
 
     @abstractmethod
     def quote(self, schema: str | None, table: str) -> str:
@@ -222,7 +222,7 @@ class Target(ABC):
 
     @abstractmethod
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
-        """The table from the catalog, None where there is none."""
+        """The table from the catalog, None if there is none."""
 
     @abstractmethod
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
@@ -335,7 +335,7 @@ class Target(ABC):
     def drop_table(self, schema: str | None, name: str) -> list[str]: ...
 
     def drop_references(self, schema: str | None, name: str) -> list[str]:
-        """Drops the table's own foreign keys, where this session would heed them."""
+        """Drops the table's own foreign keys, if this session would enforce them."""
         return []
 
     @abstractmethod

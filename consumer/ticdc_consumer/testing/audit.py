@@ -1,4 +1,4 @@
-"""Looks at the shop's tables in the target: while they change, and when they must be equal."""
+"""Reads the shop's tables in the target: while they change, and when they must be equal."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,11 +16,12 @@ from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.targets.target import Target
 
 PAUSE = 0.02
+"""Seconds between two looks."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShopTables:
-    """The shop's tables as they are called in a target."""
+    """The shop's tables under the names that they have in a target."""
 
     engine: sa.Engine
     tables: dict[str, sa.TableClause]
@@ -39,9 +40,9 @@ class ShopTables:
     def compare(self, shop: Shop, name: str) -> list[Key]:
         """The keys of rows that are missing, that should not be there, or that differ."""
         with self.engine.connect() as connection:
-            found = connection.execute(sa.select(self.tables[name])).mappings().all()
+            stored = connection.execute(sa.select(self.tables[name])).mappings().all()
         columns = TABLES[name].columns
-        rows = {_key(name, row): [_shown(row[c.name]) for c in columns] for row in found}
+        rows = {_key(name, row): [_text(row[c.name]) for c in columns] for row in stored}
         truth = {
             key: [_expected(row[c.name], c.type.elements) for c in columns]
             for key, row in shop.rows[name].items()
@@ -54,10 +55,10 @@ def _key(name: str, row: Any) -> Key:
 
 
 def _expected(value: Value, elements: tuple[str, ...]) -> str | None:
-    return elements[value - 1] if elements and isinstance(value, int) else _shown(value)
+    return elements[value - 1] if elements and isinstance(value, int) else _text(value)
 
 
-def _shown(value: Any) -> str | None:
+def _text(value: Any) -> str | None:
     match value:
         case None:
             return None
@@ -72,8 +73,8 @@ def _shown(value: Any) -> str | None:
 class Audit:
     """A reader who looks at the tables while the consumer writes, one statement at a time.
 
-    A look is torn if the accounts' total is not the one that it always is, an order lacks lines, or
-    R went back.
+    A look is torn if the accounts' total is not the constant that it is upstream, if an order lacks
+    lines, or if R went back.
     """
 
     def __init__(self, changefeed: str, tables: ShopTables, total: int) -> None:
@@ -100,18 +101,18 @@ class Audit:
     def stop(self) -> None:
         self._stop.set()
 
-    def _look(self, seen: Any) -> None:
-        opened = seen.accounts > 0
-        whole = seen.total == self._total if opened else seen.orders == 0
+    def _look(self, look: Any) -> None:
+        has_accounts = look.accounts > 0
+        whole = look.total == self._total if has_accounts else look.orders == 0
         self.looks += 1
-        self.torn += not (whole and seen.torn_orders == 0 and seen.r >= self._resolved_ts)
-        self._resolved_ts = seen.r
+        self.torn += not (whole and look.torn_orders == 0 and look.r >= self._resolved_ts)
+        self._resolved_ts = look.r
 
     def _statement(self) -> sa.Select[Any]:
         """One statement, since each sees one state of the database."""
         accounts, orders = self._tables.tables["accounts"], self._tables.tables["orders"]
         lines = self._tables.tables["order_lines"]
-        there = (
+        lines_of_order = (
             sa.select(sa.func.count())
             .where(lines.c.order == orders.c.id)
             .select_from(lines)
@@ -124,7 +125,7 @@ class Audit:
             sa.select(count()).select_from(orders).scalar_subquery().label("orders"),
             sa.select(count())
             .select_from(orders)
-            .where(orders.c.lines != there)
+            .where(orders.c.lines != lines_of_order)
             .scalar_subquery()
             .label("torn_orders"),
             sa.select(CHECKPOINT.c.resolved_ts)

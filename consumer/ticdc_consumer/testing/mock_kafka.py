@@ -2,7 +2,7 @@
 
 It listens on loopback and keeps 5 MiB per partition, as stored, in memory; older batches are
 trimmed. It knows no transactions, no topic configuration and no topic administration over the
-wire, which is why topics are made here, through librdkafka's C interface (`rdkafka_mock.h`).
+wire, which is why topics are created here, through librdkafka's C interface (`rdkafka_mock.h`).
 """
 
 import ctypes
@@ -43,14 +43,14 @@ def _librdkafka() -> ctypes.CDLL:
 class MockKafka:
     """A cluster that lives until `close`, or the end of the `with` block.
 
-    A topic that a client asks for and nobody created springs up with 4 partitions.
+    A topic that a client asks for and nobody created is created with 4 partitions.
     """
 
     def __init__(self, brokers: int = 1) -> None:
         self._library = _librdkafka()
         reason = ctypes.create_string_buffer(512)
         conf = self._library.rd_kafka_conf_new()
-        # The client that carries the cluster connects to nothing, and should not remark on it.
+        # The client that carries the cluster connects to nothing, and should not log that.
         self._library.rd_kafka_conf_set(conf, b"log_level", b"3", reason, len(reason))
         self._client = self._library.rd_kafka_new(PRODUCER, conf, reason, len(reason))
         self._cluster = self._library.rd_kafka_mock_cluster_new(self._client, brokers)
@@ -75,7 +75,7 @@ class MockKafka:
             self._cluster = None
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Raises KafkaException where the topic exists."""
+        """Raises KafkaException if the topic exists."""
         self._call("rd_kafka_mock_topic_create", name.encode(), partitions, 1)
 
     def delete_topic(self, name: str) -> None:

@@ -12,7 +12,7 @@ from ticdc_encoder.changefeed.protocols import PROTOCOLS
 from ticdc_encoder.changefeed.route import Router
 from ticdc_encoder.changefeed.split import SplitMode, split
 from ticdc_encoder.changefeed.split import split_mode as mode_of_version
-from ticdc_encoder.changefeed.tables import KnownTables, TableKey
+from ticdc_encoder.changefeed.tables import TableKey, TablesSent
 from ticdc_encoder.changefeed.versions import version_number
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Table, Transaction
@@ -96,7 +96,7 @@ class Changefeed:
         )
         self._moves = self._router.moves if settings.split_update_partition_key else None
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
-        self._tables = KnownTables(
+        self._tables = TablesSent(
             self._filter, self._router.topic, force_replicate=settings.force_replicate
         )
         self._encoders = Encoders(

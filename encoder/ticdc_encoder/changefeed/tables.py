@@ -9,7 +9,7 @@ TableKey = tuple[str, str]
 """Schema and name of an upstream table."""
 
 
-class KnownTables:
+class TablesSent:
     """What rows and DDL have shown of each table. `topic_of` routes a table; tables without a valid
     key are sent with `force_replicate` alone, but their topics get the resolved ts all the same."""
 

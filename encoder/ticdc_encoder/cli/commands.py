@@ -2,8 +2,6 @@
 2: wrong usage. 3: a message that cannot be read."""
 
 import argparse
-import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +12,13 @@ from typing import IO, Any
 
 from ticdc_encoder.cli.decode import json_line, lines
 from ticdc_encoder.cli.options import described, parse_options
+from ticdc_encoder.cli.output import (
+    CLOSED,
+    INTERRUPTED,
+    OutputClosed,
+    OutputError,
+    standard_output,
+)
 from ticdc_encoder.errors import ConfigError, DefinitionError, TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.formats import FORMATS, csv
@@ -52,17 +57,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if sys.stdout is None:
         return 1  # it was closed
+    failure: TicdcError | None
     try:
-        failure = _print(arguments)
-    except OSError as error:
-        # What is left in the buffer cannot be written, and Python would report that at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return 128 + signal.SIGPIPE
-        print(f"ticdc-encoder: the output cannot be written: {error.strerror}", file=sys.stderr)
-        return 1
+        with standard_output():
+            failure = _print(arguments)
+    except OutputError as error:
+        failure = error
+    except OutputClosed:
+        return CLOSED
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        return INTERRUPTED
     if failure is None:
         return 0
     print(f"ticdc-encoder: {failure}", file=sys.stderr)

@@ -119,7 +119,7 @@ class EventFilters:
         classic: bool = False,
         time_zone: str = "UTC",
     ) -> None:
-        self._rules = [_Rule(each, case_sensitive or classic, time_zone) for each in filters]
+        self._rules = [_EventRule(each, case_sensitive or classic, time_zone) for each in filters]
         self._tests: dict[tuple[str, str], tuple[Table, list[_Test]]] = {}
 
     def keeps(self, change: RowChange) -> bool:
@@ -152,7 +152,7 @@ class EventFilters:
 _Test = Callable[[RowChange], bool]
 
 
-class _Rule:
+class _EventRule:
     def __init__(self, settings: EventFilter, case_sensitive: bool, time_zone: str) -> None:
         self.matcher = TableMatcher(settings.matcher, case_sensitive)
         self._settings = settings

@@ -90,7 +90,7 @@ class TableFilter(TableMatcher):
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _TableRule:
     schema: re.Pattern[str]
     table: re.Pattern[str]
     positive: bool
@@ -134,7 +134,7 @@ def _lines(pattern: str) -> Iterator[str]:
             yield line
 
 
-def _rule(text: str, case_sensitive: bool) -> _Rule:
+def _rule(text: str, case_sensitive: bool) -> _TableRule:
     flags = re.NOFLAG if case_sensitive else re.IGNORECASE
     rest = text.removeprefix("!")
     try:
@@ -144,7 +144,7 @@ def _rule(text: str, case_sensitive: bool) -> _Rule:
         table, rest = _pattern(rest[1:])
         if rest:
             raise ConfigError(f"stray {rest!r} after the table")
-        return _Rule(compiled(schema, flags), compiled(table, flags), not text.startswith("!"))
+        return _TableRule(compiled(schema, flags), compiled(table, flags), not text.startswith("!"))
     except ConfigError as exc:
         exc.add_note(f"in the filter rule {text!r}")
         raise

@@ -17,7 +17,7 @@ OnCorruption = Literal["stop", "warn"]
 
 
 class ChecksumMismatch(WireError):
-    """A row whose values are not those that its checksum was made of."""
+    """A row whose values do not have the checksum that came with them."""
 
 
 def _number(value: Value) -> bytes:
@@ -72,7 +72,7 @@ _BYTES_OF: dict[str, Callable[[Value], bytes]] = {
 
 def row_checksum(columns: Iterable[Column], row: Row) -> int:
     """The checksum of the columns in this order, which is that of TiDB's column ids. TIMESTAMP
-    values are in UTC. NULL, and a column that is not in the row, count for nothing."""
+    values are in UTC. NULL, and a column that is not in the row, are skipped."""
     checksum = 0
     for column in columns:
         value = row.get(column.name)
@@ -82,10 +82,10 @@ def row_checksum(columns: Iterable[Column], row: Row) -> int:
 
 
 def fits(table: Table, row: Row | None, checksum: int) -> bool:
-    """Whether the checksum is the row's. 0 stands for a row without one.
+    """Whether the checksum is the row's. 0 means that the row has none.
 
     The new architecture sums in the table's order of columns, the old one in that of their ids:
-    `table.columns` is in the order in which the protocol tells them.
+    `table.columns` is in the order in which the protocol sends them.
     """
     if row is None or checksum == 0:
         return True
@@ -101,17 +101,19 @@ def verify(
     current: int,
     on_corruption: OnCorruption,
     *,
-    told: bool = False,
+    reported: bool = False,
 ) -> bool:
     """Whether the change is corrupted, by the checksums of its row before and after, or because
-    TiCDC itself has `told` so. With "stop", `ChecksumMismatch` is raised instead."""
+    TiCDC itself has `reported` it. With "stop", raises `ChecksumMismatch` instead."""
     table = change.table
     corrupted = (
-        told or not fits(table, change.before, previous) or not fits(table, change.after, current)
+        reported
+        or not fits(table, change.before, previous)
+        or not fits(table, change.after, current)
     )
     if corrupted and on_corruption == "stop":
         raise ChecksumMismatch(
-            f"a row of {table.schema}.{table.name} is not what its checksum says "
+            f"a row of {table.schema}.{table.name} does not match its checksum "
             f"(commit_ts {change.commit_ts})"
         )
     return corrupted

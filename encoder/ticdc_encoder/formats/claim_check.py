@@ -1,7 +1,7 @@
 """Claim checks: rows too large for Kafka, which TiCDC leaves in a storage and names in a message.
 
-A location's last part alone is looked for, below the prefix that is configured here: nothing in a
-message leads anywhere else. Source: TiCDC `pkg/sink/kafka/claimcheck`.
+Only the last part of a location is used, below the prefix that is configured here: no message can
+lead anywhere else. Source: TiCDC `pkg/sink/kafka/claimcheck`.
 """
 
 import binascii
@@ -22,14 +22,14 @@ _NAME = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json")
 
 
 class ClaimCheckError(TicdcError):
-    """A claim check's file that cannot be had, or written."""
+    """A claim check's file that cannot be read or written."""
 
 
 class ClaimCheckStorage:
     """The files of a changefeed's claim checks.
 
     `url` is a prefix that fsspec opens with `options`: what TiCDC calls claim-check-storage-uri, or
-    the same place by another name. `raw_value` is the changefeed's claim-check-raw-value, `limit`
+    another URL of the same storage. `raw_value` is the changefeed's claim-check-raw-value, `limit`
     bounds a file's bytes. It may be pickled.
     """
 
@@ -53,8 +53,8 @@ class ClaimCheckStorage:
 
     def read(self, location: str) -> Record:
         """The record that a claim check stands for, its value still compressed if the changefeed
-        compresses; with `raw_value` it has no key. Raises `ClaimCheckError` where the file cannot
-        be read, `WireError` where it, or the location, is not a claim check's."""
+        compresses; with `raw_value` it has no key. Raises `ClaimCheckError` if the file cannot be
+        read, `WireError` if it, or the location, is not a claim check's."""
         name = location.rpartition("/")[2]
         if _NAME.fullmatch(name) is None:
             raise WireError("a claim check's location does not end with <uuid>.json")
@@ -78,7 +78,7 @@ class ClaimCheckStorage:
             raise
 
     def write(self, key: bytes | None, value: bytes, name: str | None = None) -> str:
-        """Leaves a record in a new file; its location."""
+        """Writes a record into a new file and returns its location."""
         name = f"{uuid4()}.json" if name is None else name
         files, prefix = self._files
         try:
@@ -100,8 +100,8 @@ class ClaimCheckStorage:
         try:
             files, prefix = url_to_fs(self._url, **self._options)
         except (ImportError, ValueError, TypeError) as error:
-            told = str(error) if isinstance(error, ImportError) else type(error).__name__
-            raise ConfigError(f"fsspec cannot open the claim checks' URL: {told}") from error
+            reason = str(error) if isinstance(error, ImportError) else type(error).__name__
+            raise ConfigError(f"fsspec cannot open the claim checks' URL: {reason}") from error
         except Exception as error:
             # Some drivers connect here.
             raise ClaimCheckError(
@@ -139,27 +139,28 @@ def redeem(
     decode: Callable[[bytes | None, bytes | None], list[Event]],
 ) -> RowChange:
     """The whole change for one with a `claim_check`. `decode` is the topic's protocol with its
-    options. Raises `WireError` where the file tells another change."""
+    options. Raises `WireError` if the file holds another change."""
     if change.claim_check is None:
         return change
     events = decode(*storage.read(change.claim_check))
     name = change.claim_check.rpartition("/")[2]
     if len(events) != 1 or not isinstance(whole := events[0], RowChange):
-        raise WireError(f"the claim check {name} is not of one row")
+        raise WireError(f"the claim check {name} does not hold one row")
     names = [(c.table.schema, c.table.name, c.commit_ts) for c in (change, whole)]
-    # Open Protocol may leave out what is before an UPDATE where no key column changed.
+    # Open Protocol may omit the row before an UPDATE if no key column changed.
     inserted = change.before is None and change.after is not None
     if names[0] != names[1] or not (
-        (inserted or _tells(change.before, whole.before)) and _tells(change.after, whole.after)
+        (inserted or _includes(change.before, whole.before))
+        and _includes(change.after, whole.after)
     ):
-        raise WireError(f"the claim check {name} is of another change than its message")
+        raise WireError(f"the claim check {name} holds another change than its message")
     if whole.incomplete or whole.claim_check is not None:
-        raise WireError(f"the claim check {name} is itself not whole")
+        raise WireError(f"the claim check {name} is itself incomplete")
     return whole
 
 
-def _tells(reduced: Row | None, whole: Row | None) -> bool:
-    """Whether a whole row has what its reduced form says."""
+def _includes(reduced: Row | None, whole: Row | None) -> bool:
+    """Whether a whole row has all values of its reduced form."""
     if reduced is None or whole is None:
         return reduced is whole
     return all(name in whole and whole[name] == value for name, value in reduced.items())

@@ -1,7 +1,7 @@
 """TiCDC's `large-message-handle-compression`: LZ4 frames and raw Snappy blocks.
 
-Compressed bytes differ between implementations: what `deflate` gives is read by TiCDC's consumers
-but is not the output of TiCDC's Go libraries; only what it inflates to is the same.
+Compressed bytes differ between implementations: TiCDC's consumers read what `deflate` returns, but
+TiCDC's Go libraries return other bytes for the same value.
 """
 
 from typing import Literal
@@ -16,9 +16,9 @@ _CHUNK = 1 << 16
 
 
 def inflate(value: bytes, codec: Compression, limit: int) -> bytes:
-    """The plain bytes; stops with `WireError` where they are more than `limit`, or malformed.
+    """The plain bytes. Raises `WireError` if they are more than `limit`, or malformed.
 
-    A plain value where compression is configured is malformed: TiCDC compresses every one.
+    A plain value is malformed if compression is configured: TiCDC compresses every value.
     """
     if codec == "none":
         return value

@@ -1,4 +1,4 @@
-"""What TiDB keeps of a column's DEFAULT clause, and sends in a table's schema."""
+"""A column's DEFAULT as TiDB stores it, and sends it in a table's schema."""
 
 import re
 
@@ -16,11 +16,11 @@ def stored_default(column: Column) -> int | str | None:
     if written is None:
         # TiDB gives a YEAR that is NOT NULL a default of its own.
         return None if column.nullable or column.type.name != "year" else "0000"
-    if found := _BITS.fullmatch(written):
-        number = int(found[1] or "0", 2)
+    if match := _BITS.fullmatch(written):
+        number = int(match[1] or "0", 2)
         return number if column.type.name == "bit" else _characters(_bytes(number))
-    if found := _HEX.fullmatch(written):
-        raw = bytes.fromhex(found[1])
+    if match := _HEX.fullmatch(written):
+        raw = bytes.fromhex(match[1])
         return int.from_bytes(raw, "big") if column.type.name == "bit" else _characters(raw)
     if column.type.name == "bit":
         return int(written) if written.isdecimal() else int.from_bytes(written.encode(), "big")

@@ -9,6 +9,9 @@ import orjson
 from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.values import fixed
 
+Members = dict[str, Any]
+"""A JSON object, or an Avro record, as it was parsed: nothing in it is checked."""
+
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CONTROLS = {chr(code): f"\\u{code:04x}" for code in range(0x20)} | _SHORT
 _HTML = _CONTROLS | {c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -16,7 +19,7 @@ _INVALID = {chr(code): "\\ufffd" for code in range(0xDC80, 0xDD00)}
 
 
 class StringWriter:
-    """Writes a JSON string, each character of `escapes` as that says."""
+    """Writes a JSON string, with the characters of `escapes` replaced."""
 
     def __init__(self, escapes: dict[str, str]) -> None:
         self.escapes = escapes
@@ -24,7 +27,7 @@ class StringWriter:
 
     def __call__(self, text: str) -> str:
         if self.special.search(text) is not None:
-            text = self.special.sub(lambda found: self.escapes[found[0]], text)
+            text = self.special.sub(lambda match: self.escapes[match[0]], text)
         return f'"{text}"'
 
 
@@ -46,7 +49,8 @@ def json_float(value: float, *, classic: bool) -> str:
 
 
 def utf_8(text: str) -> bytes:
-    """The text's bytes; by surrogateescape those that are not UTF-8."""
+    """The text's bytes; surrogateescape gives back those that are not UTF-8. Raises
+    DefinitionError."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
@@ -63,8 +67,9 @@ def _integer(digits: str) -> int | float:
 
 
 def load(data: bytes, *, tolerant: bool = False) -> Any:
-    """The JSON text's value; of duplicate members the last, as Go reads them. Integers beyond 64
-    bits come as float. `tolerant` takes bytes that are not UTF-8, by surrogateescape."""
+    """The JSON text's value; the last of duplicate members counts, as in Go. Integers beyond 64
+    bits become float. `tolerant` accepts bytes that are not UTF-8, by surrogateescape. Raises
+    WireError."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -79,7 +84,7 @@ def load(data: bytes, *, tolerant: bool = False) -> Any:
 
 def _load_invalid(data: bytes) -> Any:
     text = data.decode("utf-8", "surrogateescape")
-    # An escaped surrogate would be taken for a byte that is not UTF-8; Go writes none.
+    # An escaped surrogate would look like a byte that is not UTF-8; Go writes none.
     if re.search(r"(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]", text):
         raise WireError("an escaped surrogate beside bytes that are not UTF-8")
     try:
@@ -89,4 +94,4 @@ def _load_invalid(data: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise WireError(f"not JSON at character {error.pos}") from error
     except ValueError as error:
-        raise WireError("not JSON: a number that is none") from error
+        raise WireError("not JSON: an invalid number") from error

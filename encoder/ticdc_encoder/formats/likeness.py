@@ -1,4 +1,4 @@
-"""What a message that is not of the stated protocol might be instead: words for an error."""
+"""What a message might be if it is not of the configured protocol: words for an error."""
 
 import orjson
 

@@ -19,7 +19,7 @@ class Registry(Protocol):
     """A schema registry. Both calls raise `RegistryError`."""
 
     def __hash__(self) -> int:
-        """Schemas are remembered per registry."""
+        """Schemas are cached per registry."""
 
     def schema(self, schema_id: SchemaId) -> str:
         """The schema's text."""
@@ -89,7 +89,7 @@ class ConfluentRegistry:
         try:
             text = client.get_schema(schema_id).schema_str
         except Exception as error:
-            raise RegistryError(f"schema {schema_id} cannot be had: {_reason(error)}") from error
+            raise RegistryError(f"schema {schema_id} cannot be read: {_reason(error)}") from error
         return str(text)
 
     def register(self, subject: str, schema: str) -> SchemaId:
@@ -99,11 +99,13 @@ class ConfluentRegistry:
         try:
             return int(client.register_schema(subject, Schema(schema, "AVRO")))
         except Exception as error:
-            raise RegistryError(f"no schema for {subject}: {_reason(error)}") from error
+            raise RegistryError(
+                f"cannot register a schema for {subject}: {_reason(error)}"
+            ) from error
 
 
 def _reason(error: Exception) -> str:
-    """What the registry answers; of an error of the connection its kind, as it may hold the URL."""
+    """The registry's answer; of a connection error only the type, as its text may hold the URL."""
     message = getattr(error, "error_message", None)
     return type(error).__name__ if message is None else str(message)
 
@@ -113,14 +115,14 @@ CONFLUENT, GLUE = b"\0", b"\3\0"
 
 
 def frame(schema_id: SchemaId) -> bytes:
-    """What stands before a datum of this schema."""
+    """The bytes before a datum of this schema."""
     if isinstance(schema_id, UUID):
         return GLUE + schema_id.bytes
     return CONFLUENT + schema_id.to_bytes(4, "big")
 
 
 def unframe(data: bytes, what: str) -> tuple[SchemaId, int]:
-    """The id of the datum's schema, and where the datum begins."""
+    """The id of the datum's schema, and the position where the datum begins. Raises WireError."""
     if data[:1] == CONFLUENT and len(data) >= 5:
         return int.from_bytes(data[1:5], "big"), 5
     if data[:2] == GLUE and len(data) >= 18:

@@ -1,20 +1,22 @@
-"""A table's rows, read where they are: most columns of a JSON message are text already."""
+"""A table's rows, read in place: most columns of a JSON message are text already."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Table, Value
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.values import integer, integer_value, text
 
 _SHORT = 18
-"""So many characters hold no integer of more than 64 bits."""
+"""An integer of at most so many characters fits into 64 bits."""
 
 
 class RowReader:
-    """Reads rows of a table in place: of an image each value becomes what it says.
+    """Reads rows of a table in place: each value of an image is replaced by the column's value.
 
-    `readers` are those of its columns; NULL needs none. `unknown` is what is said of any other.
+    `readers` has one for each column, for values that are not NULL. `unknown` ends the error for
+    any other column.
     """
 
     def __init__(
@@ -34,8 +36,8 @@ class RowReader:
         known = text, integer, integer_value
         self._others = tuple((n, read) for n, read in readers.items() if read not in known)
 
-    def read(self, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
-        """What is there of a change's two images, of all columns or some. Raises WireError."""
+    def read(self, before: Members | None, after: Members | None) -> None:
+        """Reads the images that a change has, of all columns or some. Raises WireError."""
         if before is None:
             if after is not None:
                 self._read_image(after)
@@ -47,7 +49,7 @@ class RowReader:
             self._read_image(before)
             self._read_image(after)
 
-    def _read_image(self, image: dict[str, Any]) -> None:
+    def _read_image(self, image: Members) -> None:
         name = ""
         try:
             if len(image) != self._width:
@@ -77,7 +79,7 @@ class RowReader:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._refuse(error, name, image)
 
-    def _read_update(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+    def _read_update(self, before: Members, after: Members) -> None:
         """A text that both rows have is read once."""
         name = ""
         try:
@@ -116,7 +118,7 @@ class RowReader:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._refuse(error, name, before, after)
 
-    def _read_one(self, image: dict[str, Any], name: str) -> None:
+    def _read_one(self, image: Members, name: str) -> None:
         value = image[name]
         try:
             if value is not None:
@@ -128,7 +130,7 @@ class RowReader:
             where = f"{self.table.schema}.{self.table.name}"
             raise WireError(f"key column `{name}` of {where} is null")
 
-    def _refuse(self, error: Exception, name: str, *images: dict[str, Any]) -> NoReturn:
+    def _refuse(self, error: Exception, name: str, *images: Members) -> NoReturn:
         where = f"{self.table.schema}.{self.table.name}"
         for image in images:
             for column in image:
@@ -139,6 +141,6 @@ class RowReader:
         if name in self._digits and isinstance(error, TypeError):
             raise WireError(f"column `{name}` of {where}: not text") from error
         reason = str(error)
-        if reason.startswith("invalid literal"):  # which would show the value
+        if reason.startswith("invalid literal"):  # the text would contain the value
             reason = "not the digits of an integer"
         raise WireError(f"column `{name}` of {where}: {reason}") from error

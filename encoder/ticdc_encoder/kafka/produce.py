@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
+from typing import Self
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
@@ -10,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from ticdc_encoder.errors import ProduceError
 from ticdc_encoder.message import Message
 
-__all__ = ["ProduceError", "ensure_topics", "produce"]
+__all__ = ["Delivery", "ProduceError", "ensure_topics", "produce"]
 
 _PATIENCE = 30.0
 """Seconds."""
@@ -32,24 +33,17 @@ def produce(
     for the first that fails; some of those after it may have been written. If `messages` itself
     raises, those before are written.
     """
-    delivery = _Delivery(config, progress)
-    try:
-        try:
-            for message in messages:
-                delivery.send(message)
-        except ProduceError:
-            raise
-        except BaseException:
-            delivery.finish()
-            raise
-        delivery.finish()
+    with Delivery(config, progress) as delivery:
+        delivery.deliver(messages)
         return delivery.acknowledged
-    finally:
-        delivery.close()
 
 
-class _Delivery:
-    def __init__(self, config: Mapping[str, str], progress: Callable[[int], None] | None) -> None:
+class Delivery:
+    """A producer for several calls of `deliver`: see `produce`, which makes one call."""
+
+    def __init__(
+        self, config: Mapping[str, str], progress: Callable[[int], None] | None = None
+    ) -> None:
         self.acknowledged = 0
         self._reported = 0
         self._progress = progress
@@ -67,7 +61,26 @@ class _Delivery:
         except KafkaException as exc:
             raise ProduceError(f"librdkafka refuses these settings: {_reason(exc)}") from exc
 
-    def send(self, message: Message) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        # The producer refers to this object, which would keep both alive.
+        del self._producer
+
+    def deliver(self, messages: Iterable[Message]) -> None:
+        """Returns when the brokers have acknowledged all of them. Raises like `produce`."""
+        try:
+            for message in messages:
+                self._send(message)
+        except ProduceError:
+            raise
+        except BaseException:
+            self._finish()
+            raise
+        self._finish()
+
+    def _send(self, message: Message) -> None:
         while True:
             try:
                 self._producer.produce(
@@ -85,11 +98,7 @@ class _Delivery:
                 raise ProduceError(f"a message for {where} was refused: {_reason(exc)}") from exc
         self._poll(0)
 
-    def close(self) -> None:
-        """Drops the producer: it refers to this object, which would keep both alive."""
-        del self._producer
-
-    def finish(self) -> None:
+    def _finish(self) -> None:
         while len(self._producer):
             self._poll(0.1)
         self._poll(0)

@@ -1,4 +1,4 @@
-"""The command line: what it says, with which exit code, and what it never says."""
+"""The command line: what it prints, with which exit code, and what it never prints."""
 
 import json
 import os
@@ -15,6 +15,7 @@ import pytest
 from support.brokers import Kafka
 from support.closed_output import output
 from ticdc_consumer import config
+from ticdc_consumer.cli import arguments as command_line
 from ticdc_consumer.cli import commands as cli
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Ddl, Row, RowChange, Transaction
@@ -59,40 +60,40 @@ HELP = [
 
 
 @pytest.mark.parametrize(("command", "words"), HELP)
-def test_help_tells_what_there_is(
+def test_help_lists_commands_arguments_and_settings(
     command: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main([*command, "--help"])
     assert caught.value.code == 0
-    said = capsys.readouterr().out
-    assert [word for word in words if word not in said] == []
+    printed = capsys.readouterr().out
+    assert [word for word in words if word not in printed] == []
 
 
-def test_it_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_prints_its_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(["--version"])
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"{version('ticdc-consumer')}\n"
 
 
-@pytest.mark.parametrize("command", cli.EXAMPLES)
+@pytest.mark.parametrize("command", command_line.EXAMPLES)
 def test_the_examples_of_the_help_can_be_pasted(command: str) -> None:
-    lines = [line for line in cli.EXAMPLES[command].splitlines() if line.startswith("  ")]
+    lines = [line for line in command_line.EXAMPLES[command].splitlines() if line.startswith("  ")]
     for line in lines:
         name, *arguments = shlex.split(line.partition(" | ")[0], comments=True)
         assert name == "ticdc-consumer"
         assert arguments[0] == command
-        cli._parser().parse_args(arguments)
+        command_line.parser().parse_args(arguments)
     assert lines
 
 
 def test_a_setting_and_what_it_is_for_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["run", "--help"])
-    said = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr().out.splitlines()
     for name, what in config.described().items():
-        assert [line for line in said if line.split() == [name, *what.split()]]
+        assert [line for line in printed if line.split() == [name, *what.split()]]
 
 
 WRONG = [
@@ -117,14 +118,14 @@ def test_wrong_usage_exits_2(arguments: list[str], capsys: pytest.CaptureFixture
 
 ERRORS = [
     (2, ["status", "nowhere.toml"], "cannot read the configuration nowhere.toml"),
-    (2, ["run", "{}", "--set", "target.aply=net"], "there is no setting target.aply; target.apply"),
+    (2, ["run", "{}", "--set", "target.aply=net"], "there is no setting target.aply; did you"),
     (2, ["check", "{}", "--set", "protocol=x"], "protocol must be "),
     (2, ["check", "{}", "--from-ts", "17"], "from_ts must be a TiDB timestamp"),
     (2, ["status", "{}", "--set", "target.url=oracle://h/d"], "names oracle"),
     (2, ["status", "{}", "--set", "target.url=mysql://h"], "[target] url names no database; "),
     (2, ["status", "{}", "--set", "target.url=sqlite://"], "[target] url names no file; "),
     (2, ["run", "{}", "--set", "target.url=sqlite:///:memory:"], "[target] url names no file"),
-    (1, ["status", "{}", "--set", "target.url=sqlite:////no/x.db"], "cannot be made there"),
+    (1, ["status", "{}", "--set", "target.url=sqlite:////no/x.db"], "cannot be created"),
     (1, ["status", "{}", "--set", "target.url=sqlite:////no/such/folder/x.db"], "/no/such/folder"),
     (3, ["status", "{}"], "changefeed orders has no checkpoint in the target"),
 ]
@@ -139,10 +140,10 @@ def test_an_error_is_one_line_and_an_exit_code(
     words: str,
 ) -> None:
     assert cli.main([argument.format(written) for argument in arguments]) == code
-    said = capsys.readouterr().err
-    assert said.startswith("ticdc-consumer: ")
-    assert words in said
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("ticdc-consumer: ")
+    assert words in printed
+    assert printed.count("\n") == 1
 
 
 def test_a_traceback_is_shown_on_demand(
@@ -150,16 +151,18 @@ def test_a_traceback_is_shown_on_demand(
 ) -> None:
     monkeypatch.setenv("TICDC_DEBUG", "1")
     assert cli.main(["status", str(written)]) == 3
-    said = capsys.readouterr().err
-    assert said.startswith("Traceback")
-    assert said.splitlines()[-1].startswith("ticdc-consumer: changefeed orders has no checkpoint")
+    printed = capsys.readouterr().err
+    assert printed.startswith("Traceback")
+    assert printed.splitlines()[-1].startswith(
+        "ticdc-consumer: changefeed orders has no checkpoint"
+    )
 
 
 @pytest.mark.parametrize(
     ("left", "code", "words"),
     [
         ("closed", 141, ""),
-        ("full", 1, "ticdc-consumer: cannot be written: No space left on device\n"),
+        ("full", 1, "ticdc-consumer: the output cannot be written: No space left on device\n"),
     ],
 )
 def test_an_output_that_takes_nothing_ends_the_command(
@@ -211,9 +214,9 @@ def test_no_command_shows_a_password(
     ]
     sets = [argument for text in settings for argument in ("--set", text)]
     assert cli.main([command, str(written), *sets, *rest]) in (1, 2)
-    said = "".join(capfd.readouterr())
-    assert said
-    assert [canary for canary in CANARIES if canary in said] == []
+    printed = "".join(capfd.readouterr())
+    assert printed
+    assert [canary for canary in CANARIES if canary in printed] == []
 
 
 def test_a_mistake_of_ours_shows_no_password_either(
@@ -226,9 +229,9 @@ def test_a_mistake_of_ours_shows_no_password_either(
     with pytest.raises(RuntimeError) as caught:
         cli.main(["status", str(written)])
     sys.excepthook(caught.type, caught.value, caught.tb)
-    said = capsys.readouterr().err
-    assert "RuntimeError: cannot open postgresql://app:***@h/d?password=***" in said
-    assert "canary" not in said
+    printed = capsys.readouterr().err
+    assert "RuntimeError: cannot open postgresql://app:***@h/d?password=***" in printed
+    assert "canary" not in printed
 
 
 # A whole run, as a user starts it.
@@ -258,12 +261,12 @@ def finished(*arguments: str) -> tuple[int, str, str]:
 
 def content(path: Path) -> list[tuple[int, str]]:
     target = sqlite3.connect(path)
-    found: list[tuple[int, str]] = target.execute("SELECT * FROM t").fetchall()
+    content: list[tuple[int, str]] = target.execute("SELECT * FROM t").fetchall()
     target.close()
-    return found
+    return content
 
 
-def test_a_run_stops_at_a_ddl_goes_on_when_a_person_did_it_and_ends_by_a_signal(
+def test_a_run_stops_at_a_ddl_goes_on_when_an_operator_did_it_and_ends_by_a_signal(
     written: Path, tmp_path: Path, mock_kafka: Kafka
 ) -> None:
     topic = mock_kafka.create_topic("orders")
@@ -285,14 +288,14 @@ def test_a_run_stops_at_a_ddl_goes_on_when_a_person_did_it_and_ends_by_a_signal(
         ]
     )
 
-    code, _, said = finished("run", str(written), "--until", "caught-up")
+    code, _, printed = finished("run", str(written), "--until", "caught-up")
     assert code == 3
-    last = said.splitlines()[-1]
+    last = printed.splitlines()[-1]
     assert last.startswith(f"ticdc-consumer: {DROP} (in attic, commit_ts {TS + 2}, number 1)")
     assert f"--ddl-done {TS + 2}:1" in last
-    code, told, _ = finished("status", str(written), "--json")
-    standing = json.loads(told)
-    assert (code, standing["resolved_ts"], len(standing["pending_ddl"])) == (0, TS + 3, 1)
+    code, status, _ = finished("status", str(written), "--json")
+    current = json.loads(status)
+    assert (code, current["resolved_ts"], len(current["pending_ddl"])) == (0, TS + 3, 1)
     assert content(tmp_path / "target.db") == [(1, "a"), (2, "b")]
 
     process = started("run", str(written), "--ddl-done", f"{TS + 2}:1")
@@ -301,7 +304,7 @@ def test_a_run_stops_at_a_ddl_goes_on_when_a_person_did_it_and_ends_by_a_signal(
         if line.startswith("R "):
             break
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate()
+    _, printed = process.communicate()
     assert process.returncode == 0
-    assert said.splitlines()[-1].startswith(f"stopped by SIGTERM: R {TS + 10} (")
+    assert printed.splitlines()[-1].startswith(f"stopped by SIGTERM: R {TS + 10} (")
     assert content(tmp_path / "target.db") == [(1, "a"), (2, "b"), (3, "c")]

@@ -6,7 +6,7 @@ import pytest
 from ticdc_consumer import config
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import redact, secrets_of
-from ticdc_consumer.config.settings import SETTINGS
+from ticdc_consumer.config.settings import SECTIONS, SETTINGS, URLS
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.state.scope import scope_hash
 
@@ -94,7 +94,7 @@ def test_the_example_gives_options_with_the_defaults(written: Path) -> None:
     )
 
 
-def test_every_setting_of_a_file_is_taken(tmp_path: Path) -> None:
+def test_every_setting_of_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "full.toml"
     path.write_text(FULL)
     assert load(path) == Options(
@@ -194,13 +194,16 @@ NOT_STORED = [
         "storage.csv has no include-commit-ts = true: without its commit_ts no row can be placed "
         "in time; set it in [sink.csv] of the changefeed, and here",
     ),
-    ("storage.csv.delimeter=x", "storage.csv has 'delimeter', which is none of delimiter, quote"),
+    (
+        "storage.csv.delimeter=x",
+        "storage.csv has 'delimeter', which is not one of delimiter, quote",
+    ),
     ("storage.csv.delimiter=abcd", "storage.csv: csv delimiter must be one to three characters"),
     ("storage.csv.output-old-value=yes", "storage.csv must be true or false"),
     ("storage.url=s3://bucket?key=x", "storage.url must be a prefix without parameters"),
     ("storage.date_separator=week", "storage.date_separator must be none or year or month or day"),
-    ("storage.terminator=", "storage.terminator must be a text that is not empty"),
-    ("protocol=simple", "protocol simple is not one of files: canal-json or csv is"),
+    ("storage.terminator=", "storage.terminator must be a non-empty text"),
+    ("protocol=simple", "protocol simple is not for files: a storage has canal-json or csv"),
     ("kafka.topics=a", "both storage.url and kafka.topics are set: leave [kafka] or [storage] out"),
 ]
 
@@ -212,16 +215,22 @@ def test_a_wrong_setting_of_a_storage_is_named(stored: Path, text: str, words: s
     assert words in str(caught.value)
 
 
-def test_csv_is_of_a_storage(written: Path) -> None:
-    with pytest.raises(Usage, match=r"protocol csv is one of files: set storage\.url"):
+def test_csv_needs_a_storage(written: Path) -> None:
+    with pytest.raises(Usage, match=r"protocol csv is for files, not for Kafka: set storage\.url"):
         load(written, "protocol=csv")
 
 
 def test_every_option_can_be_set() -> None:
-    filled = {known.option for known in SETTINGS.values()}
-    assert filled | {"kafka", "registry", "spark", "target_url", "upstream_url"} == set(
-        Options.__dataclass_fields__
-    )
+    assert set(URLS) == {"target_url", "upstream_url"}
+    assert set(SECTIONS) == {"kafka", "registry", "spark"}
+    assert {*SETTINGS, *URLS, *SECTIONS} == set(Options.__dataclass_fields__)
+
+
+def test_every_setting_is_described_once() -> None:
+    names = [setting.name for setting in SETTINGS.values()]
+    assert len(names) == len(set(names))
+    assert set(names) < set(config.described())
+    assert all(config.described().values())
 
 
 SETS = [
@@ -315,45 +324,51 @@ def test_kafka_settings_of_the_environment_take_dots_for_underscores(written: Pa
 
 
 REFUSED = [
-    ("changefed=x", "there is no setting changefed; changefeed is meant perhaps"),
-    ("target.aply=net", "there is no setting target.aply; target.apply is meant perhaps"),
-    ("tables.filters=a.*", "there is no setting tables.filters; tables.filter is meant perhaps"),
-    ("limit.retries=1", "there is no setting limit.retries; limits.retries is meant perhaps"),
+    ("changefed=x", "there is no setting changefed; did you mean changefeed?"),
+    ("target.aply=net", "there is no setting target.aply; did you mean target.apply?"),
+    ("tables.filters=a.*", "there is no setting tables.filters; did you mean tables.filter?"),
+    ("limit.retries=1", "there is no setting limit.retries; did you mean limits.retries?"),
     ("xyzzy=1", "there is no setting xyzzy"),
     ("changefeed", "--set takes key=value"),
     ("protocol=avro-ish", "protocol must be "),
     ("target.apply=once", "target.apply must be net or transactions"),
     ("target.on_drift=ignore", "target.on_drift must be stop or overwrite"),
-    ("target.url=nonsense", "target.url is not a URL as postgresql+psycopg://user@host/database"),
+    (
+        "target.url=nonsense",
+        "target.url is not a URL such as postgresql+psycopg://user@host/database",
+    ),
     (
         "target.url=mysql+pymysql://app:p@rt/of#it@h/d",
         "target.url has more than one @: write %40 in a name, or set target.password",
     ),
-    ("kafka.topics=", "kafka.topics names no topic"),
-    ("kafka.topics=a b", "kafka.topics has 'a b', which no topic can be called"),
+    ("kafka.topics=", "kafka.topics must name at least one topic"),
+    ("kafka.topics=a b", "kafka.topics has 'a b', which is not a valid topic name"),
     ("kafka.topics=^(", "kafka.topics has the pattern '^('"),
     ("kafka.enable.auto.commit=true", "kafka.enable.auto.commit must be false"),
     ("kafka.auto.offset.reset=latest", "kafka.auto.offset.reset must be error"),
-    ("kafka.bootstrap.server=x", "kafka.bootstrap.server is no setting of librdkafka"),
+    ("kafka.bootstrap.server=x", "kafka.bootstrap.server is not a setting of librdkafka"),
     ("kafka.security.protocol=nope", "kafka.security.protocol has a value librdkafka refuses"),
     ("kafka.fetch.wait.max.ms=-1", "kafka.fetch.wait.max.ms has a value librdkafka refuses"),
-    ("ddl.on_unsuported=skip", "there is no setting ddl.on_unsuported; ddl.on_unsupported is"),
-    ("ddl.keep_dropped=a day", 'ddl.keep_dropped must be a time, as 3600 or "24h"'),
+    ("ddl.on_unsuported=skip", "there is no setting ddl.on_unsuported; did you mean ddl.on_"),
+    ("ddl.keep_dropped=a day", 'ddl.keep_dropped must be a time, such as 3600 or "24h"'),
     ("ddl.on_unsupported=ignore", "ddl.on_unsupported must be stop or skip"),
-    ("ddl.kinds.CREATE VIEWS=skip", "ddl.kinds has 'CREATE VIEWS', which is none of CREATE DATA"),
-    ("ddl.kinds.CREATE VIEWS=skip", "CREATE VIEW is meant perhaps"),
+    ("ddl.kinds.CREATE VIEWS=skip", "ddl.kinds has 'CREATE VIEWS', which is not one of CREATE D"),
+    ("ddl.kinds.CREATE VIEWS=skip", "did you mean CREATE VIEW?"),
     ("ddl.kinds.CREATE VIEW=maybe", "ddl.kinds of 'CREATE VIEW' must be stop or skip"),
     ("ddl.tables.app=skip", "ddl.tables has a wrong rule: no '.' between schema and table"),
-    ("ddl.tables.!app.a=skip", "ddl.tables has '!app.a', which is no pattern"),
+    ("ddl.tables.!app.a=skip", "ddl.tables has '!app.a', which is not a pattern"),
     ("source.time_zone=Moon/Base", "source.time_zone must be a zone's name"),
     ("source.time_zone=../../etc/passwd", "source.time_zone must be a zone's name"),
     ("source.compression=zstd", "source.compression must be none or lz4 or snappy"),
     ("source.claim_check=s3://b?key=x", "source.claim_check must be a prefix without parameters"),
-    ("source.upstream=tidb", "source.upstream is not a URL as mysql+pymysql://user@host:4000"),
-    ("source.upstream=sqlite://", "source.upstream is not a TiDB's URL as mysql+pymysql://"),
+    ("source.upstream=tidb", "source.upstream is not a URL such as mysql+pymysql://user@host:4000"),
+    (
+        "source.upstream=sqlite://",
+        "source.upstream is not the URL of a TiDB, such as mysql+pymysql:",
+    ),
     (
         "target.rules=zero-dates,vector-as-text",
-        "target.rules has 'zero-dates', which is none of "
+        "target.rules has 'zero-dates', which is not one of "
         "calendar-dates, same-collations, vector-as-text, zero-date-as-null",
     ),
     ("protocol=debezium-avro", "protocol debezium-avro does not distinguish NULL from a column's"),
@@ -370,7 +385,7 @@ REFUSED = [
     ("limits.retries=-1", "limits.retries must be a whole number"),
     ("limits.rows_per_epoch=0", "limits.rows_per_epoch must be 1 or more"),
     ("limits.rows_per_epoch=many", "limits.rows_per_epoch must be a whole number"),
-    ("limits.memory_budget=1 MB", 'limits.memory_budget must be bytes, as 65536 or "256 MiB"'),
+    ("limits.memory_budget=1 MB", 'limits.memory_budget must be bytes, such as 65536 or "256 MiB"'),
     ("limits.clock_skew=nan", "limits.clock_skew must be a number of seconds, 0 or more"),
     ("limits.clock_skew=soon", "limits.clock_skew must be a number of seconds"),
     ("from_ts=2024", "from_ts must be a TiDB timestamp (TSO)"),
@@ -396,7 +411,9 @@ def test_a_missing_setting_is_named_with_its_variable(tmp_path: Path, missing: s
 
 
 def test_a_variable_that_is_nearly_right_is_refused(written: Path) -> None:
-    with pytest.raises(Usage, match="TICDC_TARGET_APLY is unknown, TICDC_TARGET_APPLY is meant"):
+    with pytest.raises(
+        Usage, match="TICDC_TARGET_APLY is unknown; did you mean TICDC_TARGET_APPLY"
+    ):
         load(written, TICDC_TARGET_APLY="net")
 
 
@@ -408,7 +425,7 @@ FILES = [
 
 
 @pytest.mark.parametrize(("content", "words"), FILES)
-def test_a_file_that_cannot_be_read_is_told(
+def test_a_file_that_cannot_be_read_is_named(
     tmp_path: Path, content: bytes | None, words: str
 ) -> None:
     path = tmp_path / "orders.toml"
@@ -418,7 +435,7 @@ def test_a_file_that_cannot_be_read_is_told(
         load(path)
 
 
-def test_a_file_of_windows_is_read(written: Path) -> None:
+def test_a_file_written_on_windows_is_read(written: Path) -> None:
     plain = load(written)
     text = written.read_text()
     written.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
@@ -448,14 +465,14 @@ def test_passwords_come_from_files_and_variables(tmp_path: Path, written: Path) 
 
 def test_the_upstreams_password_comes_from_a_file(tmp_path: Path, written: Path) -> None:
     (tmp_path / "secret").write_text(f"{CANARY}\n")
-    told = (
+    sets = (
         "source.upstream=mysql+pymysql://reader@tidb",
         f"source.upstream_password_file={tmp_path}/secret",
     )
-    assert "reader:can%40ry" in str(load(written, *told).upstream_url)
+    assert "reader:can%40ry" in str(load(written, *sets).upstream_url)
 
 
-def test_the_whole_url_may_lie_in_a_file(tmp_path: Path, written: Path) -> None:
+def test_the_whole_url_may_be_in_a_file(tmp_path: Path, written: Path) -> None:
     secret = tmp_path / "url"
     secret.write_text("sqlite:////var/lib/shop.db\n")
     environ = {"TICDC_TARGET_URL_FILE": str(secret)}
@@ -509,11 +526,11 @@ LEAKS = [
 
 @pytest.mark.parametrize("text", LEAKS)
 def test_no_text_shows_a_password(written: Path, text: str) -> None:
-    shown = redact(text, secrets_of(secretive(written)))
-    assert "can@ry" not in shown
-    assert "can%40ry" not in shown
-    assert "canary" not in shown
-    assert "***" in shown
+    redacted = redact(text, secrets_of(secretive(written)))
+    assert "can@ry" not in redacted
+    assert "can%40ry" not in redacted
+    assert "canary" not in redacted
+    assert "***" in redacted
 
 
 PLAIN = [

@@ -43,8 +43,8 @@ def test_case_is_heeded_where_the_filter_heeds_it() -> None:
         ("shop.*", "a.{tabel}", "'{tabel}' is neither {schema} nor {table}"),
         ("shop.*", "a.{table", "'{table' is neither"),
         ("shop", "a.b", "no '.' between schema and table"),
-        ("!shop.*", "a.b", "is no pattern of names"),
-        ("@rules.txt", "a.b", "is no pattern of names"),
+        ("!shop.*", "a.b", "is not a pattern of names"),
+        ("@rules.txt", "a.b", "is not a pattern of names"),
     ],
 )
 def test_a_wrong_route_is_told(pattern: str, template: str, words: str) -> None:

@@ -78,7 +78,7 @@ def test_renames_of_one_statement_run_so_that_each_finds_its_name(renames: list[
     for turn in range(len(renames)):
         came = renames[turn:] + renames[:turn]
         seen = [SeenDdl(ddl_, "topic", offset) for offset, ddl_ in enumerate(came)]
-        ran = [made.query for made in ddl.entries(seen)]
+        ran = [one.query for one in ddl.entries(seen)]
         now: dict[str, str] = {}
         for query in ran:
             old, new = query.split("`")[3], query.split("`")[7]
@@ -89,8 +89,8 @@ def test_renames_of_one_statement_run_so_that_each_finds_its_name(renames: list[
         for query in ran:
             old, new = query.split("`")[3], query.split("`")[7]
             first_names[new] = first_names.pop(old, old)
-            said = next(ddl_.table for ddl_ in renames if ddl_.query == query)
-            assert final[first_names[new]] == said
+            sent = next(ddl_.table for ddl_ in renames if ddl_.query == query)
+            assert final[first_names[new]] == sent
 
 
 # --- crashes ------------------------------------------------------------------------------------

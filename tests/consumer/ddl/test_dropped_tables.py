@@ -40,8 +40,8 @@ def run(here: Bank, *queries: tuple[str, str]) -> None:
 
 def rows(target: Target, table: str) -> list[tuple[int, str]]:
     relation = target.quote(*place(target, table))
-    found = target.execute(f"SELECT id, owner FROM {relation} ORDER BY id").all()  # noqa: S608
-    return [(key, owner) for key, owner in map(tuple, found)]
+    result = target.execute(f"SELECT id, owner FROM {relation} ORDER BY id").all()  # noqa: S608
+    return [(key, owner) for key, owner in map(tuple, result)]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`--ddl-done` and `--ddl-run`: what a person did, or has run, in place of a DDL."""
+"""`--ddl-done` and `--ddl-run`: what an operator did, or has run, in place of a DDL."""
 
 import pytest
 from support.loading import (
@@ -64,7 +64,7 @@ def test_ddl_done_must_name_one_pending_ddl(sqlite_url: str, place_: str, why: s
 
 
 @pytest.mark.parametrize(
-    ("query", "table", "kept"),
+    ("query", "table", "remaining"),
     [
         (ALTER, "accounts", ["accounts"]),
         ("ALTER TABLE accounts DROP CONSTRAINT c", "accounts", ["accounts"]),
@@ -77,7 +77,7 @@ def test_ddl_done_must_name_one_pending_ddl(sqlite_url: str, place_: str, why: s
     ],
 )
 def test_ddl_done_keeps_the_definitions_as_they_are_then(
-    sqlite_url: str, query: str, table: str, kept: list[str]
+    sqlite_url: str, query: str, table: str, remaining: list[str]
 ) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
@@ -85,7 +85,7 @@ def test_ddl_done_keeps_the_definitions_as_they_are_then(
             here.store.ledger.define(ACCOUNTS)
             here.store.ledger.add([entry(query, table)])
         done_by_operator(target, here.store.ledger, "199")
-        assert sorted(name for _, name in here.store.ledger.definitions()) == kept
+        assert sorted(name for _, name in here.store.ledger.definitions()) == remaining
 
 
 def test_create_done_by_a_person_keeps_the_definition(sqlite_url: str) -> None:
@@ -97,7 +97,7 @@ def test_create_done_by_a_person_keeps_the_definition(sqlite_url: str) -> None:
         assert [column.name for column in definition.columns] == ["id", "owner", "more"]
 
 
-# --- SQL of a person -----------------------------------------------------------------------------
+# --- SQL of an operator --------------------------------------------------------------------------
 
 
 def file_of(target: Target) -> str:
@@ -116,7 +116,7 @@ def notes(target: Target) -> list[tuple[int, str | None]]:
     return [(key, note) for key, note in map(tuple, rows)]
 
 
-def test_sql_of_a_person_runs_in_place_of_the_ddl_and_is_kept_in_the_ledger(
+def test_sql_of_an_operator_runs_in_place_of_the_ddl_and_is_kept_in_the_ledger(
     target_url: str,
 ) -> None:
     with opened(target_url) as target:
@@ -199,7 +199,7 @@ def test_the_body_of_a_function_is_one_statement_in_postgresql(postgresql_url: s
 
 
 @pytest.mark.parametrize(
-    ("query", "kept"),
+    ("query", "remaining"),
     [
         ("ALTER TABLE accounts DROP CONSTRAINT c", ["id", "owner"]),
         ("ALTER TABLE accounts ADD COLUMN a INT, ORDER BY id", ["id", "owner", "a"]),
@@ -207,7 +207,7 @@ def test_the_body_of_a_function_is_one_statement_in_postgresql(postgresql_url: s
     ],
 )
 def test_a_table_whose_ddl_was_not_understood_keeps_what_is_certain(
-    sqlite_url: str, query: str, kept: list[str] | None
+    sqlite_url: str, query: str, remaining: list[str] | None
 ) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
@@ -219,4 +219,4 @@ def test_a_table_whose_ddl_was_not_understood_keeps_what_is_certain(
             name: ([column.name for column in definition.table.columns], definition.basis)
             for name, definition in here.store.ledger.known().by_name.items()
         }
-        assert known == ({} if kept is None else {("bank", "accounts"): (kept, "told")})
+        assert known == ({} if remaining is None else {("bank", "accounts"): (remaining, "told")})

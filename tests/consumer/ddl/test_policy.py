@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from support.loading import ACCOUNTS, AFTER, Bank, accounts, bank, open_bank, opened, options, route
 from ticdc_consumer import load
+from ticdc_consumer.config.choices import DDL_KINDS
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.policy import KINDS, Policy
+from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.load import Step
@@ -63,7 +64,7 @@ def test_a_table_goes_before_a_kind_and_that_before_the_rest(
 
 
 def test_every_kind_is_one_that_a_statement_can_have() -> None:
-    for kind in KINDS:
+    for kind in DDL_KINDS:
         text = f"ALTER TABLE t {kind} p" if kind.endswith("PARTITION") else f"{kind} t"
         assert not Policy("skip", {kind: "stop"}).skips(entry(_whole(kind, text))), kind
 
@@ -149,7 +150,7 @@ def test_what_stopped_is_skipped_once_the_policy_says_so(target_url: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("query", "shown"),
+    ("query", "expected"),
     [
         (
             "CREATE VIEW v AS SELECT id FROM accounts WHERE owner = 'a'",
@@ -161,7 +162,9 @@ def test_what_stopped_is_skipped_once_the_policy_says_so(target_url: str) -> Non
         ("ALTER TABLE accounts ADD `", None),
     ],
 )
-def test_a_suggestion_has_the_targets_names(sqlite_url: str, query: str, shown: str | None) -> None:
+def test_a_suggestion_has_the_targets_names(
+    sqlite_url: str, query: str, expected: str | None
+) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         where = route(target)
@@ -169,7 +172,7 @@ def test_a_suggestion_has_the_targets_names(sqlite_url: str, query: str, shown: 
         names = {
             name: target.quote(*target.locate(*where("s", name))) for name in ("v", "accounts")
         }
-        assert suggestion == ([] if shown is None else [shown.format(**names)])
+        assert suggestion == ([] if expected is None else [expected.format(**names)])
 
 
 def test_what_the_target_refused_is_suggested_as_it_was_tried(target_url: str) -> None:

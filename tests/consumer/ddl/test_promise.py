@@ -19,7 +19,7 @@ from support.world_run import Run
 from ticdc_consumer import load, plan
 from ticdc_consumer import reader as cuts
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.layouts import Tables
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read import task as read
 from ticdc_consumer.source.kafka import scout
 from ticdc_consumer.source.marks import SeenDdl
@@ -32,7 +32,7 @@ SEEDS = range(250)
 
 def contents(path: Path) -> dict[str, Any]:
     """As the world tells them."""
-    found = {}
+    result = {}
     with closing(sqlite3.connect(path)) as reader:
         reader.row_factory = sqlite3.Row
         names = reader.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
@@ -46,19 +46,19 @@ def contents(path: Path) -> dict[str, Any]:
                 for column in reader.execute(f"PRAGMA index_info({index['name']})")
             ]
             rows = reader.execute(f"SELECT * FROM {name}").fetchall()  # noqa: S608
-            found[name] = (
+            result[name] = (
                 sorted((c["name"], c["type"], bool(c["notnull"])) for c in columns),
                 unique,
                 sorted((sorted(dict(row).items()) for row in rows), key=repr),
             )
-    return found
+    return result
 
 
 def ledger(path: Path) -> list[tuple[int, str, str]]:
     with closing(sqlite3.connect(path)) as reader:
-        found = reader.execute('SELECT commit_ts, "table", query, state FROM ticdc_ddl').fetchall()
-    assert {state for *_, state in found} <= {"done"}
-    return sorted((int(commit_ts), table, query) for commit_ts, table, query, _ in found)
+        result = reader.execute('SELECT commit_ts, "table", query, state FROM ticdc_ddl').fetchall()
+    assert {state for *_, state in result} <= {"done"}
+    return sorted((int(commit_ts), table, query) for commit_ts, table, query, _ in result)
 
 
 def play(seed: Random, protocol: str, way: str, path: Path) -> None:
@@ -90,13 +90,13 @@ def test_every_commit_has_the_tables_of_the_upstream_at_its_resolved_ts(
 def rows_after_ddl(patch: pytest.MonkeyPatch) -> None:
     """The DDL of a cut run before its rows are written."""
     write, run = load._write, ddl.run_in_cut
-    held: list[Any] = []
+    delayed: list[Any] = []
 
     def run_first(*arguments: Any) -> None:
         run(*arguments)
-        write(*held.pop())
+        write(*delayed.pop())
 
-    patch.setattr(load, "_write", lambda *arguments: held.append(arguments))
+    patch.setattr(load, "_write", lambda *arguments: delayed.append(arguments))
     patch.setattr(ddl, "run_in_cut", run_first)
 
 
@@ -186,7 +186,7 @@ def unread_partition_0(patch: pytest.MonkeyPatch) -> None:
 
 def old_layouts(patch: pytest.MonkeyPatch) -> None:
     """The layouts that were made before a DDL are used after it."""
-    patch.setattr(Tables, "forget", lambda _: None)
+    patch.setattr(TableLayouts, "forget", lambda _: None)
 
 
 @pytest.mark.parametrize(

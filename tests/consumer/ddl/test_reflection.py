@@ -22,7 +22,7 @@ def entry(query: str, seq: int = 1) -> LedgerEntry:
 
 
 def snapshot(target: Target, seen: Table | None, basis: Basis = "seen") -> Bank:
-    """A bank that a person loaded; rows of it came, or none did."""
+    """A bank that an operator loaded; rows of it came, or none did."""
     here = bank(target)
     if seen is not None:
         with target.transaction():
@@ -52,8 +52,8 @@ def execute(target: Target, *statements: str) -> None:
 
 def rows(target: Target, columns: str = "*") -> list[tuple[object, ...]]:
     relation = target.quote(*place(target))
-    found = target.execute(f"SELECT {columns} FROM {relation} ORDER BY id").all()  # noqa: S608
-    return [tuple(row) for row in found]
+    result = target.execute(f"SELECT {columns} FROM {relation} ORDER BY id").all()  # noqa: S608
+    return [tuple(row) for row in result]
 
 
 def types(target: Target) -> dict[str, str]:
@@ -64,7 +64,7 @@ def types(target: Target) -> dict[str, str]:
 
 @pytest.mark.parametrize("seen", [None, ROWS], ids=["no row came", "rows came"])
 @pytest.mark.parametrize(
-    ("query", "columns", "wanted"),
+    ("query", "columns", "expected"),
     [
         (
             "ADD COLUMN n VARCHAR(9) NOT NULL DEFAULT 'n' FIRST",
@@ -78,12 +78,12 @@ def types(target: Target) -> dict[str, str]:
     ],
 )
 def test_what_needs_no_type_of_the_upstream_runs_on_a_snapshot(
-    target_url: str, seen: Table | None, query: str, columns: str, wanted: Sequence[object]
+    target_url: str, seen: Table | None, query: str, columns: str, expected: Sequence[object]
 ) -> None:
     with opened(target_url) as target:
         here = snapshot(target, seen)
         run(here, f"ALTER TABLE accounts {query}")
-        assert rows(target, columns) == wanted
+        assert rows(target, columns) == expected
         assert bases(here) <= {"seen"}
         assert here.store.ledger.definitions() == {}
 
@@ -99,11 +99,11 @@ def test_types_that_the_rows_told_let_the_rest_run_too(target_url: str) -> None:
             "DROP INDEX k ON accounts",
         )
         assert rows(target, "id, owner, n") == [(*row, None) for row in BEFORE]
-        found = types(target)
-        assert found["owner"].startswith(
+        result = types(target)
+        assert result["owner"].startswith(
             {"sqlite": "text", "postgresql": "text"}.get(target.dialect, "varchar(40)")
         )
-        assert found["id"].startswith("integer" if target.dialect == "sqlite" else "bigint")
+        assert result["id"].startswith("integer" if target.dialect == "sqlite" else "bigint")
 
 
 @pytest.mark.parametrize("server", ["mariadb", "mysql"])
@@ -148,7 +148,7 @@ REFUSED: list[tuple[str, str, Table | None, str, str]] = [
         "ALTER TABLE accounts ALTER COLUMN owner TYPE varchar(20)",
         ROWS,
         "MODIFY owner VARCHAR(40)",
-        "is character varying(20), where the consumer makes text",
+        "is character varying(20), but the consumer creates text",
     ),
     (
         "sqlite postgresql",

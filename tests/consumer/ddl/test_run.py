@@ -21,7 +21,7 @@ from ticdc_consumer import load
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.manual import done_by_operator
 from ticdc_consumer.errors import Fenced, Stop
-from ticdc_consumer.load import NoChange
+from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store
@@ -150,10 +150,10 @@ def test_what_cannot_run_waits_for_a_person_behind_its_cut(
         assert here.store.read() == here.new
         assert states(here) == ["pending", "pending"]
         assert not exists(target, "log")
-        said = str(stop.value)
-        assert said.startswith(query) and why in said
-        assert "commit_ts 199, number 1" in said
-        assert said.endswith("ticdc-consumer run CONFIG --ddl-done 199:1")
+        text = str(stop.value)
+        assert text.startswith(query) and why in text
+        assert "commit_ts 199, number 1" in text
+        assert text.endswith("ticdc-consumer run CONFIG --ddl-done 199:1")
     with opened(target_url) as target:  # a restart says the same
         here = open_bank(target)
         with pytest.raises(Stop, match="--ddl-done 199:1"):

@@ -24,22 +24,16 @@ from support.both_paths import (
 )
 from support.loading import opened, options, place, route
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.layouts import Tables
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.load import Counts, _delete_rows
 from ticdc_consumer.protocols.shape import shape
 from ticdc_consumer.read.facts import SCHEMA, Fold
 from ticdc_consumer.read.fast.reader import NoFastReader
 from ticdc_consumer.read.time_zone import Zone
-from ticdc_consumer.reconcile.fold import (
-    DELETES,
-    DUPLICATES,
-    ROWS,
-    NetChange,
-    fold,
-    fold_stream,
-    steps_of,
-    unpack,
-)
+from ticdc_consumer.reconcile.chunks import ChunkKind, unpack
+from ticdc_consumer.reconcile.fold import fold
+from ticdc_consumer.reconcile.net_change import FoldedChange, folded_steps
+from ticdc_consumer.reconcile.stream import fold_stream
 from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
@@ -112,7 +106,8 @@ Net = dict[int, tuple[Counter[bytes], Counter[bytes]]]
 
 def by_the_driver(facts: pa.Table, steps: bool) -> tuple[Net, dict[int, int]]:
     folded = fold(facts, steps, keyless=(0,))
-    groups = steps_of(LAYOUTS, folded.facts) if steps else [(0, NetChange(LAYOUTS, folded.facts))]
+    whole = [(0, FoldedChange(LAYOUTS, folded.facts))]
+    groups = folded_steps(LAYOUTS, folded.facts) if steps else whole
     result = {step: (_payloads(net.deletes()), _payloads(net.rows())) for step, net in groups}
     return {step: net for step, net in result.items() if any(net)}, folded.duplicates
 
@@ -128,11 +123,11 @@ def by_spark(facts: pa.Table, steps: bool, size: int) -> tuple[Net, dict[int, in
     ordered = facts.sort_by([(name, "ascending") for name in order]).combine_chunks()
     result: Net = {}
     duplicates: Counter[int] = Counter()
-    for batch in fold_stream(ordered.to_batches(size), (True, True), steps, keyless=(0,)):
+    for batch in fold_stream(ordered.to_batches(size), (False, False), steps, keyless=(0,)):
         chunk = batch.to_pylist()[0]
-        if chunk["pass"] == DUPLICATES:
+        if chunk["pass"] == ChunkKind.DUPLICATES:
             duplicates[chunk["table"]] += chunk["count"]
-        elif chunk["pass"] in (DELETES, ROWS):
+        elif chunk["pass"] in (ChunkKind.DELETES, ChunkKind.ROWS):
             net = result.setdefault(chunk["step"], (Counter(), Counter()))
             net[chunk["pass"]].update(unpack(chunk["payload"]).to_pylist())
     return result, dict(duplicates)
@@ -468,7 +463,7 @@ def test_rows_that_are_not_there_stop_the_load_or_are_counted(target_url: str) -
         insert(target, layout, rows[:1])
         deleted, counts = payloads(layout, rows * 2), Counts()
         with (
-            pytest.raises(Stop, match=r"shop.notes: 3 of 4 rows to be deleted are not there"),
+            pytest.raises(Stop, match=r"shop.notes: 3 of 4 rows to be deleted do not exist"),
             target.transaction(),
         ):
             _delete_rows(target, layout, deleted, options(target_url), counts)
@@ -496,7 +491,7 @@ def test_a_row_that_was_sent_twice_is_one_where_a_unique_key_wants_it_so(target_
 
 
 def laid_out(target: Target, source: Table, *at_least_once: str, deletes: bool = False) -> Layout:
-    tables = Tables(options("", at_least_once=at_least_once), target)
+    tables = TableLayouts(options("", at_least_once=at_least_once), target)
     tables.add(source, deletes, fresh=False)
     assert tables.shapes[source.schema, source.name][1] is not None or tables.layouts[0].key
     return tables.layouts[0]
@@ -538,7 +533,7 @@ def test_a_table_with_a_key_keeps_it_whatever_is_accepted(sqlite_url: str) -> No
 def test_a_key_that_the_settings_name_has_the_case_of_the_messages(sqlite_url: str) -> None:
     with created(sqlite_url, KEYED) as (target, _):
         source = replace(KEYED, handle_key=(), indexes=())
-        tables = Tables(options("", keys={f"shop.{KEYED.name}": ("ID",)}), target)
+        tables = TableLayouts(options("", keys={f"shop.{KEYED.name}": ("ID",)}), target)
         tables.add(source, deletes_only=False, fresh=False)
         assert tables.layouts[0].key_positions() == (0,)
 

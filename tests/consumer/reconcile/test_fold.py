@@ -1,4 +1,4 @@
-"""One fold, two places to run it: the driver's and Spark's give the same net change."""
+"""One fold, run by the driver or by Spark: both give the same net change."""
 
 from collections import Counter
 from typing import Any
@@ -9,32 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ticdc_consumer.read.facts import SCHEMA
 from ticdc_consumer.read.report import Report, pack
-from ticdc_consumer.reconcile.fold import (
-    CLASH,
-    DELETES,
-    DUPLICATES,
-    ROWS,
-    TAKEN,
-    NetChange,
-    clash_of,
-    fold,
-    fold_stream,
-    steps_of,
-    unpack,
-)
+from ticdc_consumer.reconcile.chunks import ChunkKind, Clash, unpack
+from ticdc_consumer.reconcile.fold import fold
+from ticdc_consumer.reconcile.net_change import FoldedChange, folded_steps
+from ticdc_consumer.reconcile.stream import fold_stream
 from ticdc_consumer.targets.layout import Layout
 
 Fact = tuple[int, bytes, int, bool]
 """(table, key, commit_ts, present); the row follows from them, as the wire promises."""
 
-UPSERTS = (True, False)
+REPLACES = (False, True)
 
 
-def layout(upsert: bool) -> Layout:
-    return Layout("sqlite", "s", "t", '"t"', (), (), (), ("id",), upsert)
+def layout(replaces: bool) -> Layout:
+    return Layout("sqlite", "s", "t", '"t"', (), (), (), ("id",), not replaces)
 
 
-LAYOUTS = tuple(layout(upsert) for upsert in UPSERTS)
+LAYOUTS = tuple(map(layout, REPLACES))
 
 
 def table_of(facts: list[Fact]) -> pa.Table:
@@ -66,10 +57,10 @@ def by_driver(facts: list[Fact], steps: bool) -> Net:
 
     folded = fold(table_of(facts), steps).facts
     if steps:
-        for step, change in steps_of(LAYOUTS, folded):
+        for step, change in folded_steps(LAYOUTS, folded):
             add(step, change)
     else:
-        add(0, NetChange(LAYOUTS, folded))
+        add(0, FoldedChange(LAYOUTS, folded))
     return net
 
 
@@ -78,9 +69,9 @@ def by_spark(facts: list[Fact], steps: bool, size: int) -> Net:
     names = ("commit_ts", "table", "key", "present") if steps else SCHEMA.names[:4]
     ordered = table_of(facts).sort_by([(name, "ascending") for name in names])
     net: Net = {}
-    for batch in fold_stream(ordered.to_batches(size), UPSERTS, steps):
+    for batch in fold_stream(ordered.to_batches(size), REPLACES, steps):
         for chunk in batch.to_pylist():
-            if chunk["pass"] not in (DELETES, ROWS):
+            if chunk["pass"] not in (ChunkKind.DELETES, ChunkKind.ROWS):
                 continue
             values = unpack(chunk["payload"]).to_pylist()
             assert len(values) == chunk["count"]
@@ -90,7 +81,7 @@ def by_spark(facts: list[Fact], steps: bool, size: int) -> Net:
 
 
 def by_definition(facts: list[Fact], steps: bool) -> Net:
-    """The maximum by (commit_ts, present), as the design says it."""
+    """The maximum by (commit_ts, present), as the design defines it."""
     greatest: dict[Any, tuple[int, bool]] = {}
     for table, key, commit_ts, present in facts:
         slot = (commit_ts if steps else 0, table, key)
@@ -100,7 +91,7 @@ def by_definition(facts: list[Fact], steps: bool) -> Net:
         deletes, rows = net.setdefault((step, table), (Counter(), Counter()))
         if present:
             rows[b"%s@%d" % (key, commit_ts)] += 1
-        if not present or not UPSERTS[table]:
+        if not present or REPLACES[table]:
             deletes[key] += 1
     return net
 
@@ -137,37 +128,37 @@ def test_copies_are_counted_by_table() -> None:
     facts = [(0, b"a", 1, True)] * 3 + [(1, b"a", 1, False)] * 2
     assert fold(table_of(facts), steps=False).duplicates == {0: 2, 1: 1}
     counted: Counter[int] = Counter()
-    for batch in fold_stream(table_of(facts).to_batches(2), UPSERTS, steps=False):
+    for batch in fold_stream(table_of(facts).to_batches(2), REPLACES, steps=False):
         for chunk in batch.to_pylist():
-            if chunk["pass"] == DUPLICATES:
+            if chunk["pass"] == ChunkKind.DUPLICATES:
                 counted[chunk["table"]] += chunk["count"]
     assert counted == {0: 2, 1: 1}
 
 
-def test_sparks_fold_tells_how_many_facts_it_took() -> None:
+def test_sparks_fold_counts_the_facts_that_it_took() -> None:
     facts = [(0, b"a", 1, True)] * 3 + [(1, b"a", 1, False)] * 2
     batches = [*table_of(facts).to_batches(2), pack(Report(facts_sent=5))]
-    told = [
+    counted = [
         (chunk["count"], chunk["payload"])
-        for batch in fold_stream(batches, UPSERTS, steps=False)
+        for batch in fold_stream(batches, REPLACES, steps=False)
         for chunk in batch.to_pylist()
-        if chunk["pass"] == TAKEN
+        if chunk["pass"] == ChunkKind.TAKEN
     ]
-    assert told == [(5, b"")]
+    assert counted == [(5, b"")]
 
 
 @pytest.mark.parametrize("size", [1, 2, 10])
-def test_two_different_rows_for_one_key_and_commit_ts_are_found_in_both_places(size: int) -> None:
+def test_both_folds_find_two_different_rows_of_one_key_and_commit_ts(size: int) -> None:
     facts = table_of([(0, b"a", 1, True), (0, b"b", 2, True), (0, b"b", 2, True)])
     rows = pa.array([b"a", b"one", b"other"], pa.binary())
     facts = facts.set_column(4, SCHEMA.field("row"), rows)
     clash = fold(facts, steps=False).clash
     assert clash is not None
     assert (clash.table, clash.commit_ts, clash.first, clash.second) == (0, 2, (0, 1), (0, 2))
-    found = [
-        clash_of(chunk["payload"])
-        for batch in fold_stream(facts.to_batches(size), UPSERTS, steps=False)
+    clashes = [
+        Clash.from_bytes(chunk["payload"])
+        for batch in fold_stream(facts.to_batches(size), REPLACES, steps=False)
         for chunk in batch.to_pylist()
-        if chunk["pass"] == CLASH
+        if chunk["pass"] == ChunkKind.CLASH
     ]
-    assert found == [clash]
+    assert clashes == [clash]

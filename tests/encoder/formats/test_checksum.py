@@ -103,12 +103,12 @@ def test_a_corrupted_change_stops_or_is_marked() -> None:
     (table, row, checksum), _ = ROWS
     change = RowChange(table, 5, row, row)
     assert not verify(change, checksum, checksum, "stop")
-    for previous, current, told in (
+    for previous, current, reported in (
         (checksum, 1, False),
         (1, checksum, False),
         (checksum, checksum, True),
     ):
-        assert verify(change, previous, current, "warn", told=told)
+        assert verify(change, previous, current, "warn", reported=reported)
         with pytest.raises(ChecksumMismatch) as raised:
-            verify(change, previous, current, "stop", told=told)
-        assert str(raised.value) == "a row of d.t is not what its checksum says (commit_ts 5)"
+            verify(change, previous, current, "stop", reported=reported)
+        assert str(raised.value) == "a row of d.t does not match its checksum (commit_ts 5)"

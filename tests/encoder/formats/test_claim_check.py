@@ -170,20 +170,20 @@ def test_a_changefeed_sends_what_ticdc_sent(name: str) -> None:
     )
     assert not refused
     files: Any = url_to_fs(url)[0]
-    kept = [files.cat_file(path) for path in files.ls(f"/claim-chec/{name}", detail=False)]
+    stored = [files.cat_file(path) for path in files.ls(f"/claim-chec/{name}", detail=False)]
     files.rm(f"/claim-chec/{name}", recursive=True)
-    assert sorted(map(repr, map(plain, kept))) == sorted(
+    assert sorted(map(repr, map(plain, stored))) == sorted(
         map(repr, map(plain, variant.claim_checks.values()))
     )
     assert by_partition(messages) == by_partition(variant.records)
 
 
 def by_partition(messages: Iterable[Message]) -> dict[int, list[Any]]:
-    found: dict[int, list[Any]] = {}
+    parts_of: dict[int, list[Any]] = {}
     for message in messages:
         parts = [nameless(message.key or b""), plain(nameless(message.value or b""))]
-        found.setdefault(message.partition, []).append(parts)
-    return found
+        parts_of.setdefault(message.partition, []).append(parts)
+    return parts_of
 
 
 def nameless(data: bytes) -> bytes:
@@ -198,14 +198,14 @@ def plain(content: bytes) -> Any:
 
 def is_of(true: RowChange, decoded: RowChange) -> bool:
     """Whether an upstream's change is the one that was decoded."""
-    place = (true.commit_ts, true.table.name, true.after)
-    same = place == (decoded.commit_ts, decoded.table.name, decoded.after)
+    identity = (true.commit_ts, true.table.name, true.after)
+    same = identity == (decoded.commit_ts, decoded.table.name, decoded.after)
     return same and (true.after is not None or true.before == decoded.before)
 
 
 def location(event: Event) -> str:
-    found = event.claim_check if isinstance(event, RowChange) else None
-    return (found or "").rpartition("/")[2]
+    claim_check = event.claim_check if isinstance(event, RowChange) else None
+    return (claim_check or "").rpartition("/")[2]
 
 
 def unclocked(content: bytes) -> Any:
@@ -219,8 +219,8 @@ def canal(value: bytes) -> Any:
     if not value.startswith(b'{"id":0,'):
         return value
     value = re.sub(rb'"ts":\d+', b"", value, count=1)
-    found = re.search(rb'"mysqlType":(\{.*?\}),"old"', value)
-    types = None if found is None else sorted(json.loads(found[1]).items())
+    match = re.search(rb'"mysqlType":(\{.*?\}),"old"', value)
+    types = None if match is None else sorted(json.loads(match[1]).items())
     return re.sub(rb'"mysqlType":\{.*?\},"old"', b"", value), types
 
 
@@ -307,10 +307,10 @@ def test_a_claim_check_of_another_change_is_refused(tmp_path: Path) -> None:
         return storage.write(key, value or b"")
 
     ((_, value),) = encoder.row(LARGE)
-    (told,) = decode(None, value)
-    assert isinstance(told, RowChange)
-    reduced = replace(told, before={"id": 2}, after={"id": 2}, incomplete=True)
-    assert redeem(replace(reduced, claim_check=left(LARGE)), storage, decode) == told
+    (change,) = decode(None, value)
+    assert isinstance(change, RowChange)
+    reduced = replace(change, before={"id": 2}, after={"id": 2}, incomplete=True)
+    assert redeem(replace(reduced, claim_check=left(LARGE)), storage, decode) == change
     others = [
         replace(LARGE, commit_ts=7),
         replace(LARGE, table=replace(DOC, name="other")),
@@ -319,13 +319,13 @@ def test_a_claim_check_of_another_change_is_refused(tmp_path: Path) -> None:
         replace(LARGE, after=None),
     ]
     for other in others:
-        with pytest.raises(WireError, match="is of another change than its message"):
+        with pytest.raises(WireError, match="holds another change than its message"):
             redeem(replace(reduced, claim_check=left(other)), storage, decode)
-    with pytest.raises(WireError, match="is itself not whole"):
+    with pytest.raises(WireError, match="is itself incomplete"):
         again = replace(LARGE, incomplete=True, claim_check=left(LARGE))
         redeem(replace(reduced, claim_check=left(again)), storage, decode)
     mark = encoder.resolved(Resolved(6))
-    with pytest.raises(WireError, match="is not of one row"):
+    with pytest.raises(WireError, match="does not hold one row"):
         redeem(replace(reduced, claim_check=storage.write(*mark)), storage, decode)  # type: ignore[arg-type]
 
 

@@ -9,7 +9,7 @@ from ticdc_consumer.targets.mysql.errors import column, lost, translate
 
 LAYOUT = Layout("mysql", "shop", "item", "`shop`.`item`", (), (), (), (), upsert=True)
 
-TOLD = [
+ERRORS = [
     (1213, "Deadlock found when trying to get lock", Retry, "shop.item: deadlock (error 1213)"),
     (1205, "Lock wait timeout", Retry, "shop.item: waited too long for a lock (error 1205)"),
     (9007, "Write conflict", Retry, "shop.item: a conflict with another transaction (error 9007)"),
@@ -38,13 +38,13 @@ TOLD = [
         1366,
         "Incorrect integer value: 'for column 'x' at row 7' for column 'n' at row 1",
         Stop,
-        "shop.item.n: a value that is none of the column's type (error 1366)",
+        "shop.item.n: a value that is not of the column's type (error 1366)",
     ),
     (
         1366,
         "Incorrect string value: '\\xFF' for column `shop`.`item`.`a``b` at row 1",
         Stop,
-        "shop.item.a`b: a value that is none of the column's type (error 1366)",
+        "shop.item.a`b: a value that is not of the column's type (error 1366)",
     ),
     (
         1364,
@@ -56,7 +56,7 @@ TOLD = [
         3140,
         "Invalid JSON text: \"Invalid value.\" at position 1 in value for column 'item.j'.",
         Stop,
-        "shop.item.j: a value that is no JSON (error 3140)",
+        "shop.item.j: a value that is not JSON (error 3140)",
     ),
     (
         1153,
@@ -79,13 +79,13 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("code", "text", "kind", "told"), TOLD)
-def test_an_error_is_told_without_a_rows_values(
-    code: int, text: str, kind: type[Exception], told: str
+@pytest.mark.parametrize(("code", "text", "kind", "expected"), ERRORS)
+def test_an_error_is_reported_without_a_rows_values(
+    code: int, text: str, kind: type[Exception], expected: str
 ) -> None:
     error = translate(err.OperationalError(code, text), LAYOUT)
     assert type(error) is kind
-    assert str(error) == told
+    assert str(error) == expected
 
 
 def test_an_error_in_sqlalchemys_wrapping_is_the_same() -> None:

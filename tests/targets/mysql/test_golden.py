@@ -24,7 +24,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[MySql]:
 def versions() -> list[tuple[Table, Contents]]:
     """Each table as it was defined, with its contents at each resolved ts."""
     types = scenario("types")
-    found = []
+    stored = []
     for state in types.states:
         for contents in state.tables.values():
             (*_, create) = (
@@ -33,8 +33,8 @@ def versions() -> list[tuple[Table, Contents]]:
                 if version.table == contents.table and version.since_ts <= state.ts
             )
             assert create is not None
-            found.append((parse_create_table(create, contents.schema), contents))
-    return found
+            stored.append((parse_create_table(create, contents.schema), contents))
+    return stored
 
 
 VERSIONS = [version for version in versions() if version[0].name != "vec"]
@@ -97,15 +97,15 @@ def test_every_value_comes_back(target: MySql, table: Table, contents: Contents)
         shown(column, quoted) for column, quoted in zip(columns, layout.columns, strict=True)
     )
     by = layout.columns[layout.key_positions()[0]]
-    found: Sequence[Sequence[str | None]] = target.execute(
+    stored: Sequence[Sequence[str | None]] = target.execute(
         f"SELECT {fields} FROM {layout.relation} ORDER BY {by}"  # noqa: S608
     ).fetchall()
     at = [column.name for column in columns].index(arriving.handle_key[0])
     rows.sort(key=lambda row: int(str(row[at])))
-    assert len(found) == len(rows)
+    assert len(stored) == len(rows)
     wrong = [
         (column.name, text, value)
-        for read, row in zip(found, rows, strict=True)
+        for read, row in zip(stored, rows, strict=True)
         for column, text, value in zip(columns, read, row, strict=True)
         if not same(column, text, value)
     ]

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 
-import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 from support.canonical_rows import (
@@ -11,12 +10,11 @@ from support.canonical_rows import (
     contents,
     created,
     defined,
-    key_payloads,
     laid_out,
     load,
     row_payloads,
 )
-from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
+from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.targets.layout import Layout, UniqueKey
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.quoting import string_literal
@@ -106,47 +104,7 @@ def test_a_wrong_password_is_unavailable_and_not_shown(url: sa.URL) -> None:
     assert "s3cret" not in str(error.value)
 
 
-def test_a_transaction_is_all_or_nothing(target: MySql) -> None:
-    layout = created(target, defined("CREATE TABLE t (id INT PRIMARY KEY, v TEXT)"))
-    with pytest.raises(ZeroDivisionError), target.transaction():
-        target.insert(layout, row_payloads(layout, [["1", "a"]]), "stop")
-        raise ZeroDivisionError
-    assert contents(target, layout) == []
-    load(target, layout, [["1", "a"]])
-    assert contents(target, layout) == [(1, "a")]
-
-
 # --- sessions that are in the way --------------------------------------------------------------
-
-
-def test_another_session_can_be_ended(target: MySql, other: MySql) -> None:
-    target.end_session(other.session_id())
-    with pytest.raises(Retry, match="lost"), other.errors():
-        other.execute("SELECT 1")
-
-
-def test_a_session_that_is_gone_is_no_error(target: MySql, other: MySql) -> None:
-    number = other.session_id()
-    target.end_session(number)
-    target.end_session(number)
-
-
-def test_a_connection_lost_at_commit_leaves_the_outcome_unknown(
-    target: MySql, other: MySql
-) -> None:
-    layout = created(target, defined("CREATE TABLE t (id INT PRIMARY KEY)"))
-    with pytest.raises(UnknownCommit), target.transaction():
-        target.insert(layout, row_payloads(layout, [["1"]]), "stop")
-        other.end_session(target.session_id())
-    target.reconnect()
-    assert contents(target, layout) == []
-
-
-def test_a_connection_lost_before_commit_is_tried_again(target: MySql, other: MySql) -> None:
-    layout = created(target, defined("CREATE TABLE t (id INT PRIMARY KEY)"))
-    with pytest.raises(Retry, match="lost"), target.transaction():
-        other.end_session(target.session_id())
-        target.insert(layout, row_payloads(layout, [["1"]]), "stop")
 
 
 def test_a_deadlock_is_tried_again(target: MySql, other: MySql) -> None:
@@ -244,15 +202,8 @@ def test_an_engine_without_transactions_is_refused(target: MySql, engine: str) -
 
 def test_a_view_is_refused(target: MySql) -> None:
     target.execute("CREATE VIEW v AS SELECT 1 AS id")
-    with pytest.raises(Stop, match=r"\.v in the target is no table but a view"):
+    with pytest.raises(Stop, match=r"\.v in the target is not a table but a view"):
         target.describe(None, "v")
-
-
-def test_rows_are_noticed(target: MySql) -> None:
-    layout = created(target, defined("CREATE TABLE t (id INT PRIMARY KEY)"))
-    assert not target.has_rows(None, "t")
-    load(target, layout, [["1"]])
-    assert target.has_rows(None, "t")
 
 
 # --- rows --------------------------------------------------------------------------------------
@@ -265,13 +216,6 @@ def test_rows_are_upserted_and_deleted_by_their_key(target: MySql) -> None:
     load(target, layout, [["1", "A"], ["4", "it's"]])
     assert load(target, layout, deleted=[["2"], ["99"]]) == (1, 0)
     assert contents(target, layout) == [(-3, None), (1, "A"), (4, "it's")]
-
-
-def test_a_table_of_nothing_but_its_key_is_upserted(target: MySql) -> None:
-    layout = created(target, defined("CREATE TABLE t (a INT, b INT, PRIMARY KEY (b, a))"))
-    load(target, layout, [["1", "2"]])
-    load(target, layout, [["1", "2"], ["3", "4"]])
-    assert contents(target, layout) == [(1, 2), (3, 4)]
 
 
 # (type, key as it is written, the same key as it is looked for, another key)
@@ -305,36 +249,25 @@ KEY_VALUES: list[tuple[str, Canonical, Canonical, Canonical]] = [
 
 
 @pytest.mark.parametrize("position", ["only", "first", "last"])
-@pytest.mark.parametrize(("type_", "value", "again", "kept"), KEY_VALUES)
+@pytest.mark.parametrize(("type_", "value", "again", "another"), KEY_VALUES)
 def test_a_key_of_any_type_is_found(
     target: MySql,
     type_: str,
     value: Canonical,
     again: Canonical,
-    kept: Canonical,
+    another: Canonical,
     position: str,
 ) -> None:
     columns = {"only": "k", "first": "k, n", "last": "n, k"}[position]
     table = defined(f"CREATE TABLE t (k {type_}, n INT, PRIMARY KEY ({columns}))")
     layout = created(target, table)
-    load(target, layout, [[value, "1"], [kept, "2"]])
+    load(target, layout, [[value, "1"], [another, "2"]])
     key = {"only": [again], "first": [again, "1"], "last": ["1", again]}[position]
-    absent = {"only": [kept], "first": [kept, "7"], "last": ["7", kept]}[position]
+    absent = {"only": [another], "first": [another, "7"], "last": ["7", another]}[position]
     if position == "only":
         absent = key
     assert load(target, layout, deleted=[key, absent]) == (1, 0)
     assert scalar(target, "SELECT n FROM t") == 2
-
-
-def test_many_keys_are_deleted_in_several_statements(target: MySql) -> None:
-    single = created(target, defined("CREATE TABLE s (id INT PRIMARY KEY)"))
-    several = created(target, defined("CREATE TABLE c (a INT, b VARCHAR(9), PRIMARY KEY (a, b))"))
-    keys = [[str(i * 7 % 2501)] for i in range(2501)]
-    load(target, single, keys)
-    load(target, several, [[key, "x"] for (key,) in keys])
-    assert load(target, single, deleted=keys[1:]) == (2500, 0)
-    assert load(target, several, deleted=[[key, "x"] for (key,) in keys[1:]]) == (2500, 0)
-    assert contents(target, single) == [(0,)]
 
 
 def test_a_key_changes_only_its_case_under_a_collation_without_case(target: MySql) -> None:
@@ -355,14 +288,6 @@ def test_0_is_a_value_of_an_auto_increment_column(target: MySql) -> None:
 
 
 USERS = "CREATE TABLE u (id INT PRIMARY KEY, email VARCHAR(40) UNIQUE, phone INT UNIQUE)"
-
-
-def test_unique_values_are_swapped_within_a_cut(target: MySql) -> None:
-    layout = created(target, defined(USERS))
-    assert not layout.upsert
-    load(target, layout, [["1", "a", None], ["2", "b", None], ["3", "c", None]])
-    load(target, layout, [["1", "b", None], ["2", "c", "7"], ["3", "a", None]])
-    assert contents(target, layout) == [(1, "b", None), (2, "c", 7), (3, "a", None)]
 
 
 def test_a_row_that_drifted_stops_the_run_and_is_named(target: MySql) -> None:
@@ -427,12 +352,12 @@ MISFITS = [
     ("int", "int", "2147483648", "a value out of the column's range (error 1264)"),
     ("int unsigned", "int unsigned", "-1", "a value out of the column's range (error 1264)"),
     ("int not null", "int", None, "NULL in a column that is NOT NULL (error 1048)"),
-    ("date", "date", "2023-02-32", "a value that is none of the column's type (error 1292)"),
+    ("date", "date", "2023-02-32", "a value that is not of the column's type (error 1292)"),
     (
         "timestamp(6) null",
         "timestamp(6)",
         "2039-01-01 00:00:00",
-        "a value that is none of the column's type (error 1292)",
+        "a value that is not of the column's type (error 1292)",
     ),
     ("bit(4)", "bit(4)", "16", "a value that is too long (error 1406)"),
     ("set('a')", "set('a')", "2", "a value that the column cannot hold exactly (error 1265)"),
@@ -538,40 +463,6 @@ def test_nothing_else_slips_in_beside_an_invalid_index(target: MySql) -> None:
 
 
 HOSTILE = ["a`b", "'; DROP TABLE t; -- ", '"q"', "per%s%", "back\\slash", "表", "sp ace", "x" * 64]
-
-
-@pytest.mark.parametrize("name", [name for name in HOSTILE if not name.endswith(" ")])
-def test_names_of_any_kind_are_names_and_nothing_else(target: MySql, name: str) -> None:
-    quoted = name.replace("`", "``")
-    schema = f"{target.engine.url.database}_{name}"[:64]
-    table = defined(
-        f"CREATE TABLE `{quoted}` (`{quoted}` VARCHAR(64) PRIMARY KEY, v INT, "
-        f"UNIQUE KEY `{quoted}` (v))"
-    )
-    for statement in target.create_schema(schema):
-        target.execute(statement)
-    layout = created(target, table, schema)
-    load(target, layout, [[name, "1"], ["x", "2"]])
-    assert load(target, layout, deleted=[["x"]]) == (1, 0)
-    assert contents(target, layout) == [(name, 1)]
-    with target.transaction():
-        target.delete(layout, key_payloads(layout, [[name]]))
-    assert not target.has_rows(schema, name)
-    for statement in target.drop_table(schema, name):
-        target.execute(statement)
-    assert target.describe(schema, name) is None
-    target.execute("DROP DATABASE `" + schema.replace("`", "``") + "`")
-
-
-def test_a_table_is_emptied_and_dropped(target: MySql) -> None:
-    layout = created(target, defined("CREATE TABLE t (id INT PRIMARY KEY)"))
-    load(target, layout, [["1"]])
-    for statement in target.truncate_table(None, "t"):
-        target.execute(statement)
-    assert not target.has_rows(None, "t")
-    for statement in target.drop_table(None, "t") * 2:
-        target.execute(statement)
-    assert target.describe(None, "t") is None
 
 
 def test_keys_of_a_new_table_are_upstreams(target: MySql) -> None:
@@ -684,12 +575,3 @@ def test_a_generated_column_of_the_target_is_left_to_it(target: MySql) -> None:
     load(target, layout, [["4", "8"]])
     load(target, layout, [["4", "8"]])
     assert contents(target, layout) == [(4, 8)]
-
-
-def test_payloads_may_be_a_slice(target: MySql) -> None:
-    layout = created(target, defined("CREATE TABLE t (id INT PRIMARY KEY)"))
-    payloads: pa.BinaryArray = row_payloads(layout, [["1"], ["2"], ["3"]])
-    with target.transaction():
-        target.insert(layout, payloads[1:], "stop")
-        assert target.delete(layout, key_payloads(layout, [["1"], ["2"]])[1:]) == 1
-    assert contents(target, layout) == [(3,)]

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from ticdc_consumer.config.choices import VECTOR_AS_TEXT
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import merges
 from ticdc_consumer.targets.mysql.dialects import DIALECTS, MARIADB, MYSQL, TIDB, dialect_of
 from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.mysql.session import TARGETS
-from ticdc_consumer.targets.mysql.types import VECTOR_AS_TEXT, codec, column_type
+from ticdc_consumer.targets.mysql.types import codec, column_type
 from ticdc_encoder import Column, ColumnType
 from ticdc_encoder.sql.parser import parse_create_table
 

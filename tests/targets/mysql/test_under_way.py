@@ -1,4 +1,4 @@
-"""A DDL that the server is still at is waited for, and not started once more.
+"""A DDL that the server still runs is waited for, and not started once more.
 
 What keeps it from ending is a metadata lock, which goes when the consumer says that it waits.
 """
@@ -40,7 +40,7 @@ def run_pending(here: Bank) -> None:
 
 
 @contextmanager
-def held(url: str, target: Target) -> Iterator[Callable[[], None]]:
+def reading(url: str, target: Target) -> Iterator[Callable[[], None]]:
     """A reader in a transaction: no ALTER TABLE ends before it. Gives what ends it."""
     with opened(url) as reader:
         reader.execute("START TRANSACTION").close()
@@ -59,17 +59,17 @@ class AtFirstWord(logging.Handler):
 
     def __init__(self, then: Callable[[], None]) -> None:
         super().__init__()
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self._then = then
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(record.getMessage())
-        if len(self.said) == 1:
+        self.messages.append(record.getMessage())
+        if len(self.messages) == 1:
             self._then()
 
 
 @contextmanager
-def told(then: Callable[[], None]) -> Iterator[AtFirstWord]:
+def logged(then: Callable[[], None]) -> Iterator[AtFirstWord]:
     handler = AtFirstWord(then)
     under_way.logger.addHandler(handler)
     try:
@@ -116,13 +116,13 @@ def test_the_same_statement_of_another_session_is_waited_for(
         statement = f"ALTER TABLE {relation} ADD KEY `k` (`owner`)"
         if by_hand:
             statement = "ALTER  TABLE accounts  ADD INDEX k (owner) -- by hand"
-        with held(family_url, target) as release, altering(family_url, statement):
+        with reading(family_url, target) as release, altering(family_url, statement):
             sent = alters(target)
-            with told(release) as handler:
+            with logged(release) as handler:
                 run_pending(here)
         assert sent == []
         assert [entry.state for entry in here.store.ledger.entries()] == ["done"]
-        assert "is still at: ALTER TABLE" in handler.said[0].replace("  ", " ")
+        assert "still runs: ALTER TABLE" in handler.messages[0].replace("  ", " ")
         assert keys(target) == {"PRIMARY", "k"}
 
 
@@ -175,7 +175,7 @@ def test_an_alter_whose_connection_was_killed_is_run_again(family_url: str) -> N
         here = pending_bank(target)
         session = target.session_id()
         sent = alters(target)
-        with held(family_url, target) as release:
+        with reading(family_url, target) as release:
             killer = threading.Thread(target=lambda: kill_when_waiting(admin, session, release))
             killer.start()
             run_pending(here)
@@ -201,8 +201,8 @@ def test_what_is_waited_for_too_long_ends_the_run_for_now_and_leaves_the_ddl_pen
     with opened(family_url) as target:
         here = pending_bank(target)
         statement = f"ALTER TABLE {target.quote(*place(target))} ADD KEY `k` (`owner`)"
-        with held(family_url, target) as release, altering(family_url, statement):
-            with pytest.raises(Unavailable, match="is still at: ALTER TABLE"):
+        with reading(family_url, target) as release, altering(family_url, statement):
+            with pytest.raises(Unavailable, match="still runs: ALTER TABLE"):
                 run_pending(here)
             release()
         assert [entry.state for entry in here.store.ledger.entries()] == ["pending"]
@@ -212,7 +212,7 @@ def test_what_is_waited_for_too_long_ends_the_run_for_now_and_leaves_the_ddl_pen
 
 def test_waiting_ends_with_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(under_way, "LONGEST", -1.0)
-    with pytest.raises(Unavailable, match="session 7 of the target is still at: ALTER TABLE t"):
+    with pytest.raises(Unavailable, match="session 7 of the target still runs: ALTER TABLE t"):
         under_way.Wait().on(7, "ALTER  TABLE t")
 
 

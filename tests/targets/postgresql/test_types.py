@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.canonical_rows import arrays, key_payloads, row_payloads
+from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import TypeRules, fit
 from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable, UniqueKey
@@ -16,14 +17,16 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import parse_create_table
 
 NONE: frozenset[str] = frozenset()
-AS_NULL = frozenset({types.ZERO_DATE_AS_NULL})
+AS_NULL = frozenset({ZERO_DATE_AS_NULL})
 
 
 def source(sql: str) -> ColumnType:
     return parse_create_table(f"create table t (c {sql})", "s").column("c").type
 
 
-def there(type_: str, nullable: bool = True, labels: tuple[str, ...] = ()) -> TargetColumn:
+def existing_column(
+    type_: str, nullable: bool = True, labels: tuple[str, ...] = ()
+) -> TargetColumn:
     return TargetColumn("c", type_, nullable, elements=labels)
 
 
@@ -46,13 +49,13 @@ def layout(
 
 def one(sql: str, type_: str, value: str | bytes | None, rules: frozenset[str] = NONE) -> bytes:
     """The COPY line of a row with key 1 and that value."""
-    made = layout(
+    fitted = layout(
         f"create table t (k int primary key, c {sql})",
         TargetColumn("k", "integer", False),
-        there(type_),
+        existing_column(type_),
         rules=rules,
     )
-    payload: bytes = row_payloads(made, [["1", value]])[0].as_py()
+    payload: bytes = row_payloads(fitted, [["1", value]])[0].as_py()
     return payload
 
 
@@ -122,7 +125,7 @@ def test_a_new_column_has_a_type_that_holds_every_value(sql: str, expected: str)
 def test_a_users_column_is_taken_where_it_holds_every_value(
     sql: str, type_: str, codec: str
 ) -> None:
-    assert types.codec(source(sql), there(type_), False, NONE) == codec
+    assert types.codec(source(sql), existing_column(type_), False, NONE) == codec
 
 
 @pytest.mark.parametrize(
@@ -159,18 +162,20 @@ def test_a_users_column_is_taken_where_it_holds_every_value(
 )
 def test_a_users_column_that_does_not_hold_every_value_is_refused(sql: str, type_: str) -> None:
     with pytest.raises(Stop, match=r"cannot hold every .*; .* can"):
-        types.codec(source(sql), there(type_), False, NONE)
+        types.codec(source(sql), existing_column(type_), False, NONE)
 
 
 def test_labels_come_from_the_definition_or_from_the_targets_own_enum() -> None:
     unknown = ColumnType("enum")
-    assert types.codec(unknown, there("mood", labels=("a", "b")), False, NONE) == "enum"
+    assert types.codec(unknown, existing_column("mood", labels=("a", "b")), False, NONE) == "enum"
     with pytest.raises(Stop, match="labels of this enum are not known"):
-        types.codec(unknown, there("text"), False, NONE)
+        types.codec(unknown, existing_column("text"), False, NONE)
     with pytest.raises(Stop, match="cannot hold every enum"):
-        types.codec(source("enum('a','c')"), there("mood", labels=("a", "b")), False, NONE)
+        types.codec(
+            source("enum('a','c')"), existing_column("mood", labels=("a", "b")), False, NONE
+        )
     with pytest.raises(Stop, match="which also means no value"):
-        types.codec(source("enum('a','')"), there("text"), True, NONE)
+        types.codec(source("enum('a','')"), existing_column("text"), True, NONE)
 
 
 @pytest.mark.parametrize(
@@ -236,55 +241,58 @@ def test_a_value_that_postgresql_cannot_hold_is_refused_with_table_column_and_ke
 
 
 def test_without_a_declared_scale_each_decimal_is_checked() -> None:
-    made = Layout(
+    fitted = Layout(
         dialect="postgresql",
         schema="shop",
         table="t",
         relation="t",
         source=(Column("k", ColumnType("int")), Column("c", ColumnType("decimal"))),
         columns=('"k"', '"c"'),
-        codecs=("plain", types.codec(ColumnType("decimal"), there("numeric(5,2)"), False, NONE)),
+        codecs=(
+            "plain",
+            types.codec(ColumnType("decimal"), existing_column("numeric(5,2)"), False, NONE),
+        ),
         key=("k",),
         upsert=True,
     )
-    assert row_payloads(made, [["1", "1.500"]])[0].as_py() == b"1\t1.500\n"
+    assert row_payloads(fitted, [["1", "1.500"]])[0].as_py() == b"1\t1.500\n"
     with pytest.raises(Stop, match=r"shop\.t\.c: .*decimal\(5,2\).*k='2'"):
-        row_payloads(made, [["1", "1.5"], ["2", "1.501"]])
+        row_payloads(fitted, [["1", "1.5"], ["2", "1.501"]])
     with pytest.raises(Stop, match=r"shop\.t\.c: .*decimal\(5,2\)"):
-        row_payloads(made, [["1", "1000.5"]])
+        row_payloads(fitted, [["1", "1000.5"]])
 
 
 def test_without_a_declared_precision_each_moment_is_checked() -> None:
-    made = layout(
+    fitted = layout(
         "create table t (k int primary key, c datetime)",
         TargetColumn("k", "integer", False),
-        there("timestamp(1) without time zone"),
+        existing_column("timestamp(1) without time zone"),
     )
-    row_payloads(made, [["1", "2024-01-01 00:00:00.500000"]])
+    row_payloads(fitted, [["1", "2024-01-01 00:00:00.500000"]])
     with pytest.raises(Stop, match="more than 1 digits after the second"):
-        row_payloads(made, [["1", "2024-01-01 00:00:00.510000"]])
+        row_payloads(fitted, [["1", "2024-01-01 00:00:00.510000"]])
 
 
 def test_zero_dates_become_null_only_by_rule_and_never_in_a_key_or_a_not_null_column() -> None:
     assert one("date", "date", "2023-02-31", AS_NULL) == b"1\t\\N\n"
     assert one("date", "date", "2023-02-28", AS_NULL) == b"1\t2023-02-28\n"
     zero = source("date")
-    assert types.codec(zero, there("date", nullable=False), False, AS_NULL) == "date:6"
-    assert types.codec(zero, there("date"), True, AS_NULL) == "date:6"
+    assert types.codec(zero, existing_column("date", nullable=False), False, AS_NULL) == "date:6"
+    assert types.codec(zero, existing_column("date"), True, AS_NULL) == "date:6"
 
 
 def test_a_column_that_the_target_generates_is_not_written() -> None:
-    made = layout(
+    fitted = layout(
         "create table t (k int primary key, g int as (k + 1) stored, v int as (k + 2) virtual)",
         TargetColumn("k", "integer", False),
         TargetColumn("g", "integer", True, generated=True),
     )
-    assert made.codecs == ("plain", "skip", "skip")
-    assert row_payloads(made, [["1", "2", None]])[0].as_py() == b"1\n"
+    assert fitted.codecs == ("plain", "skip", "skip")
+    assert row_payloads(fitted, [["1", "2", None]])[0].as_py() == b"1\n"
 
 
 def test_slices_of_arrays_are_encoded_as_they_are() -> None:
-    made = layout(
+    fitted = layout(
         "create table t (k int primary key, a text, b blob)",
         TargetColumn("k", "integer", False),
         TargetColumn("a", "text", True),
@@ -292,10 +300,10 @@ def test_slices_of_arrays_are_encoded_as_they_are() -> None:
     )
     rows: list[list[str | bytes | None]]
     rows = [["1", "x\n", b"\x01"], ["2", None, b"\x02"], ["3", "z", None], ["4", "\t", b""]]
-    whole = row_payloads(made, rows).to_pylist()
-    sliced = encode_rows(made, [array.slice(1, 3) for array in arrays(made, rows)])
+    whole = row_payloads(fitted, rows).to_pylist()
+    sliced = encode_rows(fitted, [array.slice(1, 3) for array in arrays(fitted, rows)])
     assert sliced.to_pylist() == whole[1:]
-    assert encode_rows(made, [array.slice(4) for array in arrays(made, rows)]).to_pylist() == []
+    assert encode_rows(fitted, [array.slice(4) for array in arrays(fitted, rows)]).to_pylist() == []
 
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -305,25 +313,25 @@ TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 def test_two_keys_have_one_payload_if_and_only_if_they_are_equal(
     keys: list[tuple[str, bytes, str]],
 ) -> None:
-    made = layout(
+    fitted = layout(
         "create table t (a varchar(9), b varbinary(9), c varchar(9), primary key (a, b, c))",
         TargetColumn("a", "text", False),
         TargetColumn("b", "bytea", False),
         TargetColumn("c", "text", False),
         key=("c", "b", "a"),
     )
-    payloads = key_payloads(made, keys).to_pylist()
+    payloads = key_payloads(fitted, keys).to_pylist()
     assert len(set(payloads)) == len(set(keys))
     assert len(set(zip(payloads, keys, strict=True))) == len(set(keys))
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_a_floating_point_key_has_one_payload_in_every_notation(values: list[float]) -> None:
-    made = layout(
+    fitted = layout(
         "create table t (k double primary key)", TargetColumn("k", "double precision", False)
     )
-    written = encode_keys(made, [pa.array([repr(value) for value in values])])
-    plain = encode_keys(made, [pa.array([f"{decimal.Decimal(repr(v)):f}" for v in values])])
+    written = encode_keys(fitted, [pa.array([repr(value) for value in values])])
+    plain = encode_keys(fitted, [pa.array([f"{decimal.Decimal(repr(v)):f}" for v in values])])
     assert written.to_pylist() == plain.to_pylist()
     assert [float(line.as_py()) for line in written] == values
 

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.canonical_rows import (
     contents,
     created,
     defined,
     from_text,
-    key_payloads,
     laid_out,
     load,
     row_payloads,
@@ -93,62 +91,9 @@ def test_rows_are_upserted_and_deleted(target: SQLite, monkeypatch: pytest.Monke
     assert load(target, layout, deleted=[[str(i)] for i in range(1, 60)])[0] == 49
 
 
-def test_keys_of_several_columns_and_odd_text_are_deleted(target: SQLite) -> None:
-    upstream = defined(
-        "create table odd (a varchar(20), b varbinary(9), c decimal(9,2), primary key (a, b, c))"
-    )
-    layout = created(target, upstream)
-    rows: list[list[str | bytes | None]] = [
-        [f"it's ? \\ % \t\n{{}} {i}", bytes([i]), f"{i}.50"] for i in range(30)
-    ]
-    load(target, layout, rows)
-    load(target, layout, rows)  # nothing but a key: nothing to update
-    assert load(target, layout, deleted=rows[1:])[0] == 29
-    assert contents(target, layout) == [(rows[0][0], b"\0", "0.50")]
-
-
 VALUES = st.tuples(
     st.none() | st.text(st.characters(exclude_categories=["Cs"])), st.none() | st.binary()
 )
-
-
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(VALUES, min_size=1))
-def test_any_text_and_bytes_survive(
-    target: SQLite, values: list[tuple[str | None, bytes | None]]
-) -> None:
-    for statement in target.drop_table(None, "plain"):
-        target.execute(statement)
-    layout = created(target, defined(PLAIN))
-    load(target, layout, [[str(i), *row] for i, row in enumerate(values)])
-    assert contents(target, layout) == [(i, *row) for i, row in enumerate(values)]
-
-
-def test_several_calls_of_one_transaction_work_and_all_of_it_can_be_undone(target: SQLite) -> None:
-    layout = created(target, defined(PLAIN))
-    load(target, layout, some(1))
-
-    def work() -> None:
-        for start in (0, 40, 80):
-            rows = some(120)[start : start + 40]
-            target.delete(layout, key_payloads(layout, [[row[0]] for row in rows]))
-            target.insert(layout, row_payloads(layout, rows), "stop")
-
-    with pytest.raises(ZeroDivisionError), target.transaction():
-        work()
-        raise ZeroDivisionError
-    assert len(contents(target, layout)) == 1
-    with target.transaction():
-        work()
-    assert len(contents(target, layout)) == 120
-
-
-def test_unique_values_are_swapped_by_deletes_before_inserts(target: SQLite) -> None:
-    layout = created(target, defined(USERS))
-    assert not layout.upsert
-    load(target, layout, [["1", "a", "A"], ["2", "b", "B"], ["3", None, "C"], ["4", None, "D"]])
-    load(target, layout, [["1", "b", "A"], ["2", "a", "B"]])
-    assert [row[1] for row in contents(target, layout)] == ["b", "a", None, None]
 
 
 def test_a_row_in_the_way_stops_with_table_constraint_and_key(target: SQLite) -> None:
@@ -160,16 +105,6 @@ def test_a_row_in_the_way_stops_with_table_constraint_and_key(target: SQLite) ->
         "shop.users: UNIQUE constraint failed: users.mail (row with key id=6)"
     )
     assert len(contents(target, layout)) == 1
-
-
-@pytest.mark.parametrize(("mail", "cleared"), [("a@x", 1), (None, 0), ("A@X", 0), ("new@x", 0)])
-def test_rows_in_the_way_are_cleared_and_counted(
-    target: SQLite, mail: str | None, cleared: int
-) -> None:
-    layout = created(target, defined(USERS))
-    load(target, layout, [["1", "a@x", "n"], ["2", None, "n"]])
-    assert load(target, layout, [["9", mail, "n"]], on_drift="overwrite")[1] == cleared
-    assert len(contents(target, layout)) == 3 - cleared
 
 
 def test_a_clash_of_expressions_is_left_to_a_person(target: SQLite) -> None:
@@ -349,25 +284,6 @@ def test_foreign_keys_are_off_and_readers_see_only_commits(target: SQLite, sqlit
 HOSTILE = ['a"b', "a'b", "a;b -- c", "a`b", "a%sb", "100%", "Größe 😀", "a\\b", "[x]", ":x ? $1"]
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_names_are_only_names(target: SQLite, name: str) -> None:
-    quoted = name.replace("`", "``")
-    upstream = defined(
-        f"create table `{quoted}` (`{quoted}` varchar(9) primary key, `v{quoted}` int, "
-        f"unique key `{quoted}` (`v{quoted}`))"
-    )
-    assert target.create_schema(name) == []
-    layout = created(target, upstream)
-    load(target, layout, [[f"{i}?", str(i)] for i in range(50)])
-    load(target, layout, [[f"{i}?", str(i)] for i in range(60)], on_drift="overwrite")
-    load(target, layout, [["new", "7"]], on_drift="overwrite")
-    assert load(target, layout, deleted=[["3?"], ["4?"], ["7?"]])[0] == 2
-    assert target.has_rows(None, name)
-    for statement in target.truncate_table(None, name) + target.drop_table(None, name):
-        target.execute(statement)
-    assert target.describe(None, name) is None
-
-
 @pytest.mark.parametrize("name", ["a\0b", "", "sqlite_master"])
 def test_a_name_that_cannot_be_is_refused(target: SQLite, name: str) -> None:
     with pytest.raises(Stop, match="name"):
@@ -417,11 +333,3 @@ def test_a_file_that_nobody_lets_go_of_is_waited_for_and_then_told(
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(Unavailable, match="another process holds the write lock of"):
             SQLite.open(sa.make_url(f"sqlite:///{file}"))
-
-
-def test_ddl_and_rows_are_one_transaction(target: SQLite) -> None:
-    with pytest.raises(ZeroDivisionError), target.transaction():
-        layout = created(target, defined(PLAIN))
-        target.insert(layout, row_payloads(layout, some(3)), "stop")
-        raise ZeroDivisionError
-    assert target.describe(None, "plain") is None

@@ -20,7 +20,7 @@ def source(sql: str) -> ColumnType:
     return parse_create_table(f"create table t (c {sql})", "s").column("c").type
 
 
-def there(type_: str, collation: str | None = None) -> TargetColumn:
+def existing_column(type_: str, collation: str | None = None) -> TargetColumn:
     return TargetColumn("c", type_, True, collation=collation)
 
 
@@ -33,12 +33,12 @@ def layout(create: str, *target: TargetColumn, key: tuple[str, ...] = ("k",)) ->
 
 def one(sql: str, type_: str, value: str | bytes | None) -> bytes:
     """The payload of a row with key 1 and that value."""
-    made = layout(
+    fitted = layout(
         f"create table t (k int primary key, c {sql})",
         TargetColumn("k", "integer", False),
-        there(type_),
+        existing_column(type_),
     )
-    payload: bytes = row_payloads(made, [["1", value]])[0].as_py()
+    payload: bytes = row_payloads(fitted, [["1", value]])[0].as_py()
     return payload
 
 
@@ -68,7 +68,7 @@ def one(sql: str, type_: str, value: str | bytes | None) -> bytes:
 )
 def test_a_new_column_has_a_type_that_holds_every_value(sql: str, expected: str) -> None:
     assert types.column_type(Column("c", source(sql))) == expected
-    types.codec(source(sql), there(expected.lower()), False)
+    types.codec(source(sql), existing_column(expected.lower()), False)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_affinity_follows_sqlites_rules(declared: str, affinity: str) -> None:
 def test_a_users_column_is_taken_where_it_holds_every_value(
     sql: str, declared: str, codec: str
 ) -> None:
-    assert types.codec(source(sql), there(declared), False) == codec
+    assert types.codec(source(sql), existing_column(declared), False) == codec
 
 
 @pytest.mark.parametrize(
@@ -139,13 +139,13 @@ def test_a_users_column_is_taken_where_it_holds_every_value(
 )
 def test_a_users_column_that_changes_values_is_refused(sql: str, declared: str) -> None:
     with pytest.raises(Stop, match=r"has \w+ affinity, which does not keep every"):
-        types.codec(source(sql), there(declared), False)
+        types.codec(source(sql), existing_column(declared), False)
 
 
 def test_labels_come_from_the_definition() -> None:
     with pytest.raises(Stop, match="labels of this enum are not known"):
-        types.codec(ColumnType("enum"), there("text"), False)
-    assert types.codec(ColumnType("enum"), there("integer"), False) == "integer"
+        types.codec(ColumnType("enum"), existing_column("text"), False)
+    assert types.codec(ColumnType("enum"), existing_column("integer"), False) == "integer"
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_two_keys_have_one_payload_if_and_only_if_they_are_equal(
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_a_floating_point_key_has_one_payload_in_every_notation(values: list[float]) -> None:
-    made = layout("create table t (k double primary key)", TargetColumn("k", "real", False))
-    written = encode_keys(made, [pa.array([repr(value) for value in values])])
-    plain = encode_keys(made, [pa.array([f"{decimal.Decimal(repr(v)):f}" for v in values])])
+    fitted = layout("create table t (k double primary key)", TargetColumn("k", "real", False))
+    written = encode_keys(fitted, [pa.array([repr(value) for value in values])])
+    plain = encode_keys(fitted, [pa.array([f"{decimal.Decimal(repr(v)):f}" for v in values])])
     assert written.to_pylist() == plain.to_pylist()
     read = [orjson.loads(payload.as_py())[0] for payload in written]
     assert read == values and {type(value) for value in read} == {float}

@@ -17,7 +17,7 @@ from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.source.kafka.client import Failures, admin_settings
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import TopicPartition
-from ticdc_consumer.source.patience import patiently
+from ticdc_consumer.waiting import patiently
 
 REQUEST_TIMEOUT = 20.0
 """Seconds that the brokers may take to answer one request."""

@@ -17,9 +17,9 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols import stored_files
 from ticdc_consumer.source.marks import TopicPartition
-from ticdc_consumer.source.patience import patiently
 from ticdc_consumer.source.storage.directories import directory_of, files_of_partition, layout_of
 from ticdc_consumer.source.storage.files import PATIENCE, files_of
+from ticdc_consumer.waiting import patiently
 
 
 @dataclass(frozen=True, slots=True)

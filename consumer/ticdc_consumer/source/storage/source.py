@@ -15,11 +15,11 @@ from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source import TaskSource
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
-from ticdc_consumer.source.patience import patiently
 from ticdc_consumer.source.storage.directories import directory_of, layout_of, settled
 from ticdc_consumer.source.storage.files import PATIENCE, Files, files_of
 from ticdc_consumer.source.storage.listing import contents_of
 from ticdc_consumer.source.storage.tasks import StorageTasks
+from ticdc_consumer.waiting import patiently
 
 EVERY = 1.0
 """Seconds between two looks at `metadata`, which TiCDC writes every other second at most."""

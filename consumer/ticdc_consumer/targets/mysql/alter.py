@@ -217,16 +217,16 @@ def _catalog(target: Target, schema: str | None, name: str) -> Facts:
 
 def _column(type_: str, collation: str | None, nullable: bool) -> str:
     name, arguments, rest = _TYPE.fullmatch(type_).groups()  # type: ignore[union-attr]
-    shown = name.lower()
-    if arguments and shown not in _WIDTH_MEANS_NOTHING:
-        shown += f"({arguments})"
-    words = [shown, rest.strip().lower(), collation or "", "" if nullable else "not null"]
+    type_name = name.lower()
+    if arguments and type_name not in _WIDTH_MEANS_NOTHING:
+        type_name += f"({arguments})"
+    words = [type_name, rest.strip().lower(), collation or "", "" if nullable else "not null"]
     return " ".join(word for word in words if word)
 
 
 def _key(unique: bool, parts: Iterable[tuple[str, int | None]]) -> str:
-    shown = ", ".join(column + (f"({length})" if length else "") for column, length in parts)
-    return f"{'unique ' if unique else ''}({shown})"
+    columns = ", ".join(column + (f"({length})" if length else "") for column, length in parts)
+    return f"{'unique ' if unique else ''}({columns})"
 
 
 def rename_table(target: Target, old: TargetName, new: TargetName, _: Table | None) -> list[str]:

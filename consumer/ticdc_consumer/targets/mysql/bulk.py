@@ -51,10 +51,10 @@ class MySqlBulk(Bulk):
         return count
 
     def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
-        return [_shown(text) for text in self._deletes(layout, keys)]
+        return [_text(text) for text in self._deletes(layout, keys)]
 
     def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
-        return [_shown(text) for text, _ in self._inserts(layout, rows, on_drift)]
+        return [_text(text) for text, _ in self._inserts(layout, rows, on_drift)]
 
     def _deletes(
         self, layout: Layout, keys: pa.BinaryArray, verb: str = "DELETE"
@@ -187,12 +187,12 @@ class MySqlBulk(Bulk):
             cursor.close()
 
 
-def _shown(statement: bytes) -> str:
+def _text(statement: bytes) -> str:
     return statement.decode("utf-8", "backslashreplace")
 
 
 def _on_duplicate(layout: Layout, written: Sequence[int]) -> str:
-    """All columns but the key's. Of those its texts: equal keys may be written differently."""
+    """All columns but the key's, and the key's texts: equal keys may be written differently."""
     names = [
         layout.columns[i]
         for i in written

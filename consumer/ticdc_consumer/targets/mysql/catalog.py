@@ -36,7 +36,7 @@ _TRIGGERS = """
     WHERE event_object_schema = %s AND event_object_table = %s ORDER BY trigger_name
 """
 
-# MySQL says DEFAULT_GENERATED of a default that is an expression.
+# MySQL marks a default that is an expression as DEFAULT_GENERATED.
 _GENERATED = re.compile(r"\b(virtual|stored|persistent) generated\b", re.I)
 _LABELLED = re.compile(r"(enum|set)\(", re.I)
 _LABEL = re.compile(r"'((?:[^']|'')*)'")
@@ -44,14 +44,14 @@ _ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
 
 
 def describe(query: Query, schema: str, table: str, any_case: bool) -> TargetTable | None:
-    """None where there is no such table. Raises `Stop` for what cannot take part in a
-    transaction. `any_case`: whether this server's table names have none."""
+    """None if there is no such table. Raises `Stop` for what cannot take part in a
+    transaction. `any_case`: whether this server's table names have no case."""
     tables = [row for row in query(_TABLE, schema, table) if any_case or row[0] == table]
     if not tables:
         return None
     _, kind, engine, transactional = tables[0]
     if engine is None:
-        raise Stop(f"{schema}.{table} in the target is no table but a {str(kind).lower()}")
+        raise Stop(f"{schema}.{table} in the target is not a table but a {str(kind).lower()}")
     if transactional != "YES":
         raise Stop(
             f"{schema}.{table}: the target's engine {engine} has no transactions; "
@@ -71,7 +71,7 @@ def unescaped(type_: str) -> str:
     characters, whatever sql_mode is."""
     if _LABELLED.match(type_) is None:
         return type_
-    return re.sub(r"\\(.)", lambda found: _ESCAPED.get(found[1], found[1]), type_)
+    return re.sub(r"\\(.)", lambda match: _ESCAPED.get(match[1], match[1]), type_)
 
 
 def references(query: Query, schema: str, table: str) -> tuple[Reference, ...]:

@@ -33,7 +33,7 @@ _UNICODE_CI = _BIN | {
     for charset in ("utf8mb4", "utf8mb3", "utf8")
     for pad in ("", "_nopad")
 }
-# No padding: a space at the end counts, so that the padding ones above are no finer.
+# No padding: a space at the end counts, so the padding ones above are not finer.
 _0900_AI_CI = _NO_PAD_BIN | {
     "utf8mb4_0900_ai_ci",
     "utf8mb4_0900_as_ci",
@@ -63,7 +63,7 @@ _SAME_NAMES = frozenset({"utf8mb4_bin", "utf8mb4_general_ci", "utf8mb4_unicode_c
 
 
 def upstream_collation(type_: ColumnType) -> str:
-    """What the stream said, else TiDB's default."""
+    """The stream's, else TiDB's default."""
     name = type_.collation or default_collation(type_.charset or "utf8mb4")
     return "utf8_" + name.removeprefix("utf8mb3_") if name.startswith("utf8mb3_") else name
 

@@ -26,14 +26,14 @@ _NOW = re.compile(r"CURRENT_TIMESTAMP(?:\(([0-6])\))?")
 
 @dataclass(frozen=True, slots=True)
 class MySqlColumn:
-    """`default` is the text after DEFAULT, None where there is none."""
+    """`default` is the text after DEFAULT, None if there is none."""
 
     type: str
     nullable: bool
     default: str | None
 
     def text(self) -> str:
-        # Said aloud, since a TIMESTAMP without it is NOT NULL on some servers.
+        # Explicit, since a TIMESTAMP without it is NOT NULL on some servers.
         null = "NULL" if self.nullable else "NOT NULL"
         return f"{self.type} {null}" + (f" DEFAULT {self.default}" if self.default else "")
 
@@ -71,7 +71,7 @@ class MySqlTable:
 
 def shape(dialect: Dialect, table: Table) -> MySqlTable:
     columns = [column for column in table.columns if column.generated != "virtual"]
-    indexes = [_whole(index, table) for index in table.indexes if _kept(index, columns)]
+    indexes = [_whole(index, table) for index in table.indexes if _can_keep(index, columns)]
     types = _within_a_row(columns, indexes, dialect)
     return MySqlTable(
         {c.name: MySqlColumn(types[c.name], c.nullable, _default(c)) for c in columns},
@@ -88,13 +88,13 @@ def shape(dialect: Dialect, table: Table) -> MySqlTable:
 
 
 def create_table(dialect: Dialect, relation: str, table: Table) -> str:
-    made = shape(dialect, table)
+    new = shape(dialect, table)
     lines = [
         *(
             f"{quote_name(name, dialect.wide_names)} {of.text()}"
-            for name, of in made.columns.items()
+            for name, of in new.columns.items()
         ),
-        *(index.text(name, dialect) for name, index in made.indexes.items()),
+        *(index.text(name, dialect) for name, index in new.indexes.items()),
     ]
     return (
         f"CREATE TABLE {relation} (\n  "
@@ -114,8 +114,8 @@ def add_reference(target: Target, schema: str | None, name: str, added: Referenc
 
 
 def _default(column: Column) -> str | None:
-    """The default where this says exactly the same. Rows carry all their values, so that what is
-    left out can only miss to a writer who is none of ours."""
+    """The default, if it means exactly the same here. Rows carry all their values, so only other
+    writers can miss one that is left out."""
     text, name = column.default, column.type.name
     if text is None or column.generated:
         return None
@@ -134,9 +134,9 @@ def _default(column: Column) -> str | None:
     return None
 
 
-def _kept(index: Index, columns: Sequence[Column]) -> bool:
-    """Whether the index is over columns and all rows of the new table, and no full text or vector
-    index."""
+def _can_keep(index: Index, columns: Sequence[Column]) -> bool:
+    """Whether the index is over columns and all rows of the new table, and is not a full text or
+    vector index."""
     types = {column.name: column.type.name for column in columns}
     if index.expression or index.partial or not all(name in types for name in index.columns):
         return False
@@ -162,7 +162,7 @@ def _lengths(index: Index) -> tuple[int | None, ...]:
 def _within_a_row(
     columns: Sequence[Column], indexes: Sequence[Index], dialect: Dialect
 ) -> dict[str, str]:
-    """The columns' types; where a row would be too long, the longest VARCHAR and VARBINARY that
+    """The columns' types; if a row would be too long, the longest VARCHAR and VARBINARY that
     no index needs become TEXT and BLOB, which hold the same."""
     types = {column.name: column_type(column, dialect) for column in columns}
     indexed = {name for index in indexes for name in index.columns}

@@ -8,13 +8,13 @@ class Dialect:
     """`json` is the type of a new JSON column. `no_pad_bin` is the collation that holds apart
     whatever differs, and `no_pad_ci` the one for upstream's utf8mb4_0900_ai_ci.
 
-    `row_keys` says whether a DELETE names keys of several columns as `(a,b) IN ((1,'x'),...)`, the
-    fastest on MariaDB (360k keys/s; 254k by OR). In MySQL that finds no ENUM or SET by its number,
-    and no TIME whose fraction is written shorter: there it is `a=1 AND b='x' OR ...`.
+    `row_keys`: whether a DELETE names keys of several columns as `(a,b) IN ((1,'x'),...)`, the
+    fastest on MariaDB (360k keys/s; 254k by OR). In MySQL that does not find an ENUM or SET by its
+    number, or a TIME whose fraction is written shorter: there it is `a=1 AND b='x' OR ...`.
     `composite_keys` is how many keys such a DELETE holds: MySQL's optimizer takes time that grows
     with their square (132k keys/s at 100, 53k at 1000).
 
-    `wide_names` says whether names may hold characters beyond U+FFFF, which MySQL silently
+    `wide_names`: whether names may hold characters beyond U+FFFF, which MySQL silently
     replaces by `?`. `processes` lists the sessions of the whole server or cluster."""
 
     name: str
@@ -68,7 +68,7 @@ DIALECTS = {dialect.name: dialect for dialect in (MYSQL, MARIADB, TIDB)}
 
 
 def dialect_of(version: str) -> Dialect:
-    """By what `SELECT VERSION()` says, for the URL's name may be any of the three."""
+    """By the result of `SELECT VERSION()`, since the URL's scheme may be any of the three."""
     for mark, dialect in (("TiDB", TIDB), ("MariaDB", MARIADB)):
         if mark.lower() in version.lower():
             return dialect

@@ -28,21 +28,21 @@ class _NotItsType(Exception):
 
 
 class _TooLarge(Exception):
-    """A value of the type that the target's column cannot hold; says what it is."""
+    """A value of the type that the target's column cannot hold; its text describes it."""
 
 
 Convert = Callable[[pa.Array, str], pa.Array]
-"""(canonical values, the codec's argument) -> what stands in the literal."""
+"""(canonical values, the codec's argument) -> the text inside the literal."""
 
 
 def encode_rows(layout: Layout, arrays: Sequence[pa.Array]) -> pa.BinaryArray:
     """One tuple of literals per row: `(1,'a''b',X'00ff',NULL)`."""
-    taken = [i for i, codec in enumerate(layout.codecs) if codec != "skip"]
-    return _joined([_literal(layout, position, arrays[position]) for position in taken], "(", ")")
+    written = [i for i, codec in enumerate(layout.codecs) if codec != "skip"]
+    return _joined([_literal(layout, position, arrays[position]) for position in written], "(", ")")
 
 
 def encode_keys(layout: Layout, arrays: Sequence[pa.Array]) -> pa.BinaryArray:
-    """The literal of the key. Of several columns: a tuple of literals, or a comparison with each,
+    """The literal of the key. For several columns: a tuple of literals, or a comparison with each,
     as the dialect compares them best. Equal keys have equal payloads: numbers and fractions of
     seconds are brought to their shortest form."""
     pieces = []
@@ -62,7 +62,7 @@ def encode_keys(layout: Layout, arrays: Sequence[pa.Array]) -> pa.BinaryArray:
 
 
 Piece = tuple[str, pa.Array, str]
-"""What stands before and after each value that is not NULL."""
+"""The text before and after each value that is not NULL."""
 
 
 def _literal(
@@ -114,12 +114,12 @@ def _joined(
 
 
 def _matches(array: pa.Array, pattern: str) -> bool:
-    found: bool = pc.all(pc.match_substring_regex(array, pattern), min_count=0).as_py()
-    return found
+    any_match: bool = pc.all(pc.match_substring_regex(array, pattern), min_count=0).as_py()
+    return any_match
 
 
 def _check(array: pa.Array, narrow: str, wide: str, reason: str) -> pa.Array:
-    """The array, if all of it matches `narrow`; `wide` tells what is too large from nonsense."""
+    """The array, if all of it matches `narrow`; `wide` matches what is only too large."""
     if _matches(array, narrow):
         return array
     if _matches(array, wide):
@@ -134,7 +134,7 @@ def _integer(array: pa.Array, _argument: str) -> pa.Array:
 
 
 def _enum(array: pa.Array, labels: str) -> pa.Array:
-    # An unquoted number is the index, also where a label looks like a number.
+    # An unquoted number is the index, even if a label looks like a number.
     greatest = pc.max(_integer(array, "").cast(pa.uint64())).as_py()
     if (greatest or 0) > int(labels):
         raise _TooLarge(f"an index beyond the {labels} labels")
@@ -167,7 +167,7 @@ def _finite(array: pa.Array, digits: str) -> pa.Array:
     if not pc.all(pc.is_finite(values), min_count=0).as_py():
         raise _NotItsType
     if digits:
-        # The server would round to as many, and say nothing.
+        # The server would silently round to as many.
         plain = rf"^-?[0-9]+(?:\.[0-9]{{1,{digits}}})?(?:e\+[0-9]+)?$"
         if not _matches(values.cast(pa.string()), plain):
             raise _TooLarge(f"a value with more than {digits} decimals")
@@ -264,7 +264,7 @@ _CODECS: dict[str, tuple[Convert, str, str]] = {
     "instant": (_instant, "'", "'"),
     "time": (_time, "'", "'"),
 }
-"""Codec -> conversion, and what stands before and after a value."""
+"""Codec -> conversion, and the text before and after a value."""
 
 _SHORTEST: dict[str, Callable[[pa.Array], pa.Array]] = {
     "decimal": _shortest_decimal,

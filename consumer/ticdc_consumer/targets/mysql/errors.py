@@ -1,6 +1,6 @@
 """What the server's error numbers mean for a run.
 
-The server's text is passed on only where it cannot hold a row's values: they stand in quotes.
+The server's text is passed on only without the parts in quotes: those may be a row's values.
 """
 
 import re
@@ -41,19 +41,19 @@ _VALUES = {
     1048: "NULL in a column that is NOT NULL",
     1264: "a value out of the column's range",
     1265: "a value that the column cannot hold exactly",
-    1292: "a value that is none of the column's type",
+    1292: "a value that is not of the column's type",
     1364: "no value for a column without default",
-    1366: "a value that is none of the column's type",
-    1367: "a value that is none of the column's type",
+    1366: "a value that is not of the column's type",
+    1367: "a value that is not of the column's type",
     1406: "a value that is too long",
-    3140: "a value that is no JSON",
-    3141: "a value that is no JSON",
+    3140: "a value that is not JSON",
+    3141: "a value that is not JSON",
     3157: "a JSON value that is nested too deeply",
 }
 """The value does not fit. Notes 1265 come in strict mode, too."""
 
 _WITH_TABLE = frozenset({3140, 3141, 3157})
-"""These say `t.c`."""
+"""These name the column as `t.c`."""
 
 _DUPLICATE = 1062
 _PACKET = 1153
@@ -67,7 +67,7 @@ _QUOTED = re.compile(r"'.*('|$)", re.S)
 
 
 def number(error: BaseException) -> int | None:
-    """The server's or the driver's error number, None for what is no database error."""
+    """The server's or the driver's error number, None for what is not a database error."""
     driver = original(error)
     if not isinstance(driver, pymysql.err.MySQLError):
         return None
@@ -95,9 +95,9 @@ def translate(error: Exception, layout: Layout | None = None) -> Exception:
     if code in _UNAVAILABLE:
         return Unavailable(f"the target refuses: {text} (error {code})")
     if code in _VALUES:
-        return Stop(f"{_place(layout, code, text)}: {_VALUES[code]} (error {code})")
-    if code == _DUPLICATE and (found := _DUPLICATED.fullmatch(text)):
-        entry, key = found.groups()
+        return Stop(f"{_where(layout, code, text)}: {_VALUES[code]} (error {code})")
+    if code == _DUPLICATE and (match := _DUPLICATED.fullmatch(text)):
+        entry, key = match.groups()
         return Stop(
             f"{table}a row that is not of this cut holds the value {entry!r} of unique key {key}"
         )
@@ -108,16 +108,16 @@ def translate(error: Exception, layout: Layout | None = None) -> Exception:
 
 def column(text: str) -> str | None:
     """The column that the server's text names: `'c'`, `` `d`.`t`.`c` `` or `'t.c'`."""
-    found = _COLUMN.fullmatch(text)
-    if found is None:
+    match = _COLUMN.fullmatch(text)
+    if match is None:
         return None
-    name = found[1]
+    name = match[1]
     if name.startswith("`"):
         return name.rpartition("`.`")[2].strip("`").replace("``", "`")
     return name.strip("'")
 
 
-def _place(layout: Layout | None, code: int, text: str) -> str:
+def _where(layout: Layout | None, code: int, text: str) -> str:
     name = column(text) or "a column"
     if code in _WITH_TABLE:
         name = name.rpartition(".")[2]

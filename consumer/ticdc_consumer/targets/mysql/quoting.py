@@ -8,18 +8,20 @@ LONGEST_NAME = 64
 def quote_name(name: str, wide: bool) -> str:
     """The identifier in backquotes. Raises `Unsupported` for one that the server cannot hold as it
     is; `wide` says whether it can hold characters beyond U+FFFF."""
-    shown = f"{name[:LONGEST_NAME]!r}"
+    beginning = f"{name[:LONGEST_NAME]!r}"
     if not name or len(name) > LONGEST_NAME:
         raise Unsupported(
-            f"the name {shown} has {len(name)} characters; 1 to {LONGEST_NAME} are allowed"
+            f"the name {beginning} has {len(name)} characters; 1 to {LONGEST_NAME} are allowed"
         )
     if "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
-        raise Unsupported(f"the name {shown} holds a character that no name can hold")
+        raise Unsupported(f"the name {beginning} holds a character that no name can hold")
     if name.endswith(" "):
-        raise Unsupported(f"the name {shown} ends with a space, which the target does not allow")
+        raise Unsupported(
+            f"the name {beginning} ends with a space, which the target does not allow"
+        )
     if not wide and any(character > "\uffff" for character in name):
         raise Unsupported(
-            f"the name {shown} holds a character beyond U+FFFF, which the target would replace"
+            f"the name {beginning} holds a character beyond U+FFFF, which the target would replace"
         )
     return "`" + name.replace("`", "``") + "`"
 

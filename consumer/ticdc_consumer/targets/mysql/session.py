@@ -10,6 +10,7 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
+from ticdc_consumer.config.choices import SAME_COLLATIONS
 from ticdc_consumer.errors import Unavailable, Usage
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
@@ -56,7 +57,7 @@ _PATIENCE = 120.0
 
 
 def engine_of(url: sa.URL) -> sa.Engine:
-    """An engine for the URL; what the URL says about character sets and modes does not count."""
+    """An engine for the URL; the URL's character sets and modes do not count."""
     query = {name: value for name, value in url.query.items() if name not in _OURS}
     url = url.set(drivername="mysql+pymysql", query=query)
     return sa.create_engine(
@@ -74,7 +75,7 @@ def connect(engine: sa.Engine) -> sa.Connection:
     try:
         return engine.connect()
     except (sa.exc.DBAPIError, pymysql.err.MySQLError, RuntimeError) as error:
-        # A RuntimeError says which package an authentication method needs.
+        # A RuntimeError names the package that an authentication method needs.
         driver = original(error)
         reason = driver.args[-1] if driver.args else type(driver).__name__
         url = engine.url
@@ -95,7 +96,7 @@ AND grantee = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')
 
 
 def open_session(url: sa.URL, to_look: bool = False) -> "MySql":
-    """A session of whichever of the three the server is, by what it says of its version. Raises
+    """A session of whichever of the three the server is, by its version. Raises
     `Usage` if the URL names no database, and `Unavailable`."""
     if not url.database:
         scheme = url.get_backend_name()
@@ -210,7 +211,7 @@ class MySql(Target):
             return catalog.references(self.query, database, table)
 
     def type_rules(self, rules: frozenset[str]) -> TypeRules:
-        trusted = types.SAME_COLLATIONS in rules
+        trusted = SAME_COLLATIONS in rules
         return TypeRules(
             self.dialect,
             self._quote,

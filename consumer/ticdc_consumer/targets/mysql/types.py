@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, Column, ColumnType
 
+from ticdc_consumer.config.choices import SAME_COLLATIONS, VECTOR_AS_TEXT
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import new_collation
@@ -15,8 +16,6 @@ from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.schema.conversions import CAPACITIES
 
-VECTOR_AS_TEXT = "vector-as-text"
-SAME_COLLATIONS = "same-collations"
 RULES = frozenset({VECTOR_AS_TEXT, SAME_COLLATIONS})
 
 LONGEST_VARCHAR = 16_383
@@ -44,7 +43,7 @@ def column_type(column: Column, dialect: Dialect) -> str:
     name, length = type_.name, type_.length
     unsigned = " unsigned" if type_.unsigned else ""
     if name in INTEGERS:
-        # Other widths say nothing; tinyint(1) is what clients take for a boolean.
+        # Other widths mean nothing; tinyint(1) is what clients take for a boolean.
         return f"tinyint(1){unsigned}" if (name, length) == ("tinyint", 1) else name + unsigned
     if name in TEXTS:
         return _new_text(type_) + _collate(type_, dialect)
@@ -129,23 +128,23 @@ class CatalogType:
 
 
 def codec(
-    type_: ColumnType, there: TargetColumn, dialect: Dialect, rules: frozenset[str] = frozenset()
+    type_: ColumnType, existing: TargetColumn, dialect: Dialect, rules: frozenset[str] = frozenset()
 ) -> str:
     """How values of the source type are written into a user's column.
 
-    What the protocol does not tell (None) is checked value by value. Raises `Stop` with the
-    reason where the column cannot hold every value.
+    What the protocol does not carry (None) is checked value by value. Raises `Stop` with the
+    reason if the column cannot hold every value.
     """
-    target = CatalogType.parse(there.type)
-    found = _codec(type_, there, target, dialect, rules)
-    if found is None:
-        raise Stop(f"{_shown(type_)} does not fit into {there.type}")
-    return found
+    target = CatalogType.parse(existing.type)
+    result = _codec(type_, existing, target, dialect, rules)
+    if result is None:
+        raise Stop(f"{_text(type_)} does not fit into {existing.type}")
+    return result
 
 
 def _codec(
     type_: ColumnType,
-    there: TargetColumn,
+    existing: TargetColumn,
     target: CatalogType,
     dialect: Dialect,
     rules: frozenset[str],
@@ -154,30 +153,32 @@ def _codec(
     if name in INTEGERS or name in ("bit", "year"):
         return "integer" if _holds_integers(target, type_) else None
     if name in TEXTS:
-        return "text" if _holds_text(type_, there, target) else None
+        return "text" if _holds_text(type_, existing, target) else None
     if name in BINARIES:
         return _binary_codec(type_, target)
     if name in TEMPORALS:
-        return _temporal_codec(type_, there, target)
+        return _temporal_codec(type_, existing, target)
     match name:
         case "decimal":
             return _decimal_codec(type_, target)
         case "float" | "double":
             return _float_codec(type_, target)
         case "enum" | "set":
-            return _labelled_codec(type_, there, target)
+            return _labelled_codec(type_, existing, target)
         case "json":
-            return "text" if target.name == "json" or _is_text(there, target, "longtext") else None
+            return (
+                "text" if target.name == "json" or _is_text(existing, target, "longtext") else None
+            )
         case "vector" if target.name == "vector" and dialect.vector:
             return "text" if target.number(0) in (0, type_.length or target.number(0)) else None
-        case "vector" if _is_text(there, target, "mediumtext", "longtext"):
+        case "vector" if _is_text(existing, target, "mediumtext", "longtext"):
             if VECTOR_AS_TEXT not in rules:
-                raise Stop(f"vector goes into {there.type} under the rule {VECTOR_AS_TEXT} only")
+                raise Stop(f"vector goes into {existing.type} under the rule {VECTOR_AS_TEXT} only")
             return "text"
     return None
 
 
-def _shown(type_: ColumnType) -> str:
+def _text(type_: ColumnType) -> str:
     numbers = ",".join(str(n) for n in (type_.length, type_.decimals) if n is not None)
     unsigned = " unsigned" if type_.unsigned else ""
     return f"{type_.name}({numbers}){unsigned}" if numbers else type_.name + unsigned
@@ -209,16 +210,16 @@ def _integer_range(bits: int, unsigned: bool) -> tuple[int, int]:
     return (0, (1 << bits) - 1) if unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
-def _charset(there: TargetColumn) -> str:
-    return (there.collation or "binary").partition("_")[0]
+def _charset(existing: TargetColumn) -> str:
+    return (existing.collation or "binary").partition("_")[0]
 
 
-def _is_text(there: TargetColumn, target: CatalogType, *names: str) -> bool:
-    return target.name in names and _charset(there) == "utf8mb4"
+def _is_text(existing: TargetColumn, target: CatalogType, *names: str) -> bool:
+    return target.name in names and _charset(existing) == "utf8mb4"
 
 
-def _holds_text(type_: ColumnType, there: TargetColumn, target: CatalogType) -> bool:
-    charset = _charset(there)
+def _holds_text(type_: ColumnType, existing: TargetColumn, target: CatalogType) -> bool:
+    charset = _charset(existing)
     if charset != "utf8mb4" and type_.charset not in _HELD_BY.get(charset, ()):
         return False
     known = type_.name not in ("char", "varchar") or type_.length is not None
@@ -259,7 +260,7 @@ def _binary_codec(type_: ColumnType, target: CatalogType) -> str | None:
     return None
 
 
-def _temporal_codec(type_: ColumnType, there: TargetColumn, target: CatalogType) -> str | None:
+def _temporal_codec(type_: ColumnType, existing: TargetColumn, target: CatalogType) -> str | None:
     if target.name != type_.name:
         return None
     if type_.name == "date":
@@ -270,7 +271,7 @@ def _temporal_codec(type_: ColumnType, there: TargetColumn, target: CatalogType)
     if type_.name == "time":
         return f"time:{digits}"
     # For NULL in a TIMESTAMP that is NOT NULL, MariaDB stores the current time.
-    never_null = type_.name == "timestamp" and not there.nullable
+    never_null = type_.name == "timestamp" and not existing.nullable
     return f"{'instant' if never_null else 'datetime'}:{digits}"
 
 
@@ -295,12 +296,12 @@ def _float_codec(type_: ColumnType, target: CatalogType) -> str | None:
     return f"{target.name}:{target.number(1)}"
 
 
-def _labelled_codec(type_: ColumnType, there: TargetColumn, target: CatalogType) -> str | None:
+def _labelled_codec(type_: ColumnType, existing: TargetColumn, target: CatalogType) -> str | None:
     if target.name != type_.name:
         return None
-    if type_.elements != there.elements[: len(type_.elements)]:
+    if type_.elements != existing.elements[: len(type_.elements)]:
         why = "its labels are not the first ones of the target's"
         beyond = any(max(label, default="") > "\uffff" for label in type_.elements)
         hint = "; the server's catalog shows characters beyond U+FFFF as ?" if beyond else ""
         raise Stop(f"{why} {target.name}{hint}")
-    return f"enum:{len(there.elements)}" if type_.name == "enum" else "integer"
+    return f"enum:{len(existing.elements)}" if type_.name == "enum" else "integer"

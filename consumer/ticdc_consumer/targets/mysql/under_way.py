@@ -1,8 +1,8 @@
-"""DDL that a server of the MySQL family is still at, perhaps for a client that is long gone.
+"""DDL that a server of the MySQL family still runs, perhaps for a client that ended long ago.
 
 A client that timed out, or lost its connection, does not end its statement. Whoever starts it once
-more would do hours of work twice, so what is under way on a table is waited for; what came of it,
-the catalog tells.
+more would do hours of work twice, so what is under way on a table is waited for; the catalog shows
+what came of it.
 """
 
 import logging
@@ -27,21 +27,21 @@ _DDL = re.compile(r"\s*(ALTER|CREATE|DROP|RENAME|TRUNCATE)\b", re.I)
 
 
 class Wait:
-    """Tells at once and every half minute what is waited for."""
+    """Logs what is waited for, at once and every half minute."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._told = -EVERY
+        self._logged_at = -EVERY
 
     def on(self, session: object, text: str) -> None:
-        """Raises `Unavailable` where it takes too long."""
+        """Raises `Unavailable` if it takes too long."""
         waited = time.monotonic() - self._began
-        said = f"session {session} of the target is still at: {' '.join(text.split())[:200]}"
+        message = f"session {session} of the target still runs: {' '.join(text.split())[:200]}"
         if waited > LONGEST:
-            raise Unavailable(f"{said}; it was waited for for {duration(waited)}")
-        if waited - self._told >= EVERY:
-            logger.warning("%s; waiting for it, %s so far", said, duration(waited))
-            self._told = waited
+            raise Unavailable(f"{message}; it was waited for for {duration(waited)}")
+        if waited - self._logged_at >= EVERY:
+            logger.warning("%s; waiting for it, %s so far", message, duration(waited))
+            self._logged_at = waited
         time.sleep(PAUSE)
 
 

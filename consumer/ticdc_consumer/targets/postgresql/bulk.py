@@ -64,15 +64,15 @@ class PostgreSqlBulk(Bulk):
 
     def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
         columns = [layout.columns[position] for position in layout.key_positions()]
-        found = 0
+        count = 0
         for start in range(0, len(keys), FEW_ROWS):
             part = keys.slice(start, FEW_ROWS)
             each = " AND ".join(f"{_doubled(name)} = %s" for name in columns)
             condition = " OR ".join([f"({each})"] * len(part))
             statement = f"SELECT count(*) FROM {_doubled(layout.relation)} WHERE {condition}"  # noqa: S608
             cursor = self._driver().cursor().execute(statement.encode(), _fields(part))
-            found += int((cursor.fetchone() or (0,))[0])
-        return found
+            count += int((cursor.fetchone() or (0,))[0])
+        return count
 
     def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
         columns = [layout.columns[position] for position in layout.key_positions()]
@@ -142,13 +142,13 @@ class PostgreSqlBulk(Bulk):
         fold = {_bare(layout.columns[position]) for position in layout.key_positions()}
         written = {_bare(name) for name in columns}
         cleared = 0
-        for condition in catalog.clashing(self._query, layout.relation, fold, written):
-            cleared += self._run(_delete(layout.relation, condition.replace("{stage}", stage)))
+        for condition in catalog.clashing(self._query, layout.relation, stage, fold, written):
+            cleared += self._run(_delete(layout.relation, condition))
         names = ", ".join(columns)
         self._run(
             f"INSERT INTO {layout.relation} ({names}) OVERRIDING SYSTEM VALUE "  # noqa: S608
             f"SELECT {names} FROM {stage}"
-            # Of a row that was sent twice, one is enough where a unique key wants it so.
+            # A row that was sent twice is inserted once if a unique key demands it.
             f"{'' if layout.key else ' ON CONFLICT DO NOTHING'}"
         )
         self._clear(stage)
@@ -177,7 +177,7 @@ class PostgreSqlBulk(Bulk):
                 copy.write(block[start : start + COPY_BYTES])
 
     def _run(self, statement: str, parameters: Sequence[str | None] | None = None) -> int:
-        """The number of rows. Text parameters take the type that their place asks for."""
+        """The number of rows. A text parameter takes the type that its position asks for."""
         return self._driver().cursor().execute(statement.encode(), parameters).rowcount
 
     def _driver(self) -> "psycopg.Connection[Any]":
@@ -185,7 +185,7 @@ class PostgreSqlBulk(Bulk):
 
     @contextmanager
     def _foreign_keys_off(self, layout: Layout) -> Iterator[None]:
-        """Where they cannot wait for the end of the transaction, and may be switched off."""
+        """If they cannot wait for the end of the transaction, and may be switched off."""
         if not self._replica_allowed or not self._replica(layout.relation):
             yield
             return
@@ -209,7 +209,7 @@ def _doubled(sql: str) -> str:
 
 
 def _upsert_words(layout: Layout, columns: Sequence[str]) -> tuple[str, str]:
-    """What stands before and after the rows."""
+    """The text before and after the rows."""
     keys = [layout.columns[position] for position in layout.key_positions()]
     sets = ", ".join(f"{name} = EXCLUDED.{name}" for name in columns if name not in keys)
     action = f"DO UPDATE SET {sets}" if sets else "DO NOTHING"

@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalog says about a table, and what follows for loading it."""
+"""A table in PostgreSQL's catalog, and what follows for loading it."""
 
 import re
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ SELECT i.relname, x.indisprimary,
        x.indisunique AND x.indisvalid AND x.indpred IS NULL AND x.indexprs IS NULL,
        NOT x.indimmediate,
        ARRAY(SELECT a.attname
-             FROM unnest(x.indkey) WITH ORDINALITY k(attnum, place)
+             FROM unnest(x.indkey) WITH ORDINALITY k(attnum, nth)
              JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.attnum
-             WHERE k.place <= x.indnkeyatts ORDER BY k.place),
+             WHERE k.nth <= x.indnkeyatts ORDER BY k.nth),
        EXISTS (SELECT 1 FROM unnest(x.indcollation) o JOIN pg_collation co ON co.oid = o
                WHERE NOT co.collisdeterministic)
 FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
@@ -49,10 +49,10 @@ ORDER BY k.conname
 
 _REFERENCES = """
 SELECT k.conname, n.nspname, p.relname,
-       ARRAY(SELECT attname FROM unnest(k.conkey) WITH ORDINALITY u(number, place)
-             JOIN pg_attribute ON attrelid = k.conrelid AND attnum = number ORDER BY place),
-       ARRAY(SELECT attname FROM unnest(k.confkey) WITH ORDINALITY u(number, place)
-             JOIN pg_attribute ON attrelid = k.confrelid AND attnum = number ORDER BY place)
+       ARRAY(SELECT attname FROM unnest(k.conkey) WITH ORDINALITY u(number, nth)
+             JOIN pg_attribute ON attrelid = k.conrelid AND attnum = number ORDER BY nth),
+       ARRAY(SELECT attname FROM unnest(k.confkey) WITH ORDINALITY u(number, nth)
+             JOIN pg_attribute ON attrelid = k.confrelid AND attnum = number ORDER BY nth)
 FROM pg_constraint k
 JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace cn ON cn.oid = c.relnamespace
 JOIN pg_class p ON p.oid = k.confrelid JOIN pg_namespace n ON n.oid = p.relnamespace
@@ -82,8 +82,8 @@ ORDER BY 1
 
 # Unique keys as DELETE needs them: the expressions of an index, and its condition.
 _CLASHING = """
-SELECT ARRAY(SELECT pg_get_indexdef(x.indexrelid, place, true)
-             FROM generate_series(1, x.indnkeyatts) place ORDER BY place),
+SELECT ARRAY(SELECT pg_get_indexdef(x.indexrelid, nth, true)
+             FROM generate_series(1, x.indnkeyatts) nth ORDER BY nth),
        ARRAY(SELECT a.attname FROM pg_attribute a WHERE a.attrelid = x.indrelid
              AND (a.attnum = ANY (x.indkey) OR EXISTS (
                   SELECT 1 FROM pg_depend d
@@ -103,10 +103,10 @@ _ACTION = re.compile(r" ON (DELETE|UPDATE) (CASCADE|RESTRICT|SET (NULL|DEFAULT)(
 def describe(
     query: Query, schema: str | None, table: str, replica_allowed: bool
 ) -> TargetTable | None:
-    found = query(_TABLE, schema, table)
-    if not found:
+    tables = query(_TABLE, schema, table)
+    if not tables:
         return None
-    oid, kind = found[0]
+    oid, kind = tables[0]
     if kind not in ("r", "p"):
         raise Stop(f"{table} is not an ordinary table of PostgreSQL")
     triggers = query(_TRIGGERS, oid, oid)
@@ -178,13 +178,15 @@ def _help(name: str, child: str, deferrable: bool, definition: str, acts: bool) 
     quoted = '"' + name.replace('"', '""') + '"'
     if not acts:
         return f"ALTER TABLE {child} ALTER CONSTRAINT {quoted} DEFERRABLE"
-    kept = _ACTION.sub("", definition) + ("" if deferrable else " DEFERRABLE")
-    return f"ALTER TABLE {child} DROP CONSTRAINT {quoted}, ADD CONSTRAINT {quoted} {kept}"
+    rest = _ACTION.sub("", definition) + ("" if deferrable else " DEFERRABLE")
+    return f"ALTER TABLE {child} DROP CONSTRAINT {quoted}, ADD CONSTRAINT {quoted} {rest}"
 
 
-def clashing(query: Query, relation: str, fold: set[str], written: set[str]) -> list[str]:
-    """Conditions that find, in `{relation}`, rows that hold a unique value of a row in `{stage}`;
-    one for every unique key besides the fold key whose columns are all `written`.
+def clashing(
+    query: Query, relation: str, stage: str, fold: set[str], written: set[str]
+) -> list[str]:
+    """Conditions that find, in `relation`, rows that hold a unique value of a row in `stage`; one
+    for every unique key besides the fold key whose columns are all `written`.
 
     Unqualified names mean the stage's columns inside the sub-select, and the table's outside.
     """
@@ -198,7 +200,7 @@ def clashing(query: Query, relation: str, fold: set[str], written: set[str]) -> 
         if nulls_clash:
             # As text of a row: NULLs in it are equal.
             key = f"ROW({key})::text"
-        conditions.append(f"({key}) IN (SELECT {key} FROM {{stage}}{where}){outside}")  # noqa: S608
+        conditions.append(f"({key}) IN (SELECT {key} FROM {stage}{where}){outside}")  # noqa: S608
     return conditions
 
 
@@ -208,10 +210,10 @@ def equal_rows(relation: str, stage: str, columns: Sequence[str]) -> str:
     text = f'ROW({", ".join(columns)})::text COLLATE "C"'
     numbered = "row_number() OVER (PARTITION BY row_text) AS nth"
     return f"""(tableoid, ctid) IN (
-  SELECT there.place, there.number
-  FROM (SELECT place, number, row_text, {numbered}
-        FROM (SELECT tableoid AS place, ctid AS number, {text} AS row_text FROM {relation}) AS rows
-        WHERE row_text IN (SELECT {text} FROM {stage})) AS there
+  SELECT existing.part, existing.number
+  FROM (SELECT part, number, row_text, {numbered}
+        FROM (SELECT tableoid AS part, ctid AS number, {text} AS row_text FROM {relation}) AS rows
+        WHERE row_text IN (SELECT {text} FROM {stage})) AS existing
   JOIN (SELECT row_text, {numbered}
-        FROM (SELECT {text} AS row_text FROM {stage}) AS rows) AS gone
+        FROM (SELECT {text} AS row_text FROM {stage}) AS rows) AS deleted
   USING (row_text, nth))"""  # noqa: S608

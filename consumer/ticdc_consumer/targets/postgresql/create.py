@@ -5,7 +5,7 @@ from ticdc_encoder.column import TEXTS, Column
 from ticdc_consumer.targets.layout import Reference
 from ticdc_consumer.targets.postgresql import types
 from ticdc_consumer.targets.postgresql.quoting import quote_name
-from ticdc_consumer.targets.schema.create import SqlWords, index_name
+from ticdc_consumer.targets.schema.create import DdlWords, index_name
 from ticdc_consumer.targets.target import Target
 
 
@@ -16,7 +16,7 @@ def _key_type(column: Column) -> str:
     return f'{type_} COLLATE "C"' if textual else type_
 
 
-WORDS = SqlWords(
+WORDS = DdlWords(
     quote=quote_name,
     column_type=types.column_type,
     key_type=_key_type,

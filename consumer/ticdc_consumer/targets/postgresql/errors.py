@@ -48,7 +48,7 @@ def translate(error: Exception, layout: Layout | None = None) -> Exception:
 
 
 def _where(error: psycopg.Error, table: str | None) -> str:
-    """The upstream's name where it is known, else the target's; and the column."""
+    """The upstream's name if it is known, else the target's; and the column."""
     diag = error.diag
     if table is None:
         known = (diag.schema_name, diag.table_name)

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 
+from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import labelled
 from ticdc_consumer.targets.layout import TargetColumn
 
-ZERO_DATE_AS_NULL = "zero-date-as-null"
-"""The rule that writes NULL for zero and partial dates and days that their month has not, into
-nullable columns outside the key. Without it they are refused: PostgreSQL has no such dates."""
 RULES = frozenset({ZERO_DATE_AS_NULL})
 
 NONDETERMINISTIC = " (nondeterministic)"
@@ -46,7 +44,7 @@ NEW = {
     **dict.fromkeys(BINARIES, "bytea"),
 }
 """The type of a new column. Lengths and digits after the second are left out, since PostgreSQL
-would round or cut silently where upstream widened a column since."""
+would round or cut silently after upstream widened a column."""
 
 
 def column_type(column: Column) -> str:
@@ -85,32 +83,33 @@ class _Type:
         return cls(match["name"] + (match["suffix"] or ""), numbers)
 
 
-def codec(type_: ColumnType, there: TargetColumn, in_key: bool, rules: frozenset[str]) -> str:
+def codec(type_: ColumnType, existing: TargetColumn, in_key: bool, rules: frozenset[str]) -> str:
     """How values of this type go into that column. Raises `Stop` with the reason alone."""
-    target = _Type.parse(there.type)
-    found = (
-        _text(type_, target, there, in_key)
+    target = _Type.parse(existing.type)
+    result = (
+        _text(type_, target, existing, in_key)
         or _whole_number(type_, target)
-        or _temporal(type_, target, there, in_key, rules)
-        or _other(type_, target, there, in_key)
+        or _temporal(type_, target, existing, in_key, rules)
+        or _other(type_, target, existing, in_key)
     )
-    if found is None:
-        wanted = column_type(Column("", type_))
+    if result is None:
+        new_type = column_type(Column("", type_))
         sign = " unsigned" if type_.unsigned and type_.name in INTEGERS else ""
         raise Stop(
-            f"the target's type {there.type} cannot hold every {type_.name}{sign}; {wanted} can"
+            f"the target's type {existing.type} cannot hold every {type_.name}{sign}; "
+            f"{new_type} can"
         )
-    return found
+    return result
 
 
-def _text(type_: ColumnType, target: _Type, there: TargetColumn, in_key: bool) -> str | None:
+def _text(type_: ColumnType, target: _Type, existing: TargetColumn, in_key: bool) -> str | None:
     """Text holds everything but bytes, exactly. A blank-padded type loses trailing spaces, which
     only a CHAR never has."""
     blank_padded = target.name == "character" and type_.name == "char"
     if type_.binary or not (blank_padded or target.name in ("text", "character varying")):
         return None
     if type_.name in ("enum", "set"):
-        name = labelled(type_, there, in_key)
+        name = labelled(type_, existing, in_key)
     elif type_.name in ("float", "double"):
         name = "number"
     elif type_.name in TEXTS or type_.name == "json":
@@ -124,8 +123,8 @@ def _text(type_: ColumnType, target: _Type, there: TargetColumn, in_key: bool) -
 def _whole_number(type_: ColumnType, target: _Type) -> str | None:
     """Integers; ENUM and SET as index and mask, BIT as a number.
 
-    The width of a BIT, and how many labels there are, the wire may not tell: then the database
-    refuses a number that is too great."""
+    The wire may lack the width of a BIT, and the number of labels: then the database refuses a
+    number that is too great."""
     if target.name == "boolean":
         small = type_.name == "tinyint" or (type_.name == "bit" and type_.length in (None, 1))
         return "boolean" if small else None
@@ -148,7 +147,7 @@ def _whole_number(type_: ColumnType, target: _Type) -> str | None:
 
 
 def _temporal(
-    type_: ColumnType, target: _Type, there: TargetColumn, in_key: bool, rules: frozenset[str]
+    type_: ColumnType, target: _Type, existing: TargetColumn, in_key: bool, rules: frozenset[str]
 ) -> str | None:
     # A timestamp without time zone holds a TIMESTAMP's UTC.
     targets = {
@@ -164,11 +163,11 @@ def _temporal(
         return None
     if type_.name == "time":
         return f"time:{digits}"
-    as_null = ZERO_DATE_AS_NULL in rules and there.nullable and not in_key
+    as_null = ZERO_DATE_AS_NULL in rules and existing.nullable and not in_key
     return f"{'date_or_null' if as_null else 'date'}:{digits}"
 
 
-def _other(type_: ColumnType, target: _Type, there: TargetColumn, in_key: bool) -> str | None:
+def _other(type_: ColumnType, target: _Type, existing: TargetColumn, in_key: bool) -> str | None:
     match type_.name, target.name:
         case "float", "real" | "double precision":
             return "number"
@@ -187,9 +186,11 @@ def _other(type_: ColumnType, target: _Type, there: TargetColumn, in_key: bool) 
             return "floats"
         case "vector", "vector":
             return "plain"
-        case "enum", _ if there.elements:
-            labels = type_.elements or there.elements
-            return labelled(type_, there, in_key) if set(labels) <= set(there.elements) else None
+        case "enum", _ if existing.elements:
+            labels = type_.elements or existing.elements
+            return (
+                labelled(type_, existing, in_key) if set(labels) <= set(existing.elements) else None
+            )
     return "bytea" if type_.binary and target.name == "bytea" else None
 
 

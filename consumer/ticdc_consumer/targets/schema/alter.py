@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """`refusals` are (a query, the reason): a row found by it forbids the rest. `rows_only`: the
-    statements change rows alone, and so can be rolled back on every target. `set_aside` is where
-    the table lies that was dropped or emptied."""
+    """`refusals` are (a query, the reason): a row of its result forbids the rest. `rows_only`: the
+    statements change rows alone, and so can be rolled back on every target. `set_aside` is the
+    new name of the table that was dropped or emptied."""
 
     statements: tuple[str, ...] = ()
     refusals: tuple[tuple[str, str], ...] = ()
@@ -45,7 +45,7 @@ class Alteration:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """`old` and `new` are the definitions where only surviving columns are in `old`, by their new
+    """`old` and `new` are the definitions; only surviving columns are in `old`, by their new
     names. `dropped` and `drop_indexes` are names before, all others those after; a renamed
     index is in `rename_indexes` alone. `modified` are pairs of a column before and after."""
 
@@ -58,13 +58,13 @@ class Differences:
 
 
 def differences(evolved: Evolved) -> Differences:
-    """Of the columns whose values are sent."""
+    """The differences in the columns whose values are sent."""
     before, after, sources = evolved.before, evolved.after, evolved.sources
     names = {source: name for name, source in sources.items()}
     sent_before = {c.name: c for c in before.columns if c.generated != "virtual"}
     sent_after = [c for c in after.columns if c.generated != "virtual"]
-    kept = [c for c in sent_after if sources.get(c.name) in sent_before]
-    staying = {sources[c.name] for c in kept}
+    surviving = [c for c in sent_after if sources.get(c.name) in sent_before]
+    staying = {sources[c.name] for c in surviving}
     for column in sent_after:
         source = sources.get(column.name)
         if source is not None and source not in sent_before:
@@ -75,11 +75,11 @@ def differences(evolved: Evolved) -> Differences:
         after,
         dropped,
         _in_order(
-            [(sources[c.name], c.name) for c in kept if sources[c.name] != c.name],
+            [(sources[c.name], c.name) for c in surviving if sources[c.name] != c.name],
             set(sent_before) - set(dropped),
         ),
         tuple(c for c in sent_after if c.name not in sources),
-        tuple((sent_before[sources[c.name]], c) for c in kept),
+        tuple((sent_before[sources[c.name]], c) for c in surviving),
     )
 
 
@@ -95,18 +95,18 @@ def _survivors(table: Table, names: Mapping[str, str]) -> Table:
     return replace(table, columns=columns, indexes=indexes, handle_key=key)
 
 
-def _in_order(pairs: list[tuple[str, str]], taken: set[str]) -> tuple[tuple[str, str], ...]:
+def _in_order(pairs: list[tuple[str, str]], used: set[str]) -> tuple[tuple[str, str], ...]:
     """Renames such that each finds its new name free."""
     ordered = []
     while pairs:
-        free = [pair for pair in pairs if pair[1] not in taken]
+        free = [pair for pair in pairs if pair[1] not in used]
         if not free:
             raise Unsupported(
                 f"columns change their names in a circle: {', '.join(n for _, n in pairs)}"
             )
         old, new = free[0]
         pairs = pairs[1:] if pairs[0] == free[0] else [pair for pair in pairs if pair != free[0]]
-        taken = (taken - {old}) | {new}
+        used = (used - {old}) | {new}
         ordered.append((old, new))
     return tuple(ordered)
 
@@ -134,11 +134,11 @@ def index_changes(
     return IndexChanges(tuple(dropped), tuple(created), tuple(renamed))
 
 
-def conversions(found: Differences, empty: bool) -> dict[str, Conversion | None]:
+def conversions(differences: Differences, empty: bool) -> dict[str, Conversion | None]:
     """By the new name of each column whose definition changes its values or may refuse them;
-    None where there are no values to convert. Raises `Unsupported`."""
-    made: dict[str, Conversion | None] = {}
-    for old, new in found.modified:
+    None if there are no values to convert. Raises `Unsupported`."""
+    changed: dict[str, Conversion | None] = {}
+    for old, new in differences.modified:
         same = (old.type, old.nullable, old.generated, old.expression) == (
             new.type,
             new.nullable,
@@ -146,19 +146,19 @@ def conversions(found: Differences, empty: bool) -> dict[str, Conversion | None]
             new.expression,
         )
         if not same:
-            made[new.name] = None if empty else conversion(old, new)
-    return made
+            changed[new.name] = None if empty else conversion(old, new)
+    return changed
 
 
 def initials(
-    evolved: Evolved, found: Differences, empty: bool, commit_ts: int
+    evolved: Evolved, differences: Differences, empty: bool, commit_ts: int
 ) -> dict[str, Initial]:
-    """What the rows that are there get in new columns. Raises `Unsupported`."""
+    """What existing rows get in new columns. Raises `Unsupported`."""
     if empty:
         return {}
     return {
         column.name: initial(column, column.name in evolved.computed, commit_ts)
-        for column in found.added
+        for column in differences.added
     }
 
 

@@ -1,7 +1,7 @@
-"""What a MODIFY COLUMN makes of the values that are there: TiCDC sends no change of them.
+"""What a MODIFY COLUMN makes of existing values: TiCDC sends no change of them.
 
-Known are conversions that keep what TiDB shows of a value, or add to its end. For each there are
-conditions: a row that meets one was changed by TiDB in a way that is not known here.
+Only conversions that keep the text of a value, or add to its end, are known. Each has conditions: a
+row that meets one was changed by TiDB in a way that is not known here.
 """
 
 from collections.abc import Callable
@@ -73,18 +73,18 @@ def conversion(old: Column, new: Column) -> Conversion:
         raise Unsupported(f"column {new.name}: the values of a virtual column are not sent")
     if new.generated and (old.generated != new.generated or old.expression != new.expression):
         raise Unsupported(f"column {new.name} is generated, and its new values are not sent")
-    found = _converted(old.type, new.type)
-    if found is None:
+    result = _converted(old.type, new.type)
+    if result is None:
         raise Unsupported(
-            f"column {new.name}: what a change from {_shown(old.type)} to {_shown(new.type)} makes "
+            f"column {new.name}: what a change from {_text(old.type)} to {_text(new.type)} makes "
             "of the values that are there is not sent, and not certain"
         )
     if old.nullable and not new.nullable:
-        return Conversion(found.suffix, (*found.refused, IsNull()))
-    return found
+        return Conversion(result.suffix, (*result.refused, IsNull()))
+    return result
 
 
-def _shown(type_: ColumnType) -> str:
+def _text(type_: ColumnType) -> str:
     numbers = [str(n) for n in (type_.length, type_.decimals) if n is not None]
     text = type_.name + (f"({','.join(numbers)})" if numbers else "")
     return text + (" unsigned" if type_.unsigned else "")

@@ -16,7 +16,7 @@ _BITS = re.compile(r"b'([01]+)'")
 
 
 @dataclass(frozen=True, slots=True)
-class SqlWords:
+class DdlWords:
     """What differs between the two. `key_type` is the type of a column that a unique key holds,
     `prefix` the expression for a column's first n characters, or bytes."""
 
@@ -29,7 +29,7 @@ class SqlWords:
 
 @dataclass(frozen=True, slots=True)
 class ColumnShape:
-    """`default` is the text after DEFAULT, None where there is none."""
+    """`default` is the text after DEFAULT, None if there is none."""
 
     type: str
     not_null: bool
@@ -64,7 +64,7 @@ class TableShape:
     indexes: dict[str, IndexShape]
 
 
-def shape(table: Table, words: SqlWords) -> TableShape:
+def shape(table: Table, words: DdlWords) -> TableShape:
     columns = {c.name: c for c in table.columns if c.generated != "virtual"}
     indexes = [
         index
@@ -91,25 +91,25 @@ def shape(table: Table, words: SqlWords) -> TableShape:
 
 
 def create_table(
-    relation: str, name: str, table: Table, words: SqlWords, constraints: Iterable[str] = ()
+    relation: str, name: str, table: Table, words: DdlWords, constraints: Iterable[str] = ()
 ) -> list[str]:
     """The table, with further lines in its CREATE TABLE, then its indexes."""
-    made = shape(table, words)
-    lines = [f"{words.quote(column)} {of.text()}" for column, of in made.columns.items()]
-    if made.primary:
-        lines.append(primary_key(made.primary, words))
+    new = shape(table, words)
+    lines = [f"{words.quote(column)} {of.text()}" for column, of in new.columns.items()]
+    if new.primary:
+        lines.append(primary_key(new.primary, words))
     lines += constraints
     return [f"CREATE TABLE {relation} ({', '.join(lines)})"] + [
         index.create(words.quote(index_name(name, label)), relation)
-        for label, index in made.indexes.items()
+        for label, index in new.indexes.items()
     ]
 
 
-def primary_key(columns: Iterable[str], words: SqlWords) -> str:
+def primary_key(columns: Iterable[str], words: DdlWords) -> str:
     return f"PRIMARY KEY ({', '.join(map(words.quote, columns))})"
 
 
-def _parts(index: Index, table: Table, words: SqlWords) -> list[str]:
+def _parts(index: Index, table: Table, words: DdlWords) -> list[str]:
     lengths = index.lengths or (None,) * len(index.columns)
     if index.columns == table.handle_key:
         lengths = (None,) * len(index.columns)
@@ -134,14 +134,14 @@ def _short(index: Index, columns: dict[str, Column]) -> bool:
 
 
 def index_name(table: str, index: str) -> str:
-    """Unique in the schema, where upstream's is unique in its table, and at most 63 bytes."""
+    """Unique in the schema, while upstream's is unique in its table, and at most 63 bytes."""
     digest = hashlib.sha256(f"{table}\0{index}".encode()).hexdigest()[:8]
-    shown = f"{table}_{index}".encode()[:54].decode(errors="ignore")
-    return f"{shown}_{digest}"
+    readable = f"{table}_{index}".encode()[:54].decode(errors="ignore")
+    return f"{readable}_{digest}"
 
 
-def _default(column: Column, words: SqlWords) -> str | None:
-    """The default where it is exactly the same value. Rows of the stream carry every column, so
+def _default(column: Column, words: DdlWords) -> str | None:
+    """The default, if it is exactly the same value. Rows of the stream carry every column, so
     none is needed for them."""
     default, kind = column.default, column.type.name
     if default is None or column.generated:

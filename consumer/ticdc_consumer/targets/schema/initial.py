@@ -1,4 +1,4 @@
-"""What rows that are there already hold in a column that a DDL adds: TiCDC sends no change of them.
+"""What existing rows hold in a column that a DDL adds: TiCDC sends no change of them.
 
 Only what is known for certain; anything else raises `Unsupported` with the reason alone.
 """
@@ -31,7 +31,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def initial(column: Column, computed: bool, commit_ts: int) -> Initial:
-    """The value of existing rows in a column added at `commit_ts`; `computed` says that its default
+    """The value of existing rows in a column added at `commit_ts`; `computed`: its default
     is an expression. The current timestamp is that of the DDL, in UTC."""
     if computed:
         raise Unsupported(
@@ -41,7 +41,7 @@ def initial(column: Column, computed: bool, commit_ts: int) -> Initial:
         raise Unsupported(f"column {column.name} is generated, and its values are not sent")
     if column.default is None:
         return None if column.nullable else _zero(column)
-    value = _given(column, column.default, commit_ts)
+    value = _initial_of(column, column.default, commit_ts)
     if value is None:
         raise Unsupported(
             f"column {column.name}: what its default gives existing rows is not certain"
@@ -86,8 +86,8 @@ def _zero(column: Column) -> Initial:
     )
 
 
-def _given(column: Column, default: str, commit_ts: int) -> Initial:
-    """None where it is not certain."""
+def _initial_of(column: Column, default: str, commit_ts: int) -> Initial:
+    """None if it is not certain."""
     type_ = column.type
     name, digits = type_.name, type_.decimals or 0
     if name in INTEGERS:
@@ -134,19 +134,19 @@ def _float(default: str, name: str, decimals: int | None) -> str | None:
 
 
 def _temporal(name: str, default: str, digits: int, commit_ts: int) -> str | None:
-    if name in ("datetime", "timestamp") and (found := _NOW.fullmatch(default)):
-        return now(commit_ts, digits) if int(found[1] or 0) == digits else None
+    if name in ("datetime", "timestamp") and (match := _NOW.fullmatch(default)):
+        return now(commit_ts, digits) if int(match[1] or 0) == digits else None
     if name == "date":
         return default if _DATE.fullmatch(default) else None
     pattern = _TIME if name == "time" else _DATETIME
-    if not (found := pattern.fullmatch(default)):
+    if not (match := pattern.fullmatch(default)):
         return None
     if name == "time":
-        whole, fraction = found[1], found[2] or ""
+        whole, fraction = match[1], match[2] or ""
     else:
-        whole, fraction = f"{found[1]} {found[2] or '00:00:00'}", found[3] or ""
+        whole, fraction = f"{match[1]} {match[2] or '00:00:00'}", match[3] or ""
     if len(fraction) > digits:
         return None
     text = whole + ("." + fraction.ljust(digits, "0") if digits else "")
-    # A TIMESTAMP is meant in the time zone of the session that wrote it, which nobody tells.
+    # A TIMESTAMP is meant in the time zone of the session that wrote it, which is not sent.
     return None if name == "timestamp" and not text.startswith("0000-00-00") else text

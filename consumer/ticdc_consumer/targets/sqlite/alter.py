@@ -132,7 +132,7 @@ class SqliteAlteration(TableAlteration):
         names = {source: name for name, source in self.evolved.sources.items()}
         staying = [
             replace(each, columns=tuple(names.get(column, column) for column in each.columns))
-            for each in self.references.kept
+            for each in self.references.staying
         ]
         return [reference_text(each) for each in (*staying, *self.references.added)]
 

@@ -49,12 +49,12 @@ class SqliteBulk(Bulk):
         positions = layout.key_positions()
         condition = " AND ".join(_equals(layout, position) for position in positions)
         statement = f"DELETE FROM {layout.relation} WHERE {condition}"  # noqa: S608
-        return _shown(statement, _batches(keys, [layout.codecs[p] for p in positions]))
+        return _with_values(statement, _batches(keys, [layout.codecs[p] for p in positions]))
 
     def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
         written = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
         batches = _batches(rows, [layout.codecs[position] for position in written])
-        return _shown(_insert(layout, written), batches)
+        return _with_values(_insert(layout, written), batches)
 
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
         written = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
@@ -164,12 +164,12 @@ def _insert(layout: Layout, written: Sequence[int]) -> str:
     return f"{statement} ON CONFLICT ({', '.join(keys)}) {action}"
 
 
-def _shown(statement: str, batches: Iterator[list[list[Any]]]) -> list[str]:
+def _with_values(statement: str, batches: Iterator[list[list[Any]]]) -> list[str]:
     """The statement for each row, with its values in it."""
     pieces = _PARAMETER.split(statement)
     return [
         "".join(
-            piece + (_shown_value(row[number]) if number < len(row) else "")
+            piece + (_literal(row[number]) if number < len(row) else "")
             for number, piece in enumerate(pieces)
         )
         for batch in batches
@@ -181,7 +181,7 @@ _PARAMETER = re.compile(r"""\?(?=(?:[^"]*"[^"]*")*[^"]*$)""")
 """Outside of quoted names."""
 
 
-def _shown_value(value: Any) -> str:
+def _literal(value: Any) -> str:
     match value:
         case None:
             return "NULL"

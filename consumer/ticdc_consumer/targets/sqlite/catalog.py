@@ -1,4 +1,4 @@
-"""What SQLite's catalog says about a table."""
+"""A table in SQLite's catalog."""
 
 from collections.abc import Sequence
 from typing import Any

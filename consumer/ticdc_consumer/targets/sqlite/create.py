@@ -1,11 +1,11 @@
 """CREATE TABLE for SQLite."""
 
 from ticdc_consumer.targets.layout import Reference
-from ticdc_consumer.targets.schema.create import SqlWords
+from ticdc_consumer.targets.schema.create import DdlWords
 from ticdc_consumer.targets.sqlite import types
 from ticdc_consumer.targets.sqlite.quoting import quote_name
 
-WORDS = SqlWords(
+WORDS = DdlWords(
     quote=quote_name,
     column_type=types.column_type,
     key_type=types.column_type,

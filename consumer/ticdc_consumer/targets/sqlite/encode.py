@@ -28,7 +28,7 @@ def encode_keys(layout: Layout, arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def _arrays(texts: Sequence[pa.Array], codecs: Sequence[str]) -> pa.Array:
-    """Quotes stand in the separators, but around a value that may be null."""
+    """Quotes are part of the separators, except around a value that may be null."""
     pieces: list[pa.Array | str] = []
     before = "["
     for text, codec in zip(texts, codecs, strict=True):

@@ -31,5 +31,5 @@ def translate(error: Exception, layout: Layout | None, file: str | None) -> Exce
         return Retry(f"another process holds the write lock of {file}")
     if code & 0xFF in _FILE:
         return Unavailable(f"{file}: {driver}")
-    # What SQLite says names tables and columns, never a value.
+    # SQLite's message names tables and columns, never a value.
     return Stop(f"{where}SQLite refused: {driver}")

@@ -61,33 +61,33 @@ def affinity(declared: str) -> str:
     return "NUMERIC" if declared else "NONE"
 
 
-def codec(type_: ColumnType, there: TargetColumn, in_key: bool) -> str:
+def codec(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
     """How values of this type go into that column. Raises `Stop` with the reason alone."""
-    kind, has = _kind(type_), affinity(there.type)
-    wanted = NEW[kind]
+    kind, has = _kind(type_), affinity(existing.type)
+    new_type = NEW[kind]
     if kind in ("enum", "set"):
         if has == "INTEGER":
             return "integer"
         if has in ("TEXT", "NONE"):
-            return labelled(type_, there, in_key)
-    elif wanted == "INTEGER" and has in ("INTEGER", "NUMERIC", "NONE"):
+            return labelled(type_, existing, in_key)
+    elif new_type == "INTEGER" and has in ("INTEGER", "NUMERIC", "NONE"):
         return "integer"
-    elif wanted == "REAL" and has in ("REAL", "NUMERIC", "NONE"):
+    elif new_type == "REAL" and has in ("REAL", "NUMERIC", "NONE"):
         return "number"
-    elif wanted == "REAL" and has == "TEXT":
+    elif new_type == "REAL" and has == "TEXT":
         return "quoted_number"
-    elif wanted == "BLOB" and has in ("NONE", "NUMERIC"):
+    elif new_type == "BLOB" and has in ("NONE", "NUMERIC"):
         return "blob"
-    elif wanted != "BLOB" and has in ("TEXT", "NONE"):
+    elif new_type != "BLOB" and has in ("TEXT", "NONE"):
         if kind in TEXTS:
-            return TEXT_NOCASE if there.collation == "NOCASE" else "text"
+            return TEXT_NOCASE if existing.collation == "NOCASE" else "text"
         return "text" if kind == "json" else "quoted"
     elif kind in TEMPORALS and has == "NUMERIC":
-        # What holds a dash or a colon is no number, and stays text.
+        # A text with a dash or a colon is not a number, and stays text.
         return "quoted"
     raise Stop(
-        f"the target's type {there.type or 'without a name'} has {has} affinity, which does not "
-        f"keep every {kind} as it is; {wanted} does"
+        f"the target's type {existing.type or 'without a name'} has {has} affinity, which does not "
+        f"keep every {kind} as it is; {new_type} does"
     )
 
 

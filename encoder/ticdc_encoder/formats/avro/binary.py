@@ -1,6 +1,6 @@
 """Avro's binary encoding: data are read by fastavro, and written here.
 
-fastavro is imported by whoever reads Avro, not by whoever imports the formats.
+fastavro is imported when Avro is read, not with the formats.
 """
 
 import json
@@ -10,9 +10,10 @@ from io import BytesIO
 from typing import Any
 
 from ticdc_encoder.errors import ConfigError, WireError
+from ticdc_encoder.formats.json_text import Members
 
-Read = Callable[[bytes, int], dict[str, Any]]
-"""Reads the record that a message holds from a position on."""
+Read = Callable[[bytes, int], Members]
+"""Reads the record of a message, from a position to its end."""
 
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 _SHORT = [bytes([(n << 1) ^ (n >> 7)]) for n in (*range(64), *range(-64, 0))]
@@ -44,12 +45,12 @@ float64: Callable[[float], bytes] = struct.Struct("<d").pack
 
 
 def unscaled(number: int) -> bytes:
-    """A decimal's `bytes`: two's complement, as short as can be."""
+    """A decimal's `bytes`: two's complement, as short as possible."""
     bits = (~number if number < 0 else number).bit_length()
     return sized(number.to_bytes(bits // 8 + 1, "big", signed=True))
 
 
-def schema_of(text: str) -> dict[str, Any]:
+def schema_of(text: str) -> Members:
     """A registered schema, which must be a record's."""
     try:
         schema = json.loads(text)
@@ -57,12 +58,13 @@ def schema_of(text: str) -> dict[str, Any]:
         raise WireError("the schema is not JSON") from error
     fields = schema.get("fields") if isinstance(schema, dict) else None
     if not isinstance(fields, list) or schema.get("type") != "record":
-        raise WireError("the schema is no record's")
+        raise WireError("the schema is not that of a record")
     return schema  # type: ignore[no-any-return]
 
 
-def reader(schema: dict[str, Any], what: str) -> Read:
-    """What reads the data of a schema. Text that is not UTF-8 comes by surrogateescape."""
+def reader(schema: Members, what: str) -> Read:
+    """A function that reads the data of a schema. Text that is not UTF-8 is decoded by
+    surrogateescape. Raises ConfigError without fastavro, WireError if Avro has no such schema."""
     try:
         from fastavro import parse_schema, schemaless_reader
     except ImportError as error:
@@ -70,9 +72,9 @@ def reader(schema: dict[str, Any], what: str) -> Read:
     try:
         parsed = parse_schema(schema)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise WireError(f"the schema of the {what} is not Avro's") from error
+        raise WireError(f"the schema of the {what} is not a valid Avro schema") from error
 
-    def read(data: bytes, start: int) -> dict[str, Any]:
+    def read(data: bytes, start: int) -> Members:
         stream = BytesIO(data)
         stream.seek(start)
         try:
@@ -91,7 +93,7 @@ def reader(schema: dict[str, Any], what: str) -> Read:
             reason = "ends early" if early else "is not of its schema"
             raise WireError(f"the {what} {reason}") from error
         if stream.tell() != len(data):
-            raise WireError(f"the {what} goes on after its record")
+            raise WireError(f"the {what} has bytes after its record")
         return record  # type: ignore[no-any-return]
 
     return read

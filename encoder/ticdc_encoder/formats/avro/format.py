@@ -1,8 +1,8 @@
 """Avro with a schema registry: one record per row, its schema's id before it.
 
-Source: TiCDC `pkg/sink/codec/avro`. Names arrive as Avro allows them, and nothing tells the true
-ones; an UPDATE's old row is there with `avro-include-before-value` only. DDL, resolved ts and the
-commit_ts of a DELETE are there with `avro-enable-watermark` only.
+Source: TiCDC `pkg/sink/codec/avro`. Messages have names as Avro allows them, not the
+true ones. UPDATEs have their old row only with `avro-include-before-value`; DDL, resolved ts and
+the commit_ts of a DELETE are sent only with `avro-enable-watermark`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -65,7 +65,7 @@ class Options:
 
 
 def registry_of(registry: Registry | None) -> Registry:
-    """The registry. Raises ConfigError where there is none."""
+    """The registry. Raises ConfigError if there is none."""
     if registry is None:
         raise ConfigError("avro needs a schema registry")
     return registry
@@ -77,7 +77,7 @@ def registry_of(registry: Registry | None) -> Registry:
 def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Event]:
     """The events of one record. TIMESTAMP values stay in the zone that they came in.
 
-    A change without a commit_ts raises `MissingCommitTs`. `before` of an UPDATE is empty where the
+    A change without a commit_ts raises `MissingCommitTs`. `before` of an UPDATE is empty if the
     message has none. `handle_key` are the columns of the record's key. A virtual generated column
     comes as NULL from the new architecture.
     """
@@ -85,7 +85,9 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     if not key:
         if not value or (value[:1] == DELETE and len(value) == 9):
             words = "a DELETE that names no row: its table has no primary key"
-            raise WireError(words if value else f"{words}; nor its commit_ts: set {_OF_DELETES}")
+            raise WireError(
+                words if value else f"{words}; it has no commit_ts either: set {_OF_DELETES}"
+            )
         if value[:1] == DDL:
             return [_read_ddl(value)]
         if value[:1] == RESOLVED:
@@ -107,7 +109,7 @@ def _read_ddl(value: bytes) -> Ddl:
     except WireError as error:
         raise WireError(f"a DDL: {error}") from error
     if not isinstance(members, dict):
-        raise WireError("a DDL that is no JSON object")
+        raise WireError("a DDL that is not a JSON object")
     schema, table, query = (members.get(name) for name in ("schema", "table", "query"))
     kind = members.get("type")
     if not (isinstance(schema, str) and isinstance(table, str) and isinstance(query, str)):
@@ -167,10 +169,10 @@ def _read_row(registry: Registry, key: bytes | None, value: bytes, options: Opti
             change = RowChange(table, commit_ts, {} if before is None else before, row)
         case "d":
             change = RowChange(table, commit_ts, row, None)
-        case None:  # it may be either; without the extension nothing tells
+        case None:  # either of the first two: only the extension distinguishes them
             change = RowChange(table, commit_ts, before, row)
         case _:
-            raise WireError(f"{avro_schema.OPERATION} is none of c, u and d")
+            raise WireError(f"{avro_schema.OPERATION} is not c, u or d")
     if avro_schema.CHECKSUM in extension:
         return _verified(change, extension, options)
     return change
@@ -189,7 +191,7 @@ def _verified(change: RowChange, extension: Mapping[str, Any], options: Options)
 
 
 def _in_utc(change: RowChange, time_zone: str) -> RowChange:
-    """The change with its TIMESTAMP values in UTC, of which its checksum is made."""
+    """The change with its TIMESTAMP values in UTC, as its checksum takes them."""
     names = [c.name for c in change.table.columns if c.type.name == "timestamp"]
     if time_zone == "UTC" or not names:
         return change
@@ -214,7 +216,7 @@ def _in_utc(change: RowChange, time_zone: str) -> RowChange:
 @dataclass(frozen=True, slots=True)
 class _AvroPlan:
     """How rows of a table are written. `constant`
-    are the columns that rows do not have, which are NULL."""
+    are the columns that rows do not have, all NULL."""
 
     table: Table
     key: tuple[tuple[Column, Write], ...]
@@ -225,8 +227,8 @@ class _AvroPlan:
 
 class Encoder:
     """Avro's writer; it has no batches, so `flush` gives nothing. The schemas of a table are
-    registered with its first row. With `integrity_check`, a table's columns must stand in the order
-    of their ids in TiDB: behind one that was added FIRST or AFTER, TiCDC sends another order."""
+    registered with its first row. With `integrity_check`, a table's columns must be in the order of
+    their ids in TiDB: once a column was added FIRST or AFTER, TiCDC sends another order."""
 
     def __init__(self, options: Options, clock: Clock = wall_clock) -> None:
         del clock
@@ -252,7 +254,7 @@ class Encoder:
         return []
 
     def ddl(self, ddl: Ddl) -> Record:
-        """Raises ConfigError without avro-enable-watermark, to which the message belongs."""
+        """Raises ConfigError without avro-enable-watermark, which the message needs."""
         self._needs_watermark("DDL")
         text = (
             f'{{"query":{encoding_json(ddl.query)},"type":{ddl.kind},'
@@ -262,7 +264,7 @@ class Encoder:
         return None, DDL + utf_8(text)
 
     def resolved(self, resolved: Resolved) -> Record:
-        """Raises ConfigError without avro-enable-watermark, to which the message belongs."""
+        """Raises ConfigError without avro-enable-watermark, which the message needs."""
         self._needs_watermark("resolved ts")
         return None, RESOLVED + resolved.resolved_ts.to_bytes(8, "big")
 
@@ -270,7 +272,7 @@ class Encoder:
         options = self._options
         if not (options.avro_enable_watermark and options.enable_tidb_extension):
             raise ConfigError(
-                f"avro has a {what} with avro-enable-watermark and enable-tidb-extension only"
+                f"avro has a {what} only with avro-enable-watermark and enable-tidb-extension"
             )
 
     def _record(self, change: RowChange, reduced: bool) -> Record:
@@ -350,7 +352,7 @@ class Encoder:
         names = [sanitize(column.name) for column in columns]
         if len({*names}) < len(names):
             raise DefinitionError(
-                f"{table.schema}.{table.name} has columns whose names are one in Avro"
+                f"{table.schema}.{table.name} has columns whose names are the same in Avro"
             )
         primary = [index.columns for index in table.indexes if index.primary]
         key = table.handle_key

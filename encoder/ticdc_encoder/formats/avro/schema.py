@@ -1,4 +1,4 @@
-"""Avro schemas as TiCDC registers them: names, column types and defaults, in both directions.
+"""Avro schemas as TiCDC registers them: column types and defaults, in both directions.
 
 Source: TiCDC `pkg/sink/codec/avro`. The text is Go's, byte for byte: a registry compares texts.
 """
@@ -36,7 +36,7 @@ CHECKSUMS = (
 AFTER_COLUMNS = frozenset(
     {BEFORE, OPERATION, COMMIT_TS, PHYSICAL_TIME, CHECKSUM, CORRUPTED, CHECKSUM_VERSION}
 )
-"""The fields behind a row's columns: a column of such a name cannot be told from them."""
+"""The fields behind a row's columns: a column of such a name cannot be distinguished from them."""
 
 
 # Columns: Column -> field.
@@ -104,7 +104,7 @@ def bit_width(type_: ColumnType) -> int:
 
 
 def null_branch(column: Column, modes: Modes) -> int | None:
-    """Which branch of a column's union is null: the second where it has a default that Avro can
+    """Which branch of a column's union is null: the second if it has a default that Avro can
     hold. None for a column that is NOT NULL."""
     if not column.nullable:
         return None
@@ -132,7 +132,7 @@ def record_json(name: str, namespace: str, fields: Iterable[str]) -> str:
 
 
 def _default_json(column: Column, modes: Modes) -> str | None:
-    """The JSON of a column's default; None where there is none that Avro can hold."""
+    """The JSON of a column's default; None if there is none that Avro can hold."""
     try:
         default, type_ = stored_default(column), column.type
         if default is None or (type_.name == "decimal" and modes.decimal == "precise"):
@@ -156,7 +156,7 @@ def _default_json(column: Column, modes: Modes) -> str | None:
         return encoding_json(default)
     except (ValueError, OverflowError) as error:
         raise DefinitionError(
-            f"column `{column.name}`: its default is no {column.type.name}"
+            f"column `{column.name}`: its default is not a valid {column.type.name}"
         ) from error
 
 
@@ -184,14 +184,14 @@ _COLUMN_TYPES: dict[str, tuple[str, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column as a schema tells it, and the Avro type that carries it."""
+    """A column as a schema describes it, and the Avro type of its values."""
 
     column: Column
     avro_type: str
 
 
 def field_of(field: Mapping[str, Any]) -> Field:
-    """A schema's field as a column: its length, fsp and true name are not there."""
+    """A schema's field as a column: its length, fsp and true name are not in it."""
     name, type_ = field.get("name"), field.get("type")
     nullable = isinstance(type_, list)
     if isinstance(type_, list):
@@ -202,9 +202,9 @@ def field_of(field: Mapping[str, Any]) -> Field:
         tidb_type, avro = parameters["tidb_type"], type_["type"]  # type: ignore[index]
         kind, carriers = _COLUMN_TYPES[tidb_type]
     except (KeyError, TypeError) as error:
-        raise WireError(f"field `{name}` has no tidb_type that is known") from error
+        raise WireError(f"field `{name}` has no known tidb_type") from error
     if avro not in carriers or not isinstance(name, str):
-        raise WireError(f"field `{name}` holds {tidb_type} in another type")
+        raise WireError(f"field `{name}` has {tidb_type} in the wrong Avro type")
     length = decimals = None
     if kind == "decimal" and avro == "bytes":
         length, decimals = type_.get("precision"), type_.get("scale", 0)  # type: ignore[union-attr]

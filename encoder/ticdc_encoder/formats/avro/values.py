@@ -16,7 +16,7 @@ Write = Callable[[Value], bytes]
 
 
 def from_avro(type_: ColumnType, avro: str) -> Callable[[Any], Value] | None:
-    """What makes the column's value of Avro's; None where they are the same."""
+    """A function from Avro's value to the column's; None if they are the same."""
     match type_.name, avro:
         case "bigint", "long" if type_.unsigned:
             return lambda number: number + (1 << 64) if number < 0 else number
@@ -52,7 +52,7 @@ def _bits(raw: bytes) -> int:
 def to_avro(
     type_: ColumnType, modes: Modes, local: Callable[[str], str], *, classic: bool
 ) -> Write:
-    """What writes the column's values; `local` moves TIMESTAMP to the server's time."""
+    """A function that writes the column's values; `local` gives TIMESTAMP in the server's time."""
     match type_.name, avro_type(type_, modes):
         case "bigint", "long" if type_.unsigned:
             return lambda value: long(_wrapped(integer(value)))
@@ -117,8 +117,8 @@ def _bit_writer(type_: ColumnType, classic: bool) -> Write:
         number = integer(value)
         if not 0 <= number < 1 << 8 * width:
             raise ValueError(f"not a number of {width} bytes")
-        taken = max(1, (number.bit_length() + 7) // 8) if classic else width
-        return sized(number.to_bytes(taken, "big"))
+        size = max(1, (number.bit_length() + 7) // 8) if classic else width
+        return sized(number.to_bytes(size, "big"))
 
     return write
 

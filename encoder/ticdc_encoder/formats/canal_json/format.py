@@ -6,7 +6,6 @@ Source: TiCDC `pkg/sink/codec/canal`. The two architectures differ only for a ro
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ticdc_encoder.column import ColumnType
 from ticdc_encoder.errors import ConfigError, WireError
@@ -27,7 +26,7 @@ from ticdc_encoder.formats.format import (
     wall_clock,
     written,
 )
-from ticdc_encoder.formats.json_text import easyjson, encoding_json, load, utf_8
+from ticdc_encoder.formats.json_text import Members, easyjson, encoding_json, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.tso import physical
 from ticdc_encoder.values import FAMILIES, server_time
@@ -61,11 +60,11 @@ class Options:
 def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Event]:
     """The events of one record. TIMESTAMP values stay in the zone that they came in.
 
-    A row without a commit_ts, as a changefeed without the TiDB extension sends it, raises
+    A row without a commit_ts, such as a changefeed without the TiDB extension sends, raises
     `MissingCommitTs`. `handle_key` is the primary key, empty for every other key.
     """
     if not value:
-        raise WireError(f"an empty value is no canal-json{likeness(key, value)}")
+        raise WireError(f"an empty value is not canal-json{likeness(key, value)}")
     plain = value
     if options.compression != "none":
         plain = inflate(value, options.compression, options.message_limit)
@@ -77,7 +76,7 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     except WireError as error:
         raise WireError(f"{error}{likeness(key, value)}") from error
     if members.__class__ is not dict or "isDdl" not in members:
-        raise WireError(f"no canal-json object{likeness(key, plain)}")
+        raise WireError(f"not a canal-json object{likeness(key, plain)}")
     is_ddl = members["isDdl"]
     if is_ddl is True:
         return [_read_ddl(members, options)]
@@ -94,10 +93,10 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     return read_rows(rows_message(members, extension), commit_ts)
 
 
-_NO_EXTENSION: dict[str, Any] = {}
+_NO_EXTENSION: Members = {}
 
 
-def _extension(members: dict[str, Any], options: Options) -> dict[str, Any]:
+def _extension(members: Members, options: Options) -> Members:
     extension = members.get("_tidb")
     if extension is None:
         if not options.require_commit_ts:
@@ -112,18 +111,18 @@ def _extension(members: dict[str, Any], options: Options) -> dict[str, Any]:
     return extension
 
 
-def _commit_ts(extension: dict[str, Any]) -> int:
+def _commit_ts(extension: Members) -> int:
     if extension is _NO_EXTENSION:
         return 0
     return timestamp(extension.get("commitTs"), "commitTs")
 
 
-def _without_rows(members: dict[str, Any], what: str) -> None:
+def _without_rows(members: Members, what: str) -> None:
     if members.get("data") is not None or members.get("old") is not None:
         raise WireError(f"a {what} with data")
 
 
-def _read_ddl(members: dict[str, Any], options: Options) -> Ddl:
+def _read_ddl(members: Members, options: Options) -> Ddl:
     _without_rows(members, "DDL")
     query = string(members, "sql")
     if not query:
@@ -136,7 +135,7 @@ def _read_ddl(members: dict[str, Any], options: Options) -> Ddl:
     )
 
 
-def _read_watermark(members: dict[str, Any], options: Options) -> Resolved:
+def _read_watermark(members: Members, options: Options) -> Resolved:
     _without_rows(members, "watermark")
     return Resolved(timestamp(_extension(members, options).get("watermarkTs"), "watermarkTs"))
 
@@ -208,9 +207,9 @@ class Encoder:
         )
 
     def resolved(self, resolved: Resolved) -> Record:
-        """Raises ConfigError without the TiDB extension, to which the message belongs."""
+        """Raises ConfigError without the TiDB extension, which the message needs."""
         if not self._options.enable_tidb_extension:
-            raise ConfigError("canal-json has a resolved ts with enable-tidb-extension only")
+            raise ConfigError("canal-json has a resolved ts only with enable-tidb-extension")
         ts = resolved.resolved_ts
         return self._bare("", "", _WATERMARK, ts, "", f'"watermarkTs":{ts}')
 

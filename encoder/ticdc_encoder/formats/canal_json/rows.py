@@ -1,4 +1,4 @@
-"""Canal-JSON's rows: those of a message, as changes of the table that it shows."""
+"""Canal-JSON's rows: a message's rows as changes of the table that it describes."""
 
 import binascii
 from collections.abc import Callable
@@ -12,11 +12,9 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Event, RowChange, Table
 from ticdc_encoder.formats.canal_json.types import parse_mysql_type
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.row_reader import RowReader
 from ticdc_encoder.values import FAMILIES
-
-Members = dict[str, Any]
-"""A JSON object."""
 
 
 def string(members: Members, name: str) -> str:
@@ -39,8 +37,8 @@ class RowsMessage(
         "extension": "_tidb",
     },
 ):
-    """A message of rows as TiCDC writes it, in its order. `parse` sees to these types; of a message
-    that was read otherwise each member may be anything."""
+    """A message of rows as TiCDC writes it, in its order. `parse` checks these types; in a message
+    that was read otherwise, each member may be anything."""
 
     id: int = 0
     database: str
@@ -55,15 +53,15 @@ class RowsMessage(
     mysql_type: dict[str, str] | None
     old: list[dict[str, str | None]] | None = None
     data: list[dict[str, str | None]] | None = None
-    extension: dict[str, Any]
+    extension: Members
 
 
 _parse = msgspec.json.Decoder(RowsMessage).decode
 
 
 def parse(plain: bytes) -> RowsMessage | None:
-    """The message, if it is one of rows with the extension, and nothing else is in it: in three
-    quarters of the time that it takes to parse it as any JSON (`bench/formats.py`)."""
+    """The message if it has rows, the extension and nothing else, else None. This takes three
+    quarters of the time of parsing it as any JSON (`bench/formats.py`)."""
     try:
         message = _parse(plain)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -72,7 +70,7 @@ def parse(plain: bytes) -> RowsMessage | None:
 
 
 def rows_message(members: Members, extension: Members) -> RowsMessage:
-    """The same of an object that may hold anything."""
+    """The same from an object whose members may be anything."""
     get: Callable[[str], Any] = members.get
     return RowsMessage(
         database=get("database"),
@@ -112,7 +110,7 @@ def read_rows(message: RowsMessage, commit_ts: int) -> list[Event]:
         if before is not None:
             old = before[number]
             if [*old] != shape.names:
-                # v8.5.4 sends columns here that a column selector took out everywhere else.
+                # v8.5.4 sends columns here that a column selector removed everywhere else.
                 old = {name: text for name, text in old.items() if name in reader.readers}
         elif kind == "DELETE":
             old, new = image, None
@@ -124,7 +122,7 @@ def read_rows(message: RowsMessage, commit_ts: int) -> list[Event]:
 
 
 def _details(extension: Members) -> tuple[bool, str | None, bytes | None]:
-    """Whether the row is incomplete, where the whole message lies, and the row's key."""
+    """Whether the row is incomplete, the location of the whole message, and the row's key."""
     location, reduced = extension.get("claimCheckLocation"), extension.get("onlyHandleKey", False)
     if reduced.__class__ is not bool:
         raise WireError("onlyHandleKey is not a boolean")
@@ -154,12 +152,12 @@ def _base64(value: Any) -> bytes:
         raise WireError("rowkey is not base64") from error
 
 
-# The table that a row shows.
+# The table that a message describes.
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
-    """What a message says of its table beside the name, and `names` of a row in their order."""
+class _RowShape:
+    """How a message describes its table, and the `names` of a row's columns in their order."""
 
     key: Any
     types: Any
@@ -167,27 +165,27 @@ class _Shape:
     reader: RowReader
 
 
-_last: dict[tuple[Any, Any], _Shape] = {}
+_last: dict[tuple[Any, Any], _RowShape] = {}
 """The shape of each table's last row, which is mostly the next one's."""
 _MOST_TABLES = 4096
 
 
-def _shape(message: RowsMessage, image: Members) -> _Shape:
-    place = message.database, message.table
+def _shape(message: RowsMessage, image: Members) -> _RowShape:
+    table_name = message.database, message.table
     key, types, names = message.pk_names, message.mysql_type, [*image]
     try:
-        last = _last.get(place)
+        last = _last.get(table_name)
     except TypeError:
-        last = None  # names that are no text
+        last = None  # names that are not text
     if last is None or names != last.names or types != last.types or key != last.key:
-        last = _Shape(key, types, names, _reader_of(place, types or {}, key or (), names))
+        last = _RowShape(key, types, names, _reader_of(table_name, types or {}, key or (), names))
         if len(_last) >= _MOST_TABLES:
             _last.clear()
-        _last[place] = last
+        _last[table_name] = last
     return last
 
 
-def _reader_of(place: tuple[Any, Any], types: Any, key: Any, names: list[str]) -> RowReader:
+def _reader_of(table_name: tuple[Any, Any], types: Any, key: Any, names: list[str]) -> RowReader:
     if not isinstance(types, dict) or not isinstance(key, list | tuple):
         raise WireError("mysqlType is not an object, or pkNames not a list")
     if missing := [name for name in names if name not in types]:
@@ -195,17 +193,17 @@ def _reader_of(place: tuple[Any, Any], types: Any, key: Any, names: list[str]) -
     column_types = tuple([types[name] for name in names])
     if not {*map(type, column_types), *map(type, key)} <= {str}:
         raise WireError("mysqlType or pkNames holds something that is not a string")
-    for name, value in zip(("database", "table"), place, strict=True):
+    for name, value in zip(("database", "table"), table_name, strict=True):
         if value.__class__ is not str:
             raise WireError(f"{name} is missing or not a string")
-    return _reader(*place, tuple(key), tuple(names), column_types)
+    return _reader(*table_name, tuple(key), tuple(names), column_types)
 
 
 @lru_cache(maxsize=4096)
 def _reader(
     schema: str, name: str, key: tuple[str, ...], names: tuple[str, ...], types: tuple[str, ...]
 ) -> RowReader:
-    """What reads each column's text, of the table that rows of this shape show."""
+    """Reads rows of this shape; its table is known as far as they describe it."""
     if not name:
         raise WireError("a row without a table")
     columns = tuple(

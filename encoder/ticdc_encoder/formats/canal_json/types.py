@@ -1,4 +1,4 @@
-"""The names and numbers that Canal-JSON has for column types and for kinds of DDL."""
+"""The names and numbers that Canal-JSON has for column types."""
 
 import re
 from functools import lru_cache
@@ -104,10 +104,10 @@ _LENGTHS = re.compile(r"([0-9]{1,5})(?:, ?([0-9]{1,5}))?")
 @lru_cache(maxsize=4096)
 def parse_mysql_type(text: str) -> ColumnType:
     """The type that a `mysqlType` names, in any mode."""
-    found = _MYSQL_TYPE.fullmatch(text)
-    if found is None or found["name"] not in TYPE_NAMES:
+    match = _MYSQL_TYPE.fullmatch(text)
+    if match is None or match["name"] not in TYPE_NAMES:
         raise WireError(f"an unknown mysqlType: {text[:40]!r}")
-    name, arguments = found["name"], found["arguments"]
+    name, arguments = match["name"], match["arguments"]
     length = decimals = None
     elements: tuple[str, ...] = ()
     if arguments is not None and name in ("enum", "set"):
@@ -124,8 +124,8 @@ def parse_mysql_type(text: str) -> ColumnType:
             decimals = 0
     return ColumnType(
         name,
-        unsigned=found["unsigned"] is not None,
-        zerofill=found["zerofill"] is not None,
+        unsigned=match["unsigned"] is not None,
+        zerofill=match["zerofill"] is not None,
         length=length,
         decimals=decimals,
         elements=elements,

@@ -25,7 +25,7 @@ def _finite(numbers: Sequence[Any]) -> bool:
 
 
 def _list_of(number: str) -> Callable[[str], object]:
-    """Says whether a text is a list, with commas, of what the pattern says."""
+    """A test for a text that is a list, with commas, of what the pattern matches."""
     return re.compile(f"{number}(?:,{number})*+").fullmatch
 
 
@@ -34,21 +34,21 @@ _BULK: dict[Any, tuple[Callable[[str], object], Callable[[str], Value], Callable
     decimal_value: (_list_of(r"-?[0-9]++(?:\.[0-9]++)?+"), Decimal, _any),
     float_value: (_list_of(r"-?[0-9]++(?:\.[0-9]++)?+(?:e[+-]?[0-9]++)?+"), float, _finite),
 }
-"""Reader of one text -> the form of many, what makes the value of one that has it, and whether
-those values are the type's."""
+"""Reader of one text -> the form of many, the function to the value of one that has it, and a
+test whether such values are of the type."""
 
 
 def read_column(read: Read, texts: Sequence[str | None], *, nulls: bool) -> Sequence[Value]:
-    """What `read` makes of each text; `nulls` says that there may be None. Raises what `read`
-    raises, or another ValueError or ArithmeticError."""
+    """What `read` returns for each text; with `nulls` there may be None. Raises what `read` raises,
+    or another ValueError or ArithmeticError."""
     if read is text:
         return texts
-    told = [told for told in texts if told is not None] if nulls else texts
-    values = _read_all(read, told)  # type: ignore[arg-type]
+    present = [each for each in texts if each is not None] if nulls else texts
+    values = _read_all(read, present)  # type: ignore[arg-type]
     if not nulls:
         return values
     following = iter(values)
-    return [None if told is None else next(following) for told in texts]
+    return [None if each is None else next(following) for each in texts]
 
 
 def _read_all(read: Read, texts: Sequence[str]) -> Sequence[Value]:

@@ -28,14 +28,14 @@ def fields(
 ) -> Iterator[Fields]:
     """The records of a file from `start` on. Raises WireError for what is not csv."""
     length, end, record = len(characters), start, Fields()
-    for found in _pattern(delimiter, terminator, quote).finditer(characters, start):
-        start = found.start()
+    for match in _pattern(delimiter, terminator, quote).finditer(characters, start):
+        start = match.start()
         if start != end:
             break
         if start == length and not record:
             return
-        inside, bare, after = found.groups()
-        end = found.end()
+        inside, bare, after = match.groups()
+        end = match.end()
         if inside is not None:
             record.append(inside.replace(quote * 2, quote))
         elif bare == null:
@@ -68,7 +68,7 @@ _BREAKS = {"r": "\r", "n": "\n"}
 
 
 def _unescaped(bare: str) -> str:
-    return _ESCAPED.sub(lambda found: _BREAKS.get(found[1], found[1]), bare)
+    return _ESCAPED.sub(lambda match: _BREAKS.get(match[1], match[1]), bare)
 
 
 def pieces(characters: str, terminator: str, quote: str) -> Iterator[int]:
@@ -98,9 +98,9 @@ def columns_of(
 ) -> list[Texts] | None:
     """The file's columns by Python's own reader, where it reads what `fields` does; else None.
 
-    `bare` says which fields TiCDC writes without quotes. The reader does not tell a quoted field
-    from a bare one, nor one end of a line from another: their numbers do. Those
-    inside of bare fields are not counted: no such value has a quote or the end of a line.
+    `bare` marks the fields that TiCDC writes without quotes. The reader does not distinguish a
+    quoted field from a bare one, nor one end of a line from another: their numbers do. Those inside
+    of bare fields are not counted: no such value has a quote or the end of a line.
     """
     if len(quote) != 1 or len(delimiter) != 1 or terminator not in ("\r\n", "\n"):
         return None

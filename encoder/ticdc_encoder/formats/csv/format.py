@@ -1,7 +1,7 @@
 """CSV as the cloud storage sink writes it: a file of one table's changes.
 
-Source: TiCDC `pkg/sink/codec/csv`. Nothing in a file tells its layout: options must be the
-changefeed's, and the columns come from the table's schema file or definition.
+Source: TiCDC `pkg/sink/codec/csv`. A file does not describe its layout: options must be
+the changefeed's, and the columns come from the table's schema file or definition.
 """
 
 from base64 import b64encode
@@ -14,7 +14,7 @@ from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.csv.fields import fields, pieces
 from ticdc_encoder.formats.csv.options import Options as Options
 from ticdc_encoder.formats.csv.options import meta_names, require_legible
-from ticdc_encoder.formats.csv.rows import BARE, Reader
+from ticdc_encoder.formats.csv.rows import BARE, RecordReader
 from ticdc_encoder.formats.elements import member, members
 from ticdc_encoder.formats.format import MissingCommitTs, Record, no_row, per_table
 from ticdc_encoder.formats.json_text import utf_8
@@ -25,17 +25,17 @@ from ticdc_encoder.values import FAMILIES, double, fixed, server_time, single, t
 
 def decode(data: bytes, table: Table, options: Options) -> list[RowChange]:
     """The changes of a file, which with `output_field_header` begins with the names of its columns.
-    TIMESTAMP values stay in the zone that they came in. Raises ConfigError for settings by which a
-    file can be read in two ways.
+    TIMESTAMP values stay in the zone that they came in. Raises ConfigError for settings with which
+    a file can be read in two ways.
 
     An UPDATE is one change, with an empty `before` where the file has no old values. ENUM and SET
-    come as text where the table's members are not known.
+    come as text if the table's members are not known.
     """
     return [*changes(data, table, options)]
 
 
 def schema_of(data: bytes, options: Options) -> str:
-    """The schema that the first row of a file names, "" where it has none. Raises as `decode`."""
+    """The schema that the first row of a file names, "" if it has none. Raises as `decode`."""
     require_legible(options)
     characters = data.decode("utf-8", "surrogateescape")
     if options.output_field_header:
@@ -46,7 +46,7 @@ def schema_of(data: bytes, options: Options) -> str:
 
 
 def changes(data: bytes, table: Table, options: Options) -> Iterator[RowChange]:
-    """What `decode` gives, one by one."""
+    """The changes of `decode`, one by one."""
     require_legible(options)
     if not options.include_commit_ts and options.require_commit_ts:
         raise MissingCommitTs(
@@ -58,16 +58,16 @@ def changes(data: bytes, table: Table, options: Options) -> Iterator[RowChange]:
     if options.output_field_header:
         header, _, characters = characters.partition(options.terminator)
         columns = _named(header, table, columns, options)
-    reader = Reader(table, columns, options)
+    reader = RecordReader(table, columns, options)
     dialect = options.delimiter, options.terminator, options.quote
     number = at = 0
     try:
         for end in pieces(characters, options.terminator, options.quote):
-            found = reader.take_piece(characters[at:end])
-            if found is None:
+            piece = reader.take_piece(characters[at:end])
+            if piece is None:
                 break
-            at, number = end, number + found[0]
-            yield from found[1]
+            at, number = end, number + piece[0]
+            yield from piece[1]
         rest = enumerate(fields(characters, *dialect, options.null, at), number + 1)
         for number, record in rest:  # noqa: B007
             change = reader.take(record)
@@ -97,7 +97,7 @@ def _named(header: str, table: Table, columns: list[Column], options: Options) -
 
 
 class Encoder:
-    """CSV's writer: of each change its records, of a table its header."""
+    """Writes the records of changes, and the headers of tables."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -218,4 +218,4 @@ def _handle(table: Table, row: Row) -> str:
             value = row.get(index.columns[0])
             if isinstance(value, int):
                 return str(value)
-    raise DefinitionError(f"{table.schema}.{table.name} has no integer handle that its rows tell")
+    raise DefinitionError(f"{table.schema}.{table.name} has no integer handle in its rows")

@@ -1,4 +1,4 @@
-"""CSV's settings, which decide how a file looks."""
+"""CSV's settings, which decide the layout of a file."""
 
 import re
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Options:
     time_zone: str = "UTC"
 
     def __post_init__(self) -> None:
-        """Raises ConfigError where TiCDC refuses the changefeed."""
+        """Raises ConfigError if TiCDC refuses the changefeed."""
         if len(self.quote) > 1:
             raise ConfigError("csv quote must be one character, or none")
         if not 1 <= len(self.delimiter) <= 3:
@@ -50,7 +50,7 @@ _OF_NUMBERS = {*"0123456789+-.eE"}
 
 @lru_cache(maxsize=64)
 def require_legible(options: Options) -> None:
-    """Raises ConfigError for settings by which TiCDC writes files that can be read in two ways."""
+    """Raises ConfigError for settings whose files can be read in two ways."""
     delimiter, null, terminator, quote = (
         options.delimiter,
         options.null,
@@ -65,7 +65,7 @@ def require_legible(options: Options) -> None:
         raise _illegible("a delimiter or terminator of characters that numbers have")
     if quote:
         if _NUMBER.fullmatch(null):
-            raise _illegible("a null that is a number; take '\\N'")
+            raise _illegible("a null that is a number; use '\\N'")
         return
     if not {"\r", "\n"} & {*terminator} or "\\" in terminator:
         raise _illegible("quote = '' and a terminator without a line break, or with a backslash")
@@ -73,10 +73,10 @@ def require_legible(options: Options) -> None:
         raise _illegible("quote = '' and a delimiter that has a backslash, r or n")
     if any(delimiter.startswith(delimiter[start:]) for start in range(1, len(delimiter))):
         raise _illegible("quote = '' and a delimiter that ends as it begins")
-    # TiCDC escapes no other characters, so that what begins otherwise is no value.
+    # TiCDC escapes no other characters: a field with another escape is never a value.
     escaped = {*re.findall(r"\\(.?)", null, re.DOTALL)}
     if "" in escaped or escaped <= {"\\", "r", "n", *delimiter}:
-        raise _illegible("quote = '' and a null that a text may be, too; take '\\N'")
+        raise _illegible("quote = '' and a null that may also be a text; use '\\N'")
 
 
 def _illegible(what: str) -> ConfigError:

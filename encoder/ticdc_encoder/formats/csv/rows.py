@@ -24,8 +24,8 @@ def _bare_meta(options: Options, first: int) -> list[bool]:
     return meta + [False] * (first - len(meta))
 
 
-class Reader:
-    """Makes changes of records."""
+class RecordReader:
+    """Turns records into changes."""
 
     def __init__(self, table: Table, columns: Sequence[Column], options: Options) -> None:
         self._table = table
@@ -58,73 +58,75 @@ class Reader:
             if flag not in ("true", "false"):
                 raise WireError("is-update is neither true nor false")
             is_update = flag == "true"
-        return self._tell(operation, is_update, commit_ts, self._row(record[first:]))
+        return self._change(operation, is_update, commit_ts, self._row(record[first:]))
 
     def take_piece(self, characters: str) -> tuple[int, list[RowChange]] | None:
         """The number of the records, and the changes that they complete, of a regular piece of the
         file; None leaves it to `take`."""
         options, first, table = self._options, self._first, self._table
         dialect = options.delimiter, options.terminator, options.quote
-        found = columns_of(characters, *dialect, options.null, self._bare)
-        if found is None or not self._columns:
+        columns = columns_of(characters, *dialect, options.null, self._bare)
+        if columns is None or not self._columns:
             return None
-        operations, number = found[0].texts, len(found[0].texts)
+        operations, number = columns[0].texts, len(columns[0].texts)
         if (
-            found[1].texts.count(table.name) != number
-            or found[2].texts.count(table.schema) != number
+            columns[1].texts.count(table.name) != number
+            or columns[2].texts.count(table.schema) != number
         ):
             return None
-        if any(c.nulls for c, n in zip(found[first:], self._names, strict=True) if n in self._key):
+        if any(
+            c.nulls for c, n in zip(columns[first:], self._names, strict=True) if n in self._key
+        ):
             return None
         flags: Sequence[str | None] = ["false"] * number
         if self._has_old:
-            flags = found[3 + self._has_ts].texts
+            flags = columns[3 + self._has_ts].texts
         try:
             values = [
                 read_column(read, column.texts, nulls=column.nulls)
-                for (_, read), column in zip(self._columns, found[first:], strict=True)
+                for (_, read), column in zip(self._columns, columns[first:], strict=True)
             ]
             stamps: Sequence[int] = [0] * number
             if self._has_ts:
-                times = {digits: _commit_ts(digits) for digits in set(found[3].texts)}
-                stamps = [*map(times.__getitem__, found[3].texts)]
+                times = {digits: _commit_ts(digits) for digits in set(columns[3].texts)}
+                stamps = [*map(times.__getitem__, columns[3].texts)]
         except (ArithmeticError, TypeError, ValueError, WireError):
             return None
         records = map(zip, repeat(self._names), zip(*values, strict=True))
-        told = self._tell_all(operations, flags, stamps, list(map(dict, records)))
-        return None if told is None else (number, told)
+        changes = self._changes(operations, flags, stamps, list(map(dict, records)))
+        return None if changes is None else (number, changes)
 
-    def _tell_all(
+    def _changes(
         self,
         operations: Sequence[str | None],
         flags: Sequence[str | None],
         stamps: Sequence[int],
         rows: list[Row],
     ) -> list[RowChange] | None:
-        """What `_tell` tells of each; None, and nothing of it told, where it would refuse one."""
+        """What `_change` returns for each; None, without any effect, if it would refuse one."""
         table, replaced = self._table, self._replaced
-        told = []
+        changes = []
         for operation, flag, commit_ts, row in zip(operations, flags, stamps, rows, strict=True):
             if flag == "false" and replaced is None:
                 if operation == "I":
-                    told.append(RowChange(table, commit_ts, None, row))
+                    changes.append(RowChange(table, commit_ts, None, row))
                 elif operation == "D":
-                    told.append(RowChange(table, commit_ts, row))
+                    changes.append(RowChange(table, commit_ts, row))
                 elif operation == "U":
-                    told.append(RowChange(table, commit_ts, {}, row))
+                    changes.append(RowChange(table, commit_ts, {}, row))
                 else:
                     return None
             elif flag == "true" and operation == "D" and replaced is None:
                 replaced = commit_ts, row
             elif flag == "true" and operation == "I" and replaced and replaced[0] == commit_ts:
-                told.append(RowChange(table, commit_ts, replaced[1], row))
+                changes.append(RowChange(table, commit_ts, replaced[1], row))
                 replaced = None
             else:
                 return None
         self._replaced = replaced
-        return told
+        return changes
 
-    def _tell(
+    def _change(
         self, operation: str | None, is_update: bool, commit_ts: int, row: Row
     ) -> RowChange | None:
         replaced, self._replaced = self._replaced, None
@@ -143,7 +145,7 @@ class Reader:
             return RowChange(self._table, commit_ts, row, None)
         if operation == "U" and not is_update:
             return RowChange(self._table, commit_ts, {}, row)
-        raise WireError("the operation is none of I, U and D")
+        raise WireError("the operation is not I, U or D")
 
     def _same_table(self, record: Fields) -> None:
         table = self._table

@@ -75,8 +75,8 @@ def changes_json(ddl: Ddl) -> str:
 
 
 def _defined(ddl: Ddl) -> dict[str, Column]:
-    """The columns that the statement itself defines, by name. Of them, TiCDC tells a time's digits
-    and DEFAULT as they are written, and no comment."""
+    """The columns that the statement itself defines, by name. TiCDC sends their fractional digits
+    and DEFAULT as written, and no comment."""
     try:
         statement = parse_ddl(ddl.query, ddl.schema)
     except DefinitionError:
@@ -115,9 +115,9 @@ def _column_json(column: Column, position: int, defined: Column | None) -> str:
     type_ = column.type
     comment = column.comment if defined is None else None
     length, scale = _length(type_, defined is not None), _scale(type_)
-    told = column
+    source = column
     if defined is not None and defined.default is not None and type_.name in _TIMES:
-        told = defined
+        source = defined
     labels = ",".join([jsoniter(f"'{element}'") for element in type_.elements])
     charset = type_.charset if type_.name in TEXTS or type_.name in ("enum", "set") else None
     counted = boolean(column.auto_increment or (column.on_update and type_.name == "timestamp"))
@@ -125,7 +125,7 @@ def _column_json(column: Column, position: int, defined: Column | None) -> str:
     return (
         f'{{"name":{jsoniter(column.name)},"jdbcType":{_JDBC[type_.name]},"nativeType":null,'
         f'"comment":{jsoniter(comment) if comment else "null"},'
-        f'"defaultValueExpression":{_default(told)},'
+        f'"defaultValueExpression":{_default(source)},'
         f'"enumValues":{f"[{labels}]" if labels else "null"},'
         f'"typeName":"{name}","typeExpression":"{expression}",'
         f'"charsetName":{jsoniter(charset) if charset else "null"},'

@@ -37,7 +37,7 @@ _DATE, _MILLI, _MICRO, _ZONED, _TIME, _YEAR = (
 
 
 def _connect(type_: ColumnType) -> tuple[str, str | None]:
-    """Connect's type, and the name of its meaning."""
+    """Connect's type, and the name of the logical type."""
     match type_.name:
         case "tinyint":
             return "int16", None
@@ -91,7 +91,7 @@ def field_json(column: Column, *, extension: bool) -> str:
 
 
 def _default_json(column: Column) -> str | None:
-    """The field's `default`, None where it has none."""
+    """The field's `default`, None if it has none."""
     stored = stored_default(column)
     if stored is None:
         return None
@@ -117,8 +117,8 @@ _NOW = "CURRENT_TIMESTAMP"
 
 
 def null_json(column: Column, utc: Callable[[str], str] = str) -> str:
-    """What stands for NULL: the column's DEFAULT, where it has one. That of a TIMESTAMP is taken
-    for the server's local time, of which `utc` makes UTC."""
+    """The JSON that stands for NULL: the column's DEFAULT if it has one. A TIMESTAMP's DEFAULT is
+    read as the server's local time, which `utc` converts to UTC."""
     stored = stored_default(column)
     if stored is None or stored == _NOW:
         # With DEFAULT CURRENT_TIMESTAMP, a DATETIME is 0 and a TIMESTAMP stays null.
@@ -173,26 +173,26 @@ _NAMED = {
 
 
 def parse_field(field: Mapping[str, Any]) -> tuple[Column, Reader]:
-    """The column that a field describes, and what reads its values.
+    """The column that a field describes, and the reader of its values.
 
-    Without the extension, text cannot be told from bytes, which stay base64 in a `longtext`, and a
-    number's type is the least that holds it. `default` is the JSON of the field's.
+    Without the extension, text cannot be distinguished from bytes, which stay base64 in a
+    `longtext`, and a number's type is the smallest that holds it. The column's `default` is JSON.
     """
     column, connect, meaning = field.get("field"), field.get("type"), field.get("name")
-    told, parameters = field.get("tidb_type"), field.get("parameters") or {}
+    tidb_type, parameters = field.get("tidb_type"), field.get("parameters") or {}
     if column.__class__ is not str or connect not in _CONNECT or not isinstance(parameters, dict):
         raise WireError("a field of a schema without a name or a known type")
     name, unsigned = _NAMED.get(meaning or "", _CONNECT[connect]), False
-    if told is not None:
-        name, _, rest = str(told).partition(" ")
+    if tidb_type is not None:
+        name, _, rest = str(tidb_type).partition(" ")
         unsigned = rest == "unsigned"
         if name not in TYPE_NAMES or rest not in ("", "unsigned"):
-            raise WireError(f"an unknown tidb_type: {str(told)[:40]!r}")
+            raise WireError(f"an unknown tidb_type: {str(tidb_type)[:40]!r}")
     listed, length = parameters.get("allowed"), parameters.get("length")
     elements: tuple[str, ...] = ()
     if name in ("enum", "set"):
         if listed.__class__ is not str:
-            raise WireError(f"field `{column}` without the members that are allowed")
+            raise WireError(f"field `{column}` without its allowed members")
         elements = elements_of(listed) if name == "enum" else tuple(listed.split(","))
     if name == "bit" and connect == "bytes" and not str(length).isdecimal():
         raise WireError(f"field `{column}` without a length")
@@ -206,15 +206,17 @@ def parse_field(field: Mapping[str, Any]) -> tuple[Column, Reader]:
         type_ = ColumnType(name, length=1)
     nullable = field.get("optional") is not False
     default = field.get("default")
-    shown = None if default is None else orjson.dumps(default).decode()
-    return Column(str(column), type_, nullable, shown), reader(type_, micro=meaning == _MICRO)
+    default_json = None if default is None else orjson.dumps(default).decode()
+    return Column(str(column), type_, nullable, default_json), reader(
+        type_, micro=meaning == _MICRO
+    )
 
 
-def shown_type(types: Iterable[type]) -> ColumnType:
+def inferred_type(types: Iterable[type]) -> ColumnType:
     """The type of a column without a schema, by the types of its values in a message."""
-    shown = set(types) - {type(None)}
-    if shown == {bool}:
+    kinds = set(types) - {type(None)}
+    if kinds == {bool}:
         return ColumnType("bit", length=1)
-    if shown == {int}:
+    if kinds == {int}:
         return ColumnType("bigint")
-    return ColumnType("double" if shown & {int, float} else "longtext")
+    return ColumnType("double" if kinds & {int, float} else "longtext")

@@ -1,8 +1,8 @@
 """Debezium's JSON, as TiCDC writes it: an event per record, with or without its schema.
 
-Source: TiCDC `pkg/sink/codec/debezium`, which imitates the MySQL connector of Debezium 2.4. Lost on
-the way: the exact DECIMAL (a double is sent), NULL in a column with a DEFAULT (which is sent
-instead), dates that are none (null, or the epoch), years before 100, the digits of a DATETIME(0)
+Source: TiCDC `pkg/sink/codec/debezium`, which imitates the MySQL connector of Debezium 2.4. It
+loses: the exact DECIMAL (a double is sent), NULL in a column with a DEFAULT (which is sent
+instead), invalid dates (null, or the epoch), years before 100, and fractional digits of DATETIME(0)
 to (3) and TIME that are 0. Without `tidb_type` bytes are base64 text, without a schema types are
 those of JSON.
 """
@@ -10,7 +10,6 @@ those of JSON.
 from collections.abc import Callable
 from dataclasses import dataclass
 from re import compile as pattern
-from typing import Any
 
 import orjson
 
@@ -31,7 +30,7 @@ from ticdc_encoder.formats.format import (
     wall_clock,
     written,
 )
-from ticdc_encoder.formats.json_text import jsoniter, load, utf_8
+from ticdc_encoder.formats.json_text import Members, jsoniter, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.tso import physical
@@ -43,10 +42,10 @@ _KEYS, _NULL_AS_DEFAULT, _NEW = (8, 5, 0), (8, 5, 2), (8, 5, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`version` is TiCDC's: older ones have no key (before 8.5.0), and tell no DEFAULT instead of
-    NULL (before 8.5.2). `cluster_id` and `time_zone` are the server's; TIMESTAMP is sent in UTC,
-    but for one that stands for NULL. With `require_types`, a row whose schema does not tell TiDB's
-    types is refused."""
+    """`version` is TiCDC's: older ones have no key (before 8.5.0), and send NULL as it
+    is (before 8.5.2). `cluster_id` and `time_zone` are the server's; TIMESTAMP is sent in UTC,
+    except one that stands for NULL. With `require_types`, a row whose schema does not have
+    TiDB's types is refused."""
 
     enable_tidb_extension: bool = True
     debezium_disable_schema: bool = False
@@ -65,15 +64,15 @@ class Options:
 
 def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Event]:
     """The event of one record. `handle_key` are the columns of the record's key. TIMESTAMP values
-    are in UTC. `before` of an UPDATE is empty where the message has none.
+    are in UTC. `before` of an UPDATE is empty if the message has none.
     """
     if not value:
-        raise WireError(f"an empty value is no debezium{likeness(key, value)}")
+        raise WireError(f"an empty value is not debezium{likeness(key, value)}")
     plain = inflate(value, options.compression, options.message_limit)
     payload, schema = _message(key, plain)
     source = payload.get("source")
     if not isinstance(source, dict):
-        raise WireError(f"no debezium payload with a source{likeness(key, plain)}")
+        raise WireError(f"not a debezium payload with a source{likeness(key, plain)}")
     if "commit_ts" not in source:
         raise MissingCommitTs(
             f"debezium without commit_ts in its source ({source.get('db')}.{source.get('table')}): "
@@ -99,9 +98,10 @@ _SCHEMA = b',"schema":{"type":"struct","optional":false,"name":'
 _SCHEMA_END = b"]}}"
 
 
-def _message(key: bytes | None, plain: bytes) -> tuple[dict[str, Any], bytes | None]:
-    """The payload, and the schema's text. The two are read apart: a table's schema, which is the
-    larger by far, is the same in every message. In a string, its quotes would be escaped."""
+def _message(key: bytes | None, plain: bytes) -> tuple[Members, bytes | None]:
+    """The payload, and the schema's text. The two are read apart: a table's schema is by far the
+    larger and the same in every message. Inside a string, the quotes of `_SCHEMA` would be escaped.
+    """
     at = plain.find(_SCHEMA) if plain.endswith(_SCHEMA_END) else -1
     if at > 0:
         try:
@@ -116,12 +116,12 @@ def _message(key: bytes | None, plain: bytes) -> tuple[dict[str, Any], bytes | N
         raise WireError(f"{error}{likeness(key, plain)}") from error
     payload = members.get("payload") if isinstance(members, dict) else None
     if not isinstance(payload, dict):
-        raise WireError(f"no debezium payload{likeness(key, plain)}")
+        raise WireError(f"not a debezium payload{likeness(key, plain)}")
     schema = members.get("schema")
     return payload, None if schema is None else orjson.dumps(schema)
 
 
-def _read_ddl(payload: dict[str, Any], source: dict[str, Any], ts: int) -> Ddl:
+def _read_ddl(payload: Members, source: Members, ts: int) -> Ddl:
     query = string(payload, "ddl")
     if not query:
         raise WireError("an empty ddl")
@@ -146,8 +146,8 @@ class _DebeziumColumn:
 
 @dataclass(frozen=True, slots=True)
 class _DebeziumPlan:
-    """How rows of a table are written. The two
-    schemas are what stands behind the payload, empty where there is none."""
+    """How rows of a table are written. The two schemas come
+    after the payload; they are empty if the changefeed sends none."""
 
     table: Table
     columns: tuple[_DebeziumColumn, ...]
@@ -157,8 +157,8 @@ class _DebeziumPlan:
 
 
 class Encoder:
-    """Debezium's writer; it has no batches, so `flush` gives nothing. It knows no limit of size,
-    as TiCDC's does not."""
+    """Debezium's writer; it has no batches, so `flush` gives nothing. Like TiCDC's, it has
+    no limit of size."""
 
     def __init__(self, options: Options, clock: Clock = wall_clock) -> None:
         self._options = options
@@ -203,7 +203,7 @@ class Encoder:
 
     def ddl(self, ddl: Ddl) -> Record:
         """One record. Raises ConfigError for a version that has none."""
-        # This parses the statement: whoever decodes, or writes rows, needs no SQL parser.
+        # It parses the statement; decoding, and writing rows, need no SQL parser.
         from ticdc_encoder.formats.debezium.ddl import changes_json
 
         self._refuse_old("DDL")
@@ -217,10 +217,10 @@ class Encoder:
         return self._record(f'{{"payload":{{"databaseName":{db}}}{self._schema(DDL_KEY)}}}', value)
 
     def resolved(self, resolved: Resolved) -> Record:
-        """Raises ConfigError without the TiDB extension, to which the message belongs, and for a
+        """Raises ConfigError without the TiDB extension, which the message needs, and for a
         version that has none."""
         if not self._options.enable_tidb_extension:
-            raise ConfigError("debezium has a resolved ts with enable-tidb-extension only")
+            raise ConfigError("debezium has a resolved ts only with enable-tidb-extension")
         self._refuse_old("resolved ts")
         name = f"{sanitize(self._options.cluster_id)}.watermark"
         key = f'{{"type":"struct","name":"{name}.Key","optional":false,"fields":[]}}'
@@ -255,7 +255,7 @@ class Encoder:
         name = self._name(table)
         fields = {c.name: field_json(c, extension=self._types) for c in table.columns}
         virtual = [c.name for c in table.columns if c.generated == "virtual"]
-        # TiCDC writes virtual columns at the end, and the new architecture in their place, too.
+        # TiCDC writes virtual columns last, its new architecture also at their own position.
         listed = [n for n in fields if n not in virtual or not self._options.classic] + virtual
         row = ",".join([fields[column] for column in listed])
         sides = "".join(

@@ -1,4 +1,4 @@
-"""Debezium's rows, read by the schema of their message, or by what they show."""
+"""Debezium's rows, read by their message's schema, or without one by the types of their values."""
 
 from functools import lru_cache
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import RowChange, Table
-from ticdc_encoder.formats.debezium.fields import parse_field, shown_type
+from ticdc_encoder.formats.debezium.fields import inferred_type, parse_field
 from ticdc_encoder.formats.debezium.values import reader
-from ticdc_encoder.formats.json_text import load
+from ticdc_encoder.formats.json_text import Members, load
 from ticdc_encoder.formats.row_reader import RowReader
 
 
-def string(members: dict[str, Any], name: str) -> str:
+def string(members: Members, name: str) -> str:
     value = members.get(name)
     if value.__class__ is not str:
         raise WireError(f"{name} is missing or not a string")
@@ -20,8 +20,8 @@ def string(members: dict[str, Any], name: str) -> str:
 
 
 def read_row(
-    payload: dict[str, Any],
-    source: dict[str, Any],
+    payload: Members,
+    source: Members,
     schema: bytes | None,
     keys: tuple[str, ...],
     ts: int,
@@ -39,7 +39,7 @@ def read_row(
     for side in (before, after):
         if side is not None and (side.__class__ is not dict or not side):
             raise WireError("before or after is not an object with columns")
-    image: dict[str, Any] = after or before or {}
+    image: Members = after or before or {}
     db, table, names = string(source, "db"), string(source, "table"), tuple(image)
     if require_types and (schema is None or b'"tidb_type":' not in schema):
         setting = "debezium-disable-schema=false" if schema is None else _EXTENSION
@@ -56,7 +56,7 @@ def read_row(
     else:
         types = tuple(map(type, image.values()))
         old_types = types if other is None else tuple(map(type, other.values()))
-        reader = _shown(db, table, keys, names, types, old_types)
+        reader = _inferred_table(db, table, keys, names, types, old_types)
     reader.read(before, after)
     old = {} if before is None and operation == "u" else before
     return RowChange(reader.table, ts, old, after)
@@ -75,8 +75,8 @@ _EXTENSION = "enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 
 def _table(
     db: str, name: str, schema: bytes, keys: tuple[str, ...], names: tuple[str, ...]
 ) -> RowReader:
-    """The table that rows of these columns show, and what reads each column's value. Columns that
-    the schema has and the rows have not are virtual."""
+    """The reader of rows that have these columns. Columns of the schema that the rows do not have
+    are virtual."""
     _require_keys(db, name, keys, names)
     fields = _fields(load(schema))
     if strange := [column for column in (*keys, *names) if column not in fields]:
@@ -90,7 +90,7 @@ def _table(
 
 
 @lru_cache(maxsize=4096)
-def _shown(
+def _inferred_table(
     db: str,
     name: str,
     keys: tuple[str, ...],
@@ -98,10 +98,10 @@ def _shown(
     types: tuple[type, ...],
     old_types: tuple[type, ...],
 ) -> RowReader:
-    """The table that rows without a schema show, by the types of their values."""
+    """The reader of rows without a schema, by the types of their values."""
     _require_keys(db, name, keys, names)
     columns = tuple(
-        Column(column, shown_type(of_column), nullable=column not in keys)
+        Column(column, inferred_type(of_column), nullable=column not in keys)
         for column, *of_column in zip(names, types, old_types, strict=True)
     )
     readers = {column.name: reader(column.type, micro=False) for column in columns}
@@ -110,13 +110,13 @@ def _shown(
     )
 
 
-def _fields(schema: Any) -> dict[str, dict[str, Any]]:
+def _fields(schema: Any) -> dict[str, Members]:
     """The fields of a row, by name."""
     parts = schema.get("fields") if isinstance(schema, dict) else None
     for part in parts if isinstance(parts, list) else ():
         if isinstance(part, dict) and part.get("field") in ("before", "after"):
-            found = part.get("fields")
-            if not isinstance(found, list) or not all(isinstance(f, dict) for f in found):
+            fields = part.get("fields")
+            if not isinstance(fields, list) or not all(isinstance(f, dict) for f in fields):
                 break
-            return {str(field.get("field")): field for field in found}
+            return {str(field.get("field")): field for field in fields}
     raise WireError("a schema without the fields of a row")

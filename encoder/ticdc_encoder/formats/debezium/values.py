@@ -21,7 +21,7 @@ from ticdc_encoder.values import double, integer, single, text
 Reader = Callable[[Any], Value]
 
 ZERO_TIMESTAMP = "1970-01-01T00:00:00Z"
-"""What stands for the zero TIMESTAMP: no other can be so early."""
+"""The zero TIMESTAMP: no other can be so early."""
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY = 24 * 60 * 60
@@ -31,8 +31,8 @@ _DAY = 24 * 60 * 60
 
 
 def writer(type_: ColumnType, *, nullable: bool) -> Callable[[Value], str]:
-    """What writes a column's values. Dates that are none, as `2024-00-10`, become null, or the
-    epoch where the column is NOT NULL."""
+    """A function that writes a column's values. Invalid dates such as `2024-00-10` become null, or
+    the epoch if the column is NOT NULL."""
     none = "null" if nullable else "0"
     match type_.name:
         case "bigint" if type_.unsigned:
@@ -102,7 +102,7 @@ def full_year(year: float) -> float:
 
 
 def _days(day: str) -> int | None:
-    """Days since the epoch, None for a date that is none. Two-digit years become four."""
+    """Days since the epoch, None for an invalid date. Two-digit years become four."""
     parts = day.split("-")
     if len(parts) != 3 or not all(part.isdecimal() for part in parts):
         raise ValueError("not a date")
@@ -178,7 +178,7 @@ def _number(value: Any) -> float:
 
 
 def _decimal(value: Any) -> Decimal:
-    """The shortest decimal that names the double that it was made: digits may be lost."""
+    """The shortest decimal that names the double, as which it was sent: digits may be lost."""
     return Decimal(value) if value.__class__ is int else Decimal(repr(double(value)))
 
 
@@ -200,7 +200,7 @@ def _bits(value: Any) -> int:
 
 
 def _enum_reader(elements: tuple[str, ...]) -> Reader:
-    """'' is the member of that name, where there is one, else the invalid value."""
+    """'' is the member of that name if there is one, else the invalid value."""
     number = enum_reader(elements)
     return lambda value: 0 if value == "" and "" not in elements else number(text(value))
 
@@ -213,8 +213,8 @@ def _set_reader(elements: tuple[str, ...]) -> Reader:
 def _clock_text(micros: int) -> str:
     seconds, fraction = divmod(micros, 10**6)
     minutes, second = divmod(seconds, 60)
-    shown = f"{minutes // 60:02}:{minutes % 60:02}:{second:02}"
-    return f"{shown}.{fraction:06}" if fraction else shown
+    clock = f"{minutes // 60:02}:{minutes % 60:02}:{second:02}"
+    return f"{clock}.{fraction:06}" if fraction else clock
 
 
 def _clock(value: Any) -> str:
@@ -223,7 +223,7 @@ def _clock(value: Any) -> str:
 
 
 def _moment_micro(value: Any) -> str:
-    """A DATETIME(4) to (6). How many digits it has is not told: six, or none if all are 0."""
+    """A DATETIME(4) to (6). Its number of digits is not sent: six, or none if all are 0."""
     days, micros = divmod(integer(value), _DAY * 10**6)
     return f"{date.fromordinal(days + _EPOCH).isoformat()} {_clock_text(micros)}"
 

@@ -1,4 +1,4 @@
-"""Kafka Connect's schemas and payloads as Avro, the way TiCDC's debezium-avro turns them.
+"""Kafka Connect's schemas and payloads as Avro, as TiCDC's debezium-avro converts them.
 
 Source: TiCDC `pkg/sink/codec/debezium/avro.go`.
 """
@@ -80,7 +80,7 @@ def _record(schema: Schema, fallback: str, defined: set[str]) -> Any:
 
 
 def _connect(schema: Schema) -> dict[str, Any]:
-    """What Connect knows beside the type."""
+    """What Connect adds to the type."""
     members = {name: schema.get(name) for name in ("name", "version", "parameters")}
     return {f"connect.{name}": value for name, value in members.items() if value}
 

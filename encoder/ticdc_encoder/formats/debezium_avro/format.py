@@ -1,8 +1,10 @@
 """Debezium's events in Avro with a schema registry, as TiCDC's new architecture writes them.
 
-Source: TiCDC `pkg/sink/codec/debezium/avro.go`. What Debezium's JSON loses is lost here too, but
-for DECIMAL, which is exact, and bytes, which are told from text. DDL and resolved ts, which need
-`avro-enable-watermark`, are written as the JSON form has them: none of TiCDC's was at hand.
+Source: TiCDC `pkg/sink/codec/debezium/avro.go`. What Debezium's JSON loses is lost here too,
+except DECIMAL, which is exact, and bytes, which are distinct from text. DDL and resolved ts, which
+need `avro-enable-watermark`, are written like the JSON form: no sample of TiCDC's was available.
+
+It builds on both formats: the fields are Debezium's, the binary encoding and its modes are Avro's.
 """
 
 import json
@@ -36,6 +38,7 @@ from ticdc_encoder.formats.format import (
     timestamp,
     wall_clock,
 )
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import Registry, SchemaId, frame, unframe
@@ -46,8 +49,8 @@ _Part = Literal["key", "value"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`registry` has the schemas; `topic` names those that are written, and so does `cluster_id`,
-    the server's. TIMESTAMP values are in UTC."""
+    """`registry` keeps the schemas; `topic` and the server's `cluster_id` name those that are
+    written. TIMESTAMP values are in UTC."""
 
     registry: Registry | None = None
     topic: str = ""
@@ -70,7 +73,7 @@ def _registry(registry: Registry | None) -> Registry:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class _EnvelopeShape:
     """How a value's records are read. `names` are the columns by their names in Avro, `convert`
     has those whose values Avro holds in another form."""
 
@@ -89,8 +92,8 @@ class _Shape:
             self.tables[schema, name] = table
         return table
 
-    def row(self, table: Table, members: dict[str, Any]) -> Row:
-        """The row that the members, which are taken, make."""
+    def row(self, table: Table, members: Members) -> Row:
+        """The row, which is made of `members` itself."""
         for name, convert in self.convert:
             value = members[name]
             if value is not None:
@@ -108,7 +111,7 @@ class _Shape:
 
 def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Event]:
     """The event of one record. `handle_key` are the columns of the record's key. `before` of an
-    UPDATE is empty where the message has none (`output-old-value=false`)."""
+    UPDATE is empty if the message has none (`output-old-value=false`)."""
     registry = _registry(options.registry)
     if not value or not key:
         raise WireError("a debezium-avro record without a key or a value")
@@ -120,7 +123,7 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     envelope = shape.read(value, start)
     source = envelope.get("source")
     if not isinstance(source, dict):
-        raise WireError("no debezium record with a source")
+        raise WireError("not a debezium record with a source")
     ts = timestamp(source.get("commit_ts"), "commit_ts")
     operation = envelope.get("op")
     if operation == "m":
@@ -145,7 +148,7 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
 
 
 @lru_cache(maxsize=4096)
-def _shape(registry: Registry, key_id: SchemaId, value_id: SchemaId) -> _Shape:
+def _shape(registry: Registry, key_id: SchemaId, value_id: SchemaId) -> _EnvelopeShape:
     schema = avro_binary.schema_of(registry.schema(value_id))
     keys = avro_binary.schema_of(registry.schema(key_id))
     rows = next((f["type"] for f in schema["fields"] if f.get("name") == "before"), ())
@@ -160,7 +163,7 @@ def _shape(registry: Registry, key_id: SchemaId, value_id: SchemaId) -> _Shape:
         if read is not None:
             convert.append((str(each["name"]), read))
     renamed = any(avro != name for avro, name in names)
-    return _Shape(
+    return _EnvelopeShape(
         avro_binary.reader(schema, "value"),
         tuple(columns),
         tuple(names) if renamed else (),
@@ -178,8 +181,7 @@ _Columns = tuple[tuple[Column, Write, bytes], ...]
 
 @dataclass(frozen=True, slots=True)
 class _DebeziumAvroPlan:
-    """How rows of a table are written. A column
-    has what stands for its NULL; `source` is what stands around the two times in it."""
+    """How rows of a table are written. `source` is the bytes around its two times."""
 
     table: Table
     columns: _Columns
@@ -247,11 +249,11 @@ class Encoder:
         return []
 
     def ddl(self, ddl: Ddl) -> Record:
-        """Raises ConfigError without avro-enable-watermark, to which the message belongs."""
+        """Raises ConfigError without avro-enable-watermark, which the message needs."""
         return self._converted("DDL", lambda: self._json.ddl(ddl))
 
     def resolved(self, resolved: Resolved) -> Record:
-        """Raises ConfigError without avro-enable-watermark, to which the message belongs."""
+        """Raises ConfigError without avro-enable-watermark, which the message needs."""
         return self._converted("resolved ts", lambda: self._json.resolved(resolved))
 
     def _converted(self, what: str, make: Callable[[], Record]) -> Record:
@@ -259,8 +261,8 @@ class Encoder:
         options = self._options
         if not (options.avro_enable_watermark and options.enable_tidb_extension):
             raise ConfigError(
-                f"debezium-avro has a {what} with avro-enable-watermark and "
-                "enable-tidb-extension only"
+                f"debezium-avro has a {what} only with avro-enable-watermark and "
+                "enable-tidb-extension"
             )
         parts = []
         for part in make():
@@ -318,11 +320,11 @@ def _image(plan: _DebeziumAvroPlan, columns: _Columns, row: Row) -> bytes:
         raise refused(plan.table, [each[:2] for each in columns], row) from error
 
 
-def _struct(name: str, fields: list[Any]) -> dict[str, Any]:
+def _struct(name: str, fields: list[Any]) -> Members:
     return {"type": "struct", "name": name, "optional": False, "fields": fields}
 
 
-def _member(name: str, type_: str, *, optional: bool = False) -> dict[str, Any]:
+def _member(name: str, type_: str, *, optional: bool = False) -> Members:
     return {"field": name, "type": type_, "optional": optional}
 
 
@@ -348,5 +350,5 @@ _AFTER_SOURCE = [_member("op", "string"), _member("ts_ms", "int64")]
 def _source(cluster: str, table: Table) -> tuple[bytes, bytes, bytes]:
     head = [sized(part.encode()) for part in ("2.4.0.Final", "TiCDC", cluster)]
     names = [sized(part.encode()) for part in (table.schema, table.name)]
-    # No snapshot; behind the names server_id, gtid, file, pos, row, thread and query, all empty.
+    # No snapshot; after the names server_id, gtid, file, pos, row, thread and query, all empty.
     return b"".join(head), b"".join((b"\0", *names, bytes(7))), sized(cluster.encode())

@@ -37,36 +37,36 @@ _TEXTS: dict[str, Convert] = {
 
 
 def column_of(field_: dict[str, Any], *, nullable: bool) -> tuple[Column, Convert | None]:
-    """The column that a field describes, and what makes its values of Avro's."""
-    name, told = connect_name(field_), field_.get("tidb_type")
+    """The column that a field describes, and the function from Avro's values to its own."""
+    name, tidb_type = connect_name(field_), field_.get("tidb_type")
     type_ = field_.get("type")
     branches = [part for part in type_ if part != "null"] if isinstance(type_, list) else [type_]
     about = branches[0] if len(branches) == 1 else None
     if isinstance(about, str):
         about = {"type": about}
     if not isinstance(about, dict):
-        raise WireError(f"field `{name}` is not of one type")
+        raise WireError(f"field `{name}` has more than one type")
     avro, meaning = about.get("type"), about.get("connect.name")
     parameters = about.get("connect.parameters") or {}
     if avro == "bytes" and about.get("logicalType") == "decimal":
         length, decimals = about.get("precision"), about.get("scale", 0)
         return Column(name, ColumnType("decimal", length=length, decimals=decimals), nullable), None
     if avro == "bytes" and meaning is None:
-        kind = ColumnType(str(told or "longblob"))
+        kind = ColumnType(str(tidb_type or "longblob"))
         if not kind.binary:
-            raise WireError(f"field `{name}` holds another type than {told} in bytes")
+            raise WireError(f"field `{name}` has tidb_type {tidb_type}, but bytes")
         return Column(name, kind, nullable), None
-    if avro == "string" and told in _TEXTS:
-        word, _, rest = told.partition(" ")
+    if avro == "string" and tidb_type in _TEXTS:
+        word, _, rest = tidb_type.partition(" ")
         column = Column(name, ColumnType(word, unsigned=bool(rest)), nullable)
-        return column, _TEXTS[told]
+        return column, _TEXTS[tidb_type]
     column, read = parse_field(
         {
             "field": name,
             "type": about.get("connect.type", _CONNECT.get(str(avro), avro)),
             "name": meaning,
             "parameters": parameters,
-            "tidb_type": told,
+            "tidb_type": tidb_type,
             "optional": nullable,
         }
     )
@@ -81,7 +81,7 @@ def column_of(field_: dict[str, Any], *, nullable: bool) -> tuple[Column, Conver
 
 
 def connect_field(column: Column, modes: Modes, extension: bool) -> dict[str, Any]:
-    """The column's field in Connect's words."""
+    """The column's field in a schema of Connect."""
     type_ = column.type
     about: dict[str, Any] = json.loads(field_json(column, extension=extension))
     about.pop("default", None)
@@ -101,7 +101,7 @@ def connect_field(column: Column, modes: Modes, extension: bool) -> dict[str, An
 
 
 def union_writer(column: Column, modes: Modes) -> tuple[Write, bytes]:
-    """What writes a column's values, and what stands for NULL: the DEFAULT where it has one."""
+    """A function that writes a column's values, and the bytes for NULL (the DEFAULT if any)."""
     write = _writer(column, modes)
     default = null_json(column)
     if default == "null":

@@ -24,7 +24,7 @@ from ticdc_encoder.formats.format import (
     wall_clock,
     written,
 )
-from ticdc_encoder.formats.json_text import encoding_json, jsoniter, load, utf_8
+from ticdc_encoder.formats.json_text import Members, encoding_json, jsoniter, load, utf_8
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.open_protocol.types import (
     NULLABLE,
@@ -68,8 +68,8 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
     """The events of one record, in its order. TIMESTAMP values stay in the zone that they came
     in. `handle_key` are the columns with `h`, in the order of the wire."""
     if key is None or key[:8] != VERSION:
-        found = "no key" if not key else "a key of another version"
-        raise WireError(f"{found} is no open-protocol of version 1{likeness(key, value)}")
+        problem = "no key" if not key else "a key of another version"
+        raise WireError(f"{problem}: not open-protocol of version 1{likeness(key, value)}")
     keys = _items(key, 8, "key")
     values = _items(value, 0, "value") if value else [b""] * len(keys)
     if len(keys) != len(values):
@@ -94,7 +94,7 @@ def _items(data: bytes, at: int, what: str) -> list[bytes]:
     return items
 
 
-def _object(data: bytes, what: str) -> dict[str, Any]:
+def _object(data: bytes, what: str) -> Members:
     try:
         members = load(data, tolerant=True)
     except WireError as error:
@@ -104,7 +104,7 @@ def _object(data: bytes, what: str) -> dict[str, Any]:
     return members
 
 
-def _string(members: dict[str, Any], name: str) -> str:
+def _string(members: Members, name: str) -> str:
     value = members.get(name)
     if value.__class__ is not str:
         raise WireError(f"{name} is missing or not a string")
@@ -125,7 +125,7 @@ def _read(key: bytes, value: bytes, options: Options) -> Event:
     if kind == ROW:
         return _read_row(about, content, ts)
     if kind != DDL:
-        raise WireError("t is none of 1, 2 and 3")
+        raise WireError("t is not 1, 2 or 3")
     code = content.get("t")
     query = _string(content, "q")
     if code.__class__ is not int or not query:
@@ -133,22 +133,22 @@ def _read(key: bytes, value: bytes, options: Options) -> Event:
     return Ddl(about.get("scm") or "", about.get("tbl") or "", query, ts, code)
 
 
-def _images(content: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """What is before and after the change, by the members that are there."""
+def _images(content: Members) -> tuple[Members | None, Members | None]:
+    """The rows before and after the change, as far as the value has them."""
     new, old, deleted = content.get("u"), content.get("p"), content.get("d")
     for image in (new, old, deleted):
         if image is not None and not isinstance(image, dict):
             raise WireError("u, p or d is not an object")
     if deleted:
         if new or old:
-            raise WireError("a row that is deleted, and is there")
+            raise WireError("a row that is both deleted and present")
         return deleted, None
     if not new:
         raise WireError("neither u nor d has columns")
     return old, new
 
 
-def _read_row(about: dict[str, Any], content: dict[str, Any], ts: int) -> RowChange:
+def _read_row(about: Members, content: Members, ts: int) -> RowChange:
     before, after = _images(content)
     partition_id, location = about.get("ptn"), about.get("ccl")
     if partition_id is not None and partition_id.__class__ is not int:
@@ -182,12 +182,12 @@ def _read_row(about: dict[str, Any], content: dict[str, Any], ts: int) -> RowCha
     )
 
 
-def _known(table: Table, readers: Mapping[str, Any], partial: dict[str, Any]) -> dict[str, Any]:
+def _known(table: Table, readers: Mapping[str, Any], partial: Members) -> Members:
     """The columns of `p`. The new architecture writes a column that became NULL without its name
     around it, as bare members t, h, f and v: its old value is not known."""
     if {*map(type, partial.values())} != {dict}:
         if not partial.keys().isdisjoint({"t", "h", "f", "v"} & set(table.handle_key)):
-            raise WireError("p has bare members named as a key column")
+            raise WireError("p has bare members named like a key column")
         partial = {n: column for n, column in partial.items() if isinstance(column, dict)}
     if partial.keys() <= readers.keys():
         return partial
@@ -198,7 +198,7 @@ def _known(table: Table, readers: Mapping[str, Any], partial: dict[str, Any]) ->
 def _table(
     schema: str, name: str, partitioned: bool, shape: tuple[tuple[str, int, int, bool], ...]
 ) -> RowReader:
-    """What reads each column's value, of the table that rows of this shape show."""
+    """Reads rows of this shape; its table is known as far as they describe it."""
     if not name:
         raise WireError("a row without a table")
     columns, key = [], []
@@ -218,7 +218,7 @@ def _table(
     )
 
 
-def _values(table: Table, image: dict[str, Any]) -> dict[str, Any]:
+def _values(table: Table, image: Members) -> Members:
     try:
         return {name: column["v"] for name, column in image.items()}
     except KeyError as error:
@@ -255,7 +255,7 @@ _Texts = list[tuple[_OpenColumn, str | None]]
 
 
 class Encoder:
-    """Open Protocol's writer, with the batch that is open. Nothing in it tells the wall clock."""
+    """Open Protocol's writer, with the open batch. Its messages have no wall-clock time."""
 
     def __init__(self, options: Options, clock: Clock = wall_clock) -> None:
         del clock
@@ -326,7 +326,7 @@ class Encoder:
             large += "" if location is None else f',"ccl":{self._string(location)}'
             return f'{start}{partition},"t":{ROW}{large}}}'
         large = ',"ohk":true' if reduced else ""
-        # TiCDC writes `ohk` twice where it says `ccl`.
+        # TiCDC writes `ohk` twice if it writes `ccl`.
         large += f',"ohk":false,"ccl":{self._string(location)}' if location is not None else ""
         return f'{start},"t":{ROW}{large}{partition}}}'
 

@@ -66,8 +66,8 @@ _LARGE = {name for name in TEXTS | BINARIES if TYPE_CODES[name] in range(249, 25
 
 
 def column_type(code: int, flags: int) -> ColumnType | None:
-    """The type that `t` and `f` name; None for a code that TiCDC does not send. Flags of a number
-    that are 0 are not known (a stale cache of TiCDC's), and then it passes for signed."""
+    """The type that `t` and `f` name; None for a code that TiCDC does not send. A number
+    whose flags are 0, as TiCDC sends from a stale cache, is taken for signed."""
     names = _BINARY_NAMES if flags & BINARY and code in _BINARY_NAMES else _TEXT_NAMES
     name = names.get(code)
     if name is None:
@@ -76,7 +76,7 @@ def column_type(code: int, flags: int) -> ColumnType | None:
 
 
 def column_flags(table: Table, *, classic: bool) -> dict[str, int]:
-    """`f` of every column, from the table's indexes, or its handle key where it has none."""
+    """`f` of every column, from the table's indexes, or its handle key if it has none."""
     flags = {column.name: 0 for column in table.columns}
     generated = {column.name for column in table.columns if column.generated}
     for column in table.columns:
@@ -128,7 +128,7 @@ READERS: dict[str, Callable[[Any], Value]] = {
     ),
     **dict.fromkeys(_LARGE & BINARIES, _base64),
 }
-"""Type name -> the value that its JSON means."""
+"""Type name -> the function from its JSON to the value."""
 
 
 # Writing: Value -> JSON text.
@@ -145,7 +145,7 @@ def _large_text(value: Value) -> bytes:
 
 
 def writers(string: StringWriter, *, classic: bool) -> dict[str, Callable[[Value], str]]:
-    """Type name -> what writes its values, with strings escaped by `string`."""
+    """Type name -> the function that writes its values; `string` escapes strings."""
     return {
         **dict.fromkeys(
             INTEGERS | {"year", "bit", "enum", "set"}, lambda value: str(integer(value))

@@ -1,7 +1,7 @@
 """Simple's Avro encoding: `encoding-format=avro`, one schema for all messages and no registry.
 
 Source: TiCDC `pkg/sink/codec/simple/message.json`. That is a union of records of which a message
-is the last: each one begins with that place, its type, and its payload's place in another union.
+is the last: each one begins with that index, its type, and its payload's index in another union.
 Needs fastavro, the extra `[avro]`.
 """
 
@@ -15,11 +15,11 @@ from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS
 from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.format import written
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.simple.message import (
     VERSION,
     Checksums,
     Encoding,
-    Members,
     Plan,
     plan,
     row_type,
@@ -39,7 +39,7 @@ _MASK = (1 << 64) - 1
 _NAMESPACE = "com.pingcap.simple.avro"
 
 
-def _record(name: str, /, **fields: Any) -> dict[str, Any]:
+def _record(name: str, /, **fields: Any) -> Members:
     return {
         "type": "record",
         "name": name,
@@ -48,7 +48,7 @@ def _record(name: str, /, **fields: Any) -> dict[str, Any]:
     }
 
 
-def _array(items: Any) -> dict[str, Any]:
+def _array(items: Any) -> Members:
     return {"type": "array", "items": items}
 
 
@@ -129,11 +129,11 @@ _ROW = _record(
         {"type": "map", "values": [*_BRANCHES, "Timestamp", "UnsignedBigint"]},
     ],
 )
-# The first three bytes of a message (the place in the schema's union, the type, the place in the
+# The first three bytes of a message (the index in the schema's union, the type, the index in the
 # payload's union) and the payload's schema.
 _HEADS: dict[str, bytes] = {
-    type_: bytes((0x16, 2 * place, 2 * place))
-    for place, type_ in enumerate(("WATERMARK", "BOOTSTRAP", "DDL", "DML"))
+    type_: bytes((0x16, 2 * index, 2 * index))
+    for index, type_ in enumerate(("WATERMARK", "BOOTSTRAP", "DDL", "DML"))
 }
 _SCHEMAS = {
     _HEADS[type_]: (type_, parse_schema(schema))
@@ -151,10 +151,10 @@ _SCHEMAS = {
 
 def _parse(plain: bytes) -> Members:
     """The members that the JSON encoding has."""
-    found = _SCHEMAS.get(plain[:3])
-    if found is None:
+    known = _SCHEMAS.get(plain[:3])
+    if known is None:
         raise WireError("not an Avro message of simple")
-    type_, schema = found
+    type_, schema = known
     payload = BytesIO(plain)
     payload.seek(3)
     try:
@@ -162,7 +162,7 @@ def _parse(plain: bytes) -> Members:
             payload, schema, None, handle_unicode_errors="surrogateescape"
         )
     except Exception as error:
-        # What fastavro raises for bytes that are cut off or wrong is not one family.
+        # The exceptions of fastavro for truncated or wrong bytes have no common base.
         raise WireError(f"a broken Avro message of simple ({type(error).__name__})") from error
     if payload.tell() != len(plain):
         raise WireError("bytes after an Avro message of simple")
@@ -194,13 +194,13 @@ def _bytes(value: Any) -> bytes:
     return value
 
 
-def _shown(value: Any) -> str:
+def _inferred_type(value: Any) -> str:
     if isinstance(value, dict):
         return "timestamp" if "location" in value else "bigint"
-    return _SHOWN.get(value.__class__, "longtext")
+    return _INFERRED.get(value.__class__, "longtext")
 
 
-_SHOWN = {int: "bigint", float: "double", bytes: "longblob"}
+_INFERRED = {int: "bigint", float: "double", bytes: "longblob"}
 
 ENCODING = Encoding(
     _parse,
@@ -214,7 +214,7 @@ ENCODING = Encoding(
         **dict.fromkeys(TEXTS | TEMPORALS | {"json", "vector"}, text),
         **dict.fromkeys(BINARIES, _bytes),
     },
-    _shown,
+    _inferred_type,
 )
 
 
@@ -222,8 +222,8 @@ ENCODING = Encoding(
 
 
 class AvroWriter:
-    """Writes messages whose TIMESTAMP values are in the zone of the server. The order of a row's
-    columns is random in TiCDC's; here it is the table's."""
+    """Writes messages whose TIMESTAMP values are in the zone of the server. TiCDC writes a
+    row's columns in random order, this writer in the table's."""
 
     def __init__(self, time_zone: str, *, classic: bool) -> None:
         local = server_time(time_zone)
@@ -321,7 +321,7 @@ class AvroWriter:
         }
         return _message("DML", members)
 
-    def _schema(self, table: Table) -> dict[str, Any]:
+    def _schema(self, table: Table) -> Members:
         members = schema_members(table)
         members["database"] = members.pop("schema")
         for column in members["columns"]:
@@ -341,7 +341,7 @@ class AvroWriter:
 _NUMBERS = INTEGERS | {"float", "double", "bit", "year", "decimal"}
 
 
-def _image(plan: Plan, row: Row | None, reduced: bool) -> dict[str, Any] | None:
+def _image(plan: Plan, row: Row | None, reduced: bool) -> Members | None:
     if row is None:
         return None
     return {column.name: value for column, value in written(plan, row, handle_only=reduced)}
@@ -366,12 +366,12 @@ def _raw(bits: int) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _message(type_: str, members: dict[str, Any]) -> bytes:
+def _message(type_: str, members: Members) -> bytes:
     head = _HEADS[type_]
     payload = BytesIO()
     payload.write(head)
     try:
         schemaless_writer(payload, _SCHEMAS[head][1], members)
     except (ValueError, OverflowError) as error:
-        raise DefinitionError(f"a message that Avro cannot hold: {error}") from error
+        raise DefinitionError(f"a message that Avro cannot represent: {error}") from error
     return payload.getvalue()

@@ -1,6 +1,6 @@
 """Simple, as TiCDC writes it: one message per record, the key empty, in JSON or Avro.
 
-Rows are told without types: they are read by the table's schema of their version, which DDL and
+Rows are sent without types: they are read by their table's schema of their version, which DDL and
 BOOTSTRAP messages carry. Source: TiCDC `pkg/sink/codec/simple`.
 """
 
@@ -26,17 +26,18 @@ from ticdc_encoder.formats.format import (
     timestamp,
     wall_clock,
 )
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.row_reader import RowReader
 from ticdc_encoder.formats.simple.json import ENCODING as JSON
 from ticdc_encoder.formats.simple.json import JsonWriter
-from ticdc_encoder.formats.simple.message import VERSION, Checksums, Encoding, Members, Writer
+from ticdc_encoder.formats.simple.message import VERSION, Checksums, Encoding, Writer
 from ticdc_encoder.formats.simple.rows import (
     SchemaKey,
+    inferred_table,
     read_row,
     row_reader,
     schema_key,
-    shown_table,
     timestamp_reader,
 )
 from ticdc_encoder.formats.simple.schema import parse_schema
@@ -50,7 +51,7 @@ _DDL = frozenset(DDL_TYPES.values()) | {"QUERY"}
 _TYPES = _ROWS | _DDL | {"WATERMARK", "BOOTSTRAP"}
 _EXCHANGE_PARTITION = 42
 _MANY = 100
-"""So many rows of a table in JSON, and a parser of their own pays."""
+"""The rows of a table in JSON after which a parser of their own pays off."""
 _LONGEST_BEGINNING = 2048
 _MOST_BEGINNINGS = 10_000
 
@@ -58,9 +59,9 @@ _MOST_BEGINNINGS = 10_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """`time_zone` is that of the TiCDC server, in which TIMESTAMP is written. Messages name it, so
-    that `decode` gives UTC; it is needed there only for a server that calls its own `Local`.
+    that `decode` returns UTC; it needs the option only for a server that calls its own `Local`.
     `message_limit` bounds what a compressed value may inflate to. With `integrity_check` rows are
-    written with their checksum, of which they must have every column."""
+    written with their checksum and must have every column."""
 
     encoding_format: EncodingFormat = "json"
     time_zone: str = "UTC"
@@ -77,12 +78,12 @@ class Options:
 
 
 class Decoder:
-    """Reads the records of one or several partitions, and remembers the schemas that they tell.
+    """Reads the records of one or several partitions, and remembers their schemas.
 
-    A row that comes before its schema waits for it. Records may come in any order; what is still
-    `waiting` has not been told, so that a consumer which stops must begin again before the least
-    `at` of them. `tables` are schemas that are known already: those of an earlier decoder's
-    `tables`, as it were.
+    A row that comes before its schema waits for it. Records may come in any order; rows that are
+    still `waiting` have not been returned, so that a consumer which stops must begin again at the
+    least `at` among them or before. `tables` are schemas that are known already, such as the
+    `tables` of an earlier decoder.
     """
 
     def __init__(self, options: Options, tables: Iterable[Table] = ()) -> None:
@@ -93,32 +94,32 @@ class Decoder:
         self._tables: dict[SchemaKey, RowReader] = {}
         self._counts: Counter[SchemaKey] = Counter()
         self._parsers: dict[SchemaKey, RowParser | None] = {}
-        self._parser_of: dict[bytes, RowParser] = {}  # by what the table's messages begin with
+        self._parser_of: dict[bytes, RowParser] = {}  # by the first bytes of the table's messages
         self._waiting: dict[SchemaKey, list[tuple[Waiting, Members]]] = {}
         self.waits = 0
         """How many rows are `waiting`."""
-        self._told: list[Table] = []
-        # Of many tables few have rows: how those are read is made out then.
-        self._given = {(table.schema, table.name, table.version or 0): table for table in tables}
+        self._new: list[Table] = []
+        # Most tables may have no rows: a reader is built for the first row.
+        self._initial = {(table.schema, table.name, table.version or 0): table for table in tables}
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Every version of every table that has been told."""
+        """Every version of every table that is known."""
         read = {of: known.table for of, known in self._tables.items()}
-        return tuple({**self._given, **read}.values())
+        return tuple({**self._initial, **read}.values())
 
     @property
     def waiting(self) -> tuple[Waiting, ...]:
         """The rows that wait for their schema, by table."""
         return tuple(row for rows in self._waiting.values() for row, _ in rows)
 
-    def take_told(self) -> list[Table]:
-        """The schemas that came since the last call."""
-        told, self._told = self._told, []
-        return told
+    def take_new_tables(self) -> list[Table]:
+        """The schemas that arrived since the last call."""
+        new, self._new = self._new, []
+        return new
 
     def take_waiting(self) -> tuple[Waiting, ...]:
-        """The rows that wait, which are forgotten: for a consumer that will read them again."""
+        """The rows that wait. They are dropped: the consumer will read them again."""
         waiting = self.waiting
         self._waiting.clear()
         self.waits = 0
@@ -128,7 +129,7 @@ class Decoder:
         self, key: bytes | None, value: bytes | None, at: int = 0
     ) -> list[tuple[int, Event]]:
         """The events that this record completes, each with the `at` of its own record: those of
-        rows that waited for this schema come first. TIMESTAMP values are in UTC."""
+        rows that waited for its schema come first. TIMESTAMP values are in UTC."""
         plain = value if value and self._uncompressed else _plain(key, value, self._options)
         parse = self._parser_of.get(plain[: plain.find(TYPE)])
         if parse is not None and (change := parse(plain)) is not None:
@@ -149,30 +150,29 @@ class Decoder:
         if type_ == "WATERMARK":
             return [(at, Resolved(timestamp(members.get("commitTs"), "commitTs")))]
         table, previous = _schemas(members)
-        told: list[tuple[int, Event]] = []
+        events: list[tuple[int, Event]] = []
         for known_now in (previous, table):
             if known_now is not None:
-                told += self._learn(known_now)
+                events += self._learn(known_now)
         if type_ != "BOOTSTRAP":
-            told.append((at, _read_ddl(members, table, previous)))
-        return told
+            events.append((at, _read_ddl(members, table, previous)))
+        return events
 
     def _known(self, of: SchemaKey) -> RowReader | None:
         known = self._tables.get(of)
-        if known is None and of in self._given:
-            known = row_reader(self._given[of], self._encoding, self._timestamp)
+        if known is None and of in self._initial:
+            known = row_reader(self._initial[of], self._encoding, self._timestamp)
             self._tables[of] = known
         return known
 
     def _count(self, of: SchemaKey, known: RowReader, row: RowChange, plain: bytes) -> None:
-        """When there have been many, messages that begin like this one are parsed as rows of this
-        version."""
+        """After many rows, messages that begin like this one are parsed as rows of this version."""
         self._counts[of] += 1
         end = plain.find(TYPE)
         if self._counts[of] < _MANY or not 0 < end < _LONGEST_BEGINNING:
             return
         if of not in self._parsers:
-            if row.after is None:  # which may be the handle key alone
+            if row.after is None:  # a DELETE may have the handle key alone
                 return
             self._parsers[of] = row_parser(known, row.after, self._options.on_corruption)
         parser = self._parsers[of]
@@ -185,10 +185,10 @@ class Decoder:
         """The rows that waited for this schema."""
         of = table.schema, table.name, table.version or 0
         known = self._known(of)
-        # A table keeps its version when it is truncated, but not its id.
+        # A TRUNCATE keeps the table's version, but not its id.
         if known is None or known.table != table:
             known = self._tables[of] = row_reader(table, self._encoding, self._timestamp)
-            self._told.append(table)
+            self._new.append(table)
             if self._parsers.pop(of, None) is not None:
                 self._parser_of.clear()
         waited = self._waiting.pop(of, [])
@@ -200,13 +200,13 @@ class Decoder:
 
 
 def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Event]:
-    """The events of one record, without memory: a row's columns have the types that its values
-    show (text, most of them), and its table has no key. A BOOTSTRAP message is no event."""
+    """The events of one record, without memory: a row's columns have types inferred from its
+    values (mostly text), and its table has no key. A BOOTSTRAP message is not an event."""
     encoding = _encoding(options)
     members = _message(key, _plain(key, value, options), options, encoding)
     if members["type"] in _ROWS:
-        shown = shown_table(members, encoding)
-        known = row_reader(shown, encoding, timestamp_reader(options.time_zone))
+        table = inferred_table(members, encoding)
+        known = row_reader(table, encoding, timestamp_reader(options.time_zone))
         return [read_row(members, known, None)]
     return [event for _, event in Decoder(options).decode(key, value)]
 
@@ -220,7 +220,7 @@ def _encoding(options: Options) -> Encoding:
 
 def _plain(key: bytes | None, value: bytes | None, options: Options) -> bytes:
     if not value:
-        raise WireError(f"an empty value is no simple{_likeness(key, value, options)}")
+        raise WireError(f"an empty value is not simple{_likeness(key, value, options)}")
     if options.compression != "none":
         return inflate(value, options.compression, options.message_limit)
     return value
@@ -234,7 +234,9 @@ def _message(key: bytes | None, plain: bytes, options: Options, encoding: Encodi
     if members.__class__ is not dict:
         raise WireError(f"a message that is not an object{_likeness(key, plain, options)}")
     if members.get("version") != VERSION:
-        raise WireError(f"no simple message of version {VERSION}{_likeness(key, plain, options)}")
+        raise WireError(
+            f"not a simple message of version {VERSION}{_likeness(key, plain, options)}"
+        )
     type_ = members.get("type")
     if type_.__class__ is not str or type_ not in _TYPES:
         raise WireError(f"an unknown type: {str(type_)[:40]!r}{_likeness(key, plain, options)}")
@@ -242,7 +244,7 @@ def _message(key: bytes | None, plain: bytes, options: Options, encoding: Encodi
 
 
 def _likeness(key: bytes | None, value: bytes | None, options: Options) -> str:
-    """What it looks like, but for what it should be."""
+    """What the message looks like, unless that is the configured encoding."""
     like = likeness(key, value)
     return "" if like.endswith(f"={options.encoding_format})") else like
 
@@ -313,7 +315,7 @@ class Encoder:
 
     def ddl(self, ddl: Ddl) -> Record:
         """One record; `kind` decides its `type`, `definition` and `previous` are its schemas. A
-        table that is not defined is told by its name, as TiCDC tells a view."""
+        table that is not defined is sent with its name only, like TiCDC's views."""
         type_ = DDL_TYPES.get(ddl.kind, "QUERY")
         if ddl.kind == _EXCHANGE_PARTITION and not self._options.classic:
             type_ = "ALTER"

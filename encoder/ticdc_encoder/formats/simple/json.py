@@ -32,7 +32,7 @@ def _base64(value: Any) -> bytes:
         raise ValueError("not base64") from error
 
 
-def _shown(value: Any) -> str:
+def _inferred_type(value: Any) -> str:
     return "timestamp" if isinstance(value, dict) else "longtext"
 
 
@@ -40,7 +40,7 @@ ENCODING = Encoding(
     load,
     {name: family.from_text for name, family in FAMILIES.items()}
     | dict.fromkeys(BINARIES, _base64),
-    _shown,
+    _inferred_type,
 )
 
 
@@ -177,6 +177,6 @@ def _json(value: Any) -> str:
         case list():
             return "[" + ",".join(map(_json, value)) + "]"
         case dict():
-            kept = {n: v for n, v in value.items() if v or n not in _OMITTED}
-            return "{" + ",".join([f"{_name(n)}{_json(v)}" for n, v in kept.items()]) + "}"
+            members = {n: v for n, v in value.items() if v or n not in _OMITTED}
+            return "{" + ",".join([f"{_name(n)}{_json(v)}" for n, v in members.items()]) + "}"
     raise DefinitionError("a tableSchema with a value of another type")

@@ -1,29 +1,28 @@
-"""What Simple's two encodings have in common: a message's members, and how rows are planned."""
+"""What Simple's two encodings share: a message's members, and the plan for a table's rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ticdc_encoder.event import RowChange, Table, Value
+from ticdc_encoder.formats.json_text import Members
 
 VERSION = 1
-
-Members = dict[str, Any]
-"""A message as its JSON says it: `type`, `commitTs`, `data` and so on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How messages are read: `parse` gives the members, `readers` turns a value of `data` or
-    `old` into that of a column's type; `shown` is the type that such a value shows by itself."""
+    """How messages are read: `parse` returns the members, `readers` has by type name what turns a
+    value of `data` or `old` into the column's; `inferred_type` names the type that such a value
+    has if no schema is known."""
 
     parse: Callable[[bytes], Members]
     readers: dict[str, Callable[[Any], Value]]
-    shown: Callable[[Any], str]
+    inferred_type: Callable[[Any], str]
 
 
 Checksums = tuple[int, int]
-"""Of the row before and after; 0 where there is none."""
+"""Of the row before and after; 0 for a row that is absent."""
 
 
 class Writer(Protocol):

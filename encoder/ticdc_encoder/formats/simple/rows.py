@@ -10,13 +10,14 @@ from ticdc_encoder.errors import ConfigError, WireError
 from ticdc_encoder.event import RowChange, Table
 from ticdc_encoder.formats.checksum import OnCorruption, verify
 from ticdc_encoder.formats.format import timestamp
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.row_reader import RowReader
-from ticdc_encoder.formats.simple.message import Encoding, Members
+from ticdc_encoder.formats.simple.message import Encoding
 from ticdc_encoder.values import utc_time
 
 SchemaKey = tuple[str, str, int]
-"""Schema, table, version: a table's id says less, as partitions have their own, and a version
-outlives RENAME."""
+"""Schema, table, version: a table's id would not do, as partitions have their own. A version
+survives RENAME."""
 
 
 def schema_key(members: Members) -> SchemaKey:
@@ -41,14 +42,14 @@ def row_reader(table: Table, encoding: Encoding, stamp: Callable[[Any], str]) ->
     )
 
 
-def shown_table(members: Members, encoding: Encoding) -> Table:
+def inferred_table(members: Members, encoding: Encoding) -> Table:
     schema, name, version = schema_key(members)
     columns = {}
     for image in (members.get("data"), members.get("old")):
         if isinstance(image, dict):
             for column, value in image.items():
                 if value is not None or column not in columns:
-                    columns[column] = Column(column, ColumnType(encoding.shown(value)))
+                    columns[column] = Column(column, ColumnType(encoding.inferred_type(value)))
     return Table(schema, name, tuple(columns.values()), version=version or None)
 
 
@@ -90,14 +91,14 @@ def read_row(members: Members, reader: RowReader, on_corruption: OnCorruption | 
 
 
 def verified(change: RowChange, checksum: Any, on_corruption: OnCorruption) -> RowChange:
-    """The change; `corrupted` where its checksum says so and that does not stop."""
+    """The change, marked as `corrupted` if its checksum is wrong and that does not stop."""
     if not isinstance(checksum, dict):
         raise WireError("checksum is not an object")
     previous, current = checksum.get("previous", 0), checksum.get("current", 0)
     if not all(n.__class__ is int and 0 <= n < 1 << 32 for n in (previous, current)):
         raise WireError("a checksum that is not an integer of 32 bits")
     corrupted = verify(
-        change, previous, current, on_corruption, told=checksum.get("corrupted") is True
+        change, previous, current, on_corruption, reported=checksum.get("corrupted") is True
     )
     return replace(change, corrupted=True) if corrupted else change
 
@@ -111,8 +112,8 @@ def _to_utc(location: str) -> Callable[[str], str]:
 
 
 def timestamp_reader(local: str) -> Callable[[Any], str]:
-    """Reads `{location, value}` into UTC. `local` is the zone of a server that calls its own
-    `Local`."""
+    """A function from `{location, value}` to UTC. `local` is the zone of a server that calls its
+    own `Local`."""
 
     def read(value: Any) -> str:
         try:

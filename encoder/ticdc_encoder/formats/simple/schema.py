@@ -10,13 +10,14 @@ from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, TYPE_NAMES, Column, 
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Table
 from ticdc_encoder.formats.defaults import stored_default, written_default
+from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.primary_key import implicit_primary_key, is_row_id
 
 _HIDDEN = "_V$_"
 """How the hidden column begins that TiDB makes for an index over an expression."""
 
 _ROW_ID = "primary"
-"""The index that TiCDC makes up: in lower case, and the last."""
+"""The index that TiCDC adds: in lower case, and the last."""
 
 _UNSIGNED = INTEGERS | {"float", "double", "decimal"}
 _LABELLED = TEXTS | {"enum", "set"}
@@ -42,8 +43,8 @@ _TIMES = {"date": 10, "datetime": 19, "timestamp": 19, "time": 10}
 
 
 def parse_schema(members: Any) -> Table | None:
-    """The table, None for a view, whose columns have no types. Columns that TiDB hides are left
-    out."""
+    """The table; None for a view, whose columns have no types. Columns that TiDB hides are left
+    out. Raises WireError."""
     if not isinstance(members, dict):
         raise WireError("a tableSchema that is not an object")
     columns = [_column(column) for column in _list(members, "columns")]
@@ -63,7 +64,7 @@ def parse_schema(members: Any) -> Table | None:
 
 
 def _get(members: Any, name: str, kind: type[Any], default: Any = None) -> Any:
-    """The member, which may be left out where there is a `default`."""
+    """The member, which may be absent if there is a `default`."""
     value = members.get(name) if isinstance(members, dict) else None
     if value is None and default is not None:
         return default
@@ -97,7 +98,7 @@ def _column(members: Any) -> Column | None:
     )
 
 
-def _type(members: dict[str, Any]) -> ColumnType | None:
+def _type(members: Members) -> ColumnType | None:
     """The type, by the conventions of a CREATE TABLE's; None for a view's columns."""
     name = _get(members, "mysqlType", str)
     if name == "unspecified":
@@ -141,7 +142,7 @@ def _index(members: Any, names: set[str]) -> Index:
         raise WireError(f"index `{name}` has a column that is not a string")
     strange = [column for column in columns if column not in names]
     if not all(column.startswith(_HIDDEN) for column in strange):
-        raise WireError(f"index `{name}` has a column that the table has not")
+        raise WireError(f"index `{name}` has a column that the table does not have")
     known = tuple([column for column in columns if column in names])
     return Index(
         name,
@@ -154,9 +155,9 @@ def _index(members: Any, names: set[str]) -> Index:
 
 
 def _real(indexes: list[Index]) -> tuple[Index, ...]:
-    """With TiDB's row id as the primary key that it is, and without one that only repeats a unique
-    key. (In a table that has none, TiCDC makes it of the first unique key, which need not be the
-    one that it takes for the handle key.)"""
+    """The indexes with TiDB's row id as the primary key, and without one that repeats a unique key.
+    (For a table without a primary key, TiCDC adds one from the first unique key, which need not be
+    its handle key.)"""
     if indexes and indexes[-1].name == _ROW_ID:
         *others, row_id = indexes
         if any(index.unique and index.columns == row_id.columns for index in others):
@@ -168,9 +169,9 @@ def _real(indexes: list[Index]) -> tuple[Index, ...]:
 # Writing.
 
 
-def schema_members(table: Table) -> dict[str, Any]:
+def schema_members(table: Table) -> Members:
     """The tableSchema's members in the order of the wire, all of them: an encoding leaves out
-    what it does not write when it is 0, false or empty."""
+    those that it does not write if they are 0, false or empty."""
     indexes = table.indexes
     primary = implicit_primary_key(table)
     if primary is not None and (not primary.primary or is_row_id(table, primary)):
@@ -206,7 +207,7 @@ def schema_members(table: Table) -> dict[str, Any]:
     }
 
 
-def _type_members(type_: ColumnType) -> dict[str, Any]:
+def _type_members(type_: ColumnType) -> Members:
     labelled = type_.name in _LABELLED
     fixed = type_.name in ("year", "bit")
     return {

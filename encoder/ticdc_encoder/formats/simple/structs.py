@@ -1,9 +1,9 @@
 """Simple's JSON rows of a table that has many: parsed straight into its columns.
 
 msgspec checks the members, their types and the names of the columns while it parses; a function
-that is written for these columns turns their texts into values. That takes two thirds of the time
-of reading a message member by member (`bench/formats.py`). Only what TiCDC writes of a whole row is
-read here: of anything else, wrong or not, nothing is said, and `simple` reads it the long way.
+that is generated for these columns turns their texts into values. That takes two thirds of the time
+of reading a message member by member (`bench/formats.py`). Only whole rows as TiCDC writes them are
+read here; anything else, valid or not, is left to the decoder's own way.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,11 +23,11 @@ from ticdc_encoder.formats.simple.rows import verified
 from ticdc_encoder.values import decimal_value, float_value, integer_value, is_float, text
 
 RowParser = Callable[[bytes], RowChange | None]
-"""Gives the change, or None where the message must be read the long way."""
+"""Returns the change, or None if the message must be read member by member."""
 
 _Positive = Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]
 TYPE = b',"type":'
-"""What comes before it in a row's message tells the table, as TiCDC writes it."""
+"""The bytes before it in a row's message identify the table, as TiCDC writes it."""
 
 _Column = tuple[str, bool, Literal["text", "integer", "decimal", "float", "other"]]
 """Name, whether it may be NULL, how it is read."""
@@ -40,7 +40,8 @@ _QUICK = {
     ),
     "float": ("float({text})", "not is_float({text}) or not isfinite({value})"),
 }
-"""The way of nearly all texts, and what makes one doubtful: that is left to the column's reader."""
+"""The code that reads nearly all texts, and the test for a text that the column's reader must
+read."""
 
 _WAYS = {
     text: "text",
@@ -54,16 +55,16 @@ def row_parser(
     reader: RowReader, names: Iterable[str], on_corruption: OnCorruption
 ) -> RowParser | None:
     """A parser of the rows of the reader's table in its version, if there can be one. `names` are
-    the columns that a row has, in their order: of virtual ones TiCDC tells the schema alone."""
+    the columns that a row has, in their order: virtual ones are only in the schema."""
     table = reader.table
     if not table.version:
         return None
     by_name = {column.name: column for column in table.columns}
-    found = [by_name[name] for name in names]
+    present = [by_name[name] for name in names]
     key = frozenset(table.handle_key)
     columns: Any = tuple(
         (c.name, c.nullable and c.name not in key, _WAYS.get(reader.readers[c.name], "other"))
-        for c in found
+        for c in present
     )
     try:
         row = _row(columns)
@@ -89,10 +90,10 @@ def row_parser(
             )
         ).decode
     except (TypeError, ValueError, RuntimeError):
-        return None  # a name or a version that msgspec does not take
+        return None  # a name or a version that msgspec does not accept
     known: dict[str, Any] = {"RowChange": RowChange, "table": table, "table_id": table.table_id}
     known |= {"Decimal": Decimal, "is_float": is_float, "isfinite": isfinite}
-    known |= {f"read{n}": reader.readers[c.name] for n, c in enumerate(found)}
+    known |= {f"read{n}": reader.readers[c.name] for n, c in enumerate(present)}
     exec(_code(columns), known)
     read = known["read"]
 
@@ -130,8 +131,8 @@ def read(message):
 
 @lru_cache(maxsize=1024)
 def _code(columns: tuple[_Column, ...]) -> CodeType:
-    """Of `read(message)`, which makes a change of texts, or None where members are missing. Most
-    columns of an UPDATE are the same in both rows. Names are Python's own literals of them,
+    """The code of `read(message)`, which turns texts into a change, or None if members are missing.
+    Most columns of an UPDATE are equal in both rows. Names are in the code as Python literals,
     whatever they contain."""
     lines = [_READ]
     for n, (_, nullable, way) in enumerate(columns):

@@ -84,8 +84,14 @@ def test_watermark_mode_has_ddl_resolved_ts_and_the_commit_ts_of_a_delete() -> N
     options = opened(avro_enable_watermark=True)
     encoder = Encoder(options)
     resolved = Resolved(mark["expected"]["commit_ts"])
-    told = ddl["expected"]
-    change = Ddl(told["schema"], told["table"], told["query"], told["commitTs"], told["type"])
+    expected = ddl["expected"]
+    change = Ddl(
+        expected["schema"],
+        expected["table"],
+        expected["query"],
+        expected["commitTs"],
+        expected["type"],
+    )
     delete = RowChange(PERSON, marker["expected"]["commit_ts"], {"id": 1, "age": 18}, None)
     assert encoder.resolved(resolved) == (None, bytes.fromhex(mark["value_hex"]))
     assert encoder.ddl(change) == (None, bytes.fromhex(ddl["value_hex"]))
@@ -232,7 +238,7 @@ def test_a_row_is_verified_by_its_checksum() -> None:
 def test_a_row_that_is_not_what_its_checksum_says_stops_or_is_marked() -> None:
     key, value = CHECKED_MESSAGE
     value = value.replace(b"alice", b"alicE")
-    with pytest.raises(ChecksumMismatch, match=r"a row of test\.chk is not what its checksum"):
+    with pytest.raises(ChecksumMismatch, match=r"a row of test\.chk does not match its checksum"):
         decode(key, value, CHECKED_OPTIONS)
     (event,) = decode(key, value, replace(CHECKED_OPTIONS, on_corruption="warn"))
     assert isinstance(event, RowChange)
@@ -413,14 +419,14 @@ MALFORMED: list[tuple[bytes | None, bytes | None, str]] = [
     (
         None,
         None,
-        "a DELETE that names no row: its table has no primary key; nor its commit_ts: set"
+        "a DELETE that names no row: its table has no primary key; it has no commit_ts either: set"
         " avro-enable-watermark=true and enable-tidb-extension=true (TiCDC 8.5.7 or later)",
     ),
     (None, b"\3" + bytes(8), "a DELETE that names no row: its table has no primary key"),
     (None, b"\2\0", "resolved ts is not a timestamp of 1 to 2^64 - 1"),
     (None, b"\2" + bytes(8), "resolved ts is not a timestamp of 1 to 2^64 - 1"),
     (None, b"\1{", "a DDL: not JSON at character 1"),
-    (None, b"\1[]", "a DDL that is no JSON object"),
+    (None, b"\1[]", "a DDL that is not a JSON object"),
     (None, b'\1{"query":"x","schema":"s"}', "a DDL without schema, table or query"),
     (None, b'\1{"query":"","schema":"s","table":"t","type":3}', "a DDL without a type or a query"),
     (
@@ -438,18 +444,18 @@ MALFORMED: list[tuple[bytes | None, bytes | None, str]] = [
     (b"\7", b"\3" + (5).to_bytes(8, "big"), "the key does not begin with the id of a schema"),
     (KEY, b"\3" + bytes(8), "commit_ts is not a timestamp of 1 to 2^64 - 1"),
     (KEY, VALUE[:-1], "the value ends early"),
-    (KEY, VALUE + b"\0", "the value goes on after its record"),
+    (KEY, VALUE + b"\0", "the value has bytes after its record"),
     (KEY, VALUE[:6] + b"\x08" + VALUE[7:], "the value is not of its schema"),
-    (KEY, VALUE[:9] + b"x" + VALUE[10:], "_tidb_op is none of c, u and d"),
+    (KEY, VALUE[:9] + b"x" + VALUE[10:], "_tidb_op is not c, u or d"),
     (frame(1), b"\3" + (5).to_bytes(8, "big"), "the key ends early"),
     (None, frame(10), "the schema is not JSON"),
-    (None, frame(11), "the schema is no record's"),
-    (None, frame(12), "field `c` has no tidb_type that is known"),
-    (None, frame(13), "field `c` has no tidb_type that is known"),
-    (None, frame(14), "field `c` holds INT in another type"),
-    (None, frame(15), "field `c` has no tidb_type that is known"),
-    (None, frame(20), "the schema of the value has no columns, or some behind its extension"),
-    (frame(12), frame(3), "field `c` has no tidb_type that is known"),
+    (None, frame(11), "the schema is not that of a record"),
+    (None, frame(12), "field `c` has no known tidb_type"),
+    (None, frame(13), "field `c` has no known tidb_type"),
+    (None, frame(14), "field `c` has INT in the wrong Avro type"),
+    (None, frame(15), "field `c` has no known tidb_type"),
+    (None, frame(20), "the schema of the value has no columns, or has some after its extension"),
+    (frame(12), frame(3), "field `c` has no known tidb_type"),
     (frame(21), frame(3), "the key of test.person has columns that its value lacks"),
     (None, frame(16) + b"\2c", "column `c` of s.t: not one of the members"),
     (None, frame(17) + b"\2c", "column `c` of s.t: not a decimal number"),
@@ -508,7 +514,7 @@ def test_a_row_that_cannot_be_written_names_its_column(row: dict[str, Value], me
 
 def test_columns_whose_names_become_one_are_refused() -> None:
     table = parse_create_table("create table t(`a b` int primary key, `a-b` int)", "test")
-    with pytest.raises(DefinitionError, match="columns whose names are one in Avro"):
+    with pytest.raises(DefinitionError, match="columns whose names are the same in Avro"):
         Encoder(opened()).row(RowChange(table, 5, None, {"a b": 1, "a-b": 2}))
 
 
@@ -523,9 +529,11 @@ def test_a_row_beyond_the_limit_stops_the_changefeed() -> None:
 
 def test_messages_that_the_settings_do_not_have_are_refused() -> None:
     for options in (opened(), opened(avro_enable_watermark=True, enable_tidb_extension=False)):
-        with pytest.raises(ConfigError, match="avro has a DDL with avro-enable-watermark"):
+        with pytest.raises(ConfigError, match="avro has a DDL only with avro-enable-watermark"):
             Encoder(options).ddl(Ddl("s", "t", "x", 5))
-        with pytest.raises(ConfigError, match="avro has a resolved ts with avro-enable-watermark"):
+        with pytest.raises(
+            ConfigError, match="avro has a resolved ts only with avro-enable-watermark"
+        ):
             Encoder(options).resolved(Resolved(5))
     with pytest.raises(ConfigError, match="handling modes to be string"):
         Encoder(opened(integrity_check=True))
@@ -551,7 +559,7 @@ def test_confluents_own_client_is_the_registry() -> None:
     assert isinstance(events[0], RowChange)
     assert events[0].after == change.after
     assert encoded(change, options) == record
-    with pytest.raises(RegistryError, match="schema 99 cannot be had: Schema Not Found"):
+    with pytest.raises(RegistryError, match="schema 99 cannot be read: Schema Not Found"):
         registry.schema(99)
     with pytest.raises(RegistryError, match="AWS Glue"):
         registry.schema(UUID(int=1))

@@ -40,8 +40,8 @@ def true_names(name: str) -> Mapping[tuple[str, str], tuple[str, str]]:
 
 def fact(table: Table, ts: int, kind: str, row: Row, names: Iterable[str]) -> tuple[Any, ...]:
     """What a change says about columns, by their names in Avro."""
-    shown = [(sanitize(name), shown_value(table.column(name), row[name])) for name in names]
-    return ts, table.schema, table.name, kind, tuple(sorted(shown))
+    values = [(sanitize(name), shown_value(table.column(name), row[name])) for name in names]
+    return ts, table.schema, table.name, kind, tuple(sorted(values))
 
 
 def shown_value(column: Column, value: Value) -> Value:
@@ -119,8 +119,8 @@ def _clean_fact(of: list[Table], ts: int, kind: str, row: Row) -> tuple[Any, ...
         missing = columns.keys() - row.keys() - virtual
         if row.keys() <= columns.keys() and (kind == "delete" or not missing):
             assert all(row[name] is None for name in virtual & row.keys())
-            shown = [(n, shown_value(columns[n], v)) for n, v in row.items() if n not in virtual]
-            return ts, table.schema, table.name, kind, tuple(sorted(shown))
+            values = [(n, shown_value(columns[n], v)) for n, v in row.items() if n not in virtual]
+            return ts, table.schema, table.name, kind, tuple(sorted(values))
     raise AssertionError(f"no version of {of[0].name} has these columns")
 
 
@@ -166,12 +166,12 @@ def test_where_names_are_stale_only_names_differ(variant: Variant) -> None:
 def test_timestamps_come_in_the_servers_zone() -> None:
     utc, shanghai = (scenario("types").variants[f"avro.{n}"] for n in ("precise-long", "tz"))
     columns = Counter[str]()
-    for here, there in zip(utc.records, shanghai.records, strict=True):
+    for here, elsewhere in zip(utc.records, shanghai.records, strict=True):
         (a,), (b,) = (
             decode(
                 r.key, r.value, replace(Options(require_commit_ts=False), registry=registry_of(v))
             )
-            for v, r in ((utc, here), (shanghai, there))
+            for v, r in ((utc, here), (shanghai, elsewhere))
         )
         assert isinstance(a, RowChange) and isinstance(b, RowChange)
         for name, value in (a.after or {}).items():
@@ -187,7 +187,7 @@ def test_timestamps_come_in_the_servers_zone() -> None:
 def test_ddl_and_resolved_ts_are_read_and_written(variant: Variant) -> None:
     options = replace(Options(avro_enable_watermark=True), registry=registry_of(variant))
     encoder = Encoder(options)
-    found = Counter[str]()
+    kinds = Counter[str]()
     for record in variant.records:
         for event in decode(record.key, record.value, options):
             match event:
@@ -195,9 +195,9 @@ def test_ddl_and_resolved_ts_are_read_and_written(variant: Variant) -> None:
                     assert encoder.ddl(event) == (record.key, record.value)
                 case Resolved():
                     assert encoder.resolved(event) == (record.key, record.value)
-            found[type(event).__name__] += 1
+            kinds[type(event).__name__] += 1
     counts = variant.counts
-    assert found == {
+    assert kinds == {
         "Ddl": counts["ddl_messages"],
         "Resolved": counts["checkpoint_messages"],
         "RowChange": counts["row_messages"],
@@ -214,11 +214,11 @@ def without_ids(
             return data
         return schemas[int.from_bytes(data[1:5], "big")], data[5:]
 
-    found: dict[tuple[str, int], list[Any]] = {}
+    records: dict[tuple[str, int], list[Any]] = {}
     for message in messages:
-        of = found.setdefault((message.topic, message.partition), [])
+        of = records.setdefault((message.topic, message.partition), [])
         of.append((opened_(message.key), opened_(message.value)))
-    return found
+    return records
 
 
 # The type of the hidden column of an index over an expression is TiDB's inference; these tables
@@ -246,13 +246,13 @@ def test_every_partition_gets_the_bytes_that_ticdc_sent(variant: Variant) -> Non
     ours = without_ids(messages, registry.schemas)
     theirs = without_ids(variant.records, registry_of(variant).schemas)
     assert ours.keys() == theirs.keys()
-    for place, records in theirs.items():
-        if place[0] in EXPRESSION_INDEX and variant.scenario == "ddl":
+    for partition, records in theirs.items():
+        if partition[0] in EXPRESSION_INDEX and variant.scenario == "ddl":
             continue
         if variant.scenario == "splits" and variant.name in UNSTABLE:
-            assert Counter(map(repr, ours[place])) == Counter(map(repr, records))
+            assert Counter(map(repr, ours[partition])) == Counter(map(repr, records))
         else:
-            assert ours[place] == records, place
+            assert ours[partition] == records, partition
 
 
 @pytest.mark.parametrize("variant", [v for v in GOLDEN if v.scenario != "ddl"], ids=named)

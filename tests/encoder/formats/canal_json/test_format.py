@@ -112,9 +112,9 @@ def _eight_hours_back(change: RowChange) -> RowChange:
             return None
         moved = dict(row)
         for name in columns:
-            there = row[name]
-            if isinstance(there, str) and not there.startswith("0000"):
-                seconds, point, fraction = there.partition(".")
+            server_text = row[name]
+            if isinstance(server_text, str) and not server_text.startswith("0000"):
+                seconds, point, fraction = server_text.partition(".")
                 here = datetime.fromisoformat(seconds) - timedelta(hours=8)
                 moved[name] = here.isoformat(" ") + point + fraction
         return moved
@@ -137,14 +137,14 @@ def test_writes_the_golden_messages(name: str, variant: str) -> None:
     sent = scenario(name).variants[variant]
     options = options_of(sent)
     encoder = Encoder(options, lambda: 1)
-    told = upstream(name)
+    truth = upstream(name)
     for message in sent.records:
         (event,) = decode(message.key, message.value, options)
         match event:
             case RowChange():
-                ((key, value),) = encoder.row(told.whole(name, event))
+                ((key, value),) = encoder.row(truth.whole(name, event))
             case Ddl():
-                kind = told.kinds[event.commit_ts, event.schema, event.table, event.query]
+                kind = truth.kinds[event.commit_ts, event.schema, event.table, event.query]
                 key, value = encoder.ddl(replace(event, kind=kind))
             case Resolved():
                 key, value = encoder.resolved(event)
@@ -157,12 +157,12 @@ def test_writes_the_golden_messages_without_the_tidb_extension(name: str) -> Non
     sent = scenario(name).variants["canal-json.plain"]
     rows_sent = [r.value for r in sent.records if b'"isDdl":false' in (r.value or b"")]
     encoder = Encoder(options_of(sent), lambda: 1)
-    made = [
+    records = [
         record
         for change in _changes(name, "canal-json.ext")
         for record in encoder.row(upstream(name).whole(name, change))
     ]
-    written = [_comparable(value, PLAIN) for _, value in made]
+    written = [_comparable(value, PLAIN) for _, value in records]
     assert sorted(map(_ordered, written)) == sorted(
         _ordered(_comparable(value, PLAIN)) for value in rows_sent
     )
@@ -219,12 +219,12 @@ ROW = (
 OPEN_KEY = bytes(7) + b"\1"
 
 MALFORMED: list[tuple[str, bytes | None, bytes | None, str]] = [
-    ("no value", None, None, "an empty value is no canal-json"),
-    ("an empty value", b"", b"", "an empty value is no canal-json"),
+    ("no value", None, None, "an empty value is not canal-json"),
+    ("an empty value", b"", b"", "an empty value is not canal-json"),
     ("truncated", None, ROW[:-3].encode(), "not JSON at character 225"),
     ("not UTF-8", None, ROW.replace("x", "\xff").encode("latin-1"), "not UTF-8 at byte 200"),
-    ("a list", None, b"[]", "no canal-json object"),
-    ("a number", None, b"7", "no canal-json object"),
+    ("a list", None, b"[]", "not a canal-json object"),
+    ("a number", None, b"7", "not a canal-json object"),
     (
         "open-protocol",
         OPEN_KEY + bytes(8),
@@ -235,9 +235,9 @@ MALFORMED: list[tuple[str, bytes | None, bytes | None, str]] = [
         "simple",
         None,
         b'{"version":1,"type":"INSERT","commitTs":5}',
-        "no canal-json object (it looks like simple with encoding-format=json)",
+        "not a canal-json object (it looks like simple with encoding-format=json)",
     ),
-    ("debezium", None, b'{"payload":{}}', "no canal-json object (it looks like debezium)"),
+    ("debezium", None, b'{"payload":{}}', "not a canal-json object (it looks like debezium)"),
     ("avro", None, b"\0\0\0\0\1abc", "not JSON at character 0 (it looks like avro)"),
     (
         "lz4",
@@ -485,10 +485,10 @@ AFTER_ANOTHER = [
 
 
 @pytest.mark.parametrize(
-    ("changed", "shown"), [c[1:] for c in AFTER_ANOTHER], ids=[c[0] for c in AFTER_ANOTHER]
+    ("changed", "expected"), [c[1:] for c in AFTER_ANOTHER], ids=[c[0] for c in AFTER_ANOTHER]
 )
 def test_a_message_shows_its_own_table_whatever_the_last_one_showed(
-    changed: list[tuple[str, str]], shown: str
+    changed: list[tuple[str, str]], expected: str
 ) -> None:
     values = [_changed(), _changed(*changed), _changed()]
     tables = [
@@ -499,7 +499,7 @@ def test_a_message_shows_its_own_table_whatever_the_last_one_showed(
     ]
     assert [_columns(table) for table in tables] == [
         "a int, b varchar / a",
-        shown,
+        expected,
         "a int, b varchar / a",
     ]
 

@@ -18,7 +18,7 @@ NUMBERS = (
 
 def one_by_one(read: Any, texts: list[str | None]) -> str:
     try:
-        return repr([None if told is None else read(told) for told in texts])
+        return repr([None if each is None else read(each) for each in texts])
     except (TypeError, ValueError):
         return "refused"
 

@@ -58,12 +58,12 @@ def test_reads_and_writes_the_samples_of_ticdcs_tests(case: dict[str, Any]) -> N
         table = parse_create_table(
             "create table table2(c0 text, c1 text, id int primary key)", "test"
         )
-        told = [
+        events = [
             replace(c, table=table, before=_with_id(c.before), after=_with_id(c.after))
             for c in changes
         ]
         text = case["text"].replace("\n", "!1\n")
-        assert encoded(told, options).decode() == text
+        assert encoded(events, options).decode() == text
     else:
         assert encoded(changes, options).decode() == case["text"]
     assert _records(changes, options) == [
@@ -84,9 +84,9 @@ def _records(changes: list[RowChange], options: Options) -> list[tuple[str, int,
             rows_ = [("U", change.after)]
         for operation, row in rows_:
             if row is not None:
-                shown = [str(v) if isinstance(v, float) else v for v in row.values()]
-                shown = [v.removesuffix(".0") if isinstance(v, str) else v for v in shown]
-                records.append((operation, change.commit_ts, shown))
+                values = [str(v) if isinstance(v, float) else v for v in row.values()]
+                values = [v.removesuffix(".0") if isinstance(v, str) else v for v in values]
+                records.append((operation, change.commit_ts, values))
     return records
 
 
@@ -243,7 +243,7 @@ def read_files(variant: Variant) -> list[tuple[bytes, Table, list[RowChange]]]:
     return read
 
 
-def shown(row: Row | None) -> tuple[tuple[str, Value], ...] | None:
+def rounded(row: Row | None) -> tuple[tuple[str, Value], ...] | None:
     """The golden data has six digits of a FLOAT."""
     if row is None:
         return None
@@ -260,14 +260,14 @@ def invalid_enum(change: RowChange) -> bool:
 def test_the_golden_files_say_what_happened_upstream(variant: Variant) -> None:
     """But for the commit_ts and old rows that the settings leave out."""
     options = options_of(variant)
-    said, happened = [], []
+    in_files, happened = [], []
     for _, _, changes in read_files(variant):
         for change in changes:
             table = change.table
             before = change.before if change.after is None or options.output_old_value else None
             is_update = change.before is not None and change.after is not None
-            place = (table.schema, table.name, change.commit_ts, is_update)
-            said.append((*place, shown(before), shown(change.after)))
+            identity = (table.schema, table.name, change.commit_ts, is_update)
+            in_files.append((*identity, rounded(before), rounded(change.after)))
     for change in sent_changes(variant):
         table = change.table
         if invalid_enum(change):
@@ -275,9 +275,9 @@ def test_the_golden_files_say_what_happened_upstream(variant: Variant) -> None:
         before = change.before if change.after is None or options.output_old_value else None
         is_update = change.before is not None and change.after is not None
         commit_ts = change.commit_ts if options.include_commit_ts else 0
-        place = (table.schema, table.name, commit_ts, is_update)
-        happened.append((*place, shown(before), shown(change.after)))
-    assert sorted(said, key=repr) == sorted(happened, key=repr)
+        identity = (table.schema, table.name, commit_ts, is_update)
+        happened.append((*identity, rounded(before), rounded(change.after)))
+    assert sorted(in_files, key=repr) == sorted(happened, key=repr)
 
 
 @pytest.mark.parametrize("variant", [v for v in GOLDEN if v.name != "csv.tz"], ids=named)
@@ -290,11 +290,11 @@ def test_what_was_read_is_written_with_the_same_bytes(variant: Variant) -> None:
 
 def test_timestamps_are_in_the_servers_zone() -> None:
     utc = {t.name: c for _, t, c in read_files(scenario("types").variants["csv.committs-oldvalue"])}
-    there = {t.name: c for _, t, c in read_files(scenario("types").variants["csv.tz"])}
+    local = {t.name: c for _, t, c in read_files(scenario("types").variants["csv.tz"])}
     differ = {
         a.table.column(name).type.name
         for name_, changes in utc.items()
-        for a, b in zip(changes, there[name_], strict=True)
+        for a, b in zip(changes, local[name_], strict=True)
         for name, value in (a.after or {}).items()
         if b.after is not None and b.after[name] != value
     }
@@ -348,11 +348,11 @@ def written_rows() -> st.SearchStrategy[dict[str, Value]]:
     options=st.sampled_from(LAYOUTS),
 )
 def test_what_is_written_is_read(changes: list[tuple[Any, Any]], options: Options) -> None:
-    made = [RowChange(TABLE, n, before, after) for n, (before, after) in enumerate(changes, 1)]
-    data = Encoder(options).header(TABLE) + encoded(made, options)
+    sent = [RowChange(TABLE, n, before, after) for n, (before, after) in enumerate(changes, 1)]
+    data = Encoder(options).header(TABLE) + encoded(sent, options)
     if not options.output_old_value:
-        made = [c if c.before is None or c.after is None else replace(c, before={}) for c in made]
-    assert decode(data, TABLE, options) == made
+        sent = [c if c.before is None or c.after is None else replace(c, before={}) for c in sent]
+    assert decode(data, TABLE, options) == sent
 
 
 @given(number=st.floats(allow_nan=False, allow_infinity=False))
@@ -416,7 +416,7 @@ def test_the_handle_key_of_the_old_architecture_is_the_integer_primary_key() -> 
     assert encoded([change], options) == b'"D","employee","hr",5,"7",7,\\N,\\N,\\N,\\N\r\n'
     assert decode(encoded([change], options), EMPLOYEE, options) == [change]
     table = parse_create_table("create table t(id varchar(9) primary key)", "s")
-    with pytest.raises(DefinitionError, match=r"s\.t has no integer handle that its rows tell"):
+    with pytest.raises(DefinitionError, match=r"s\.t has no integer handle in its rows"):
         encoded([RowChange(table, 5, None, {"id": "a"})], options)
 
 
@@ -437,7 +437,7 @@ MALFORMED: list[tuple[bytes, Options, str]] = [
         TIMED,
         "commit-ts is not a timestamp of 1 to 2^64 - 1",
     ),
-    (b'"X","t","s",5,1,"",\\N\r\n', TIMED, "the operation is none of I, U and D"),
+    (b'"X","t","s",5,1,"",\\N\r\n', TIMED, "the operation is not I, U or D"),
     (b'"I","u","s",5,1,"",\\N\r\n', TIMED, "a row of another table than s.t"),
     (b'"I","t","s",5,x,"",\\N\r\n', TIMED, "column `id` of s.t: "),
     (b'"I","t","s",5,\\N,"",\\N\r\n', TIMED, "key column `id` of s.t is null"),
@@ -453,7 +453,7 @@ MALFORMED: list[tuple[bytes, Options, str]] = [
         "column `e` of s.t: not one of the members; in record 2 of the file",
     ),
     (b'"I","t","s",5,x,1,"",\\N\r\n', OLD, "is-update is neither true nor false"),
-    (b'"U","t","s",5,true,1,"",\\N\r\n', OLD, "the operation is none of I, U and D"),
+    (b'"U","t","s",5,true,1,"",\\N\r\n', OLD, "the operation is not I, U or D"),
     (b'"D","t","s",5,true,1,"",\\N\r\n', OLD, "the old row of an UPDATE without the new one"),
     (
         b'"D","t","s",5,true,1,"",\\N\r\n"I","t","s",5,false,1,"",\\N\r\n',
@@ -513,16 +513,16 @@ READ_IN_TWO_WAYS: list[tuple[dict[str, Any], str]] = [
     ({"quote": "", "delimiter": "|+|"}, "a delimiter that ends as it begins"),
     ({"quote": "", "delimiter": "n"}, "a delimiter that has a backslash, r or n"),
     ({"quote": "", "delimiter": "\\", "null": "N"}, "a delimiter that has a backslash, r or n"),
-    ({"quote": "", "null": ""}, "a null that a text may be"),
-    ({"quote": "", "null": "NULL"}, "a null that a text may be"),
-    ({"quote": "", "null": r"\\N"}, "a null that a text may be"),
+    ({"quote": "", "null": ""}, "a null that may also be a text"),
+    ({"quote": "", "null": "NULL"}, "a null that may also be a text"),
+    ({"quote": "", "null": r"\\N"}, "a null that may also be a text"),
     ({"delimiter": "NN"}, "a null that shares a character with the delimiter"),
     ({"quote": "", "terminator": "EOL"}, "a terminator without a line break"),
     ({"null": "0"}, "a null that is a number"),
     ({"null": "-1.5e3"}, "a null that is a number"),
     ({"null": "a,b"}, "a null that shares a character with the delimiter"),
     ({"null": '"'}, "a null that shares a character with the delimiter, terminator or quote"),
-    ({"quote": "", "null": "\\0\\"}, "a null that a text may be"),
+    ({"quote": "", "null": "\\0\\"}, "a null that may also be a text"),
     ({"delimiter": "-"}, "characters that numbers have"),
     ({"terminator": "00"}, "characters that numbers have"),
     ({"terminator": ",\n"}, "a terminator that shares a character"),

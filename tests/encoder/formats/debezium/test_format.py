@@ -250,7 +250,7 @@ VARIANTS = variants("debezium", "keys", "types", "splits", "workload", "ddl")
 _EPOCH = "1970-01-01"
 
 
-def _as_told(column: Column, value: Value) -> Value:
+def _as_sent(column: Column, value: Value) -> Value:
     """The upstream's value without what the protocol loses."""
     if value is None:
         return None if column.default is None else _instead_of_null(column, column.default)
@@ -324,13 +324,13 @@ def _rows(name: str, variant: str) -> list[RowChange]:
     return [event for event in _events(name, variant) if isinstance(event, RowChange)]
 
 
-def _told(name: str, *, forced: bool = False) -> list[RowChange]:
+def _sent(name: str, *, forced: bool = False) -> list[RowChange]:
     """What happened upstream, as far as the protocol tells it."""
     return [
         replace(
             change,
-            before=_losing(change.table, change.before, _as_told),
-            after=_losing(change.table, change.after, _as_told),
+            before=_losing(change.table, change.before, _as_sent),
+            after=_losing(change.table, change.after, _as_sent),
         )
         for change in upstream(name).changes
         if change.table.handle_key or forced
@@ -358,7 +358,7 @@ WITH_TYPES = [
 @pytest.mark.parametrize(("name", "variant"), WITH_TYPES)
 def test_the_golden_messages_say_what_happened_upstream(name: str, variant: str) -> None:
     sent = scenario(name).variants[variant]
-    expected = Counter(facts(name, _told(name, forced=variant.endswith("force-replicate"))))
+    expected = Counter(facts(name, _sent(name, forced=variant.endswith("force-replicate"))))
     decoded = Counter(facts(name, _decoded(name, _rows(name, variant))))
     assert not decoded - expected
     # TiCDC's old architecture could not encode every row; one that changed is two facts.
@@ -378,17 +378,17 @@ def test_the_golden_messages_say_what_happened_upstream(name: str, variant: str)
 
 
 def test_the_golden_ddl_is_the_upstreams() -> None:
-    told = {
+    ddls = {
         (event.commit_ts, event.schema, event.table, event.query)
         for event in _events("ddl", "debezium.noschema")
         if isinstance(event, Ddl)
     }
-    assert told <= set(upstream("ddl").kinds)
-    assert len(told) > 90
+    assert ddls <= set(upstream("ddl").kinds)
+    assert len(ddls) > 90
 
 
 @pytest.mark.parametrize(("name", "variant"), [v for v in VARIANTS if v[1] == "debezium.schema"])
-def test_without_the_extension_text_cannot_be_told_from_bytes(name: str, variant: str) -> None:
+def test_without_the_extension_text_is_not_distinct_from_bytes(name: str, variant: str) -> None:
     with_types = _rows(name, "debezium.ext")
     assert len(_rows(name, variant)) == len(with_types)
     for change, known in zip(_rows(name, variant), with_types, strict=True):
@@ -427,7 +427,7 @@ def test_without_a_schema_a_row_is_its_json(name: str, variant: str) -> None:
 
 
 def test_timestamps_are_in_utc_whatever_the_servers_zone() -> None:
-    told = []
+    decoded = []
     for variant in ("debezium.noschema", "debezium.ext.tz"):
         payloads = [
             json.loads(message.value or b"")["payload"]
@@ -438,9 +438,11 @@ def test_timestamps_are_in_utc_whatever_the_servers_zone() -> None:
                 if row is not None:
                     # Which may stand for NULL, and then it moves with the zone.
                     row.pop("c_defts", None)
-        told.append([(p["op"], p.get("before"), p.get("after")) for p in payloads if "before" in p])
-    assert told[0] == told[1]
-    assert len(told[0]) > 160
+        decoded.append(
+            [(p["op"], p.get("before"), p.get("after")) for p in payloads if "before" in p]
+        )
+    assert decoded[0] == decoded[1]
+    assert len(decoded[0]) > 160
 
 
 def _typed_events(name: str, variant: str) -> list[Event]:
@@ -480,25 +482,25 @@ def _places(
 @cache
 def _upstream_rows(name: str) -> Mapping[Place, Row]:
     return {
-        place: row
+        identity: row
         for change in upstream(name).changes
-        for place, row in _places(change, _as_told)
+        for identity, row in _places(change, _as_sent)
         if change.table.handle_key
     }
 
 
-def _whole(name: str, told: RowChange) -> RowChange:
-    """The change as the encoder was given it. FLOAT is as told: the golden data cut it."""
-    table = true_table(name, told)
-    change = replace(told, table=table)
+def _whole(name: str, decoded: RowChange) -> RowChange:
+    """The change as the encoder was given it. FLOAT is as decoded: the golden data cut it."""
+    table = true_table(name, decoded)
+    change = replace(decoded, table=table)
     if not table.handle_key:
         return change
     true = {
-        place[3]: {
+        identity[3]: {
             n: row[n] if table.column(n).type.name == "float" and n in row else value
-            for n, value in _upstream_rows(name)[place].items()
+            for n, value in _upstream_rows(name)[identity].items()
         }
-        for place, row in _places(change, _digits)
+        for identity, row in _places(change, _digits)
     }
     return replace(change, before=true.get("before"), after=true.get("after"))
 
@@ -625,7 +627,7 @@ def test_older_versions_tell_less(
 def test_a_resolved_ts_needs_the_extension() -> None:
     key, value = _written(Resolved(9), PLAIN)
     assert decode(key, value, PLAIN) == [Resolved(9)]
-    with pytest.raises(ConfigError, match="enable-tidb-extension only"):
+    with pytest.raises(ConfigError, match="only with enable-tidb-extension"):
         Encoder(Options(enable_tidb_extension=False)).resolved(Resolved(9))
 
 
@@ -664,18 +666,18 @@ def _c(type_: str, value: str, **parameters: str) -> bytes:
 
 
 MALFORMED: list[tuple[str, bytes | None, str]] = [
-    ("nothing", None, "an empty value is no debezium"),
+    ("nothing", None, "an empty value is not debezium"),
     ("no JSON", b"{", "not JSON at character 1"),
     (
         "canal-json",
         b'{"isDdl":false,"mysqlType":null}',
-        "no debezium payload (it looks like canal-json)",
+        "not a debezium payload (it looks like canal-json)",
     ),
-    ("no payload", b'{"payload":1}', "no debezium payload (it looks like debezium)"),
+    ("no payload", b'{"payload":1}', "not a debezium payload (it looks like debezium)"),
     (
         "no source",
         b'{"payload":{"op":"c"}}',
-        "no debezium payload with a source (it looks like debezium)",
+        "not a debezium payload with a source (it looks like debezium)",
     ),
     (
         "another connector",
@@ -733,7 +735,7 @@ MALFORMED: list[tuple[str, bytes | None, str]] = [
         _c("set", '"a,z"', allowed="a,b"),
         "column `c` of d.t: a name that is not a member",
     ),
-    ("an enum of what", _c("enum", '"a"'), "field `c` without the members that are allowed"),
+    ("an enum of what", _c("enum", '"a"'), "field `c` without its allowed members"),
     (
         "bits of what",
         _typed('"tidb_type":"bit","type":"bytes","field":"c"', '"AA=="'),
@@ -808,14 +810,14 @@ def test_every_value_of_every_type_comes_back(
     options = Options(compression=codec, classic=classic)
     images = []
     for row in (before, after):
-        kept = {c.name: row[c.name] for c in TABLE.columns}
-        told = {c.name: _as_told(c, kept[c.name]) for c in TABLE.columns}
-        images.append((kept, told))
-    (old, told_old), (new, told_new) = images
+        whole = {c.name: row[c.name] for c in TABLE.columns}
+        sent = {c.name: _as_sent(c, whole[c.name]) for c in TABLE.columns}
+        images.append((whole, sent))
+    (old, old_sent), (new, new_sent) = images
     for change, expected in (
-        (RowChange(TABLE, 7, None, new), (None, told_new)),
-        (RowChange(TABLE, 8, old, new), (told_old, told_new)),
-        (RowChange(TABLE, 9, old, None), (told_old, None)),
+        (RowChange(TABLE, 7, None, new), (None, new_sent)),
+        (RowChange(TABLE, 8, old, new), (old_sent, new_sent)),
+        (RowChange(TABLE, 9, old, None), (old_sent, None)),
     ):
         event = _only(*_written(change, options), options)
         decoded = tuple(_losing(TABLE, row, _digits) for row in (event.before, event.after))

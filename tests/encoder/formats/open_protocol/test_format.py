@@ -140,7 +140,7 @@ def _plain(record: Record, options: Options, *, row_ids: bool) -> tuple[list[byt
 def test_writes_the_golden_messages(name: str, variant: str) -> None:
     sent = scenario(name).variants[variant]
     options = options_of(sent)
-    told = upstream(name)
+    truth = upstream(name)
     # A row id that is no column of the table is not known to the encoder.
     row_ids = not options.classic
     encoder = Encoder(options)
@@ -149,7 +149,7 @@ def test_writes_the_golden_messages(name: str, variant: str) -> None:
         for event in decode(message.key, message.value, options):
             match event:
                 case RowChange():
-                    records += encoder.row(told.whole(name, event))
+                    records += encoder.row(truth.whole(name, event))
                 case Ddl():
                     records.append(encoder.ddl(event))
                 case Resolved():
@@ -223,8 +223,8 @@ def test_a_batch_ends_where_the_next_row_would_pass_the_limit() -> None:
     changes = [
         RowChange(A_B, 1, None, {"a": a, "b": a * 100 + b}) for a, b in ((1, 23), (2, 23), (3, 33))
     ]
-    made = [encoder.row(change) for change in changes]
-    assert made == [[], [], [_vector("ut-batch-2-rows")]]
+    completed = [encoder.row(change) for change in changes]
+    assert completed == [[], [], [_vector("ut-batch-2-rows")]]
     assert encoder.flush() == [_vector("ut-batch-tail")]
     assert encoder.flush() == []
 
@@ -232,8 +232,8 @@ def test_a_batch_ends_where_the_next_row_would_pass_the_limit() -> None:
 def test_a_batch_ends_with_its_last_row() -> None:
     encoder = Encoder(Options(max_batch_size=2))
     change = RowChange(A_B, 1, None, {"a": 1, "b": 123})
-    made = [len(encoder.row(change)) for _ in range(5)]
-    assert (made, len(encoder.flush())) == ([0, 1, 0, 1, 0], 1)
+    completed = [len(encoder.row(change)) for _ in range(5)]
+    assert (completed, len(encoder.flush())) == ([0, 1, 0, 1, 0], 1)
 
 
 def test_a_row_beyond_the_limit_is_reduced_to_its_handle_key() -> None:
@@ -325,21 +325,21 @@ def _size(size: int) -> bytes:
 TS = "ts is not a timestamp of 1 to 2^64 - 1"
 UNTYPED = "a column without t, or with a t, f or h of another type"
 MALFORMED: list[tuple[str, tuple[bytes | None, bytes | None], str]] = [
-    ("no key", (None, b""), "no key is no open-protocol of version 1"),
+    ("no key", (None, b""), "no key: not open-protocol of version 1"),
     (
         "canal-json",
         (None, b'{"isDdl":false,"mysqlType":null}'),
-        "no key is no open-protocol of version 1 (it looks like canal-json)",
+        "no key: not open-protocol of version 1 (it looks like canal-json)",
     ),
     (
         "another version",
         (_size(2) + _framed(KEY), _framed(VALUE)),
-        "a key of another version is no open-protocol of version 1",
+        "a key of another version: not open-protocol of version 1",
     ),
     (
         "half a version",
         (VERSION[:4], b""),
-        "a key of another version is no open-protocol of version 1",
+        "a key of another version: not open-protocol of version 1",
     ),
     ("no events", (VERSION, b""), "a record without events"),
     (
@@ -382,8 +382,8 @@ MALFORMED: list[tuple[str, tuple[bytes | None, bytes | None], str]] = [
     ("ts a float", _key(b'"ts":5', b'"ts":5.0'), TS),
     ("ts of 65 bits", _key(b'"ts":5', b'"ts":18446744073709551616'), TS),
     ("ts a string", _key(b'"ts":5', b'"ts":"5"'), TS),
-    ("no t", _key(b',"t":1', b""), "t is none of 1, 2 and 3"),
-    ("an unknown t", _key(b'"t":1', b'"t":4'), "t is none of 1, 2 and 3"),
+    ("no t", _key(b',"t":1', b""), "t is not 1, 2 or 3"),
+    ("an unknown t", _key(b'"t":1', b'"t":4'), "t is not 1, 2 or 3"),
     ("no schema", _key(b'"scm":"d",', b""), "scm is missing or not a string"),
     ("no table", _key(b'"tbl":"t"', b'"tbl":""'), "a row without a table"),
     ("a partition that is text", _key(b'"t":1', b'"t":1,"ptn":"7"'), "ptn is not an integer"),
@@ -406,7 +406,7 @@ MALFORMED: list[tuple[str, tuple[bytes | None, bytes | None], str]] = [
     (
         "deleted and there",
         _record(value=VALUE[:-1] + b',"d"' + VALUE[4:]),
-        "a row that is deleted, and is there",
+        "a row that is both deleted and present",
     ),
     ("a column that is a number", _value(b'{"t":15,"f":64,"v":"x"}', b"7"), UNTYPED),
     ("a column without t", _value(b'"t":15,', b""), UNTYPED),
@@ -462,7 +462,7 @@ MALFORMED: list[tuple[str, tuple[bytes | None, bytes | None], str]] = [
     (
         "not a number beside invalid UTF-8",
         _column(15, 64, b'"\xff"},"c":{"t":5,"v":NaN'),
-        "the value: not JSON: a number that is none",
+        "the value: not JSON: an invalid number",
     ),
 ]
 
@@ -521,7 +521,7 @@ def test_a_column_that_became_null_has_an_unknown_old_value() -> None:
 
 def test_bare_members_named_as_a_key_column_are_refused() -> None:
     value = b'{"u":{"t":{"t":3,"h":true,"f":11,"v":1}},"p":{"t":3,"f":65,"v":123}}'
-    with pytest.raises(WireError, match="bare members named as a key column"):
+    with pytest.raises(WireError, match="bare members named like a key column"):
         decode(*_record(value=value), PLAIN)
 
 

@@ -56,8 +56,8 @@ def test_reads_the_samples_of_the_documents_and_of_ticdcs_tests(vector: dict[str
     if known := vector.get("known"):
         table = parse_create_table(known["create"], known["schema"])
         decoder = Decoder(options, [replace(table, version=known["version"])])
-    told = [event for _, event in decoder.decode(None, _value(vector))]
-    assert [described(event) for event in told] == vector["expected"]
+    events = [event for _, event in decoder.decode(None, _value(vector))]
+    assert [described(event) for event in events] == vector["expected"]
     if "tables" in vector:
         learned = [
             [t.schema, t.name, t.version, [c.name for c in t.columns], list(t.handle_key)]
@@ -100,7 +100,7 @@ def test_the_golden_messages_say_what_happened_upstream(name: str, variant: str)
 
 
 def test_the_golden_ddl_is_the_upstreams() -> None:
-    told = {
+    ddls = {
         (event.commit_ts, event.schema, event.table, event.query)
         for record in simple_events("ddl", "simple.json")
         for event in record
@@ -108,9 +108,9 @@ def test_the_golden_ddl_is_the_upstreams() -> None:
     }
     happened = set(upstream("ddl").kinds)
     # Of a table without a valid key nothing is sent; EXCHANGE PARTITION is the partitioned table's.
-    assert {place[3][:34] for place in told - happened} == {"ALTER TABLE `shop`.`part` EXCHANGE"}
-    assert len(told & happened) > 90
-    assert {place[1] for place in told if not place[2]} == {"shop", "shop2", "dbname-数据 库"}
+    assert {ddl[3][:34] for ddl in ddls - happened} == {"ALTER TABLE `shop`.`part` EXCHANGE"}
+    assert len(ddls & happened) > 90
+    assert {ddl[1] for ddl in ddls if not ddl[2]} == {"shop", "shop2", "dbname-数据 库"}
 
 
 @pytest.mark.parametrize(("name", "variant"), WHOLE)
@@ -118,15 +118,15 @@ def test_the_golden_schemas_are_the_upstreams_tables(name: str, variant: str) ->
     checked = 0
     for record in simple_events(name, variant):
         for event in record:
-            told = event.table if isinstance(event, RowChange) else None
+            table = event.table if isinstance(event, RowChange) else None
             if isinstance(event, Ddl) and "RENAME" not in event.query:
-                told = event.definition
-            if told is None or isinstance(event, Resolved):
+                table = event.definition
+            if table is None or isinstance(event, Resolved):
                 continue
-            true = true_definition(name, told, event.commit_ts)
-            assert told.columns == tuple(map(_as_simple_tells, true.columns))
-            assert told.handle_key == true.handle_key
-            assert [i.columns for i in told.indexes] == [i.columns for i in true.indexes]
+            true = true_definition(name, table, event.commit_ts)
+            assert table.columns == tuple(map(_as_simple_tells, true.columns))
+            assert table.handle_key == true.handle_key
+            assert [i.columns for i in table.indexes] == [i.columns for i in true.indexes]
             checked += 1
     assert checked > 0
 
@@ -163,7 +163,7 @@ NOT_KNOWN = re.compile(r"VIEW `|exprix|`shop`.`goods`")
 def test_writes_the_golden_messages(name: str, variant: str) -> None:
     sent = scenario(name).variants[variant]
     options = simple_options(sent)
-    told = upstream(name)
+    truth = upstream(name)
     written = 0
     encoder = Encoder(options, lambda: 1795274370650)
     for message, record in zip(sent.records, simple_events(name, variant), strict=True):
@@ -171,7 +171,7 @@ def test_writes_the_golden_messages(name: str, variant: str) -> None:
         for event in record:
             match event:
                 case RowChange():
-                    whole = told.whole(name, event)
+                    whole = truth.whole(name, event)
                     whole = replace(whole, table=as_told(whole.table, event.table))
                     records += encoder.row(whole)
                 case Ddl():
@@ -347,19 +347,21 @@ def test_a_primary_key_that_tidb_makes_up_is_not_the_handle_key() -> None:
     members = schema_members(table)
     assert [i["name"] for i in members["indexes"]] == ["big", "small", "primary"]
     assert members["indexes"][-1]["columns"] == ["x", "y"]
-    told = parse_schema(members)
-    assert told is not None
-    assert (told.handle_key, len(told.indexes)) == (("z",), 2)
+    read = parse_schema(members)
+    assert read is not None
+    assert (read.handle_key, len(read.indexes)) == (("z",), 2)
 
 
 def test_a_timestamp_comes_in_utc_whatever_the_server() -> None:
     table = replace(parse_create_table("CREATE TABLE t (a timestamp)", "d"), version=1)
     row = RowChange(table, 5, None, {"a": "2024-07-01 12:00:00.5"})
-    there = Options(time_zone="America/New_York")
-    assert b'{"location":"America/New_York","value":"2024-07-01 08:00:00.5"}' in _record(row, there)
-    assert Decoder(PLAIN, [table]).decode(None, _record(row, there)) == [(0, row)]
-    local = _record(row, there).replace(b"America/New_York", b"Local")
-    assert Decoder(there, [table]).decode(None, local) == [(0, row)]
+    new_york = Options(time_zone="America/New_York")
+    assert b'{"location":"America/New_York","value":"2024-07-01 08:00:00.5"}' in _record(
+        row, new_york
+    )
+    assert Decoder(PLAIN, [table]).decode(None, _record(row, new_york)) == [(0, row)]
+    local = _record(row, new_york).replace(b"America/New_York", b"Local")
+    assert Decoder(new_york, [table]).decode(None, local) == [(0, row)]
 
 
 def test_an_hour_that_a_zone_has_twice_is_refused() -> None:
@@ -387,7 +389,7 @@ def test_a_checksum_is_verified() -> None:
     for wrong in ({"current": fits ^ 1}, {"current": fits, "corrupted": True}):
         with pytest.raises(ChecksumMismatch) as raised:
             decoder.decode(None, _with_checksum(ROW, **wrong))
-        assert str(raised.value) == "a row of d.t is not what its checksum says (commit_ts 5)"
+        assert str(raised.value) == "a row of d.t does not match its checksum (commit_ts 5)"
         warn = Decoder(Options(on_corruption="warn"), [T1])
         assert warn.decode(None, _with_checksum(ROW, **wrong)) == [
             (0, replace(ROW, corrupted=True))
@@ -439,18 +441,18 @@ def _schema(**members: Any) -> bytes:
 
 
 MALFORMED: list[tuple[str, bytes | None, str]] = [
-    ("nothing", None, "an empty value is no simple"),
+    ("nothing", None, "an empty value is not simple"),
     ("no JSON", b"{", "not JSON at character 1"),
     ("a list", b"[]", "a message that is not an object"),
     (
         "canal-json",
         b'{"isDdl":false,"mysqlType":null}',
-        "no simple message of version 1 (it looks like canal-json)",
+        "not a simple message of version 1 (it looks like canal-json)",
     ),
     (
         "another version",
         _edited(version=2),
-        "no simple message of version 1",
+        "not a simple message of version 1",
     ),
     ("a strange type", _edited(type="MERGE"), "an unknown type: 'MERGE'"),
     ("no table", _edited(table=...), "a row without a database or a table"),
@@ -521,7 +523,7 @@ MALFORMED: list[tuple[str, bytes | None, str]] = [
     (
         "an index",
         _schema(indexes=[{**SCHEMA["tableSchema"]["indexes"][0], "columns": ["z"]}]),
-        "index `primary` has a column that the table has not",
+        "index `primary` has a column that the table does not have",
     ),
     (
         "an index of numbers",
@@ -628,8 +630,8 @@ def test_every_value_of_every_type_comes_back(
     decoder = Decoder(options)
     (value,) = {encoder.bootstrap(TABLE)[1]}
     assert decoder.decode(None, value) == []
-    (told,) = decoder.tables
-    assert [(c.name, c.type.name, c.nullable) for c in told.columns] == [
+    (table,) = decoder.tables
+    assert [(c.name, c.type.name, c.nullable) for c in table.columns] == [
         (c.name, c.type.name, c.nullable) for c in COLUMNS
     ]
     for change in (

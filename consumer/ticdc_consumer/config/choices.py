@@ -1,0 +1,53 @@
+"""The names that settings may take. What they mean is decided where they are used."""
+
+from typing import Literal
+
+Apply = Literal["net", "transactions"]
+OnDrift = Literal["stop", "overwrite"]
+OnUnsupported = Literal["stop", "skip"]
+OnCorruption = Literal["stop", "warn"]
+Compression = Literal["none", "lz4", "snappy"]
+EncodingFormat = Literal["json", "avro"]
+DateSeparator = Literal["none", "year", "month", "day"]
+
+CALENDAR_DATES = "calendar-dates"
+SAME_COLLATIONS = "same-collations"
+VECTOR_AS_TEXT = "vector-as-text"
+ZERO_DATE_AS_NULL = "zero-date-as-null"
+"""PostgreSQL: zero and partial dates, and days that their month does not have, are written as NULL
+into nullable columns outside the key. Without this rule they are refused."""
+
+LOSSY_RULES = frozenset({CALENDAR_DATES, SAME_COLLATIONS, VECTOR_AS_TEXT, ZERO_DATE_AS_NULL})
+"""Lossy mappings that `[target] rules` may switch on; `docs/types.md` describes them."""
+
+DDL_KINDS = (
+    "CREATE DATABASE",
+    "CREATE TABLE",
+    "ALTER DATABASE",
+    "ALTER TABLE",
+    "DROP DATABASE",
+    "DROP TABLE",
+    "TRUNCATE TABLE",
+    "RENAME TABLE",
+    "RECOVER TABLE",
+    "FLASHBACK TABLE",
+    "FLASHBACK DATABASE",
+    "CREATE VIEW",
+    "DROP VIEW",
+    "CREATE INDEX",
+    "CREATE SEQUENCE",
+    "ALTER SEQUENCE",
+    "DROP SEQUENCE",
+    "ADD COLUMN",
+    "MODIFY COLUMN",
+    "DROP COLUMN",
+    "RENAME COLUMN",
+    "SET DEFAULT",
+    "ADD INDEX",
+    "DROP INDEX",
+    "RENAME INDEX",
+    "EXCHANGE PARTITION",
+    "TRUNCATE PARTITION",
+    "DROP PARTITION",
+)
+"""What `[ddl.kinds]` may name: a statement, or what an ALTER TABLE does."""

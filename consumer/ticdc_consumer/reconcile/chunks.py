@@ -1,0 +1,105 @@
+"""What Spark's fold hands to the driver: pieces of payloads, and what was counted beside them."""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+import pyarrow as pa
+
+CHUNK_ROWS = 10_000
+"""The most payloads of a piece."""
+CHUNK_BYTES = 4 << 20
+"""About the most bytes of a piece."""
+
+
+class ChunkKind(IntEnum):
+    """What a chunk holds. The two passes of a load are not negative, and the first comes first:
+    all deletes of a cut are applied before its first row."""
+
+    DELETES = 0
+    """Keys to delete: a packed column of payloads."""
+    ROWS = 1
+    """Rows to write: a packed column of payloads."""
+    REPORT = -1
+    """A task's report, as JSON."""
+    CLASH = -2
+    """A `Clash`, as text."""
+    DUPLICATES = -3
+    """`count` facts of `table` were sent more than once."""
+    TAKEN = -4
+    """`count` facts arrived at the fold, of all tables."""
+
+
+CHUNKS = pa.schema(
+    [
+        pa.field("step", pa.int64()),
+        pa.field("pass", pa.int32()),
+        pa.field("table", pa.int32()),
+        pa.field("count", pa.int32()),
+        pa.field("payload", pa.binary()),
+    ]
+)
+"""`pass` is a `ChunkKind`. `step` is the commit_ts if steps are kept apart, else 0; `table` is an
+index into the job's layouts; `count` is the number of payloads, or what the kind counts."""
+
+
+class Clash(NamedTuple):
+    """Two present facts of one key and commit_ts with different rows; each is given by the number
+    of its partition in the job, and its offset."""
+
+    table: int
+    commit_ts: int
+    first: tuple[int, int]
+    second: tuple[int, int]
+
+    def to_bytes(self) -> bytes:
+        return ",".join(map(str, (self.table, self.commit_ts, *self.first, *self.second))).encode()
+
+    @classmethod
+    def from_bytes(cls, text: bytes) -> "Clash":
+        table, commit_ts, *ends = (int(part) for part in text.split(b","))
+        return cls(table, commit_ts, (ends[0], ends[1]), (ends[2], ends[3]))
+
+
+def pieces(payloads: pa.ChunkedArray) -> Iterator[pa.Array]:
+    """The payloads in pieces of at most CHUNK_ROWS, and of about CHUNK_BYTES."""
+    for array in payloads.chunks:
+        start = 0
+        while start < len(array):
+            piece = array.slice(start, CHUNK_ROWS)
+            if piece.nbytes > CHUNK_BYTES and len(piece) > 1:
+                piece = array.slice(start, max(1, len(piece) * CHUNK_BYTES // piece.nbytes))
+            yield piece
+            start += len(piece)
+
+
+def payload_chunk(step: int, kind: ChunkKind, table: int, payloads: pa.Array) -> pa.RecordBatch:
+    """A batch of CHUNKS with one piece of payloads."""
+    return _batch(step, kind, table, len(payloads), pack(payloads))
+
+
+def note_chunk(kind: ChunkKind, table: int, count: int = 0, text: bytes = b"") -> pa.RecordBatch:
+    """A batch of CHUNKS with what is not a part of the net change."""
+    return _batch(0, kind, table, count, text)
+
+
+def _batch(step: int, kind: ChunkKind, table: int, count: int, payload: bytes) -> pa.RecordBatch:
+    values: list[list[object]] = [[step], [int(kind)], [table], [count], [payload]]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(v, f.type) for v, f in zip(values, CHUNKS, strict=True)], schema=CHUNKS
+    )
+
+
+def pack(payloads: pa.Array) -> bytes:
+    """An Arrow stream of one column."""
+    batch = pa.RecordBatch.from_arrays([payloads], names=["payload"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def unpack(payload: bytes) -> pa.Array:
+    """The column that `pack` packed."""
+    with pa.ipc.open_stream(payload) as reader:
+        return reader.read_all()["payload"].combine_chunks()

@@ -1,0 +1,80 @@
+"""The net change of a cut: which keys must be absent, and which rows must be present."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ticdc_consumer.reconcile.chunks import pieces
+from ticdc_consumer.targets.layout import Layout
+
+
+class NetChange(Protocol):
+    """What a cut does to the tables, in the target's encoding.
+
+    Both methods give chunks of one table each, as (index into `layouts`, payloads), and begin anew
+    with every call. If a layout `replaces`, the keys of its rows are among `deletes` too.
+    """
+
+    @property
+    def layouts(self) -> Sequence[Layout]: ...
+
+    def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]: ...
+
+    def rows(self) -> Iterator[tuple[int, pa.BinaryArray]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoChange:
+    """The net change of a cut without rows."""
+
+    layouts: tuple[Layout, ...] = ()
+
+    def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]:
+        return iter(())
+
+    rows = deletes
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedChange:
+    """The net change of folded facts in memory: of a whole cut, or of one commit_ts."""
+
+    layouts: Sequence[Layout]
+    facts: pa.Table
+
+    def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]:
+        for number, facts in self._tables():
+            for piece in pieces(keys_to_delete(facts, self.layouts[number].replaces)):
+                yield number, piece
+
+    def rows(self) -> Iterator[tuple[int, pa.BinaryArray]]:
+        for number, facts in self._tables():
+            for piece in pieces(rows_to_write(facts)):
+                yield number, piece
+
+    def _tables(self) -> Iterator[tuple[int, pa.Table]]:
+        for number in sorted(pc.unique(self.facts["table"]).to_pylist()):
+            yield number, self.facts.filter(pc.equal(self.facts["table"], number))
+
+
+def keys_to_delete(facts: pa.Table, replaces: bool) -> pa.ChunkedArray:
+    """The absent keys of one table's folded facts; with `replaces` also the present ones, whose
+    rows in the target must be out of the way before the new rows are written."""
+    return (facts if replaces else facts.filter(pc.invert(facts["present"])))["key"]
+
+
+def rows_to_write(facts: pa.Table) -> pa.ChunkedArray:
+    """The present rows of one table's folded facts."""
+    return facts["row"].filter(facts["present"])
+
+
+def folded_steps(layouts: Sequence[Layout], facts: pa.Table) -> Iterator[tuple[int, FoldedChange]]:
+    """The net change of each commit_ts, oldest first; `facts` were folded with `steps`."""
+    ordered = facts.take(pc.sort_indices(facts["commit_ts"].combine_chunks()))
+    for commit_ts in sorted(pc.unique(ordered["commit_ts"]).to_pylist()):
+        first = pc.index(ordered["commit_ts"], commit_ts).as_py()
+        count = pc.sum(pc.equal(ordered["commit_ts"], commit_ts)).as_py()
+        yield commit_ts, FoldedChange(layouts, ordered.slice(first, count))

@@ -1,0 +1,65 @@
+from collections.abc import Callable, Iterator
+
+import pytest
+from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.waiting import at_pace, back_off, patiently
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that were slept; time passes by sleeping alone."""
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    monkeypatch.setattr("time.monotonic", lambda: sum(slept))
+    return slept
+
+
+def failing(errors: list[Exception]) -> Callable[[], int]:
+    """An attempt that raises these, one by one, and then returns how many there were."""
+    left: Iterator[Exception] = iter(errors)
+
+    def attempt() -> int:
+        for error in left:
+            raise error
+        return len(errors)
+
+    return attempt
+
+
+def test_it_is_tried_again_until_it_succeeds(clock: list[float]) -> None:
+    assert patiently(failing([Unavailable("one"), Unavailable("two")]), 10.0) == 2
+    assert clock == [0.2, 0.2]
+
+
+def test_the_last_error_is_raised_when_the_time_is_over(clock: list[float]) -> None:
+    attempt = failing([Unavailable(str(number)) for number in range(9)])
+    with pytest.raises(Unavailable, match="3"):
+        patiently(attempt, 2.5, pause=1.0)
+    assert clock == [1.0, 1.0, 1.0]
+
+
+def test_without_patience_it_is_tried_once_more(clock: list[float]) -> None:
+    assert patiently(failing([]), 0.0) == 0
+    with pytest.raises(Unavailable, match="two"):
+        patiently(failing([Unavailable("one"), Unavailable("two")]), 0.0)
+
+
+def test_other_errors_end_it_at_once(clock: list[float]) -> None:
+    with pytest.raises(Stop):
+        patiently(failing([Stop("x")]), 10.0)
+    assert patiently(failing([Stop("x"), Unavailable("y")]), 10.0, (Stop, Unavailable)) == 2
+    assert clock == [0.2, 0.2]
+
+
+def test_pauses_grow_up_to_the_longest(clock: list[float]) -> None:
+    for attempts in range(12):
+        back_off(attempts)
+    longest = [min(10.0, 0.1 * 2**attempts) for attempts in range(12)]
+    assert all(most / 2 <= pause <= most for pause, most in zip(clock, longest, strict=True))
+
+
+def test_a_test_may_shorten_every_pause(clock: list[float]) -> None:
+    with at_pace(0.01):
+        patiently(failing([Unavailable("x")]), 10.0, pause=2.0)
+    patiently(failing([Unavailable("x")]), 10.0, pause=2.0)
+    assert clock == [0.02, 2.0]

@@ -130,7 +130,7 @@ def test_postgresql_is_kept_equal_to_mariadb(
 
 
 MISTAKES = [
-    (["shop/shop.py", "127.0.0.1:1", "t", "--protocol", "foo"], 1, "shop: protocol 'foo' is none"),
+    (["shop/shop.py", "127.0.0.1:1", "t", "--protocol", "foo"], 1, "shop: protocol is 'foo'"),
     (["spark_submit/job.py"], 1, "usage: job.py CONFIG [caught-up]"),
     (["spark_submit/job.py", "/no.toml"], 2, "job: cannot read the configuration /no.toml"),
     (["spark_submit/job.py", "/no.toml", "now"], 1, "usage: job.py CONFIG [caught-up]"),

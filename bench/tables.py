@@ -24,11 +24,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import sqlalchemy as sa
+from ticdc_consumer.apply import Step, apply
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.load import Step, apply
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry

@@ -1,8 +1,8 @@
 """Applies TiCDC's Kafka topics to a database, exactly, through Spark.
 
-    from ticdc_consumer import Consumer, load_options
+    from ticdc_consumer import Consumer, load
 
-    with Consumer(load_options("orders.toml")) as consumer:
+    with Consumer(load("orders.toml")) as consumer:
         for epoch in consumer:
             print(epoch.resolved_ts, epoch.rows)
 
@@ -16,7 +16,7 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from ticdc_encoder.errors import ConfigError, TicdcError
 
-    from ticdc_consumer.config import load as load_options
+    from ticdc_consumer.config import load
     from ticdc_consumer.config.options import Options
     from ticdc_consumer.consumer import Consumer
     from ticdc_consumer.epoch import Epoch
@@ -35,7 +35,7 @@ __all__ = [
     "Unavailable",
     "Unsupported",
     "Usage",
-    "load_options",
+    "load",
 ]
 
 _HOMES = {
@@ -49,8 +49,7 @@ _HOMES = {
     "Unavailable": ("ticdc_consumer.errors", "Unavailable"),
     "Unsupported": ("ticdc_consumer.errors", "Unsupported"),
     "Usage": ("ticdc_consumer.errors", "Usage"),
-    # Not `load`: that is a module of this package.
-    "load_options": ("ticdc_consumer.config", "load"),
+    "load": ("ticdc_consumer.config", "load"),
 }
 
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
+from ticdc_consumer.apply import Applied, Step
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import renames
 from ticdc_consumer.ddl import run as ddl
@@ -17,7 +18,6 @@ from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.load import Applied, Step
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.spark.jobs import Gathered

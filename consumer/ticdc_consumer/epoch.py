@@ -10,13 +10,13 @@ from typing import Protocol
 from ticdc_encoder.event import Ddl
 
 from ticdc_consumer import failpoints
+from ticdc_consumer.apply import Applied, Counts, Step, apply, apply_groups
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.load import Applied, Counts, Step, apply, apply_groups
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.reader import Reader

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 from flask import Flask, Response, send_file
-from ticdc_consumer import Consumer, Options, TicdcError, load_options
+from ticdc_consumer import Consumer, Options, TicdcError, load
 from ticdc_consumer.testing.mock_kafka import MockKafka
 from werkzeug.serving import make_server
 
@@ -130,7 +130,7 @@ def own_shop(stack: ExitStack) -> Options:
     kafka = stack.enter_context(MockKafka())
     kafka.create_topic("shop", 4)
     folder = stack.enter_context(tempfile.TemporaryDirectory())
-    options = load_options(HERE.parent / "shop" / "shop.toml")
+    options = load(HERE.parent / "shop" / "shop.toml")
     shop = subprocess.Popen(
         [sys.executable, HERE.parent / "shop" / "shop.py", kafka.bootstrap, "shop"],
         stdout=subprocess.DEVNULL,
@@ -151,7 +151,7 @@ def main() -> None:
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as stack:
-        options = load_options(arguments.config) if arguments.config else own_shop(stack)
+        options = load(arguments.config) if arguments.config else own_shop(stack)
         balances = Balances()
         replica = Replica(options, balances)
         server = make_server("127.0.0.1", arguments.port, application(balances), threaded=True)

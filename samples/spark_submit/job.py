@@ -7,12 +7,12 @@ The driver plans, and holds the one connection to the target; the executors read
 
 import sys
 
-from ticdc_consumer import Consumer, TicdcError, load_options
+from ticdc_consumer import Consumer, TicdcError, load
 
 
 def main(path: str, until_caught_up: bool) -> None:
     # Without a session of yours, `Consumer` makes one: spark-submit's settings, then our defaults.
-    with Consumer(load_options(path)) as consumer:
+    with Consumer(load(path)) as consumer:
         for epoch in consumer.epochs("caught-up" if until_caught_up else None):
             print(f"R {epoch.resolved_ts}: {epoch.changes:,} changes, {epoch.rows:,} rows applied")
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.world import SQL, TABLES, make_world
 from support.world_run import Run
-from ticdc_consumer import load
+from ticdc_consumer import apply as apply_step
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.read import task as read
 from ticdc_consumer.read.cut_range import CutRange
@@ -62,7 +62,7 @@ def test_every_commit_equals_the_upstream_at_its_resolved_ts(
 
 def rows_before_deletes(patch: pytest.MonkeyPatch) -> None:
     """Without the rule that all deletes of a cut come before its rows."""
-    original = load._write
+    original = apply_step._write
 
     def swapped(target: Any, change: Any, options: Any, applied: Any) -> None:
         class Swapped:
@@ -78,7 +78,7 @@ def rows_before_deletes(patch: pytest.MonkeyPatch) -> None:
         for table, keys in change.deletes():
             target.delete(change.layouts[table], keys)
 
-    patch.setattr(load, "_write", swapped)
+    patch.setattr(apply_step, "_write", swapped)
 
 
 def closed_cut(patch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def test_every_name_of_the_face_is_there() -> None:
 
 def test_the_names_are_those_of_their_modules() -> None:
     assert ticdc_consumer.Consumer is Consumer
-    assert ticdc_consumer.load_options is config.load
+    assert ticdc_consumer.load is config.load
     assert ticdc_consumer.Stop is errors.Stop
 
 

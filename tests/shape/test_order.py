@@ -25,7 +25,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("consumer",),
         ("dry_run",),
         ("epoch",),
-        ("opening", "reader", "load", "layouts", "status"),
+        ("opening", "reader", "apply", "layouts", "status"),
         ("spark",),
         ("reconcile",),
         ("read", "ddl"),

@@ -147,7 +147,7 @@ FACES = {
         *("TicdcError", "WireError", "DefinitionError", "ConfigError"),
     },
     "ticdc_consumer": {
-        *("Consumer", "Epoch", "Options", "load_options"),
+        *("Consumer", "Epoch", "Options", "load"),
         *("TicdcError", "ConfigError", "Unavailable", "Fenced", "Usage", "Stop", "Unsupported"),
     },
 }

@@ -8,10 +8,10 @@ from itertools import count
 
 import pyarrow as pa
 import sqlalchemy as sa
+from ticdc_consumer.apply import Applied, Step, apply
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.load import Applied, Step, apply
 from ticdc_consumer.reconcile.net_change import NetChange
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 from support.loading import ACCOUNTS, AFTER, Bank, accounts, bank, open_bank, opened, options, route
-from ticdc_consumer import load
+from ticdc_consumer import apply as apply_step
+from ticdc_consumer.apply import Step
 from ticdc_consumer.config.choices import DDL_KINDS
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.load import Step
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_encoder.filters.table import TableMatcher
 
@@ -113,7 +113,7 @@ def test_what_is_skipped_is_in_the_ledger_with_its_reason(
 
 def apply_with(here: Bank, settings: Options, entries: list[LedgerEntry]) -> None:
     context = replace(here.ddl_context, policy=Policy.of(settings))
-    load.apply(context, here.store, Step(here.old, here.new, entries), here.change, settings)
+    apply_step.apply(context, here.store, Step(here.old, here.new, entries), here.change, settings)
 
 
 @pytest.mark.parametrize(

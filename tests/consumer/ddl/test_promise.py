@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.ddl_world import make_ddl_world
 from support.world_run import Run
-from ticdc_consumer import load, plan
+from ticdc_consumer import apply as apply_step
+from ticdc_consumer import plan
 from ticdc_consumer import reader as cuts
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.layouts import TableLayouts
@@ -89,14 +90,14 @@ def test_every_commit_has_the_tables_of_the_upstream_at_its_resolved_ts(
 
 def rows_after_ddl(patch: pytest.MonkeyPatch) -> None:
     """The DDL of a cut run before its rows are written."""
-    write, run = load._write, ddl.run_in_cut
+    write, run = apply_step._write, ddl.run_in_cut
     delayed: list[Any] = []
 
     def run_first(*arguments: Any) -> None:
         run(*arguments)
         write(*delayed.pop())
 
-    patch.setattr(load, "_write", lambda *arguments: delayed.append(arguments))
+    patch.setattr(apply_step, "_write", lambda *arguments: delayed.append(arguments))
     patch.setattr(ddl, "run_in_cut", run_first)
 
 

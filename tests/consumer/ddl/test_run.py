@@ -17,7 +17,7 @@ from support.loading import (
     opened,
     place,
 )
-from ticdc_consumer import load
+from ticdc_consumer import apply as apply_step
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.manual import done_by_operator
 from ticdc_consumer.errors import Fenced, Stop
@@ -176,8 +176,8 @@ def test_the_consumers_own_tables_are_out_of_reach(target_url: str, query: str) 
             return home, table
 
         context = replace(here.ddl_context, route=to_home)
-        step = load.Step(here.old, here.new, [own])
-        load.apply(context, here.store, step, NoChange(), here.options)
+        step = apply_step.Step(here.old, here.new, [own])
+        apply_step.apply(context, here.store, step, NoChange(), here.options)
         with pytest.raises(Stop, match="the consumer's own table"):
             ddl.run_pending(context, here.store, retries=1)
         assert here.store.read() == here.new

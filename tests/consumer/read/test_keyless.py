@@ -23,9 +23,9 @@ from support.both_paths import (
     tables_in,
 )
 from support.loading import opened, options, place, route
+from ticdc_consumer.apply import Counts, _delete_rows
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.load import Counts, _delete_rows
 from ticdc_consumer.protocols.shape import shape
 from ticdc_consumer.read.facts import SCHEMA, Fold
 from ticdc_consumer.read.fast.reader import NoFastReader

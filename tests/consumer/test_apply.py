@@ -26,8 +26,8 @@ from support.loading import (
     place,
 )
 from ticdc_consumer import failpoints
+from ticdc_consumer.apply import Applied, Step, apply_groups
 from ticdc_consumer.errors import Fenced, Stop, Unavailable
-from ticdc_consumer.load import Applied, Step, apply_groups
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.store import Store

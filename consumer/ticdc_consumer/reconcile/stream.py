@@ -23,7 +23,7 @@ def fold_stream(
     `keyless` tables need no order, but those of one row (with `steps`, of one row and commit_ts)
     must come together.
     """
-    taken = 0
+    facts_read = 0
     last: pa.Table | None = None
     rows = SCHEMA.empty_table()
     for batch in batches:
@@ -32,7 +32,7 @@ def fold_stream(
         for text in table.filter(is_report)["row"].to_pylist():
             yield note_chunk(ChunkKind.REPORT, REPORT, text=text)
         table = table.filter(pc.invert(is_report))
-        taken += table.num_rows
+        facts_read += table.num_rows
         if keyless:
             table, more = split_keyless(table, keyless)
             complete, rows = _complete(pa.concat_tables([rows, more]), steps)
@@ -51,7 +51,7 @@ def fold_stream(
     if last is not None:
         yield from _passes(last, replaces, steps)
     yield from _counted(rows, replaces, steps)
-    yield note_chunk(ChunkKind.TAKEN, 0, taken)
+    yield note_chunk(ChunkKind.TAKEN, 0, facts_read)
 
 
 def _complete(facts: pa.Table, steps: bool) -> tuple[pa.Table, pa.Table]:

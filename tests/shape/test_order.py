@@ -1,0 +1,272 @@
+"""How wide a folder is, which way imports point, and where a difference is decided."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGES = {
+    "ticdc_encoder": ROOT / "encoder" / "ticdc_encoder",
+    "ticdc_consumer": ROOT / "consumer" / "ticdc_consumer",
+}
+WIDEST = 25
+
+LONGEST = 60
+"""Lines of a function's body, without its docstring."""
+
+ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "ticdc_consumer": (
+        ("cli",),
+        ("check", "testing"),
+        ("consumer",),
+        ("dry_run",),
+        ("epoch",),
+        ("opening", "reader", "load", "layouts", "status"),
+        ("spark",),
+        ("reconcile",),
+        ("read", "ddl"),
+        ("plan",),
+        ("state",),
+        ("source",),
+        ("protocols",),
+        ("config",),
+        ("targets",),
+        ("waiting",),
+        ("errors", "failpoints", "pickled_once"),
+    ),
+    "ticdc_encoder": (
+        ("cli", "produce"),
+        ("testing",),
+        ("changefeed",),
+        ("kafka", "storage"),
+        ("formats", "filters"),
+        ("sql",),
+    ),
+}
+"""From top to bottom: a module imports what is below it. What is not named is a leaf, below all."""
+
+EXCEPTIONS = {
+    (
+        "config",
+        "protocols",
+    ): "the settings of a protocol are checked by its own entry, where they are read",
+    ("targets", "config"): "the names of rules, in config/choices.py, which imports nothing",
+}
+"""What may point upwards, and why."""
+
+DECISIONS = {
+    "dialect": "targets",
+    "protocol": "protocols",
+    "storage_url": "source",
+}
+"""An attribute that tells one entry from another -> the package that alone may compare it."""
+
+FACES = {"Encoder", "Decoder", "Options"}
+"""What each format calls its own: the same name in each, on purpose."""
+
+DENIED = {
+    *("found", "told", "there", "place", "places", "wanted", "taken", "said", "gone", "made"),
+    *("shown", "kept", "given", "held", "saw", "meet", "tidy", "settle"),
+}
+"""Names that say nothing of the thing they hold (docs/glossary.md has the words to use)."""
+
+
+@cache
+def trees() -> dict[str, dict[tuple[str, ...], ast.Module]]:
+    """Package -> the parts of a module's path -> its syntax."""
+    return {
+        package: {
+            path.relative_to(folder).with_suffix("").parts: ast.parse(path.read_text())
+            for path in sorted(folder.rglob("*.py"))
+        }
+        for package, folder in PACKAGES.items()
+    }
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for package, parsed in trees().items():
+        for parts, tree in parsed.items():
+            yield ".".join((package, *parts)), tree
+
+
+def own_imports(package: str, tree: ast.Module) -> Iterator[tuple[str, ...]]:
+    """Within the package: the parts of each module, or name of a module, that is imported when the
+    program runs."""
+    for node in running(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            head, *rest = node.module.split(".")
+            if head == package:
+                yield from ((*rest, alias.name) for alias in node.names)
+
+
+def running(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those that only a type checker sees."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+            yield from running(child)
+
+
+def level(package: str, room: str) -> int:
+    order = ORDER[package]
+    return next((n for n, rooms in enumerate(order) if room in rooms), len(order))
+
+
+def docstring_free(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
+    first = node.body[0]
+    has_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return node.body[1:] if has_docstring else node.body
+
+
+def names_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Each name that is assigned, and each parameter, function and attribute that is defined."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield node.lineno, name
+            case ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name):
+                yield node.lineno, name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
+
+
+def test_a_folder_can_be_taken_in_at_a_glance() -> None:
+    rooms: dict[Path, set[str]] = defaultdict(set)
+    for folder in PACKAGES.values():
+        for path in folder.rglob("*.py"):
+            if path.name != "__init__.py":
+                rooms[path.parent].add(path.name)
+            elif path.parent != folder:
+                rooms[path.parent.parent].add(path.parent.name)
+    assert {str(f): len(names) for f, names in rooms.items() if len(names) > WIDEST} == {}
+
+
+@pytest.mark.parametrize("package", sorted(ORDER))
+def test_imports_point_one_way(package: str) -> None:
+    upwards = [
+        f"{'.'.join(parts)} imports {'.'.join(imported)}"
+        for parts, tree in trees()[package].items()
+        if parts != ("__init__",)
+        for imported in own_imports(package, tree)
+        if imported[0] != parts[0] and (parts[0], imported[0]) not in EXCEPTIONS
+        if level(package, parts[0]) >= level(package, imported[0])
+        if level(package, parts[0]) < len(ORDER[package]) or imported[0] in sum(ORDER[package], ())
+    ]
+    assert upwards == []
+
+
+@pytest.mark.parametrize("package", sorted(ORDER))
+def test_no_modules_import_each_other_in_a_circle(package: str) -> None:
+    parsed = trees()[package]
+    arrows = {
+        parts: {
+            target
+            for imported in own_imports(package, tree)
+            if (target := resolved(parsed, imported))
+        }
+        for parts, tree in parsed.items()
+        if parts[-1] != "__init__"
+    }
+    done: set[tuple[str, ...]] = set()
+
+    def visit(parts: tuple[str, ...], path: tuple[tuple[str, ...], ...]) -> None:
+        assert parts not in path, " -> ".join(".".join(step) for step in (*path, parts))
+        if parts not in done:
+            for target in sorted(arrows.get(parts, ())):
+                visit(target, (*path, parts))
+            done.add(parts)
+
+    for parts in sorted(arrows):
+        visit(parts, ())
+
+
+def resolved(
+    parsed: Mapping[tuple[str, ...], ast.Module], imported: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    """The module that an imported name is, or is of; None for a package's own face."""
+    for parts in (imported, imported[:-1]):
+        if parts in parsed:
+            return parts
+    return None
+
+
+def test_every_database_has_the_same_files() -> None:
+    folder = PACKAGES["ticdc_consumer"] / "targets"
+    databases = {
+        path.parent.name: {file.name for file in path.parent.glob("*.py")}
+        for path in folder.glob("*/session.py")
+    }
+    assert len(databases) >= 3
+    common = set.intersection(*databases.values())
+    assert {"__init__.py", "session.py", "bulk.py", "catalog.py", "types.py", "encode.py"} <= common
+    smallest = min(databases.values(), key=len)
+    assert common == smallest, "a database lacks a file that the others have, or names it otherwise"
+
+
+@pytest.mark.parametrize(("attribute", "owner"), DECISIONS.items())
+def test_a_difference_is_an_entry_and_not_a_branch(attribute: str, owner: str) -> None:
+    branches = [
+        f"{'.'.join(parts)}:{node.lineno}"
+        for parts, tree in trees()["ticdc_consumer"].items()
+        if parts[0] != owner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.expr | ast.stmt)
+        and any(mentions(side, attribute) for side in compared(node))
+    ]
+    assert branches == []
+
+
+def compared(node: ast.AST) -> list[ast.expr]:
+    """What an expression or statement decides by: sides of a comparison, subjects of a match,
+    keys that are looked up."""
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.Match(subject=subject):
+            return [subject]
+        case ast.Subscript(slice=key):
+            return [key]
+        case ast.Call(func=ast.Attribute(attr="get"), args=[key, *_]):
+            return [key]
+        case _:
+            return []
+
+
+def mentions(node: ast.expr, attribute: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == attribute
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for module, tree in modules():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and node.name not in FACES:
+                homes[node.name].append(module)
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+def test_no_function_is_longer_than_a_page() -> None:
+    long = {}
+    for module, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = docstring_free(node) or node.body
+                lines = (body[-1].end_lineno or 0) - body[0].lineno + 1
+                if lines > LONGEST:
+                    long[f"{module}.{node.name}"] = lines
+    assert long == {}
+
+
+def test_a_name_says_what_it_holds() -> None:
+    assert [
+        f"{module}:{line}: {name}"
+        for module, tree in modules()
+        for line, name in names_in(tree)
+        if name.lstrip("_") in DENIED
+    ] == []

@@ -42,6 +42,16 @@ def patiently(
         sleep(pause)
 
 
+def until(condition: Callable[[], bool], patience: float, pause: float = PAUSE) -> bool:
+    """Whether `condition` became true within `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        sleep(pause)
+    return True
+
+
 def back_off(attempts: int) -> None:
     """Pauses before the next attempt, longer after each. The length is random in part: two that
     disturbed each other must not try again at the same moment."""

@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.waiting import at_pace, back_off, patiently
+from ticdc_consumer.waiting import at_pace, back_off, patiently, until
 
 
 @pytest.fixture
@@ -49,6 +49,13 @@ def test_other_errors_end_it_at_once(clock: list[float]) -> None:
         patiently(failing([Stop("x")]), 10.0)
     assert patiently(failing([Stop("x"), Unavailable("y")]), 10.0, (Stop, Unavailable)) == 2
     assert clock == [0.2, 0.2]
+
+
+def test_a_condition_is_waited_for(clock: list[float]) -> None:
+    assert until(lambda: len(clock) == 3, 10.0)
+    assert clock == [0.2, 0.2, 0.2]
+    assert not until(lambda: False, 1.0, pause=0.6)
+    assert clock[3:] == [0.6, 0.6]
 
 
 def test_pauses_grow_up_to_the_longest(clock: list[float]) -> None:

@@ -1,6 +1,5 @@
 """One session of a MySQL, MariaDB or TiDB server."""
 
-import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
@@ -30,6 +29,7 @@ from ticdc_consumer.targets.mysql.fence import take_session_lock
 from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target, original
+from ticdc_consumer.waiting import until
 
 T = TypeVar("T")
 
@@ -165,13 +165,10 @@ class MySql(Target):
 
     def _until_gone(self, number: int) -> None:
         query = f"SELECT 1 FROM {self.differences.processes} WHERE id = {number}"  # noqa: S608
-        deadline = time.monotonic() + _PATIENCE
-        while self.query(query):
-            if time.monotonic() > deadline:
-                raise Unavailable(
-                    f"session {number} of the target was killed and is still rolling back"
-                )
-            time.sleep(0.05)
+        if not until(lambda: not self.query(query), _PATIENCE, pause=0.05):
+            raise Unavailable(
+                f"session {number} of the target was killed and is still rolling back"
+            )
 
     def limit_lock_waits(self, seconds: float) -> None:
         # For metadata locks, which a reader's open transaction holds; a year by default.

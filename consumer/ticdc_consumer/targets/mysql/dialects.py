@@ -15,7 +15,13 @@ class Dialect:
     with their square (132k keys/s at 100, 53k at 1000).
 
     `wide_names`: whether names may hold characters beyond U+FFFF, which MySQL silently
-    replaces by `?`. `processes` lists the sessions of the whole server or cluster."""
+    replaces by `?`. `processes` lists the sessions of the whole server or cluster.
+
+    In the catalog, `index_column` gives the column of an index, NULL for an expression (TiDB says
+    the text NULL), and `escaped_labels` says whether backslashes in ENUM's and SET's labels are
+    doubled. `widest_values_bit`: VALUES() of a wider BIT gives other bits, so that an upsert must
+    not use it (TiDB 8.4 reverses the bytes of all that take eight). `names_lock_holder`: whether
+    IS_USED_LOCK gives the session that holds a lock; TiDB's gives 1."""
 
     name: str
     json: str
@@ -26,6 +32,10 @@ class Dialect:
     composite_keys: int
     wide_names: bool
     processes: str = "information_schema.processlist"
+    index_column: str = "column_name"
+    escaped_labels: bool = True
+    widest_values_bit: int = 64
+    names_lock_holder: bool = True
     settings: tuple[str, ...] = ()
 
 
@@ -61,6 +71,10 @@ TIDB = Dialect(
     composite_keys=100,
     wide_names=True,
     processes="information_schema.cluster_processlist",
+    index_column="IF(expression IS NULL, column_name, NULL)",
+    escaped_labels=False,
+    widest_values_bit=56,
+    names_lock_holder=False,
     settings=("SET SESSION tidb_txn_mode = 'pessimistic'",),
 )
 

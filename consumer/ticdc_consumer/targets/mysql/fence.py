@@ -7,13 +7,16 @@ from collections.abc import Callable
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.targets.fence import PAUSE, ROUNDS
 from ticdc_consumer.targets.mysql import under_way
+from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.target import Target
 
 
 def take_session_lock(
-    target: Target, changefeed: str, patience: float, owner: Callable[[], str]
+    target: Target, dialect: Dialect, changefeed: str, patience: float, owner: Callable[[], str]
 ) -> None:
     """MySQL's lock that lives as long as the session: an implicit commit does not free it.
+
+    Where the server does not name the lock's holder, that is the session that `owner` reads.
 
     A holder that runs a DDL is waited for as long as that takes, even if its client is gone: the
     server goes on with it, and if it were ended, it would only begin anew.
@@ -27,22 +30,30 @@ def take_session_lock(
                 return
             owner()
             if time.monotonic() > deadline:
-                ddl = _ddl_under_way(target, name)
+                holder = _holder(target, dialect, name, owner)
+                ddl = _ddl_under_way(target, dialect, holder)
                 if ddl is None:
                     break
                 wait.on(*ddl)
             time.sleep(PAUSE)
-        holder = _scalar(target, "SELECT IS_USED_LOCK(%s)", name)
-        if holder is not None:
-            target.end_session(str(holder))
+        if holder:
+            target.end_session(holder)
     raise Unavailable(f"the lock {name} of changefeed {changefeed} is taken again and again")
 
 
-def _ddl_under_way(target: Target, name: str) -> tuple[object, str] | None:
+def _holder(target: Target, dialect: Dialect, name: str, owner: Callable[[], str]) -> str:
+    """The session that holds the lock; "" if it is free, or not known."""
+    if not dialect.names_lock_holder:
+        return owner()
+    holder = _scalar(target, "SELECT IS_USED_LOCK(%s)", name)
+    return "" if holder is None else str(holder)
+
+
+def _ddl_under_way(target: Target, dialect: Dialect, holder: str) -> tuple[object, str] | None:
     """The lock's holder, if it runs a statement that commits by itself."""
-    query = "SELECT id, info FROM information_schema.processlist WHERE id = IS_USED_LOCK(%s)"
+    query = f"SELECT id, info FROM {dialect.processes} WHERE id = %s"  # noqa: S608
     with target.errors():
-        rows = target.execute(query, (name,)).all()
+        rows = target.execute(query, (holder,)).all()
     for session, text in map(tuple, rows):
         if under_way.is_ddl(text):
             return session, str(text)

@@ -1,6 +1,7 @@
 """One session of a MySQL, MariaDB or TiDB server."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 import pymysql  # type: ignore[import-untyped]
@@ -177,7 +178,7 @@ class MySql(Target):
     def overtake(
         self, changefeed: str, patience: float, owner: Callable[[], str], work: Callable[[], T]
     ) -> T:
-        take_session_lock(self, changefeed, patience, owner)
+        take_session_lock(self, self.differences, changefeed, patience, owner)
         with self.transaction():
             return work()
 
@@ -200,7 +201,7 @@ class MySql(Target):
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
         with self.errors():
             database = schema or self.query("SELECT DATABASE()")[0][0]
-            return catalog.describe(self.query, database, table, self._any_case)
+            return catalog.describe(self.query, self.differences, database, table, self._any_case)
 
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         with self.errors():
@@ -215,6 +216,21 @@ class MySql(Target):
             lambda type_, existing, _: types.codec(type_, existing, self.differences, rules),
             lambda collation, type_: not trusted and merges(collation, type_),
         )
+
+    def layout(
+        self,
+        source: Table,
+        key: Sequence[str],
+        target: TargetTable,
+        definition: Table | None,
+        rules: frozenset[str],
+        keys_only: bool = False,
+    ) -> Layout:
+        layout = super().layout(source, key, target, definition, rules, keys_only)
+        widest = self.differences.widest_values_bit
+        wide = any(c.type.name == "bit" and (c.type.length or 64) > widest for c in source.columns)
+        # Without an upsert, present keys are deleted and inserted.
+        return replace(layout, upsert=False) if wide else layout
 
     # What DDL needs to know.
 

@@ -1,0 +1,90 @@
+"""What TiDB does otherwise than MySQL, whose SQL it takes; and the contract of targets, on TiDB."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import pytest
+from support.canonical_rows import created, defined, laid_out, load
+from targets.contract import TargetContract
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.target import Target
+
+
+class TestTiDb(TargetContract):
+    # TiDB refuses an ALTER TABLE that changes one column twice; such a DDL waits for an operator.
+    ALTERED: ClassVar = [
+        case for case in TargetContract.ALTERED if not case[0].startswith("modify column n bigint,")
+    ]
+
+    @pytest.fixture
+    def url(self, tidb_url: str) -> str:
+        return tidb_url
+
+    @pytest.mark.parametrize(("clauses", "after"), ALTERED)
+    def test_an_altered_table_is_like_a_new_one_and_keeps_its_rows(
+        self,
+        target: Target,
+        schema: str | None,
+        clauses: str,
+        after: list[tuple[object, ...]],
+    ) -> None:
+        super().test_an_altered_table_is_like_a_new_one_and_keeps_its_rows(
+            target, schema, clauses, after
+        )
+
+
+@pytest.fixture
+def target(tidb_url: str) -> Iterator[Target]:
+    session = open_target(tidb_url)
+    yield session
+    session.close()
+
+
+@pytest.mark.parametrize(
+    ("width", "number"),
+    [(1, 1), (8, 5), (56, 2**55 + 3), (57, 2**56 + 3), (58, 9), (63, 2**62 + 1), (64, 2**63 - 1)],
+)
+def test_an_updated_bit_keeps_its_bits(target: Target, width: int, number: int) -> None:
+    # TiDB's VALUES() reverses the bytes of a BIT that takes eight.
+    layout = created(target, defined(f"create table t (id int primary key, b bit({width}), n int)"))
+    load(target, layout, [["1", "0", "1"]])
+    load(target, layout, [["1", str(number), "2"]])
+    assert [tuple(row) for row in target.query("SELECT id, b + 0, n FROM t")] == [(1, number, 2)]
+
+
+def test_an_index_over_an_expression_is_not_one_of_a_column(target: Target) -> None:
+    target.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT, UNIQUE KEY e ((a + 1)), UNIQUE KEY a (a))"
+    )
+    described = target.describe(None, "t")
+    assert described is not None
+    assert {(key.name, key.columns, key.plain) for key in described.unique_keys} == {
+        ("PRIMARY", ("id",), True),
+        ("e", (), False),
+        ("a", ("a",), True),
+    }
+
+
+def test_labels_are_what_they_are(target: Target) -> None:
+    table = defined(r"create table t (id int primary key, e enum('C:\\new', 'it''s', 'a\\\\b'))")
+    layout = created(target, table)
+    load(target, layout, [["1", "1"], ["2", "3"]])
+    described = target.describe(None, "t")
+    assert described is not None
+    labels = {column.name: column.elements for column in described.columns}["e"]
+    assert labels == table.column("e").type.elements
+    assert laid_out(target, table).codecs == layout.codecs
+
+
+def test_a_key_that_is_not_unique_is_read_as_such(target: Target) -> None:
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, a INT, KEY a (a))")
+    described = target.describe(None, "t")
+    assert described is not None
+    assert [key.name for key in described.unique_keys] == ["PRIMARY"]
+
+
+def test_what_tidb_cannot_alter_says_so(target: Target) -> None:
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, n INT)")
+    with pytest.raises(Stop, match="Unsupported operate same column"), target.errors():
+        target.execute("ALTER TABLE t MODIFY COLUMN n BIGINT, ADD KEY n (n), RENAME COLUMN n TO m")

@@ -13,7 +13,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
 from ticdc_consumer.dry_run import DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs, ToTarget
-from ticdc_consumer.errors import Usage
+from ticdc_consumer.errors import Away, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.opening import Opened, look, take_over
 from ticdc_consumer.reader import Reader
@@ -50,6 +50,7 @@ class Consumer:
         with ExitStack() as stack:
             opened = stack.enter_context(take_over(self.options))
             self.target, self.store = opened.target, opened.store
+            self.store.lease.gives_up = lambda: self._stopping
             self.spark = self._session or _new_session(self.options.spark, self._name, stack)
             if self._session is None and not self._stopping:
                 warm_up(self.spark)
@@ -90,7 +91,12 @@ class Consumer:
         if isinstance(until, int) and until <= self.resolved_ts and until != self.resolved_ts:
             raise Usage(f"the target is at {self.resolved_ts} already, after {until}")
         while not self._stopping and (goal is None or self.resolved_ts < goal):
-            epoch = self._epochs.next(goal, IDLE)
+            try:
+                epoch = self._epochs.next(goal, IDLE)
+            except Away:
+                if self._stopping:
+                    return
+                raise
             if epoch is not None:
                 yield epoch
                 failpoints.hit("S15")

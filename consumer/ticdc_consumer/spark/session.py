@@ -52,7 +52,8 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
     """The process's Spark session, started with `settings` over our defaults.
 
     The leading `spark.` of a setting's name may be left out. A session that already runs is
-    returned as it is; under spark-submit, its settings have precedence over our defaults. Raises
+    returned as it is; under spark-submit, its settings have precedence over our defaults, and its
+    master over `settings`. Raises
     `Unavailable` if Java is missing or Spark does not start.
     """
     running = SparkSession.getActiveSession()
@@ -152,6 +153,8 @@ def _conf(settings: Mapping[str, str]) -> SparkConf:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted:
         SparkContext._ensure_initialized()
+        # spark-submit has chosen the cluster already, and what it ships is there.
+        settings = {name: value for name, value in settings.items() if name != "spark.master"}
     conf = SparkConf(loadDefaults=submitted).setAll(list(settings.items()))
     for name, value in DEFAULTS.items():
         conf.setIfMissing(name, value)

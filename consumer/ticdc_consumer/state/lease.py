@@ -84,8 +84,8 @@ class Lease:
         self._overtake(update, "it is not known whether its first checkpoint was replaced")
 
     def reconnect(self) -> Any:
-        """A new session, fenced like the first; returns the checkpoint's row. A server that does not
-        answer is waited for without an end.
+        """A new session, fenced like the first; returns the checkpoint's row. A server that does
+        not answer is waited for without an end.
 
         Raises `Retry` if it refuses, `Fenced` if another consumer took over, `Away` by `gives_up`.
         """

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
-from ticdc_consumer.spark.session import _relevant_lines, session
+from ticdc_consumer.spark.session import _conf, _relevant_lines, session
 
 INTERPRETER = StructType([StructField("executable", StringType())])
 
@@ -24,6 +24,17 @@ def test_tasks_run_in_the_drivers_interpreter(spark: SparkSession) -> None:
 def test_a_running_session_is_used_as_it_is(spark: SparkSession) -> None:
     assert session({"sql.shuffle.partitions": "7"}, "other") is spark
     assert spark.conf.get("spark.sql.shuffle.partitions") == "32"
+
+
+def test_the_master_of_spark_submit_is_used_whatever_the_settings_name(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"spark.master": "local[7]", "spark.task.cpus": "3"}
+    assert _conf(settings).get("spark.master") == "local[7]"
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")  # as under spark-submit
+    conf = _conf(settings)
+    submitted = spark.sparkContext.master
+    assert (conf.get("spark.master"), conf.get("spark.task.cpus")) == (submitted, "3")
 
 
 QUIET = """

@@ -90,8 +90,8 @@ def to_json(status: Status) -> str:
 
 def _json_of(entry: LedgerEntry, *more: str) -> dict[str, Any]:
     names = ("seq", "schema", "table", "query", "kind", *more)
-    shown = {name: getattr(entry, name) for name in names}
-    return {"id": entry.id, "commit_ts": str(entry.commit_ts), **shown}
+    fields = {name: getattr(entry, name) for name in names}
+    return {"id": entry.id, "commit_ts": str(entry.commit_ts), **fields}
 
 
 def to_text(status: Status) -> str:

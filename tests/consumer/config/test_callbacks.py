@@ -9,7 +9,7 @@ SETTINGS = {
     "protocol": "canal-json",
     "kafka.topics": ["orders"],
     "kafka.bootstrap.servers": "127.0.0.1:1",
-    "target.url": "sqlite:////tmp/x.db",
+    "target.url": "sqlite:////data/x.db",
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
 from typing import Literal, Self
 
@@ -13,7 +14,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
 from ticdc_consumer.dry_run import DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs, ToTarget
-from ticdc_consumer.errors import Usage
+from ticdc_consumer.errors import Away, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.opening import Opened, look, take_over
 from ticdc_consumer.reader import Reader
@@ -35,8 +36,9 @@ class Consumer:
                 print(epoch.resolved_ts, epoch.rows)
 
     The loop ends by `stop`, or where the argument of `epochs` says. Entering connects to the
-    target, the source and Spark (a `spark` that is given is not stopped at the end), takes the
-    changefeed over from an older consumer, and writes the first checkpoint if there is none.
+    target and the source, takes the changefeed over from an older consumer, and writes the first
+    checkpoint if there is none. Spark starts with the loop (a `spark` that is given is not stopped
+    at the end): what is wrong before is raised at once.
     Whatever is raised is a `TicdcError`; the target is then at a committed cut.
     """
 
@@ -48,19 +50,25 @@ class Consumer:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            opened = stack.enter_context(take_over(self.options))
-            self.target, self.store = opened.target, opened.store
-            self.spark = self._session or _new_session(self.options.spark, self._name, stack)
-            if self._session is None and not self._stopping:
-                warm_up(self.spark)
+            self._opened = stack.enter_context(take_over(self.options))
+            self.target, self.store = self._opened.target, self._opened.store
+            self.store.lease.gives_up = lambda: self._stopping
             self._tables = TableLayouts(self.options, self.target)
             self._tables.learn(self.store.ledger)
-            self._reader = _reader(self.options, self.spark, opened, self._tables)
-            applier = ToTarget(self.options, self.target, self.store, self._tables)
-            self._epochs = Epochs(self.options, self._reader, applier, self._tables, opened.state)
-            stack.callback(self._epochs.close)
             self._exit = stack.pop_all()
         return self
+
+    @cached_property
+    def _epochs(self) -> Epochs:
+        """With it, Spark starts."""
+        spark = self._session or _new_session(self.options.spark, self._name, self._exit)
+        if self._session is None and not self._stopping:
+            warm_up(spark)
+        reader = _reader(self.options, spark, self._opened, self._tables)
+        applier = ToTarget(self.options, self.target, self.store, self._tables)
+        epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
+        self._exit.callback(epochs.close)
+        return epochs
 
     def __exit__(
         self,
@@ -73,7 +81,8 @@ class Consumer:
     @property
     def resolved_ts(self) -> int:
         """R: what the target holds now."""
-        return self._epochs.state.resolved_ts
+        started = "_epochs" in self.__dict__
+        return (self._epochs if started else self._opened).state.resolved_ts
 
     def stop(self) -> None:
         """Ends the loop after the epoch that is under way; from any thread or signal handler."""
@@ -85,12 +94,18 @@ class Consumer:
     def epochs(self, until: Goal | None = None) -> Iterator[Epoch]:
         """Applies cuts and yields an epoch for each: for ever; until R is what the topics held at
         the start ("caught-up"); or until R is exactly `until`."""
-        self._epochs.wait_for_reading()
-        goal = self._reader.greatest_mark(self._epochs.state) if until == CAUGHT_UP else until
-        if isinstance(until, int) and until <= self.resolved_ts and until != self.resolved_ts:
+        if isinstance(until, int) and until < self.resolved_ts:
             raise Usage(f"the target is at {self.resolved_ts} already, after {until}")
+        if self._stopping:
+            return
+        goal = self._epochs.greatest_mark() if until == CAUGHT_UP else until
         while not self._stopping and (goal is None or self.resolved_ts < goal):
-            epoch = self._epochs.next(goal, IDLE)
+            try:
+                epoch = self._epochs.next(goal, IDLE)
+            except Away:
+                if self._stopping:
+                    return
+                raise
             if epoch is not None:
                 yield epoch
                 failpoints.hit("S15")
@@ -125,7 +140,7 @@ class Consumer:
     def _commit_to_source(self) -> None:
         """For lag monitors."""
         positions = self._epochs.state.positions
-        self._reader.source.commit(
+        self._opened.source.commit(
             {partition: position.restart_offset for partition, position in positions.items()}
         )
 

@@ -208,9 +208,10 @@ class Epochs:
     def close(self) -> None:
         self._ahead.close()
 
-    def wait_for_reading(self) -> None:
-        """Waits until nothing is read ahead any more: what reads has one user at a time."""
-        self._ahead.wait()
+    def greatest_mark(self) -> int:
+        """The greatest resolved ts that the source has now."""
+        self._ahead.wait()  # what reads has one user at a time
+        return self._reader.greatest_mark(self.state)
 
     def next(self, until: int | None, wait: float) -> Epoch | None:
         """Applies the next cut, None if none came within `wait` seconds.

@@ -2,7 +2,8 @@
 
     TicdcError                      (ticdc_encoder.errors) the root of all; 3 by default
         Unavailable             1   broker, target or Spark cannot be reached, retries are exhausted
-            Fenced              1   a newer consumer of this changefeed took over
+            Away                1   (between) the target's server does not answer: it is waited for
+            Fenced              4   a newer consumer of this changefeed took over
         Usage                   2   a wrong option or configuration
         Stop                    3   something in data, topics or target that an operator must decide
             Unsupported         3   a DDL that cannot be done exactly, whatever the target's state
@@ -25,8 +26,16 @@ class Unavailable(TicdcError):
     exit_code = 1
 
 
+class Away(Unavailable):
+    """The target's server cannot be reached now, as while it restarts. A consumer that reached it
+    before waits for it; at a start, and for one that is to stop, exit 1."""
+
+
 class Fenced(Unavailable):
-    """A newer consumer of this changefeed has taken over. Exit 1."""
+    """A newer consumer of this changefeed has taken over: to start this one again would take it
+    away from that one. Exit 4."""
+
+    exit_code = 4
 
 
 class Retry(TicdcError):

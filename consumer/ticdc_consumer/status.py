@@ -60,12 +60,13 @@ def read(target: Target, options: Options) -> Status:
 
 
 def to_json(status: Status) -> str:
-    """One object, for programs: timestamps are numbers of 64 bits."""
+    """One object, for programs. Timestamps (TSO) are texts: they do not fit into the 53 bits that
+    jq and JavaScript keep of a number."""
     return json.dumps(
         {
             "changefeed": status.changefeed,
-            "resolved_ts": status.resolved_ts,
-            "tidb_snapshot": status.tidb_snapshot,
+            "resolved_ts": str(status.resolved_ts),
+            "tidb_snapshot": str(status.tidb_snapshot),
             "resolved_time": moment(status.resolved_ts).isoformat(timespec="milliseconds"),
             "lag_seconds": round(status.lag_seconds, 3),
             "generation": status.generation,
@@ -88,8 +89,9 @@ def to_json(status: Status) -> str:
 
 
 def _json_of(entry: LedgerEntry, *more: str) -> dict[str, Any]:
-    names = ("commit_ts", "seq", "schema", "table", "query", "kind", *more)
-    return {name: getattr(entry, name) for name in names}
+    names = ("seq", "schema", "table", "query", "kind", *more)
+    fields = {name: getattr(entry, name) for name in names}
+    return {"id": entry.id, "commit_ts": str(entry.commit_ts), **fields}
 
 
 def to_text(status: Status) -> str:

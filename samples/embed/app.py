@@ -23,12 +23,12 @@ from pathlib import Path
 import sqlalchemy as sa
 from flask import Flask, Response, send_file
 from ticdc_consumer import Consumer, Options, TicdcError, load
+from ticdc_consumer.config.routing import Routes
+from ticdc_consumer.targets.target import Target
 from ticdc_consumer.testing.mock_kafka import MockKafka
 from werkzeug.serving import make_server
 
 HERE = Path(__file__).resolve().parent
-RICHEST = sa.text("SELECT owner, balance FROM accounts ORDER BY balance DESC, id LIMIT 12")
-TOTAL = sa.text("SELECT count(*), sum(balance) FROM accounts")
 
 
 class Balances:
@@ -77,11 +77,12 @@ class Replica(threading.Thread):
         try:
             with Consumer(self._options) as consumer:
                 self._consumer = consumer
+                accounts = accounts_of(self._options, consumer.target)
                 if self._stopping.is_set():
                     return
                 for epoch in consumer:
-                    if sa.inspect(engine).has_table("accounts"):
-                        self._balances.tell(read(engine, epoch.resolved_ts, epoch.rows))
+                    if sa.inspect(engine).has_table(accounts.name, accounts.schema):
+                        self._balances.tell(read(engine, accounts, epoch.resolved_ts, epoch.rows))
         except TicdcError as error:
             print(f"app: {error}", file=sys.stderr, flush=True)
             self._balances.end(str(error))
@@ -97,11 +98,24 @@ class Replica(threading.Thread):
         self.join()
 
 
-def read(engine: sa.Engine, resolved_ts: int, rows: int) -> dict[str, object]:
+def accounts_of(options: Options, target: Target) -> sa.TableClause:
+    """The upstream's shop.accounts, where the target has it."""
+    routes = Routes(options.route, options.case_sensitive)
+    schema, name = target.locate(*routes("shop", "accounts"))
+    columns = [sa.column("id"), sa.column("owner"), sa.column("balance", sa.BigInteger)]
+    return sa.table(name, *columns, schema=schema)
+
+
+def read(
+    engine: sa.Engine, accounts: sa.TableClause, resolved_ts: int, rows: int
+) -> dict[str, object]:
+    owner, balance = accounts.c.owner, accounts.c.balance
+    richest_first = sa.select(owner, balance).order_by(balance.desc(), accounts.c.id)
+    sums = sa.select(sa.func.count(), sa.func.sum(balance)).select_from(accounts)
     with engine.connect() as connection:
         # Nothing changes between the two: the next cut is applied when the loop goes on.
-        richest = connection.execute(RICHEST).all()
-        count, total = connection.execute(TOTAL).one()
+        richest = connection.execute(richest_first.limit(12)).all()
+        count, total = connection.execute(sums).one()
     return {
         "resolved_ts": str(resolved_ts),
         "rows": rows,

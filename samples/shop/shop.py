@@ -27,7 +27,8 @@ BETWEEN_MARKS = 20
 
 def main() -> None:
     arguments = parse()
-    kafka = {"bootstrap.servers": arguments.bootstrap}
+    # Its level keeps librdkafka from remarking on each of its tries to connect.
+    kafka = {"bootstrap.servers": arguments.bootstrap, "log_level": "2"}
     changefeed = Changefeed(
         f"kafka://{arguments.bootstrap}/{arguments.topic}?protocol={arguments.protocol}"
         f"&partition-num={PARTITIONS}&enable-tidb-extension=true",

@@ -139,7 +139,7 @@ def test_a_stopped_process_is_overtaken_and_dies_of_it(server_url: str, step: st
             if step == "S14":
                 assert process.returncode == 0  # it had committed, and does nothing more
             else:
-                assert process.returncode == 1
+                assert process.returncode == 4
                 assert "newer consumer took over (generation 4, this one has 3)" in err
             assert stands_at(server_url)[0] == AFTER
 

@@ -67,8 +67,8 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
     assert printed.pop("lag_seconds") > 0
     assert printed == {
         "changefeed": "orders",
-        "resolved_ts": R,
-        "tidb_snapshot": R - 1,
+        "resolved_ts": str(R),
+        "tidb_snapshot": str(R - 1),
         "resolved_time": "2021-12-20T13:30:49.196+00:00",
         "generation": 1,
         "partitions": [
@@ -77,7 +77,8 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
         ],
         "pending_ddl": [
             {
-                "commit_ts": R - 1,
+                "id": f"{R - 1}:2",
+                "commit_ts": str(R - 1),
                 "seq": 2,
                 "schema": "shop",
                 "table": "b",
@@ -87,7 +88,8 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
         ],
         "skipped_ddl": [
             {
-                "commit_ts": R - 1,
+                "id": f"{R - 1}:3",
+                "commit_ts": str(R - 1),
                 "seq": 3,
                 "schema": "shop",
                 "table": "v",

@@ -1,5 +1,6 @@
 """Every sample runs, as its own words say."""
 
+import importlib.util
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import pyspark
 import pytest
 import sqlalchemy as sa
 from support.brokers import Kafka, Real
+from support.loading import opened, options
 from ticdc_consumer.spark.java import java_home
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -29,6 +31,32 @@ def ran(*command: object) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_the_shop_without_a_kafka_says_so_in_a_line() -> None:
+    done = subprocess.run(
+        [sys.executable, SAMPLES / "shop" / "shop.py", "127.0.0.1:1", "shop"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("shop: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_page_finds_the_accounts_in_a_schema(postgresql_url: str) -> None:
+    spec = importlib.util.spec_from_file_location("embed", SAMPLES / "embed" / "app.py")
+    assert spec is not None and spec.loader is not None
+    app = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(app)
+    with opened(postgresql_url) as target:
+        target.execute("CREATE SCHEMA shop")
+        target.execute("CREATE TABLE shop.accounts (id INT, owner TEXT, balance BIGINT)")
+        target.execute("INSERT INTO shop.accounts VALUES (1, 'a', 7), (2, 'b', 8)")
+        accounts = app.accounts_of(options(postgresql_url), target)
+        page = app.read(target.engine, accounts, 5, 2)
+        target.execute("DROP SCHEMA shop CASCADE")
+    assert (page["accounts"], page["total"]) == ([["b", 8], ["a", 7]], 15)
 
 
 @pytest.fixture

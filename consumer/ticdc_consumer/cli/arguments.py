@@ -33,8 +33,8 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ticdc-consumer",
         description="Applies TiCDC's Kafka topics to a database, exactly, through Spark.",
-        epilog="exit codes: 0 done; 1 broker, target or Spark unreachable, or a newer consumer took"
-        " over; 2 wrong usage or options; 3 something that an operator must decide."
+        epilog="exit codes: 0 done; 1 broker, target or Spark unreachable; 2 wrong usage or"
+        " options; 3 something that an operator must decide; 4 a newer consumer took over."
         " TICDC_DEBUG=1 shows tracebacks.",
     )
     parser.add_argument("--version", action="version", version=version("ticdc-consumer"))

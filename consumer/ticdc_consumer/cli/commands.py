@@ -1,5 +1,5 @@
-"""The command line. Exit 0: done. 1: something is unreachable, or a newer consumer took over.
-2: wrong usage. 3: an operator must decide."""
+"""The command line. Exit 0: done. 1: something is unreachable. 2: wrong usage. 3: an operator must
+decide. 4: a newer consumer took over."""
 
 import argparse
 import logging

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from ticdc_encoder.errors import ConfigError
 
 from ticdc_consumer.config import parsers
+from ticdc_consumer.config.callbacks import OAUTH, with_functions
 from ticdc_consumer.config.options import Options, UrlSetting
 from ticdc_consumer.config.redact import redact, secret_values
 from ticdc_consumer.config.routing import Routes
@@ -242,8 +243,10 @@ def _kafka(settings: Settings, changefeed: str) -> dict[str, str]:
 
 def _require_accepted(kafka: Mapping[str, str]) -> None:
     """Lets librdkafka itself judge its settings; without brokers it connects nowhere."""
+    # A client with the function would wait for its first token.
+    settings = {name: value for name, value in with_functions(kafka).items() if name != OAUTH}
     try:
-        confluent_kafka.Consumer({**kafka, "bootstrap.servers": ""}).close()
+        confluent_kafka.Consumer({**settings, "bootstrap.servers": ""}).close()
     except confluent_kafka.KafkaException as error:
         # The message may quote the value, which may be a secret.
         message = error.args[0].str()

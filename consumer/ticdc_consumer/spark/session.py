@@ -52,7 +52,8 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
     """The process's Spark session, started with `settings` over our defaults.
 
     The leading `spark.` of a setting's name may be left out. A session that already runs is
-    returned as it is; under spark-submit, its settings have precedence over our defaults. Raises
+    returned as it is; under spark-submit, its settings have precedence over our defaults, and its
+    master over `settings`. Raises
     `Unavailable` if Java is missing or Spark does not start.
     """
     running = SparkSession.getActiveSession()
@@ -152,6 +153,8 @@ def _conf(settings: Mapping[str, str]) -> SparkConf:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted:
         SparkContext._ensure_initialized()
+        # spark-submit has chosen the cluster already, and what it ships is there.
+        settings = {name: value for name, value in settings.items() if name != "spark.master"}
     conf = SparkConf(loadDefaults=submitted).setAll(list(settings.items()))
     for name, value in DEFAULTS.items():
         conf.setIfMissing(name, value)
@@ -162,18 +165,24 @@ def _conf(settings: Mapping[str, str]) -> SparkConf:
 
 
 def _gateway(conf: SparkConf) -> JavaGateway:
-    """A JVM whose log about itself reaches nobody, unless it does not start."""
+    """A JVM whose log about itself reaches nobody, unless it does not start. It ends with this
+    process, and by no signal before: neither the terminal's, nor one to the process group, nor
+    the SIGTERM that systemd sends to each process of a service."""
     os.environ["JAVA_HOME"] = str(java_home())
     reading, writing = os.pipe()
     output = os.fdopen(reading, errors="replace")
     try:
-        gateway = launch_gateway(conf, {"stdout": writing, "stderr": writing})
+        gateway = launch_gateway(
+            conf, {"stdout": writing, "stderr": writing, "start_new_session": True}
+        )
     except PySparkException as error:
         os.close(writing)
         with output:
             reason = next(_relevant_lines(output), str(error))
         raise Unavailable(f"Spark did not start: {_first_line(reason)}") from error
     os.close(writing)
+    signals = gateway.jvm.sun.misc
+    signals.Signal.handle(signals.Signal("TERM"), signals.SignalHandler.SIG_IGN)
     Thread(target=_pass_on, args=(output,), name="spark-output", daemon=True).start()
     return gateway
 
@@ -186,17 +195,20 @@ def _pass_on(output: IO[str]) -> None:
 
 def _relevant_lines(output: Iterable[str]) -> Iterator[str]:
     """Without the JVM's warnings about modules that Spark uses on purpose, and without the
-    tracebacks of Python workers whose job has finished and no longer reads their output."""
-    lines = iter(output)
-    for line in lines:
-        if line.startswith("Traceback "):
-            block = [line]
-            while block[-1].startswith(("Traceback ", " ")) and (following := next(lines, "")):
-                block.append(following)
-            if not block[-1].startswith("BrokenPipeError"):
-                yield from block
-        elif line.strip() and not line.startswith("WARNING: "):
-            yield line
+    tracebacks of Python workers whose job has finished and no longer reads their output, or that
+    Spark ended after a minute without work. Several write at once: a line that continues a
+    traceback may stand alone."""
+    block: list[str] = []
+    for line in output:
+        if line.startswith(("Traceback ", " ")):
+            block.append(line)
+            continue
+        if not line.startswith("BrokenPipeError"):
+            yield from block
+            if line.strip() and not line.startswith("WARNING: "):
+                yield line
+        block = []
+    yield from block
 
 
 def _first_line(text: str) -> str:

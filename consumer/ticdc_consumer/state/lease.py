@@ -4,15 +4,25 @@ Whoever starts later raises `generation` in the checkpoint. Each transaction loc
 first and compares the generation with its own, so that an older consumer cannot commit any more.
 """
 
+import logging
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from ticdc_consumer.errors import Fenced, Retry, Unavailable, UnknownCommit
+from ticdc_consumer.errors import Away, Fenced, Retry, Unavailable, UnknownCommit
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import sleep
+
+logger = logging.getLogger(__name__)
+
+WARNING_INTERVAL = 30.0
+"""Seconds between two warnings that the target does not answer."""
+PAUSE = 1.0
+"""Seconds between two tries to reach it."""
 
 T = TypeVar("T")
 
@@ -27,6 +37,8 @@ class Lease:
         self._tables = tables
         self._mine = CHECKPOINT.c.changefeed == changefeed
         self._takeover_after = 30.0
+        self.gives_up: Callable[[], bool] = lambda: False
+        """Whether a target that does not answer is not to be waited for any longer."""
 
     def take(self, takeover_after: float, read: Callable[[], T]) -> T | None:
         """Refuses older consumers from here on; gives what `read` finds in the same transaction.
@@ -72,8 +84,11 @@ class Lease:
         self._overtake(update, "it is not known whether its first checkpoint was replaced")
 
     def reconnect(self) -> Any:
-        """A new session, fenced like the first; returns the checkpoint's row. Raises `Retry` if the
-        server cannot be reached, `Fenced` if another consumer took over."""
+        """A new session, fenced like the first; returns the checkpoint's row. A server that does
+        not answer is waited for without an end.
+
+        Raises `Retry` if it refuses, `Fenced` if another consumer took over, `Away` by `gives_up`.
+        """
 
         def own_again() -> Any:
             row = self.own(self.locked_row())
@@ -81,12 +96,25 @@ class Lease:
             return row
 
         try:
-            self._target.reconnect()
+            self._reach()
             return self._past_others(own_again)
-        except Fenced:
+        except (Away, Fenced):
             raise
         except (Unavailable, UnknownCommit) as error:
             raise Retry(str(error)) from error
+
+    def _reach(self) -> None:
+        warned = -WARNING_INTERVAL
+        while True:
+            try:
+                return self._target.reconnect()
+            except (Away, Retry) as error:
+                if self.gives_up():
+                    raise Away(str(error)) from error
+                if time.monotonic() - warned >= WARNING_INTERVAL:
+                    warned = time.monotonic()
+                    logger.warning("waiting for the target: %s", error)
+            sleep(PAUSE)
 
     def recover(self) -> None:
         """After a `Retry`: replaces the session if it was lost."""

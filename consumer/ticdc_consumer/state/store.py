@@ -116,8 +116,7 @@ class Store:
         self.lease.recover()
 
     def reconnect(self) -> int:
-        """A new session, fenced like the first; returns R. Raises `Retry` if the server cannot be
-        reached, `Fenced` if another consumer took over."""
+        """A new session, fenced like the first; returns R. Waits and raises as the lease does."""
         return int(self.lease.reconnect().resolved_ts)
 
     # --- one cut -------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ class ShopTables:
             schema, located = target.locate(*routes(SCHEMA, name))
             columns: list[sa.ColumnClause[Any]] = [sa.column(c.name) for c in table.columns]
             tables[name] = sa.table(located, *columns, schema=schema)
-        engine = sa.create_engine(options.target_url, isolation_level="AUTOCOMMIT")
+        engine = sa.create_engine(target.engine.url, isolation_level="AUTOCOMMIT")
         return cls(engine, tables)
 
     def compare(self, shop: Shop, name: str) -> list[Key]:

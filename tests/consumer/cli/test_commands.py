@@ -146,6 +146,29 @@ def test_an_error_is_one_line_and_an_exit_code(
     assert printed.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["--until", "5"], "already, after 5"), (["--ddl-done", "7"], "7 names no pending DDL")],
+)
+def test_wrong_usage_is_told_before_spark_starts(
+    written: Path,
+    mock_kafka: Kafka,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: str,
+) -> None:
+    def session(*_: object) -> None:
+        raise AssertionError("Spark starts")
+
+    monkeypatch.setattr("ticdc_consumer.consumer.session", session)
+    topic = mock_kafka.create_topic("orders")
+    sets = [f"kafka.topics={topic}", f"kafka.bootstrap.servers={mock_kafka.bootstrap}"]
+    begin = ["run", str(written), "--from-ts", str(TS), *(f"--set={one}" for one in sets)]
+    assert cli.main([*begin, *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_a_traceback_is_shown_on_demand(
     written: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,7 +318,7 @@ def test_a_run_stops_at_a_ddl_goes_on_when_an_operator_did_it_and_ends_by_a_sign
     assert f"--ddl-done {TS + 2}:1" in last
     code, status, _ = finished("status", str(written), "--json")
     current = json.loads(status)
-    assert (code, current["resolved_ts"], len(current["pending_ddl"])) == (0, TS + 3, 1)
+    assert (code, int(current["resolved_ts"]), len(current["pending_ddl"])) == (0, TS + 3, 1)
     assert content(tmp_path / "target.db") == [(1, "a"), (2, "b")]
 
     process = started("run", str(written), "--ddl-done", f"{TS + 2}:1")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
-from ticdc_consumer.spark.session import _relevant_lines, session
+from ticdc_consumer.spark.session import _conf, _relevant_lines, session
 
 INTERPRETER = StructType([StructField("executable", StringType())])
 
@@ -24,6 +24,17 @@ def test_tasks_run_in_the_drivers_interpreter(spark: SparkSession) -> None:
 def test_a_running_session_is_used_as_it_is(spark: SparkSession) -> None:
     assert session({"sql.shuffle.partitions": "7"}, "other") is spark
     assert spark.conf.get("spark.sql.shuffle.partitions") == "32"
+
+
+def test_the_master_of_spark_submit_is_used_whatever_the_settings_name(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"spark.master": "local[7]", "spark.task.cpus": "3"}
+    assert _conf(settings).get("spark.master") == "local[7]"
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")  # as under spark-submit
+    conf = _conf(settings)
+    submitted = spark.sparkContext.master
+    assert (conf.get("spark.master"), conf.get("spark.task.cpus")) == (submitted, "3")
 
 
 QUIET = """
@@ -73,6 +84,49 @@ def test_the_reason_why_spark_does_not_start_is_reported(
     assert out.startswith("Spark did not start: ")
     assert reason in out
     assert err == ""
+
+
+def test_the_tracebacks_of_workers_that_end_together_are_not_passed_on() -> None:
+    begin = "Traceback (most recent call last):\n"
+    manager = '  File "pyspark.zip/pyspark/daemon.py", line 264, in manager\n'
+    worker = '  File "pyspark.zip/pyspark/daemon.py", line 95, in worker\n'
+    end = "BrokenPipeError: [Errno 32] Broken pipe\n"
+    for output in (
+        [begin, begin, manager, worker, end, manager, worker, end],
+        [begin, manager, begin, manager, worker, worker, end, end],
+        [begin, manager, worker, end, manager, worker, end],
+    ):
+        assert list(_relevant_lines(output)) == []
+    assert list(_relevant_lines([begin, manager])) == [begin, manager]
+
+
+STOPPED = """
+import os, signal, time
+from ticdc_consumer.spark.session import session, warm_up
+came = []
+signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+spark = session({"master": "local[1]"}, "stopped")
+warm_up(spark, 1)
+os.killpg(0, signal.SIGTERM)
+os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGTERM)
+while not came:
+    time.sleep(0.01)
+time.sleep(1)
+warm_up(spark, 1)
+spark.stop()
+print(len(came))
+"""
+
+
+def test_sigterm_to_the_process_group_and_to_the_jvm_is_left_to_the_driver() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED],
+        capture_output=True,
+        text=True,
+        check=True,
+        start_new_session=True,
+    )
+    assert (done.stdout, done.stderr) == ("1\n", "")
 
 
 def test_the_tracebacks_of_finished_workers_are_not_passed_on() -> None:

@@ -3,6 +3,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import make_url
 from support.loading import (
     ACCOUNTS,
     CHANGEFEED,
@@ -15,12 +16,13 @@ from support.loading import (
     opened,
     options,
 )
-from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit
+from ticdc_consumer.errors import Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.protocols.schemas import key_of
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.scope import scope_hash
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.sql.parser import parse_create_table
 
@@ -292,7 +294,7 @@ def test_a_fenced_consumer_does_not_resolve_an_unknown_commit(
             store.resolve_unknown(old, new)
 
 
-def test_a_server_that_stays_away_for_a_while_is_reached_again(
+def test_a_server_that_refuses_the_session_for_a_while_is_reached_again(
     target_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable() -> None:
@@ -308,6 +310,65 @@ def test_a_server_that_stays_away_for_a_while_is_reached_again(
                     store.reconnect()
         assert store.reconnect() == old.resolved_ts
         write(store, old, replace(old, resolved_ts=150))
+
+
+def test_a_server_that_is_away_is_waited_for_and_the_wait_is_told_every_half_minute(
+    target_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    slept: list[float] = []
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        old = first(store)
+        connect = target._connect
+
+        def restarting() -> object:
+            if sum(slept) < 100:
+                raise Away("cannot connect to it")
+            return connect()
+
+        with monkeypatch.context() as away:
+            away.setattr(target, "_connect", restarting)
+            away.setattr("ticdc_consumer.state.lease.sleep", slept.append)
+            away.setattr("time.monotonic", lambda: sum(slept))
+            assert store.reconnect() == old.resolved_ts
+        assert caplog.messages == ["waiting for the target: cannot connect to it"] * 4
+        write(store, old, replace(old, resolved_ts=150))
+
+
+def test_a_consumer_that_is_to_stop_does_not_wait_for_its_server(
+    target_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def restarting() -> None:
+        raise Away("cannot connect to it")
+
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        first(store)
+        store.lease.gives_up = lambda: True
+        monkeypatch.setattr(target, "_connect", restarting)
+        with pytest.raises(Away, match="cannot connect to it"):
+            store.reconnect()
+
+
+@pytest.mark.parametrize(
+    ("url", "is_away"),
+    [
+        ("postgresql://me@127.0.0.1:1/db", True),
+        ("mysql+pymysql://me@127.0.0.1:1/db", True),
+        ("sqlite:////nowhere/at/all.db", False),
+    ],
+)
+def test_a_server_that_does_not_answer_is_away(url: str, is_away: bool) -> None:
+    with pytest.raises(Unavailable) as raised:
+        open_target(url)
+    assert isinstance(raised.value, Away) == is_away
+
+
+def test_a_server_that_refuses_the_user_is_not_away(server_url: str) -> None:
+    url = make_url(server_url).set(database="there_is_none")
+    with pytest.raises(Unavailable) as raised:
+        open_target(url.render_as_string(hide_password=False))
+    assert not isinstance(raised.value, Away)
 
 
 def lose_the_commit(patch: pytest.MonkeyPatch, target: Target, url: str, committed: bool) -> None:

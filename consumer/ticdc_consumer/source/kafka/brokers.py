@@ -32,7 +32,10 @@ class Cluster:
         self._where = kafka.get("bootstrap.servers", "")
         self._failures = Failures()
         settings: dict[str, Any] = {**admin_settings(kafka), "error_cb": self._failures}
-        self._admin = AdminClient(settings)
+        try:
+            self._admin = AdminClient(settings)
+        except KafkaException as error:  # as where `oauth_cb` gives no token
+            raise Unavailable(f"Kafka: {error.args[0].str()}") from error
         self._plain: set[str] = set()
         self._names = {topic for topic in topics if not topic.startswith("^")}
         self._patterns = [re.compile(topic) for topic in topics if topic.startswith("^")]

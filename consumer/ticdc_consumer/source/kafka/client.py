@@ -10,6 +10,7 @@ from confluent_kafka import Message as KafkaMessage
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from ticdc_encoder.errors import TicdcError
 
+from ticdc_consumer.config.callbacks import with_functions
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.source.marks import TopicPartition
 
@@ -34,9 +35,10 @@ _PASSING = (
 )
 
 
-def admin_settings(kafka: Mapping[str, str]) -> dict[str, str | int | float | bool]:
+def admin_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
     """The settings that are not a consumer's own (librdkafka warns of those)."""
-    return {**QUIET, **{k: v for k, v in kafka.items() if not k.startswith(_CONSUMER_ONLY)}}
+    settings = with_functions(kafka)
+    return {**QUIET, **{k: v for k, v in settings.items() if not k.startswith(_CONSUMER_ONLY)}}
 
 
 def consumer_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
@@ -47,7 +49,7 @@ def consumer_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
         "fetch.wait.max.ms": 20,  # a seek waits for the fetch that is under way
         "queued.max.messages.kbytes": 65536,
         **QUIET,
-        **kafka,
+        **with_functions(kafka),
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",

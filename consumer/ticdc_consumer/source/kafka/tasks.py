@@ -95,11 +95,10 @@ _consumers: dict[bytes, Consumer] = {}
 
 def _consumer(kafka: Mapping[str, str]) -> Consumer:
     """One consumer per worker process and cluster: connecting costs more than a small cut."""
-    settings = consumer_settings(kafka)
-    name = orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)
+    name = orjson.dumps(dict(kafka), option=orjson.OPT_SORT_KEYS)
     if name not in _consumers:
         while _consumers:
             # A worker outlives the run that used it: the cluster of another run may be down.
             _consumers.popitem()[1].close()
-        _consumers[name] = Consumer(settings)
+        _consumers[name] = Consumer(consumer_settings(kafka))
     return _consumers[name]

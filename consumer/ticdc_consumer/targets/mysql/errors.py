@@ -37,6 +37,9 @@ _UNAVAILABLE = frozenset(
 )
 """Cannot connect, no privilege, read-only, full."""
 
+_AWAY = frozenset({1040, 1053, 2002, 2003, 2005}) | _LOST
+"""Of a connection: the server restarts, is not there, or has too many connections."""
+
 _VALUES = {
     1048: "NULL in a column that is NOT NULL",
     1264: "a value out of the column's range",
@@ -80,6 +83,11 @@ def lost(error: BaseException) -> bool:
     if isinstance(error, sa.exc.PendingRollbackError | sa.exc.ResourceClosedError):
         return True
     return number(error) in _LOST
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether a connection failed for a reason that passes when the server is back."""
+    return number(error) in _AWAY
 
 
 def translate(error: Exception, layout: Layout | None = None) -> Exception:

@@ -11,7 +11,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.config.choices import SAME_COLLATIONS
-from ticdc_consumer.errors import Unavailable, Usage
+from ticdc_consumer.errors import Away, Unavailable, Usage
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
     Layout,
@@ -81,7 +81,8 @@ def connect(engine: sa.Engine) -> sa.Connection:
         reason = driver.args[-1] if driver.args else type(driver).__name__
         url = engine.url
         where = f"{url.host or 'localhost'}:{url.port or 3306}"
-        raise Unavailable(f"cannot connect to {where}: {reason}") from None
+        kind = Away if refusals.is_away(error) else Unavailable
+        raise kind(f"cannot connect to {where}: {reason}") from None
 
 
 _CREATE_PRIVILEGES = """

@@ -14,6 +14,15 @@ _TELLING = frozenset({"0A", "22", "23", "25", "2B", "3B", "42", "53", "54", "55"
 """Classes whose messages are shown, but for 22, which quotes values."""
 _COPY_COLUMN = re.compile(r"COPY .*?, line \d+, column (?P<column>.+?)(?::|$)", re.MULTILINE)
 _KEY = re.compile(r"Key \(.*\)=\(.*\)(?= already exists| conflicts with| is not present| is still)")
+_REFUSAL = re.compile(
+    "authentication|pg_hba|does not exist|permission denied|not permitted|password|certificate"
+)
+"""In libpq's message, which has no code: the server answers, and not because it restarts."""
+
+
+def refuses_user(error: BaseException) -> bool:
+    """Whether a connection was refused for a reason that does not pass by waiting."""
+    return _REFUSAL.search(str(original(error))) is not None
 
 
 def lost(error: BaseException) -> bool:

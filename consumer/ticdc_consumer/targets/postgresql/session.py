@@ -8,7 +8,7 @@ from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.errors import Away, Unavailable
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
     Layout,
@@ -82,7 +82,8 @@ class PostgreSQL(Target):
             connection.exec_driver_sql(_SESSION)
         except sa.exc.DBAPIError as error:
             reason = str(error.orig).splitlines()[0]
-            raise Unavailable(
+            refused = errors.refuses_user(error)
+            raise (Unavailable if refused else Away)(
                 "cannot connect to PostgreSQL at "
                 f"{url.host}:{url.port or 5432}/{url.database or ''}: "
                 f"{reason}"

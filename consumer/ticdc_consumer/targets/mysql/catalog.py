@@ -67,7 +67,7 @@ def describe(query: Query, schema: str, table: str, any_case: bool) -> TargetTab
 
 
 def unescaped(type_: str) -> str:
-    """A column's type with its labels as they are, but for quotes: the catalog escapes other
+    """A column's type with its labels as they are, except for quotes: the catalog escapes other
     characters, whatever sql_mode is."""
     if _LABELLED.match(type_) is None:
         return type_

@@ -68,7 +68,7 @@ def apply(
     """Moves the tables and the checkpoint one step, both or neither.
 
     Transactional DDL runs here, too; what cannot run, and everything elsewhere, is pending
-    afterwards: see `ddl.run_pending`.
+    afterwards: see `ddl.run.run_pending`.
     """
     applied = Applied()
     target = context.target
@@ -143,7 +143,7 @@ def apply_groups(
 ) -> Applied:
     """The same step in one transaction per commit_ts, `groups` in ascending order.
 
-    Each but the last stands at its commit_ts + 1, with the offsets that the cut started from; the
+    Each but the last ends at its commit_ts + 1, with the offsets that the cut started from; the
     last, there also without groups, writes `new` and the DDL. A group is applied after the next
     one was taken from the iterator.
     """

@@ -13,8 +13,8 @@ from pymysqlreplication.row_event import (  # type: ignore[import-untyped]
     UpdateRowsEvent,
     WriteRowsEvent,
 )
+from ticdc_encoder import Ddl, Row, RowChange, Table, Transaction, Value
 from ticdc_encoder.column import Column
-from ticdc_encoder.event import Ddl, Row, RowChange, Table, Transaction, Value
 from ticdc_encoder.sql.evolution import apply
 from ticdc_encoder.sql.parser import CreateTable, DropTable, parse_ddl
 from ticdc_encoder.sql.statements import AlterTable, CreateSchema, DropSchema, TruncateTable

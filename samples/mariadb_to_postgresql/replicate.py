@@ -19,8 +19,7 @@ import sqlalchemy as sa
 from binlog import Binlog
 from confluent_kafka import Producer
 from ticdc_consumer import Consumer, Options, TicdcError
-from ticdc_encoder.changefeed import Changefeed
-from ticdc_encoder.event import Ddl
+from ticdc_encoder import Changefeed, Ddl
 from ticdc_encoder.kafka.produce import ensure_topics
 from ticdc_encoder.message import Message
 

@@ -50,7 +50,7 @@ def test_the_demo_ends_equal_to_its_upstream(
     assert figures["upstream: row changes"] >= 3000
     assert figures["reader: torn transactions seen"] == 0
     assert figures["reader: looks at the tables"] > 0
-    assert figures["read: of them said before"] > 0
+    assert figures["read: of them repeated"] > 0
 
 
 # A shell's background job ignores the signal, and its children do.

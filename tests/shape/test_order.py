@@ -1,6 +1,7 @@
 """How wide a folder is, which way imports point, and where a difference is decided."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -159,6 +160,17 @@ def test_imports_point_one_way(package: str) -> None:
         if level(package, parts[0]) < len(ORDER[package]) or imported[0] in sum(ORDER[package], ())
     ]
     assert upwards == []
+
+
+@pytest.mark.parametrize("package", sorted(ORDER))
+def test_the_architecture_draws_the_order_that_imports_have(package: str) -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    drawing = re.search(rf"```\n {package}: (.*?)```", text, re.DOTALL)
+    assert drawing, f"no drawing of {package}"
+    layers = [tuple(re.findall(r"\w+", layer)) for layer in drawing[1].split("│")]
+    assert layers[: len(ORDER[package])] == list(ORDER[package])
+    rooms = {parts[0] for parts in trees()[package]} - {"__init__", "__main__"}
+    assert rooms == {room for layer in layers for room in layer}
 
 
 @pytest.mark.parametrize("package", sorted(ORDER))

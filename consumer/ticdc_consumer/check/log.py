@@ -13,7 +13,7 @@ from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.waiting import patiently
 
 PATIENCE = 2.0
-"""Seconds that the source may take: somebody waits."""
+"""Seconds that the source may take: an operator waits."""
 
 
 def log(premises: Premises) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from ticdc_consumer.source.storage.records import FileDecoder, left_out, records
 SAMPLE = 50
 """Directories of which the next file is decoded."""
 PATIENCE = 2.0
-"""Seconds that the storage may take: somebody waits."""
+"""Seconds that the storage may take: an operator waits."""
 
 
 def storage(premises: Premises) -> Iterator[Finding]:

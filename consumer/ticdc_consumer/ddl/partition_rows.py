@@ -18,7 +18,7 @@ from ticdc_consumer.targets.schema.create import literal
 from ticdc_consumer.targets.target import Target
 
 _BINARY = frozenset({"utf8mb4_bin", "utf8_bin", "ascii_bin", "latin1_bin"})
-"""Collations whose order is that of the bytes, but for spaces at the end."""
+"""Collations whose order is that of the bytes, except for spaces at the end."""
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?)?")
 _OF_DAYS = frozenset({"year", "to_days"})
 

@@ -193,7 +193,7 @@ def _check_created(context: DdlContext, schema: str) -> None:
         if of_it and isinstance(parsed(entry.query, entry.schema), CreateSchema):
             return
     raise Unsupported(
-        f"{schema} was not created through the stream, so that it is not certain what is in it"
+        f"{schema} was not created through the stream, so its contents are not certain"
     )
 
 
@@ -283,7 +283,7 @@ def _change_partitions(context: DdlContext, altered: AlterTable) -> Alteration:
     name = altered.schema, altered.table
     if name not in definitions:
         raise Unsupported(
-            f"the definition of {'.'.join(name)} did not come through the stream, so that it is "
+            f"the definition of {'.'.join(name)} did not come through the stream, so it is "
             "not certain which rows are in which partition"
         )
     table = context.locate(name)

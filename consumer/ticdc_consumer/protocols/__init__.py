@@ -4,7 +4,7 @@
 everything that the rest of the consumer needs to know of it. Entries are imported when they are
 asked for.
 
-Experimental: a distribution of somebody else's may add protocols, by the entry point group
+Experimental: another distribution may add protocols, by the entry point group
 `ticdc_consumer.protocols`. In its pyproject.toml that is one line per protocol:
 
     [project.entry-points."ticdc_consumer.protocols"]

@@ -57,7 +57,7 @@ class MockKafka:
         # Without a controller, clients wait for one before they describe topics (with their ids)
         # or hear that this cluster knows no configuration.
         self._library.rd_kafka_mock_set_controller_id(self._cluster, 1)
-        # A real broker is told to wait for more members; here nobody else will come.
+        # A real broker is configured to wait for more members; here no other member joins.
         self._library.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, 0)
         self.bootstrap: str = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
 

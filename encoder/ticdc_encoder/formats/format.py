@@ -122,7 +122,7 @@ PlanT = TypeVar("PlanT")
 
 
 def per_table(make: Callable[[Table], PlanT]) -> Callable[[Table], PlanT]:
-    """`make`, but called once for each table and then remembered. Tables are told apart by their
+    """`make`, but called once for each table and then remembered. Tables are distinguished by their
     identity: comparing their columns for every row would take longer than writing it."""
     plans: dict[int, tuple[Table, PlanT]] = {}  # a table that is kept keeps its identity
 

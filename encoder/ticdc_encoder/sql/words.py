@@ -21,7 +21,7 @@ _COMMENT = re.compile(
 )
 
 
-# Texts that TiCDC writes as they are, but for quotes: labels, and comments other than columns'.
+# Texts that TiCDC writes as they are, except for quotes: labels, and comments other than columns'.
 _AS_IT_IS = re.compile(
     r"""\b(?:ENUM|SET)\(('(?:[^']|'')*+'(?:,'(?:[^']|'')*+')*+)\)|COMMENT = ('(?:[^']|'')*+')"""
     r"""|'(?:[^'\\]|\\.)*+'|`[^`]*+`""",

@@ -122,7 +122,7 @@ def test_what_is_no_value_of_the_type_is_refused_by_name(
 ) -> None:
     with pytest.raises(WireError) as error:
         row(type_, codec, value)
-    assert str(error.value) == f"shop.item.c0: a value that is no {type_}"
+    assert str(error.value) == f"shop.item.c0: the value is not a valid {type_}"
 
 
 def test_text_that_is_not_utf_8_is_refused() -> None:

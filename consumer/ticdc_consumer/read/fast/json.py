@@ -28,10 +28,10 @@ STRING = (
 )
 SIGNED = rb"(?:0|-?[1-9][0-9]{0,17}+(?![0-9])|-?[1-8][0-9]{18})"
 UNSIGNED = rb"(?:0|[1-9][0-9]{0,18}+(?![0-9])|1[0-7][0-9]{18})"
-"""Integers of 64 bits, but for the greatest and least few."""
+"""Integers of 64 bits, except for the greatest and least few."""
 DECIMAL = rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?"
 FLOAT = rb"(?!-0[\"}])-?(?:0|[1-9][0-9]{0,199}+)(?:\.[0-9]++)?(?:e[+-]?[0-9]{1,2})?"
-"""Finite numbers, but for the integer -0, whose sign only some JSON readers keep."""
+"""Finite numbers, except for the integer -0, whose sign only some JSON readers keep."""
 BASE64 = (
     rb"(?:[A-Za-z0-9+/]{64})*+(?:[A-Za-z0-9+/]{4})*+"
     rb"(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"

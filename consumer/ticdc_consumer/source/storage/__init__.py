@@ -18,7 +18,7 @@ are such repetitions, and are dropped; rows at or above R are a later cut's, and
 has one is where that cut begins. Everything else is as with Kafka: one maximum over all facts below
 R, one transaction with R and the offsets. Two short cuts, each by an argument of its own:
 
-* A directory of version V is not read before R > V: its rows have commit_ts >= V, but for
+* A directory of version V is not read before R > V: its rows have commit_ts >= V, except for
   repetitions of rows that lie in older directories, since a table's next version is written only
   when all rows before it are.
 * A directory of a day (or month, or year) that ended two days before R is forgotten: rows are

@@ -77,7 +77,7 @@ def _literal(
         text = convert(array, argument)
     except (_NotItsType, pa.ArrowInvalid):
         name = layout.source[position].type.name
-        raise WireError(f"{_where(layout, position)}: a value that is no {name}") from None
+        raise WireError(f"{_where(layout, position)}: the value is not a valid {name}") from None
     except _TooLarge as reason:
         raise Stop(
             f"{_where(layout, position)}: {reason}, which the target's column cannot hold exactly"

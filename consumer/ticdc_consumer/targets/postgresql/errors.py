@@ -11,7 +11,7 @@ from ticdc_consumer.targets.target import original
 _GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
 _PASSING = frozenset({"55P03", "55006", "57014", "40001", "40P01", "40003", "40000"})
 _TELLING = frozenset({"0A", "22", "23", "25", "2B", "3B", "42", "53", "54", "55", "57", "58"})
-"""Classes whose messages are shown, but for 22, which quotes values."""
+"""Classes whose messages are shown, except for 22, which quotes values."""
 _COPY_COLUMN = re.compile(r"COPY .*?, line \d+, column (?P<column>.+?)(?::|$)", re.MULTILINE)
 _KEY = re.compile(r"Key \(.*\)=\(.*\)(?= already exists| conflicts with| is not present| is still)")
 _REFUSAL = re.compile(

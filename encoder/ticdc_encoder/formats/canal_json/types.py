@@ -76,7 +76,7 @@ _WIDTHS = {"tinyint": 4, "smallint": 6, "mediumint": 9, "int": 11, "bigint": 20}
 
 def _length(type: ColumnType) -> int | None:
     if type.name in INTEGERS and type.length is None:
-        # TiDB's display width: an unsigned one is narrower by the sign, but for BIGINT.
+        # TiDB's display width: an unsigned one is narrower by the sign, except for BIGINT.
         return _WIDTHS[type.name] - (type.unsigned and type.name != "bigint")
     if type.name in ("date", "datetime", "timestamp", "time"):
         return type.decimals or None

@@ -134,7 +134,7 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
             raise WireError("a DDL without a database or a query")
         return [Ddl(schema, source.get("table") or "", query, ts)]
     if operation not in ("c", "u", "d"):
-        raise WireError("op is none of c, u, d and m")
+        raise WireError("op is not c, u, d or m")
     table = shape.table(str(source.get("db")), str(source.get("table")))
     before, after = (
         None if image is None else shape.row(table, image)

@@ -385,7 +385,7 @@ MALFORMED: list[tuple[bytes | None, bytes | None, str]] = [
     (KEY, frame(13), "an unknown tidb_type: 'wibble'"),
     (frame(14), VALUE, "a field without a name"),
     (KEY, frame(1) + b"\2\2", "not a debezium record with a source"),
-    (KEY, VALUE.replace(b"\2c", b"\2x"), "op is none of c, u, d and m"),
+    (KEY, VALUE.replace(b"\2c", b"\2x"), "op is not c, u, d or m"),
     (KEY, VALUE.replace(b"\2c", b"\2d"), "op d with a row too many, or too few"),
 ]
 

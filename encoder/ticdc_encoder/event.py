@@ -94,12 +94,18 @@ class RowChange:
     def key_changed(self) -> bool:
         """Whether an UPDATE changes a column of the handle key or of any unique key, as far as the
         table's indexes are known: TiCDC splits it by this."""
+        return self._changes(self.table.key_columns)
+
+    @property
+    def handle_key_changed(self) -> bool:
+        """Whether an UPDATE changes a column of the handle key."""
+        return self._changes(self.table.handle_key)
+
+    def _changes(self, columns: tuple[str, ...]) -> bool:
         before, after = self.before, self.after
         if before is None or after is None:
             return False
-        return any(
-            name in before and before[name] != after.get(name) for name in self.table.key_columns
-        )
+        return any(name in before and before[name] != after.get(name) for name in columns)
 
     def half(self, *, before: bool) -> "RowChange":
         """The DELETE or the INSERT of an UPDATE. The DELETE has the whole old row: columns that
@@ -150,8 +156,10 @@ Event = RowChange | Ddl | Resolved
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """The row changes of one upstream transaction, of any table, in the order of its statements."""
+    """The row changes of one upstream transaction, of any table, in the order of its statements: a
+    row may have several. `net`: they are what TiKV holds, one of each row, in any order."""
 
     commit_ts: int
     changes: tuple[RowChange, ...]
     start_ts: int = 0
+    net: bool = False

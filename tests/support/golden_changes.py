@@ -47,7 +47,7 @@ def happened(name: str) -> Iterator[Happened]:
         elif line["kind"] == "txn" and line["commit_ts"] is not None:
             of = changes.pop((line["commit_ts"], line["start_ts"]), ())
             rows = tuple(row_change(name, change) for change in of)
-            yield Transaction(line["commit_ts"], rows, line["start_ts"])
+            yield Transaction(line["commit_ts"], rows, line["start_ts"], net=True)
     assert not changes
 
 

@@ -77,6 +77,6 @@ def sent_changes(variant: Variant) -> list[RowChange]:
         change
         for event in happened(variant.scenario)
         if isinstance(event, Transaction)
-        for change in split(event.changes, mode)
+        for change in split(event.changes, mode, net=event.net)
         if change.table.handle_key
     ]

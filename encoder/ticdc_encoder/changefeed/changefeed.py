@@ -118,10 +118,16 @@ class Changefeed:
 
     def encode(self, transaction: Transaction) -> list[Message]:
         """The messages that its rows complete; with batches, `flush` brings the rest."""
-        return list(self.stream(transaction.changes, transaction.commit_ts, transaction.start_ts))
+        changes, net = transaction.changes, transaction.net
+        return list(self.stream(changes, transaction.commit_ts, transaction.start_ts, net=net))
 
     def stream(
-        self, changes: Iterable[RowChange], commit_ts: int, start_ts: int = 0
+        self,
+        changes: Iterable[RowChange],
+        commit_ts: int,
+        start_ts: int = 0,
+        *,
+        net: bool = False,
     ) -> Iterator[Message]:
         """As `encode`, for one transaction whose changes, or messages, may be more than memory
         holds: they are sorted on disk."""
@@ -130,7 +136,7 @@ class Changefeed:
         sends = self._tables.sends
         selected = (change for change in changes if sends(change.table))
         mode = self._mode if self._split_mode is None else self._split_mode(commit_ts)
-        for change in split(selected, mode, self._events.keeps, self._moves):
+        for change in split(selected, mode, self._events.keeps, self._moves, net=net):
             topic = self._router.topic(change.table.schema, change.table.name)
             partition = self._router.partition(change)
             change = self._selected(change)

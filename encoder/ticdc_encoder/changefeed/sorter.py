@@ -1,9 +1,10 @@
 """A transaction as TiKV holds it, in the order in which TiCDC takes it from its sorter.
 
-A row is stored at its clustered primary key: an UPDATE of that key is a DELETE at the old and an
-INSERT at the new one, whatever the configuration, and a DELETE and an INSERT of one transaction at
-one clustered key are an UPDATE. (Source: TiCDC's documents, "TiCDC Behavior in Splitting UPDATE
-Events".)
+TiKV holds one change per row, what all statements made of it. A row is stored at its clustered
+primary key: an UPDATE of that key is a DELETE at the old and an INSERT at the new one, whatever the
+configuration, and a DELETE and an INSERT of one transaction at one clustered key are an UPDATE.
+(Source: TiCDC's documents, "TiCDC Behavior in Splitting UPDATE Events".) Any other table's row has
+a hidden number, which no UPDATE changes: see `links.py`.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -13,6 +14,7 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
+from ticdc_encoder.changefeed.links import Links, RowsMade, whole_before
 from ticdc_encoder.changefeed.spool import ROOM, Runs
 from ticdc_encoder.collation import is_binary, weight
 from ticdc_encoder.column import INTEGERS, TEXTS, ColumnType
@@ -22,8 +24,8 @@ from ticdc_encoder.event import Row, RowChange, Table
 _RUNS = 256
 _POSITION = itemgetter(0, 1, 2, 3)
 _Fact = tuple[int, int, Hashable, RowChange]
-"""Number of the table, number of the change, the value of the clustered key (None: no such key),
-and the change of the row with that value."""
+"""Number of the table, number of the change, what names the row in its table (None: the change is
+the row's only one), and the change."""
 _Ranked = tuple[int, int, Any, int, RowChange]
 """Number of the table, rank, position of the key's value among others (None: not known), number of
 the first change with that value, and the net change."""
@@ -36,22 +38,24 @@ def rank(change: RowChange) -> int:
     return 0 if change.after is None else 1 if change.before is not None else 2
 
 
-def stored(changes: Iterable[RowChange], room: int = ROOM) -> Iterator[Iterator[RowChange]]:
+def stored(
+    changes: Iterable[RowChange], room: int = ROOM, *, net: bool = False
+) -> Iterator[Iterator[RowChange]]:
     """The changes of one transaction, table by table (or partition of a table) as they first come,
     each table's DELETE before UPDATE before INSERT, and each of those by the clustered key: in the
     given order if there is no such key, or one of texts whose collation is not binary, or if a
     partitioned table's changes do not carry their partition.
 
-    `changes` may be those of the statements in their order, or the net change of each row. Beyond
-    `room`, they are sorted on disk. Raises DefinitionError if two rows would have one clustered
-    key, or if a row lacks a part of it.
+    `changes` are those of the statements in their order, or `net`: one of each row. Beyond `room`,
+    they are sorted on disk; of each, nine bytes stay in memory. Raises DefinitionError if two rows
+    would have one clustered key, or if a row lacks a part of it.
     """
-    facts = _Facts()
+    facts = _Facts(net=net)
     remaining = iter(changes)
     first = [fact for change in islice(remaining, room) for fact in facts.of(change)]
     following = next(remaining, None)
     if following is None:
-        ordered: Iterator[_Ranked] = iter(_netted(first, facts.order))
+        ordered: Iterator[_Ranked] = iter(_netted(_named(first), facts.order))
     else:
         ordered = _sorted_on_disk(
             chain(first, (f for c in chain([following], remaining) for f in facts.of(c))),
@@ -61,10 +65,20 @@ def stored(changes: Iterable[RowChange], room: int = ROOM) -> Iterator[Iterator[
         yield (change for *_, change in of_table)
 
 
+class _Unnamed:
+    """Of a row without a clustered key: an earlier change may have made it."""
+
+    __slots__ = ()
+
+
+_UNNAMED = _Unnamed()
+
+
 class _Facts:
     """Numbers tables and changes, and takes the values of the clustered keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, net: bool) -> None:
+        self._net = net
         self._tables: dict[tuple[str, str, int | None], int] = {}
         self._keys: dict[int, tuple[Table, list[tuple[str, str | None]]]] = {}
         self._orders: dict[int, _Order] = {}
@@ -83,7 +97,8 @@ class _Facts:
         before, after = change.before, change.after
         self._number += 1
         if not key:
-            yield group, self._number, None, change
+            alone = self._net or change.incomplete
+            yield group, self._number, None if alone else _UNNAMED, change
             return
         try:
             old = None if before is None else _key_value(key, before, after or {})
@@ -95,9 +110,9 @@ class _Facts:
         if old is None or new is None or old == new:
             yield group, self._number, new if old is None else old, change
             return
-        yield group, self._number, old, _with(change, before, None)
+        yield group, self._number, old, change.half(before=True)
         self._number += 1
-        yield group, self._number, new, _with(change, None, after)
+        yield group, self._number, new, change.half(before=False)
 
     def order(self, group: int, value: Hashable) -> Any:
         """What the rows of the table are sorted by."""
@@ -157,6 +172,20 @@ def _with(change: RowChange, before: Row | None, after: Row | None) -> RowChange
     )
 
 
+def _named(facts: Iterable[_Fact]) -> Iterator[_Fact]:
+    """The facts, each row by the number of its first change where it has no clustered key."""
+    rows_made = RowsMade()
+    for fact in facts:
+        group, number, value, change = fact
+        if value is not _UNNAMED:
+            yield fact
+            continue
+        first = rows_made.continued(group, change)
+        first = number if first is None else first
+        rows_made.add(group, change, first)
+        yield group, number, (first,), change
+
+
 def _netted(facts: Iterable[Any], order: Callable[[int, Hashable], Any]) -> list[_Ranked]:
     """The net change of each row, in order."""
     ordered: list[_Ranked] = []
@@ -179,12 +208,12 @@ def _netted(facts: Iterable[Any], order: Callable[[int, Hashable], Any]) -> list
 
 def _joined(first: RowChange, second: RowChange) -> RowChange:
     """Both changes of a row as one."""
-    before, after = first.before, first.after
+    before, after = whole_before(first), first.after
     if second.before is not None:
         if after is not None and _same(second.before, after):
             after = None  # the row that came goes again
         elif before is None:
-            before = second.before  # the row that goes was there before the one that came
+            before = whole_before(second)  # it was there before the one that came
         else:
             raise _two_rows(second)
         if after is not None and second.after is not None:
@@ -211,10 +240,15 @@ def _sorted_on_disk(
     """As `_netted`: the facts of one row are brought together, then the net changes are merged in
     order."""
     with closing(Runs(_RUNS)) as runs:
-        with closing(Runs(_RUNS)) as scattered:
+        with closing(Runs(_RUNS)) as scattered, closing(Links(_RUNS)) as links:
             for group, number, value, change in facts:
+                if value is _UNNAMED:
+                    links.append(group, number, change)
+                    continue
                 at = number if value is None else hash((group, value))
                 scattered.append(at % _RUNS, (group, number, value, change))
+            for group, first, change in links.ends():
+                scattered.append(first % _RUNS, (group, first, (first,), change))
             for run, gathered in enumerate(scattered):
                 for entry in _netted(gathered, order):
                     runs.append(run, entry)

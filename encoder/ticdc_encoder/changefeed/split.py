@@ -19,27 +19,34 @@ from ticdc_encoder.event import RowChange
 
 class SplitMode(Enum):
     NEVER = "never"
-    UNSORTED = "only the UPDATE of a transaction of one row; its halves stay where it was"
+    HANDLE_KEY = "of the handle key alone, its halves stay where it was; others become an INSERT"
     MULTI_ROW = "only in transactions of several rows, which are then sorted"
     SORTED = "always; a table's rows of a transaction are then sorted: DELETE, UPDATE, INSERT"
     APPENDED = "always; the DELETE stays, the INSERT follows all other rows of the table"
     # MySQL sinks, which split other UPDATEs, too.
     EACH_IN_PLACE = "every UPDATE; its halves stay where it was"
+    EACH_AND_SORTED = "every UPDATE in its place, but as MULTI_ROW what changes a key"
     EACH_SORTED = "every UPDATE; a table's rows of a transaction are then sorted"
     EACH_AND_APPENDED = "every UPDATE in its place, but as APPENDED what changes a key"
 
 
-NEVER, UNSORTED, MULTI_ROW = SplitMode.NEVER, SplitMode.UNSORTED, SplitMode.MULTI_ROW
+NEVER, HANDLE_KEY, MULTI_ROW = SplitMode.NEVER, SplitMode.HANDLE_KEY, SplitMode.MULTI_ROW
 SORTED, APPENDED = SplitMode.SORTED, SplitMode.APPENDED
-_EACH = (SplitMode.EACH_IN_PLACE, SplitMode.EACH_SORTED, SplitMode.EACH_AND_APPENDED)
-_IN_PLACE = (UNSORTED, SplitMode.EACH_IN_PLACE, SplitMode.EACH_AND_APPENDED)
+EACH_IN_PLACE, EACH_SORTED = SplitMode.EACH_IN_PLACE, SplitMode.EACH_SORTED
+EACH_AND_SORTED, EACH_AND_APPENDED = SplitMode.EACH_AND_SORTED, SplitMode.EACH_AND_APPENDED
 ALL, ROWS, CSV_AVRO = "ALL", "Canal/Open", "CSV/Avro"
 
 
 @dataclass(frozen=True, slots=True)
 class _Release:
     """A line of the tables in "TiCDC Behavior in Splitting UPDATE Events". `raw`: the mode is the
-    default, and output-raw-change-event = true is NEVER."""
+    default, and output-raw-change-event = true is NEVER.
+
+    The tables say less of CSV and Avro before 7.4 than the code does: `convertRowChangedEvents` of
+    `cdc/processor/sinkmanager`, at v6.5.3, v6.5.4, v7.1.1, v7.2.0 and v7.3.0. Old values are forced
+    off for the two (`ForceDisableOldValueProtocols`), so it splits what changes the handle key, and
+    takes the old row away from any other UPDATE. At 6.5.4 nothing is left for the sink to split.
+    """
 
     first: str
     last: str
@@ -52,19 +59,20 @@ _RELEASES = (
     # Release 6.5
     _Release("0.0.0", "6.5.2", ALL, NEVER),
     _Release("6.5.3", "6.5.3", ROWS, NEVER),
-    _Release("6.5.3", "6.5.3", CSV_AVRO, UNSORTED),
-    _Release("6.5.4", "6.5.4", ALL, MULTI_ROW),
+    _Release("6.5.3", "6.5.3", CSV_AVRO, HANDLE_KEY),
+    _Release("6.5.4", "6.5.4", ROWS, MULTI_ROW),
+    _Release("6.5.4", "6.5.4", CSV_AVRO, HANDLE_KEY),
     _Release("6.5.5", "6.5.9", ALL, SORTED),
     _Release("6.5.10", "6.5.x", ALL, SORTED, raw=True),
     # Release 7.1
     _Release("6.6.0", "7.1.0", ALL, NEVER),
     _Release("7.1.1", "7.1.1", ROWS, NEVER),
-    _Release("7.1.1", "7.1.1", CSV_AVRO, UNSORTED),
+    _Release("7.1.1", "7.1.1", CSV_AVRO, HANDLE_KEY),
     _Release("7.1.2", "7.1.5", ALL, SORTED),
     _Release("7.1.6", "7.1.x", ALL, SORTED, raw=True),
     # Release 7.5
     _Release("7.2.0", "7.3.x", ROWS, NEVER),
-    _Release("7.2.0", "7.3.x", CSV_AVRO, UNSORTED),
+    _Release("7.2.0", "7.3.x", CSV_AVRO, HANDLE_KEY),
     _Release("7.4.0", "7.5.2", ALL, SORTED),
     _Release("7.5.3", "7.5.x", ALL, SORTED, raw=True),
     # Release 8.1
@@ -77,25 +85,39 @@ _RELEASES = (
 
 @dataclass(frozen=True, slots=True)
 class _MySqlRelease:
-    """How the MySQL sink splits what is older than its table's start (or all, in safe mode), and
-    what else it splits."""
+    """How the MySQL sink splits what is older than its table's start, what it splits else, and
+    whether it splits all as if it were older in safe mode.
+
+    Source: `TrySplitAndSortUpdateEvent` of `cdc/model/sink.go`; where it leaves MySQL alone, the
+    puller splits: `shouldSplitKVEntry` of `cdc/processor/sourcemanager`, which knows of safe mode
+    where `cdc/processor/processor.go` asks `IsSinkSafeMode`.
+    """
 
     first: str
     last: str
     old: SplitMode
     new: SplitMode = NEVER
+    safe_mode: bool = True
 
 
 _MYSQL_RELEASES = (
-    _MySqlRelease("0.0.0", "6.5.9", SplitMode.EACH_IN_PLACE),
-    _MySqlRelease("6.5.10", "6.5.x", SplitMode.EACH_SORTED),
-    _MySqlRelease("6.6.0", "7.1.5", SplitMode.EACH_IN_PLACE),
-    _MySqlRelease("7.1.6", "7.1.x", SplitMode.EACH_SORTED),
-    _MySqlRelease("7.2.0", "7.5.1", SplitMode.EACH_IN_PLACE),
-    _MySqlRelease("7.5.2", "7.5.x", SplitMode.EACH_SORTED),
-    _MySqlRelease("7.6.0", "8.0.x", SplitMode.EACH_IN_PLACE),
-    _MySqlRelease("8.1.0", "8.5.3", SplitMode.EACH_SORTED),
-    _MySqlRelease("8.5.4", "x.x.x", SplitMode.EACH_AND_APPENDED, APPENDED),
+    _MySqlRelease("0.0.0", "6.5.3", EACH_IN_PLACE),
+    _MySqlRelease("6.5.4", "6.5.9", EACH_AND_SORTED, MULTI_ROW),
+    _MySqlRelease("6.5.10", "6.5.11", EACH_SORTED, safe_mode=False),
+    _MySqlRelease("6.5.12", "6.5.x", EACH_SORTED),
+    _MySqlRelease("6.6.0", "7.1.1", EACH_IN_PLACE),
+    _MySqlRelease("7.1.2", "7.1.5", EACH_AND_SORTED, MULTI_ROW),
+    _MySqlRelease("7.1.6", "7.1.x", EACH_SORTED),
+    _MySqlRelease("7.2.0", "7.3.x", EACH_IN_PLACE),
+    _MySqlRelease("7.4.0", "7.5.1", EACH_AND_SORTED, MULTI_ROW),
+    _MySqlRelease("7.5.2", "7.5.4", EACH_SORTED, safe_mode=False),
+    _MySqlRelease("7.5.5", "7.5.x", EACH_SORTED),
+    _MySqlRelease("7.6.0", "8.0.x", EACH_AND_SORTED, MULTI_ROW),
+    _MySqlRelease("8.1.0", "8.1.1", EACH_SORTED, safe_mode=False),
+    _MySqlRelease("8.1.2", "8.1.x", EACH_SORTED),
+    _MySqlRelease("8.2.0", "8.4.x", EACH_SORTED, safe_mode=False),
+    _MySqlRelease("8.5.0", "8.5.3", EACH_SORTED),
+    _MySqlRelease("8.5.4", "x.x.x", EACH_AND_APPENDED, APPENDED),
 )
 
 
@@ -121,7 +143,8 @@ def mysql_split_mode(
     """
     number = version_number(version)
     release = next(r for r in _MYSQL_RELEASES if _within(number, r))
-    return release.old if safe_mode or commit_ts < threshold_ts else release.new
+    splits_all = safe_mode and release.safe_mode
+    return release.old if splits_all or commit_ts < threshold_ts else release.new
 
 
 def _within(number: Version, release: _Release | _MySqlRelease) -> bool:
@@ -138,15 +161,18 @@ def split(
     keeps: _Test | None = None,
     moves: _Test | None = None,
     room: int = ROOM,
+    *,
+    net: bool = False,
 ) -> Iterator[RowChange]:
     """The changes of one transaction as TiCDC sends them: table by table, DELETE before UPDATE
-    before INSERT. Beyond `room` they are sorted, and wait, on disk.
+    before INSERT. They come in the order of the statements, or `net`: one of each row. Beyond
+    `room` they are sorted, and wait, on disk.
 
     `keeps` decides which are sent: in the new architecture it sees the halves of a split UPDATE, in
     the old one the UPDATE. An UPDATE that `moves` is split whatever the mode is, and sorted.
     """
-    halves_are_filtered = mode in (APPENDED, SplitMode.EACH_AND_APPENDED)
-    for of_table in stored(changes, room):
+    halves_are_filtered = mode in (APPENDED, EACH_AND_APPENDED)
+    for of_table in stored(changes, room, net=net):
         if keeps is None:
             yield from _split(of_table, mode, moves, room)
         elif halves_are_filtered:
@@ -159,41 +185,62 @@ def _split(
     changes: Iterator[RowChange], mode: SplitMode, moves: _Test | None, room: int
 ) -> Iterator[RowChange]:
     """`changes` are sorted."""
-    if mode in (UNSORTED, MULTI_ROW):
+    if mode in (MULTI_ROW, EACH_AND_SORTED):
         first = list(islice(changes, 2))
         changes = chain(first, changes)
-        if (len(first) > 1) is (mode is UNSORTED):
-            mode = NEVER
+        if len(first) < 2:
+            mode = NEVER if mode is MULTI_ROW else EACH_IN_PLACE
     if mode is NEVER and moves is None:
         yield from changes
         return
-    of_keys, of_each = mode is not NEVER, mode in _EACH
-    in_place, appends = mode in _IN_PLACE, mode in (APPENDED, SplitMode.EACH_AND_APPENDED)
+    appends = mode in (APPENDED, EACH_AND_APPENDED)
     updates, inserts = Spool(room), Spool(room)
     waiting = False
     for change in changes:
-        before, after = change.before, change.after
-        if before is None:
+        if change.before is None:
             if not waiting and not appends:
                 # The first INSERT: everything before it has been seen.
                 yield from updates.drain()
                 yield from inserts.drain()
                 waiting = True
             yield change
-        elif after is None:
+        elif change.after is None:
             yield change
-        else:
-            key_changed = (of_keys and change.key_changed) or (moves is not None and moves(change))
-            if not key_changed and not of_each:
-                if appends:
-                    yield change
-                else:
-                    updates.append(change)
-                continue
+        elif _changes_key(change, mode) or (moves is not None and moves(change)):
             yield change.half(before=True)
-            if in_place and not (appends and key_changed):
+            if mode in (HANDLE_KEY, EACH_IN_PLACE):
                 yield change.half(before=False)
             else:
                 inserts.append(change.half(before=False))
+        else:
+            yield from _other(change, mode, updates, inserts)
     yield from updates.drain()
     yield from inserts.drain()
+
+
+def _changes_key(change: RowChange, mode: SplitMode) -> bool:
+    if mode is HANDLE_KEY:
+        return change.handle_key_changed
+    return mode is not NEVER and change.key_changed
+
+
+def _other(
+    change: RowChange, mode: SplitMode, updates: Spool, inserts: Spool
+) -> Iterator[RowChange]:
+    """An UPDATE that changes no key: what is sent now. What is sent later goes into the spools."""
+    match mode:
+        case SplitMode.APPENDED:
+            yield change
+        case SplitMode.HANDLE_KEY:
+            yield change.half(before=False)
+        case SplitMode.EACH_IN_PLACE | SplitMode.EACH_AND_APPENDED:
+            yield change.half(before=True)
+            yield change.half(before=False)
+        case SplitMode.EACH_SORTED:
+            yield change.half(before=True)
+            inserts.append(change.half(before=False))
+        case SplitMode.EACH_AND_SORTED:
+            updates.append(change.half(before=True))
+            updates.append(change.half(before=False))
+        case _:
+            updates.append(change)

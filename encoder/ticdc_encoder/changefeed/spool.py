@@ -90,7 +90,7 @@ class Spool:
 
 
 class Runs:
-    """Tuples in so many runs, each in the order of its writing."""
+    """Tuples in so many runs, each in the order of its writing. They may be read again."""
 
     def __init__(self, number: int) -> None:
         self._pages = Pages()
@@ -114,4 +114,3 @@ class Runs:
         for at in self._written[number]:
             yield from self._pages.read(at)
         yield from self._open[number]
-        self._open[number] = []

@@ -89,7 +89,7 @@ class StorageChangefeed:
         if transaction.start_ts in self._settings.ignore_txn_start_ts:
             return files
         changes = tuple(change for change in transaction.changes if self._sends(change.table))
-        for change in split(changes, self._mode, self._events.keeps):
+        for change in split(changes, self._mode, self._events.keeps, net=transaction.net):
             files += self._introduced(change.table)
             directory = self._directory(change)
             rows = self._rows.get(directory)

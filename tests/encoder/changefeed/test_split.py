@@ -83,6 +83,24 @@ EACH_IN_PLACE = [
     "I(4, 30, 0)",
     "I(7, 70, 0)",
 ]
+HANDLE_KEY = [
+    "D(8, 80, 0)",
+    "I(1, 11, 0)",
+    "I(2, 20, 9)",
+    "D(3, 30, 0)",
+    "I(4, 30, 0)",
+    "I(7, 70, 0)",
+]
+EACH_AND_SORTED = [
+    "D(8, 80, 0)",
+    "D(1, 10, 0)",
+    "D(3, 30, 0)",
+    "D(2, 20, 0)",
+    "I(2, 20, 9)",
+    "I(1, 11, 0)",
+    "I(4, 30, 0)",
+    "I(7, 70, 0)",
+]
 EACH_SORTED = [
     "D(8, 80, 0)",
     "D(1, 10, 0)",
@@ -105,11 +123,12 @@ EACH_AND_APPENDED = [
 ]
 MODES = [
     (SplitMode.NEVER, WHOLE),
-    (SplitMode.UNSORTED, WHOLE),
+    (SplitMode.HANDLE_KEY, HANDLE_KEY),
     (SplitMode.MULTI_ROW, SORTED),
     (SplitMode.SORTED, SORTED),
     (SplitMode.APPENDED, APPENDED),
     (SplitMode.EACH_IN_PLACE, EACH_IN_PLACE),
+    (SplitMode.EACH_AND_SORTED, EACH_AND_SORTED),
     (SplitMode.EACH_SORTED, EACH_SORTED),
     (SplitMode.EACH_AND_APPENDED, EACH_AND_APPENDED),
 ]
@@ -122,11 +141,12 @@ def test_each_mode_has_its_order(mode: SplitMode, expected: list[str]) -> None:
 
 SINGLE = [
     (SplitMode.NEVER, ["U(1, 10, 0)(1, 11, 0)"]),
-    (SplitMode.UNSORTED, ["D(1, 10, 0)", "I(1, 11, 0)"]),
+    (SplitMode.HANDLE_KEY, ["I(1, 11, 0)"]),
     (SplitMode.MULTI_ROW, ["U(1, 10, 0)(1, 11, 0)"]),
     (SplitMode.SORTED, ["D(1, 10, 0)", "I(1, 11, 0)"]),
     (SplitMode.APPENDED, ["D(1, 10, 0)", "I(1, 11, 0)"]),
     (SplitMode.EACH_IN_PLACE, ["D(1, 10, 0)", "I(1, 11, 0)"]),
+    (SplitMode.EACH_AND_SORTED, ["D(1, 10, 0)", "I(1, 11, 0)"]),
     (SplitMode.EACH_SORTED, ["D(1, 10, 0)", "I(1, 11, 0)"]),
     (SplitMode.EACH_AND_APPENDED, ["D(1, 10, 0)", "I(1, 11, 0)"]),
 ]
@@ -232,7 +252,10 @@ MOVED = [
         SplitMode.NEVER,
         ["D(8, 80, 0)", "D(2, 20, 0)", *WHOLE[1:2], *WHOLE[3:4], "I(2, 20, 9)", "I(7, 70, 0)"],
     ),
-    (SplitMode.UNSORTED, ["D(8, 80, 0)", "D(2, 20, 0)", *WHOLE[1:2], *WHOLE[3:4], "I(2, 20, 9)"]),
+    (
+        SplitMode.HANDLE_KEY,
+        [*HANDLE_KEY[:2], "D(2, 20, 0)", *HANDLE_KEY[2:]],
+    ),
     (
         SplitMode.APPENDED,
         [*APPENDED[:2], "D(2, 20, 0)", *APPENDED[3:6], "I(2, 20, 9)", *APPENDED[6:]],
@@ -245,8 +268,7 @@ def test_what_moves_is_split_whatever_the_mode_is(mode: SplitMode, expected: lis
     def moves(change: RowChange) -> bool:
         return change.before is not None and change.before["v"] != (change.after or {})["v"]
 
-    inserted = [INSERT] * (expected[-1] != "I(2, 20, 9)")
-    assert sent(mode, LOOSE, *inserted, U1, U2, U3, DELETE, moves=moves) == expected
+    assert sent(mode, LOOSE, INSERT, U1, U2, U3, DELETE, moves=moves) == expected
 
 
 ROWS = st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(0, 1))
@@ -285,41 +307,58 @@ def test_changes_keep_their_table_on_disk() -> None:
         assert of.table is CLUSTERED
 
 
+# The version, what is older than the start, what is newer, and what is newer in safe mode.
 MYSQL = [
-    ("6.5.9", SplitMode.EACH_IN_PLACE, SplitMode.NEVER),
-    ("6.5.10", SplitMode.EACH_SORTED, SplitMode.NEVER),
-    ("7.1.5", SplitMode.EACH_IN_PLACE, SplitMode.NEVER),
-    ("7.1.6", SplitMode.EACH_SORTED, SplitMode.NEVER),
-    ("7.5.1", SplitMode.EACH_IN_PLACE, SplitMode.NEVER),
-    ("7.5.2", SplitMode.EACH_SORTED, SplitMode.NEVER),
-    ("8.0.0", SplitMode.EACH_IN_PLACE, SplitMode.NEVER),
-    ("8.1.0", SplitMode.EACH_SORTED, SplitMode.NEVER),
-    ("8.5.3", SplitMode.EACH_SORTED, SplitMode.NEVER),
-    ("8.5.4", SplitMode.EACH_AND_APPENDED, SplitMode.APPENDED),
+    ("6.5.3", SplitMode.EACH_IN_PLACE, SplitMode.NEVER, SplitMode.EACH_IN_PLACE),
+    ("6.5.4", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
+    ("6.5.9", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
+    ("6.5.10", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
+    ("6.5.11", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
+    ("6.5.12", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
+    ("7.1.1", SplitMode.EACH_IN_PLACE, SplitMode.NEVER, SplitMode.EACH_IN_PLACE),
+    ("7.1.2", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
+    ("7.1.5", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
+    ("7.1.6", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
+    ("7.3.0", SplitMode.EACH_IN_PLACE, SplitMode.NEVER, SplitMode.EACH_IN_PLACE),
+    ("7.4.0", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
+    ("7.5.1", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
+    ("7.5.2", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
+    ("7.5.4", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
+    ("7.5.5", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
+    ("8.0.0", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
+    ("8.1.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
+    ("8.1.1", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
+    ("8.1.2", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
+    ("8.2.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
+    ("8.4.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
+    ("8.5.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
+    ("8.5.3", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
+    ("8.5.4", SplitMode.EACH_AND_APPENDED, SplitMode.APPENDED, SplitMode.EACH_AND_APPENDED),
 ]
 
 
-@pytest.mark.parametrize(("version", "old", "new"), MYSQL)
+@pytest.mark.parametrize(("version", "old", "new", "safe"), MYSQL)
 def test_the_mysql_sink_splits_what_is_older_than_its_start(
-    version: str, old: SplitMode, new: SplitMode
+    version: str, old: SplitMode, new: SplitMode, safe: SplitMode
 ) -> None:
     assert mysql_split_mode(version, 99, threshold_ts=100) is old
     assert mysql_split_mode(version, 100, threshold_ts=100) is new
-    assert mysql_split_mode(version, 100, safe_mode=True) is old
+    assert mysql_split_mode(version, 100, safe_mode=True) is safe
+    assert mysql_split_mode(version, 99, threshold_ts=100, safe_mode=True) is old
 
 
 VERSIONS = [
     ("v6.5.0", SplitMode.NEVER, SplitMode.NEVER, False),
     ("6.5.2", SplitMode.NEVER, SplitMode.NEVER, False),
-    ("6.5.3", SplitMode.NEVER, SplitMode.UNSORTED, False),
-    ("6.5.4", SplitMode.MULTI_ROW, SplitMode.MULTI_ROW, False),
+    ("6.5.3", SplitMode.NEVER, SplitMode.HANDLE_KEY, False),
+    ("6.5.4", SplitMode.MULTI_ROW, SplitMode.HANDLE_KEY, False),
     ("6.5.9", SplitMode.SORTED, SplitMode.SORTED, False),
     ("6.5.10", SplitMode.SORTED, SplitMode.SORTED, True),
     ("7.1.0", SplitMode.NEVER, SplitMode.NEVER, False),
-    ("7.1.1", SplitMode.NEVER, SplitMode.UNSORTED, False),
+    ("7.1.1", SplitMode.NEVER, SplitMode.HANDLE_KEY, False),
     ("7.1.5", SplitMode.SORTED, SplitMode.SORTED, False),
     ("7.1.6", SplitMode.SORTED, SplitMode.SORTED, True),
-    ("7.3.0", SplitMode.NEVER, SplitMode.UNSORTED, False),
+    ("7.3.0", SplitMode.NEVER, SplitMode.HANDLE_KEY, False),
     ("7.4.0", SplitMode.SORTED, SplitMode.SORTED, False),
     ("7.5.2", SplitMode.SORTED, SplitMode.SORTED, False),
     ("7.5.3", SplitMode.SORTED, SplitMode.SORTED, True),

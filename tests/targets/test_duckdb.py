@@ -221,7 +221,9 @@ def test_the_target_holds_what_tidb_held(
     place, golden = Place(url, "duckdb"), scenario(name)
     sent = golden.variants[variant]
     topics = send(kafka, sent, again)
-    with consumer_of(sent, topics, kafka, place, spark, way) as consumer:
+    left_out = ("keysdb.nokey", "keysdb.uknull")  # their changes come with force-replicate only
+    filtered = ("*.*", *(f"!{table}" for table in left_out))
+    with consumer_of(sent, topics, kafka, place, spark, way, filter=filtered) as consumer:
         for state in golden.states:
             run_to(consumer, state.ts, place, golden, {})
-            assert differences(place, golden, state, {}, ()) == ""
+            assert differences(place, golden, state, {}, left_out) == ""

@@ -59,6 +59,7 @@ class DuckDb(Target):
     dialect: ClassVar[str] = "duckdb"
     sqlglot_dialect: ClassVar[str] = "duckdb"
     transactional_ddl: ClassVar[bool] = True
+    savepoints: ClassVar[bool] = False
     has_zero_dates: ClassVar[bool] = False
     timestamp_zone: ClassVar[str] = "+00"
 

@@ -37,10 +37,10 @@ REGISTRATION = {
 }
 
 
-@pytest.fixture
-def archive(tmp_path: Path) -> Path:
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The distribution in one file, as Spark's tasks take it."""
-    file = tmp_path / "ticdc_duckdb.zip"
+    file = tmp_path_factory.mktemp("archive") / "ticdc_duckdb.zip"
     with zipfile.ZipFile(file, "w") as archive:
         for name, content in REGISTRATION.items():
             archive.writestr(name, content)

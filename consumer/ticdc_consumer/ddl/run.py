@@ -106,7 +106,7 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
     """
     target, ledger = context.target, context.ledger
     done: list[LedgerEntry] = []
-    if target.transactional_ddl and entries:
+    if target.transactional_ddl and target.savepoints and entries:
         if target.before_ddl:
             target.execute(target.before_ddl)
         for entry in entries:

@@ -45,6 +45,9 @@ class Target(ABC):
     sqlglot_dialect: ClassVar[str]
     transactional_ddl: ClassVar[bool]
     """Whether DDL is part of a transaction, else it commits by itself."""
+    savepoints: ClassVar[bool] = True
+    """Whether a part of a transaction can be taken back. Else no DDL runs in its cut's transaction,
+    but in one of its own after it."""
     begin_statement: ClassVar[str] = "BEGIN"
     before_ddl: ClassVar[str] = ""
     """A statement that must run between the rows and the DDL of one transaction."""

@@ -1,0 +1,9 @@
+"""Identifiers in DuckDB's SQL."""
+
+from ticdc_consumer.errors import Unsupported
+
+
+def quote_name(name: str) -> str:
+    if "\0" in name or not name:
+        raise Unsupported(f"the name {name!r} cannot be one of DuckDB")
+    return '"' + name.replace('"', '""') + '"'

@@ -70,8 +70,8 @@ def describe(
 
 
 def unescaped(dialect: Dialect, type_: str) -> str:
-    """A column's type with its labels as they are, but for quotes: the catalog of MySQL and MariaDB
-    escapes other characters, whatever sql_mode is."""
+    """A column's type with its labels as they are, except for quotes: the catalogs of MySQL and
+    MariaDB escape other characters, whatever sql_mode is."""
     if not dialect.escaped_labels or _LABELLED.match(type_) is None:
         return type_
     return re.sub(r"\\(.)", lambda match: _ESCAPED.get(match[1], match[1]), type_)

@@ -255,7 +255,8 @@ def main() -> None:
         try:
             open_bank(target).apply()
         except Unavailable as error:
-            sys.exit(str(error))
+            print(error, file=sys.stderr)
+            sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,11 @@ def test_a_claim_check_that_is_not_there_stops(claimed: Claimed, tmp_path: Path)
 def test_a_claim_check_of_another_row_stops(claimed: Claimed, tmp_path: Path) -> None:
     feed, run, storage = claimed
     leave(storage, feed, inserted(150, {"id": 4, "name": "four"}))
-    refuses(run, f"the claim check {NAME} is of another change", source__claim_check=url(tmp_path))
+    refuses(
+        run,
+        f"the claim check {NAME} holds another change than its message",
+        source__claim_check=url(tmp_path),
+    )
 
 
 def test_a_claim_check_beyond_the_limit_stops(claimed: Claimed, tmp_path: Path) -> None:

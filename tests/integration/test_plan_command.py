@@ -117,7 +117,7 @@ def test_ddl_is_told_in_the_targets_words_and_what_waits_for_it_is_not_counted(
     text = "\n".join(lines)
     assert 'CREATE TABLE "other" ("id" INTEGER NOT NULL, PRIMARY KEY ("id"));' in text
     assert 'ALTER TABLE "items" ADD COLUMN "n" INTEGER;' in text
-    assert '"shop"."items": not counted, since its rows wait for a DDL before them' in text
+    assert '"shop"."items": not counted, since its rows wait for the DDL before them' in text
     assert "its SQL depends on the DDL before it" in text
     assert run.contents() == before
     assert run().code == 0

@@ -303,7 +303,7 @@ def test_empty_topics_are_no_trouble(kafka: brokers.Kafka, sqlite_url: str, comm
     run = command([feed, empty], sqlite_url)
     outcome = run()
     assert (outcome.code, run.resolved_ts) == (0, 0)
-    assert "nothing was there to apply" in outcome.said
+    assert "there was nothing to apply" in outcome.said
     feed.create(10)
     feed.send(7, item(50, 1))
     outcome = run()

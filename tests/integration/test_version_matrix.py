@@ -207,6 +207,10 @@ def messages_of(feed: Feed, *changes: RowChange) -> list[bytes | None]:
     return [message.value for message in messages]
 
 
+HANDLE_KEY_SPLIT = {"6.5.3", "6.5.4", "7.1.1", "7.2.0", "7.3.0"}
+"""Versions that split every UPDATE of the handle key in CSV and Avro, and in no other protocol."""
+
+
 @pytest.mark.parametrize("protocol", ["avro", "csv", "debezium", "open-protocol"])
 def test_what_no_message_shows_is_named(protocol: str) -> None:
     unseen = set()
@@ -223,7 +227,8 @@ def test_what_no_message_shows_is_named(protocol: str) -> None:
         other = RowChange(loose, BASE + 20, third, fourth)
         if len(messages_of(feed, moved)) == 1 or len(messages_of(feed, moved, other)) == 2:
             unseen.add(version)
-    assert unseen == WHOLE & set(known)
+    split = HANDLE_KEY_SPLIT if protocol in ("avro", "csv") else set()
+    assert unseen == (WHOLE - split) & set(known)
 
 
 def test_in_open_protocol_not_even_the_update_shows() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Protocol, cast
 
 import pyarrow as pa
 from ticdc_encoder.event import Table
@@ -11,10 +11,13 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
+from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint
-from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout
@@ -173,3 +176,62 @@ def _started(old: Checkpoint, new: Checkpoint) -> Checkpoint:
         for topic_partition, position in new.positions.items()
     }
     return replace(old, mark_time=new.mark_time, positions=positions)
+
+
+class Applier(Protocol):
+    """What is done with a cut that was read: it is applied, or what it would do is recorded."""
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether the next cut may be read before this one is applied."""
+
+    def recover(self) -> None:
+        """After a `Retry`: replaces the session if it is gone. Raises `Fenced`, `Retry`."""
+
+    def run_pending(self) -> None:
+        """Does what the ledger holds as pending. Raises `Stop`."""
+
+    def apply(self, step: Step, gathered: Gathered) -> Applied:
+        """Does the rows of a cut, and its DDL as far as they are part of its transaction."""
+
+    def purge(self, resolved_ts: int) -> None:
+        """Drops the tables that were set aside, and whose time is over."""
+
+
+class ToTarget:
+    """Applies cuts to the target."""
+
+    reads_ahead = True
+
+    def __init__(
+        self, options: Options, target: Target, store: Store, tables: TableLayouts
+    ) -> None:
+        self._options = options
+        self._store = store
+        self._context = DdlContext.of(options, target, store.ledger, tables.route)
+        self._dropped: Sequence[DroppedTable] = ()
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._store.ledger
+
+    def recover(self) -> None:
+        self._store.recover()
+
+    def run_pending(self) -> None:
+        ddl.run_pending(self._context, self._store, self._options.retries)
+        self._dropped = self.ledger.dropped()
+
+    def apply(self, step: Step, gathered: Gathered) -> Applied:
+        if self._options.apply == "transactions":
+            steps = gathered.steps()
+            return apply_groups(self._context, self._store, step, steps, self._options)
+        change = gathered.change or NoChange()
+        return apply(self._context, self._store, step, change, self._options)
+
+    def purge(self, resolved_ts: int) -> None:
+        if purge(self._context.target, self.ledger, self._dropped, resolved_ts):
+            self._dropped = self.ledger.dropped()

@@ -10,10 +10,11 @@ from typing import Literal, Self
 from pyspark.sql import SparkSession
 
 from ticdc_consumer import failpoints
+from ticdc_consumer.apply import ToTarget
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
 from ticdc_consumer.dry_run import DryRun, PlannedCut
-from ticdc_consumer.epoch import Epoch, Epochs, ToTarget
+from ticdc_consumer.epoch import Epoch, Epochs
 from ticdc_consumer.errors import Away, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.opening import Opened, look, take_over

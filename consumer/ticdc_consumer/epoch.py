@@ -1,62 +1,24 @@
 """One cut, from checkpoint to commit: `Epochs` has what `reader.Reader` read applied."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ticdc_encoder.event import Ddl
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.apply import Applied, Counts, Step, apply, apply_groups
+from ticdc_consumer.apply import Applied, Applier, Counts, Step
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Cut
-from ticdc_consumer.protocols.shape import TableShapes
+from ticdc_consumer.prepare import Knowledge, Prepared, Preparer
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.reconcile.chunks import Clash
-from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
-from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
-from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.targets.target import Target
-
-TRIES = 5
-"""How often a cut is planned again when readers meet a DDL that the scout had not."""
-
-
-@dataclass(slots=True)
-class Prepared:
-    """A cut that was read, and the state that it was read for."""
-
-    base: Checkpoint
-    cut: Cut
-    gathered: Gathered
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def changes(self) -> int:
-        """Facts inside the cut."""
-        return sum(counts.facts for counts in self.gathered.report.tables.values())
-
-    @property
-    def duplicates(self) -> int:
-        tables = self.gathered.report.tables.values()
-        across = sum(self.gathered.duplicates.values())
-        return sum(counts.duplicates for counts in tables) + across
-
-    @property
-    def replays(self) -> int:
-        """Facts below the cut."""
-        return sum(counts.replays for counts in self.gathered.report.tables.values())
+from ticdc_consumer.state.ledger import LedgerEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,89 +65,6 @@ class Epoch:
         return sum(counts.deleted + counts.upserted for counts in self.tables.values())
 
 
-class Applier(Protocol):
-    """What is done with a cut that was read: it is applied, or what it would do is recorded."""
-
-    @property
-    def ledger(self) -> Ledger: ...
-
-    @property
-    def reads_ahead(self) -> bool:
-        """Whether the next cut may be read before this one is applied."""
-
-    def recover(self) -> None:
-        """After a `Retry`: replaces the session if it is gone. Raises `Fenced`, `Retry`."""
-
-    def run_pending(self) -> None:
-        """Does what the ledger holds as pending. Raises `Stop`."""
-
-    def apply(self, step: Step, gathered: Gathered) -> Applied:
-        """Does the rows of a cut, and its DDL as far as they are part of its transaction."""
-
-    def purge(self, resolved_ts: int) -> None:
-        """Drops the tables that were set aside, and whose time is over."""
-
-
-class ToTarget:
-    """Applies cuts to the target."""
-
-    reads_ahead = True
-
-    def __init__(
-        self, options: Options, target: Target, store: Store, tables: TableLayouts
-    ) -> None:
-        self._options = options
-        self._store = store
-        self._context = DdlContext.of(options, target, store.ledger, tables.route)
-        self._dropped: Sequence[DroppedTable] = ()
-
-    @property
-    def ledger(self) -> Ledger:
-        return self._store.ledger
-
-    def recover(self) -> None:
-        self._store.recover()
-
-    def run_pending(self) -> None:
-        ddl.run_pending(self._context, self._store, self._options.retries)
-        self._dropped = self.ledger.dropped()
-
-    def apply(self, step: Step, gathered: Gathered) -> Applied:
-        if self._options.apply == "transactions":
-            steps = gathered.steps()
-            return apply_groups(self._context, self._store, step, steps, self._options)
-        change = gathered.change or NoChange()
-        return apply(self._context, self._store, step, change, self._options)
-
-    def purge(self, resolved_ts: int) -> None:
-        if purge(self._context.target, self.ledger, self._dropped, resolved_ts):
-            self._dropped = self.ledger.dropped()
-
-
-class ReadAhead:
-    """The next cut, read in a thread of its own while this one is applied."""
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ticdc-read")
-        self._future: Future[Prepared | None] | None = None
-
-    def begin(self, prepare: Callable[[], Prepared | None]) -> None:
-        self._future = self._pool.submit(prepare)
-
-    def take(self) -> Prepared | None:
-        """What was read, once; None if nothing was begun, or there was no cut."""
-        future, self._future = self._future, None
-        return None if future is None else future.result()
-
-    def wait(self) -> None:
-        """Waits until nothing is read any more: what reads has one user at a time."""
-        if self._future is not None:
-            wait_for([self._future])
-
-    def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-
 class Epochs:
     """Has cut after cut applied; after each, `state` is what the target holds."""
 
@@ -201,16 +80,16 @@ class Epochs:
         self._reader = reader
         self._applier = applier
         self._tables = tables
-        self._ahead = ReadAhead()
+        self._preparer = Preparer(reader, options.retries)
         self._all_done = False
         self.state = state
 
     def close(self) -> None:
-        self._ahead.close()
+        self._preparer.close()
 
     def greatest_mark(self) -> int:
         """The greatest resolved ts that the source has now."""
-        self._ahead.wait()  # what reads has one user at a time
+        self._preparer.wait()  # the reader has one user at a time
         return self._reader.greatest_mark(self.state)
 
     def next(self, until: int | None, wait: float) -> Epoch | None:
@@ -274,60 +153,21 @@ class Epochs:
         return Epoch.of(prepared, applied, [entry for entry in stored if entry is not None])
 
     def _take(self, until: int | None, wait: float) -> Prepared | None:
-        prepared = self._ahead.take()
+        prepared = self._preparer.take()
         if prepared is not None:
             fits = until is None or prepared.cut.end <= until
             if fits and prepared.base.resolved_ts == self.state.resolved_ts:
                 return replace(prepared, base=self.state)
             prepared.gathered.release()
-        return self._prepare(self.state, until, wait, self._tables.layouts, self._tables.shapes)
+        return self._preparer.prepare(self.state, until, wait, self._knowledge())
 
     def _read_ahead(self, base: Checkpoint, until: int | None) -> None:
         """Reads the next cut, if there is one already, while this one is applied."""
         if until is None or base.resolved_ts < until:
-            layouts, shapes = list(self._tables.layouts), dict(self._tables.shapes)
-            self._ahead.begin(lambda: self._prepare(base, until, 0.0, layouts, shapes))
+            self._preparer.begin(base, until, self._knowledge())
 
-    def _prepare(
-        self,
-        base: Checkpoint,
-        until: int | None,
-        wait: float,
-        layouts: Sequence[Layout],
-        shapes: TableShapes,
-    ) -> Prepared | None:
-        for _ in range(TRIES):
-            started = time.monotonic()
-            cut = self._reader.plan(base, until, wait)
-            if cut is None:
-                return None
-            planned = time.monotonic()
-            gathered = self._gather(base, cut, layouts, shapes)
-            seconds = {"plan": planned - started, "read": time.monotonic() - planned}
-            if gathered.report.unread:
-                return None
-            if not gathered.report.unknown_ddls:
-                return Prepared(base, cut, gathered, seconds)
-            unknown = gathered.report.unknown_ddls[0]
-        raise Stop(
-            f"a DDL of commit_ts {unknown.commit_ts} ({unknown.schema}.{unknown.table}) is in a "
-            "partition, but partition 0 of its topic does not have it"
-        )
-
-    def _gather(
-        self,
-        base: Checkpoint,
-        cut: Cut,
-        layouts: Sequence[Layout],
-        shapes: TableShapes,
-    ) -> Gathered:
-        for tried in range(self._options.retries + 1):
-            try:
-                return self._reader.read(base, cut, layouts, shapes)
-            except Retry as error:
-                cause = error
-                time.sleep(min(10.0, 0.2 * 2**tried))
-        raise Unavailable(f"the cut could not be read: {cause}") from cause
+    def _knowledge(self) -> Knowledge:
+        return Knowledge(list(self._tables.layouts), dict(self._tables.shapes))
 
     def _complete(self, prepared: Prepared, until: int | None) -> Prepared | None:
         """Creates the layouts that the reading missed, and reads again, until none is missing. None
@@ -337,16 +177,12 @@ class Epochs:
                 fresh = self.state.resolved_ts == 0
                 self._tables.add(table, deletes_only, fresh)
             started = time.monotonic()
-            gathered = self._gather(
-                self.state, prepared.cut, self._tables.layouts, self._tables.shapes
-            )
+            gathered = self._preparer.gather(self.state, prepared.cut, self._knowledge())
             prepared.seconds["read"] += time.monotonic() - started
             if gathered.report.unread:
                 return None
             if gathered.report.unknown_ddls:
-                again = self._prepare(
-                    self.state, until, 0.0, self._tables.layouts, self._tables.shapes
-                )
+                again = self._preparer.prepare(self.state, until, 0.0, self._knowledge())
                 if again is None:
                     raise Unavailable("the marks that were seen are no longer in the log")
                 prepared = again

@@ -15,8 +15,8 @@ from ticdc_encoder.filters.table import TableFilter
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.pickled_once import PickledOnce
 from ticdc_consumer.plan import Cut, Estimates, choose, end_of_cut, shares
+from ticdc_consumer.protocols.pickled_once import PickledOnce
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
 from ticdc_consumer.protocols.shape import TableShapes

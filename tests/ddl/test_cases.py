@@ -13,9 +13,10 @@ from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.state.ledger import LedgerEntry, LedgerInDatabase
+from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import DEFINITION, LEDGER
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import TargetTable
 from ticdc_consumer.targets.schema.alter import Alteration

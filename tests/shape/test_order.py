@@ -26,6 +26,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("consumer",),
         ("dry_run",),
         ("epoch",),
+        ("prepare",),
         ("opening", "reader", "apply", "layouts", "status"),
         ("spark",),
         ("reconcile",),
@@ -37,7 +38,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("config",),
         ("targets",),
         ("waiting",),
-        ("errors", "failpoints", "pickled_once"),
+        ("errors", "failpoints"),
     ),
     "ticdc_encoder": (
         ("cli", "produce"),

@@ -51,7 +51,8 @@ def texts() -> Iterator[Path]:
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield path
-    yield from (path for path in ROOT.iterdir() if path.is_file())
+    # A work tree of git's has a file `.git`.
+    yield from (path for path in ROOT.iterdir() if path.is_file() and path.name != ".git")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
+from ticdc_consumer.apply import ToTarget
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.epoch import Epochs, ToTarget
+from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.source.kafka import scout

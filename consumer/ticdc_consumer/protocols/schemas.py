@@ -32,7 +32,7 @@ from ticdc_encoder.formats.simple import Waiting
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.pickled_once import PickledOnce
+from ticdc_consumer.protocols.pickled_once import PickledOnce
 
 SchemaKey = tuple[str, str, int]
 """Schema, table, version."""

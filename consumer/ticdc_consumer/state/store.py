@@ -17,8 +17,9 @@ from ticdc_consumer.errors import Fenced
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.lease import Lease
-from ticdc_consumer.state.ledger import Ledger, LedgerInDatabase
+from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.schema import CHECKPOINT, OFFSET, SCHEMA
+from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.target import Target
 

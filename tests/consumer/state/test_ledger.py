@@ -26,11 +26,11 @@ from ticdc_consumer.state.ledger import (
     DroppedTable,
     Ledger,
     LedgerEntry,
-    LedgerInDatabase,
     LedgerInMemory,
     LedgerState,
 )
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table

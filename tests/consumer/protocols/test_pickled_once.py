@@ -1,6 +1,6 @@
 import pickle
 
-from ticdc_consumer.pickled_once import PickledOnce, _unpickled
+from ticdc_consumer.protocols.pickled_once import PickledOnce, _unpickled
 
 
 def test_it_is_pickled_once_and_unpickled_once() -> None:

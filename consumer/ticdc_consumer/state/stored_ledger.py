@@ -1,0 +1,196 @@
+"""The ledger of one changefeed, as its target stores it, and the part of it that memory holds."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import sqlalchemy as sa
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.parser import from_json, to_json
+
+from ticdc_consumer.state.known_tables import Basis, Definition, Definitions, KnownTables
+from ticdc_consumer.state.ledger import DroppedTable, LedgerEntry, LedgerInMemory
+from ticdc_consumer.state.schema import DEFINITION, KEPT, LEDGER
+from ticdc_consumer.targets.target import Target
+
+
+class LedgerInDatabase:
+    """One changefeed's part of `ticdc_ddl`, `ticdc_table` and `ticdc_dropped`.
+
+    Each of the three is read once, when it is needed, and every write goes to the database and to
+    memory. Memory is read again after whatever may have undone a write, or let another consumer
+    write: `target.undone` counts transactions that were rolled back, commits of unknown outcome and
+    new sessions, and `generation` is that of the fence. While it is 0 this consumer does not own
+    the changefeed, others may write at any time, and every read goes to the database.
+
+    Writes belong into `target.transaction()`. `check` locks the checkpoint, and raises `Fenced` if
+    a newer consumer took over.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        changefeed: str,
+        check: Callable[[], None],
+        generation: Callable[[], int],
+        keep_dropped: float = 0.0,
+    ) -> None:
+        self.changefeed = changefeed
+        self.keep_dropped = keep_dropped
+        self.check = check
+        self._target = target
+        self._generation = generation
+        self._memory = LedgerInMemory(changefeed)
+        self._read_parts: set[sa.Table] = set()
+        self._read_at = (0, 0)
+        self._writes = 0
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def entries(self) -> list[LedgerEntry]:
+        return self._with(LEDGER).entries()
+
+    def entry(self, order: tuple[int, int]) -> LedgerEntry | None:
+        return self._with(LEDGER).entry(order)
+
+    def of_schemas_and_views(self) -> Sequence[LedgerEntry]:
+        return self._with(LEDGER).of_schemas_and_views()
+
+    def pending(self) -> list[LedgerEntry]:
+        return self._with(LEDGER).pending()
+
+    def known(self) -> KnownTables:
+        return self._with(DEFINITION).known()
+
+    def definitions(self) -> Definitions:
+        return self._with(DEFINITION).definitions()
+
+    def dropped(self) -> Sequence[DroppedTable]:
+        return self._with(KEPT).dropped()
+
+    def writes(self) -> int:
+        return self._writes
+
+    def _with(self, part: sa.Table) -> LedgerInMemory:
+        """Memory, in which `part` is."""
+        if not self._remembers(part):
+            # What the read begins with counts: whatever happens meanwhile makes it stale.
+            self._read_at = self._now()
+            _READ[part](self._memory, self._select(part))
+            self._read_parts.add(part)
+        return self._memory
+
+    def _remembers(self, part: sa.Table) -> bool:
+        """Whether memory holds `part` as the database does."""
+        now = self._now()
+        if now != self._read_at or not self._generation():
+            self._read_parts.clear()
+        return part in self._read_parts
+
+    def _now(self) -> tuple[int, int]:
+        return self._target.undone, self._generation()
+
+    def _select(self, part: sa.Table) -> Sequence[sa.Row[Any]]:
+        statement = sa.select(part).where(part.c.changefeed == self.changefeed)
+        with self._target.errors():
+            return self._target.connection.execute(statement).all()
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def add(self, entries: Iterable[LedgerEntry]) -> None:
+        new = list(entries)
+        rows = [{"changefeed": self.changefeed, **asdict(entry)} for entry in new]
+        if rows:
+            self._write(LEDGER, lambda memory: memory.add(new), (sa.insert(LEDGER), rows))
+
+    def mark(self, entry: LedgerEntry) -> None:
+        self.check()
+        of_it = (LEDGER.c.commit_ts == entry.commit_ts, LEDGER.c.seq == entry.seq)
+        values = {"state": entry.state, "reason": entry.reason, "instead": entry.instead}
+        update = sa.update(LEDGER).where(LEDGER.c.changefeed == self.changefeed, *of_it)
+        self._write(LEDGER, lambda memory: memory.mark(entry), (update.values(values), None))
+
+    def define(self, table: Table, basis: Basis = "made") -> None:
+        name, definition = (table.schema, table.name), Definition.of(table, basis)
+        values = {
+            "changefeed": self.changefeed,
+            "schema": table.schema,
+            "table": table.name,
+            "definition": definition.text,
+            "basis": basis,
+        }
+        self._write(
+            DEFINITION,
+            lambda memory: memory.put(name, definition),
+            (sa.delete(DEFINITION).where(*self._defined(table.schema, table.name)), None),
+            (sa.insert(DEFINITION).values(values), None),
+        )
+
+    def forget(self, schema: str, table: str | None = None) -> None:
+        delete = sa.delete(DEFINITION).where(*self._defined(schema, table))
+        self._write(DEFINITION, lambda memory: memory.forget(schema, table), (delete, None))
+
+    def add_dropped(self, table: DroppedTable) -> None:
+        values = {name: getattr(table, name) for name in DroppedTable.__slots__}
+        if table.definition is not None:
+            values["definition"] = json.dumps(to_json(table.definition))
+        insert = sa.insert(KEPT).values(changefeed=self.changefeed, **values)
+        self._write(KEPT, lambda memory: memory.add_dropped(table), (insert, None))
+
+    def remove_dropped(self, table: DroppedTable) -> None:
+        self.check()
+        delete = sa.delete(KEPT).where(
+            KEPT.c.changefeed == self.changefeed,
+            KEPT.c.commit_ts == table.commit_ts,
+            KEPT.c.seq == table.seq,
+        )
+        self._write(KEPT, lambda memory: memory.remove_dropped(table), (delete, None))
+
+    def _defined(self, schema: str, table: str | None = None) -> list[sa.ColumnElement[bool]]:
+        rows = [DEFINITION.c.changefeed == self.changefeed, DEFINITION.c.schema == schema]
+        return rows if table is None else [*rows, DEFINITION.c.table == table]
+
+    def _write(
+        self,
+        part: sa.Table,
+        remember: Callable[[LedgerInMemory], None],
+        *statements: tuple[sa.Executable, Any],
+    ) -> None:
+        self._writes += 1
+        try:
+            for statement, rows in statements:
+                self._target.connection.execute(statement, rows)
+            if self._remembers(part):
+                remember(self._memory)
+        except BaseException:
+            self._read_parts.clear()
+            raise
+
+
+def _read_entries(memory: LedgerInMemory, rows: Sequence[sa.Row[Any]]) -> None:
+    memory.replace_entries(
+        LedgerEntry(**{name: getattr(row, name) for name in LedgerEntry.__slots__}) for row in rows
+    )
+
+
+def _read_definitions(memory: LedgerInMemory, rows: Sequence[sa.Row[Any]]) -> None:
+    by_name = (((row.schema, row.table), Definition(row.definition, row.basis)) for row in rows)
+    memory.replace_known(KnownTables.of(by_name))
+
+
+def _read_dropped(memory: LedgerInMemory, rows: Sequence[sa.Row[Any]]) -> None:
+    tables = []
+    for row in rows:
+        values = {name: getattr(row, name) for name in DroppedTable.__slots__}
+        if row.definition:
+            values["definition"] = from_json(json.loads(row.definition))
+        tables.append(DroppedTable(**values))
+    memory.replace_dropped(tables)
+
+
+_READ: Mapping[sa.Table, Callable[[LedgerInMemory, Sequence[sa.Row[Any]]], None]] = {
+    LEDGER: _read_entries,
+    DEFINITION: _read_definitions,
+    KEPT: _read_dropped,
+}

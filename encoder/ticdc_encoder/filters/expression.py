@@ -195,8 +195,8 @@ class _Compiler:
         subject, pattern = self.term(node.this), self.term(node.expression)
         if subject.kind != "text" or pattern.literal is None:
             raise ConfigError("LIKE is evaluated for a text column and a constant alone")
-        wanted = pattern.literal if is_binary(subject.collation) else _runes(pattern.literal)
-        parts = re.findall(r"\\.|[^\\]|\\$", wanted, re.DOTALL)
+        sought = pattern.literal if is_binary(subject.collation) else _runes(pattern.literal)
+        parts = re.findall(r"\\.|[^\\]|\\$", sought, re.DOTALL)
         expression = "".join(_LIKE.get(part) or literal(part[-1]) for part in parts)
         matches = GoRegexp(rf"(?s:\A{expression}\z)").found_in
         seen = _runes if not is_binary(subject.collation) else str

@@ -17,6 +17,8 @@
 checkpoint what happened, and ends with `Unavailable`.
 """
 
+from collections.abc import Sequence
+
 from ticdc_encoder.errors import TicdcError
 
 
@@ -65,4 +67,9 @@ class Stop(TicdcError):
 
 class Unsupported(Stop):
     """A DDL that cannot be done exactly in the target, whatever its state: nothing of it was done.
-    `[ddl]` may have it skipped. Exit 3."""
+    `[ddl]` may have it skipped. `instead` are statements that do it, where those are known, but not
+    safe from a crash between them. Exit 3."""
+
+    def __init__(self, reason: str, instead: Sequence[str] = ()) -> None:
+        super().__init__(reason)
+        self.instead = tuple(instead)

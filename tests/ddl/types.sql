@@ -156,6 +156,7 @@ ALTER TABLE t MODIFY COLUMN n BIGINT, CHANGE COLUMN s s2 VARCHAR(20), ADD COLUMN
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "e" integer DEFAULT '1'
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE bigint USING "n"::bigint
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint NULL, CHANGE COLUMN `s` `s2` varchar(20) character set utf8mb4 collate utf8mb4_bin NULL, ADD COLUMN `e` int NULL DEFAULT '1'
+-- tidb: ALTER TABLE `s`.`t` CHANGE COLUMN `s` `s2` varchar(20) character set utf8mb4 collate utf8mb4_bin NULL, MODIFY COLUMN `n` bigint NULL, ADD COLUMN `e` int NULL DEFAULT '1'
 
 -- case: the key becomes wider
 ALTER TABLE t MODIFY COLUMN id BIGINT
@@ -164,6 +165,7 @@ ALTER TABLE t MODIFY COLUMN id BIGINT
 
 -- case: the key may say NULL and stays NOT NULL
 ALTER TABLE t MODIFY COLUMN id BIGINT UNSIGNED
+-- stops.tidb: column id is of the primary key, and TiDB does not make bigint unsigned of int there
 -- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" TEXT NOT NULL, "n" INTEGER, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
 -- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT CAST("id" AS TEXT), "n", "u", "d", "s", "c" FROM "t"
 -- sqlite: DROP TABLE "t"

@@ -21,7 +21,11 @@ class Dialect:
     the text NULL), and `escaped_labels` says whether backslashes in ENUM's and SET's labels are
     doubled. `widest_values_bit`: VALUES() of a wider BIT gives other bits, so that an upsert must
     not use it (TiDB 8.4 reverses the bytes of all that take eight). `names_lock_holder`: whether
-    IS_USED_LOCK gives the session that holds a lock; TiDB's gives 1."""
+    IS_USED_LOCK gives the session that holds a lock; TiDB's gives 1.
+
+    `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
+    `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
+    its rows."""
 
     name: str
     json: str
@@ -36,6 +40,8 @@ class Dialect:
     escaped_labels: bool = True
     widest_values_bit: int = 64
     names_lock_holder: bool = True
+    dependent_clauses: bool = True
+    clustered_keys: bool = False
     settings: tuple[str, ...] = ()
 
 
@@ -75,6 +81,8 @@ TIDB = Dialect(
     escaped_labels=False,
     widest_values_bit=56,
     names_lock_holder=False,
+    dependent_clauses=False,
+    clustered_keys=True,
     settings=("SET SESSION tidb_txn_mode = 'pessimistic'",),
 )
 

@@ -120,8 +120,8 @@ def _read_ddl(value: bytes) -> Ddl:
 
 
 _OF_DELETES = (
-    "avro-enable-watermark=true and enable-tidb-extension=true (the new architecture of TiCDC 8.5.7 "
-    "or later)"
+    "avro-enable-watermark=true and enable-tidb-extension=true (the new architecture of TiCDC"
+    " 8.5.7 or later)"
 )
 
 

@@ -15,6 +15,7 @@ from support.canonical_rows import (
     row_payloads,
 )
 from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, UniqueKey
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.quoting import string_literal
@@ -198,6 +199,15 @@ def test_an_engine_without_transactions_is_refused(target: MySql, engine: str) -
     target.execute(f"CREATE TABLE t (id INT PRIMARY KEY) ENGINE={engine}")
     with pytest.raises(Stop, match=rf"\.t: the target's engine {engine} has no transactions"):
         target.describe(None, "t")
+
+
+def test_own_tables_of_an_engine_without_transactions_are_refused(target: MySql) -> None:
+    store = Store(target, "shop")
+    assert store.start(1.0) is None
+    target.execute("ALTER TABLE ticdc_offset ENGINE=MyISAM")
+    for use in (store.read, lambda: store.start(1.0)):
+        with pytest.raises(Stop, match=r"\.ticdc_offset: the target's engine MyISAM has no trans"):
+            use()
 
 
 def test_a_view_is_refused(target: MySql) -> None:

@@ -204,9 +204,9 @@ def test_an_engine_without_transactions_is_refused(target: MySql, engine: str) -
 def test_own_tables_of_an_engine_without_transactions_are_refused(target: MySql) -> None:
     store = Store(target, "shop")
     assert store.start(1.0) is None
-    target.execute("ALTER TABLE ticdc_offset ENGINE=MyISAM")
+    target.execute("ALTER TABLE ticdc_ddl ENGINE=MyISAM")
     for use in (store.read, lambda: store.start(1.0)):
-        with pytest.raises(Stop, match=r"\.ticdc_offset: the target's engine MyISAM has no trans"):
+        with pytest.raises(Stop, match=r"\.ticdc_ddl: the target's engine MyISAM has no trans"):
             use()
 
 

@@ -29,8 +29,14 @@ def version_number(version: str) -> Version:
 def check_architecture(version: Version, *, new: bool) -> None:
     """Raises ConfigError for a version that does not have the new architecture."""
     if new and version < NEW_ARCHITECTURE:
-        first, given = (".".join(map(str, of)) for of in (NEW_ARCHITECTURE, version))
-        raise ConfigError(f"TiCDC {given} has no new architecture: {first} is the first that has")
+        raise ConfigError(
+            f"TiCDC {_text(version)} has no new architecture: {_text(NEW_ARCHITECTURE)} is the first "
+            "that has"
+        )
+
+
+def _text(version: Version) -> str:
+    return ".".join(map(str, version))
 
 
 def case_sensitive_by_default(version: Version) -> bool:

@@ -30,8 +30,8 @@ def check_architecture(version: Version, *, new: bool) -> None:
     """Raises ConfigError for a version that does not have the new architecture."""
     if new and version < NEW_ARCHITECTURE:
         raise ConfigError(
-            f"TiCDC {_text(version)} has no new architecture: {_text(NEW_ARCHITECTURE)} is the first "
-            "that has"
+            f"TiCDC {_text(version)} has no new architecture: {_text(NEW_ARCHITECTURE)} is the "
+            "first that has"
         )
 
 

@@ -221,13 +221,13 @@ def test_every_row_that_ticdc_wrote_is_shown(
 def test_an_update_is_shown_with_the_kind_of_key_that_it_changes(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    table = parse_create_table("create table t (id int primary key, u int unique, v int)", "s")
+    table = parse_create_table("create table t (i int primary key, u int unique, v int)", "s")
     table = replace(table, table_id=1, version=9)
     encoder = simple.Encoder(simple.Options(), lambda: 0)
     written = [encoder.bootstrap(table)]
     for new in ((2, 1, 1), (1, 2, 1), (1, 1, 2)):
-        rows = [dict(zip(("id", "u", "v"), values, strict=True)) for values in ((1, 1, 1), new)]
-        written += encoder.row(RowChange(table, 5, *rows))
+        old, changed = (dict(zip("iuv", values, strict=True)) for values in ((1, 1, 1), new))
+        written += encoder.row(RowChange(table, 5, old, changed))
     (tmp_path / "simple").write_bytes(b"\n".join(value or b"" for _, value in written))
     assert main(["decode", "simple", str(tmp_path / "simple")]) == 0
     shown = [json.loads(line) for line in capfd.readouterr().out.splitlines()]

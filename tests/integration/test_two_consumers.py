@@ -18,7 +18,7 @@ from ticdc_encoder.event import Row
 
 pytestmark = pytest.mark.torture
 
-SERVERS = ["postgresql", "mariadb", "mysql"]
+SERVERS = ["postgresql", "mariadb", "mysql", "tidb"]
 STEPS = {
     "inside": ["S10", "S13", "S7", "S8", "S9", "S11", "S12"],
     "between": ["S14", "S2", "S3", "S5", "S6", "S15", "S16"],
@@ -81,7 +81,7 @@ class Pair:
 def pair(request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make) -> Pair:
     """Of the target that the test names in its parameters, else of each."""
     url = request.getfixturevalue(f"{request.param}_url")
-    family = request.param in ("mariadb", "mysql")
+    family = request.param in ("mariadb", "mysql", "tidb")
     route = {"tables__route": f'{{"*.*" = "{sa.make_url(url).database}.{{table}}"}}'}
     return Pair(feed := Feed(mock_kafka), command([feed], url, **(route if family else {})))
 
@@ -175,7 +175,7 @@ def test_of_two_that_begin_at_once_one_goes_on(
 ) -> None:
     url = request.getfixturevalue(f"{kind}_url")
     feed = Feed(mock_kafka)
-    family = kind in ("mariadb", "mysql")
+    family = kind in ("mariadb", "mysql", "tidb")
     schema = f"{sa.make_url(url).database}" if family else "shop"
     route = {"tables__route": f'{{"*.*" = "{schema}.{{table}}"}}'} if family else {}
     run = command([feed], url, **route)

@@ -133,6 +133,47 @@ def test_a_consumer_that_stopped_between_transactions_is_overtaken(
     assert pair.is_right()
 
 
+@pytest.mark.parametrize("pair", ["sqlite", *SERVERS, "tidb"], indirect=True)
+def test_a_consumer_that_is_overtaken_while_it_starts_says_so(pair: Pair) -> None:
+    with pair.run.consumer() as older:
+        pair.overtake()
+        pair.more()
+        end = ended_by(older.epochs())
+    assert end.code == 4
+    assert "a newer consumer took over (generation 3, this one has 2)" in end.said
+    older_process = pair.run.driver(failpoint="S1:stop")
+    try:
+        older_process.wait_until_stopped()
+        pair.overtake()
+        older_process.go_on()
+        code, said = older_process.wait()
+        assert code == 4, said
+        assert "a newer consumer took over (generation 5, this one has 4)" in said
+    finally:
+        older_process.kill()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", *SERVERS])
+def test_a_consumer_that_is_overtaken_at_its_first_start_says_so(
+    request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make, kind: str
+) -> None:
+    feed = Feed(mock_kafka)
+    run = command([feed], request.getfixturevalue(f"{kind}_url"))
+    feed.mark(100)
+    older = run.driver(failpoint="S1:stop")
+    try:
+        older.wait_until_stopped()
+        assert run(limits__takeover_after="1").code == 0
+        older.go_on()
+        code, said = older.wait()
+        assert (code, said) == (
+            4,
+            "ticdc-consumer: changefeed proof: another consumer began it first\n",
+        )
+    finally:
+        older.kill()
+
+
 @pytest.mark.parametrize("pair", ["sqlite"], indirect=True)
 def test_the_lock_of_a_stopped_process_on_a_file_is_named(pair: Pair, inside: str) -> None:
     with stopped(pair, inside) as older:

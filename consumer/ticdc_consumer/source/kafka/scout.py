@@ -19,6 +19,7 @@ from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source.kafka.client import Failures, consume_error, consumer_settings
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import DdlIdentity, Mark, SeenDdl, TopicPartition
+from ticdc_consumer.waiting import Deadline
 
 BATCH = 10_000
 """Messages that one poll takes at most."""
@@ -112,15 +113,15 @@ class Scout:
 
         Raises `Unavailable` if the brokers send nothing for `patience` seconds.
         """
-        deadline = time.monotonic() + patience
+        deadline = Deadline(patience)
         while any(
             position < ends[topic] and not self._reached(topic, reach)
             for topic, position in self._next.items()
             if topic in ends
         ):
             if self.poll(0.05):
-                deadline = time.monotonic() + patience
-            elif time.monotonic() > deadline:
+                deadline.renew()
+            elif deadline.passed:
                 raise Unavailable(f"the brokers sent nothing for {patience:.0f} s")
 
     def _reached(self, topic: str, reach: int) -> bool:

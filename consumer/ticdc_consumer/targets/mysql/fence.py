@@ -1,7 +1,6 @@
 """Past an older consumer: a lock of the session, whose holder is ended."""
 
 import hashlib
-import time
 from collections.abc import Callable
 
 from ticdc_consumer.errors import Unavailable
@@ -9,6 +8,7 @@ from ticdc_consumer.targets.fence import PAUSE, ROUNDS
 from ticdc_consumer.targets.mysql import under_way
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import Deadline, sleep
 
 
 def take_session_lock(
@@ -24,19 +24,19 @@ def take_session_lock(
     """
     name = _lock_name(target, changefeed)
     for _ in range(ROUNDS):
-        deadline = time.monotonic() + patience
+        deadline = Deadline(patience)
         wait = under_way.Wait()
         while True:
             if _scalar(target, "SELECT GET_LOCK(%s, 0)", name) == 1:
                 return
             owner()
-            if time.monotonic() > deadline:
+            if deadline.passed:
                 holder = _holder(target, dialect, name, owner)
                 ddl = _ddl_under_way(target, dialect, holder)
                 if ddl is None:
                     break
                 wait.on(*ddl)
-            time.sleep(PAUSE)
+            sleep(PAUSE)
         if holder:
             target.end_session(holder)
     if not dialect.names_lock_holder:

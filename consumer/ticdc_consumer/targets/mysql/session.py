@@ -193,6 +193,10 @@ class MySql(Target):
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
 
+    def require_lasting(self, tables: Sequence[str]) -> None:
+        with self.errors():
+            catalog.require_lasting(self.query, tables)
+
     # The catalog.
 
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:

@@ -153,7 +153,8 @@ def test_a_consumer_that_is_overtaken_while_it_starts_says_so(pair: Pair) -> Non
         older_process.kill()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", *SERVERS])
+# On TiDB nobody knows the session of a consumer that has written no checkpoint: the newer one ends.
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mariadb", "mysql"])
 def test_a_consumer_that_is_overtaken_at_its_first_start_says_so(
     request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make, kind: str
 ) -> None:

@@ -16,8 +16,8 @@ def take_session_lock(
 ) -> None:
     """MySQL's lock that lives as long as the session: an implicit commit does not free it.
 
-    Where the server does not name the lock's holder, that is the session that `owner` reads: if
-    there is none of that number and client, nobody is ended.
+    Where the server does not name the lock's holder, that is the session that `owner` reads, and
+    nobody is ended if no session has both its number and its client.
 
     A holder that runs a DDL is waited for as long as that takes, even if its client is gone: the
     server goes on with it, and if it were ended, it would only begin anew.

@@ -59,8 +59,8 @@ def _holder(target: Target, dialect: Dialect, name: str, owner: Callable[[], str
 
 def _ddl_under_way(target: Target, dialect: Dialect, holder: str) -> tuple[int, str] | None:
     """The lock's holder, if it runs a statement that commits by itself."""
-    found = find_session(target, dialect, holder)
-    return found if found is not None and under_way.is_ddl(found[1]) else None
+    session = find_session(target, dialect, holder)
+    return session if session is not None and under_way.is_ddl(session[1]) else None
 
 
 def find_session(target: Target, dialect: Dialect, session_id: str) -> tuple[int, str] | None:
@@ -73,9 +73,9 @@ def find_session(target: Target, dialect: Dialect, session_id: str) -> tuple[int
     query = f"SELECT id, host, info FROM {dialect.processes} WHERE id = %s"  # noqa: S608
     with target.errors():
         rows = target.query(query, number)
-    for found, host, text in rows:
+    for session, host, text in rows:
         if dialect.names_lock_holder or host == client:
-            return int(found), str(text or "")
+            return int(session), str(text or "")
     return None
 
 

@@ -160,10 +160,10 @@ class MySql(Target):
             return str(self.query("SELECT CONNECTION_ID()")[0][0])
 
     def end_session(self, session_id: str) -> None:
-        found = self._find(session_id)
-        if found is None:
+        running = self._find(session_id)
+        if running is None:
             return
-        number = found[0]
+        number = running[0]
         with self.errors():
             try:
                 self.execute(f"KILL {number}")

@@ -151,6 +151,10 @@ class PostgreSQL(Target):
         query = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
         return bool(self.execute(query).scalar())
 
+    def require_lasting(self, tables: Sequence[str]) -> None:
+        with self.errors():
+            catalog.require_lasting(self.query, tables)
+
     # The catalog.
 
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:

@@ -7,15 +7,29 @@ ALTER TABLE t MODIFY COLUMN n BIGINT
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint NULL
 
 -- case: INT becomes BIGINT UNSIGNED
-ALTER TABLE t MODIFY COLUMN n BIGINT UNSIGNED DEFAULT 8
+ALTER TABLE t MODIFY COLUMN n BIGINT UNSIGNED
 -- then: 1 10 5 1.10 abc c | 2 None 0 None None None
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" TEXT DEFAULT '8', "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" TEXT, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
 -- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", CAST("n" AS TEXT), "u", "d", "s", "c" FROM "t"
 -- sqlite: DROP TABLE "t"
 -- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE numeric(20,0) USING "n"::numeric(20,0)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint unsigned NULL
+
+-- case: INT becomes BIGINT UNSIGNED, and gets a default, which TiDB writes where there was NULL
+ALTER TABLE t MODIFY COLUMN n BIGINT UNSIGNED DEFAULT 8
+-- stops: there are values that its new definition cannot hold as they are
+
+-- case: INT becomes BIGINT, and gets a default, which changes no value
+ALTER TABLE t MODIFY COLUMN n BIGINT DEFAULT 8
+-- then: 1 10 5 1.10 abc c | 2 None 0 None None None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" INTEGER DEFAULT '8', "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", "n", "u", "d", "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint NULL DEFAULT '8'
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE bigint USING "n"::bigint
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" SET DEFAULT '8'
--- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint unsigned NULL DEFAULT '8'
 
 -- case: INT becomes TINYINT where the values fit
 ALTER TABLE t MODIFY COLUMN n TINYINT

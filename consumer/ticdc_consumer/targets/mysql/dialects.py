@@ -23,6 +23,9 @@ class Dialect:
     not use it (TiDB 8.4 reverses the bytes of all that take eight). `names_lock_holder`: whether
     IS_USED_LOCK gives the session that holds a lock; TiDB's gives 1.
 
+    `statements` lists what runs, and of which database: the statements of other sessions, and in
+    TiDB its DDL jobs, which outlive the session and even the server that took them.
+
     `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
     `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
     its rows."""
@@ -40,6 +43,10 @@ class Dialect:
     escaped_labels: bool = True
     widest_values_bit: int = 64
     names_lock_holder: bool = True
+    statements: str = """
+        SELECT CONCAT('session ', id), db, info FROM information_schema.processlist
+        WHERE id <> CONNECTION_ID() AND info IS NOT NULL
+    """
     dependent_clauses: bool = True
     clustered_keys: bool = False
     settings: tuple[str, ...] = ()
@@ -81,6 +88,14 @@ TIDB = Dialect(
     escaped_labels=False,
     widest_values_bit=56,
     names_lock_holder=False,
+    statements="""
+        SELECT CONCAT('session ', id), db, info FROM information_schema.cluster_processlist
+        WHERE id <> CONNECTION_ID() AND info IS NOT NULL
+        UNION ALL
+        SELECT CONCAT('DDL job ', job_id), db_name, query
+        FROM (SELECT * FROM information_schema.ddl_jobs LIMIT 100) AS latest
+        WHERE state NOT IN ('synced', 'cancelled', 'rollback done') AND job_type NOT LIKE '%subjob%'
+    """,
     dependent_clauses=False,
     clustered_keys=True,
     settings=("SET SESSION tidb_txn_mode = 'pessimistic'",),

@@ -253,7 +253,7 @@ class MySql(Target):
         }
 
     def wait_for_ddl(self, tables: Sequence[TargetName]) -> None:
-        under_way.wait_for_others(self, tables)
+        under_way.wait_for_others(self, self.differences, tables)
 
     # DDL.
 

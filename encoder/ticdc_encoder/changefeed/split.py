@@ -238,7 +238,7 @@ def _split(
 def _changes_key(change: RowChange, mode: SplitMode) -> bool:
     if mode is HANDLE_KEY:
         return change.handle_key_changed
-    return mode is not NEVER and change.key_changed
+    return mode is not NEVER and change.key_changed is not None
 
 
 def _other(

@@ -51,8 +51,7 @@ def test_the_grants_that_are_asked_for_are_enough(
     feed.ddl(5, f"CREATE DATABASE `{schema}`", kind=1, schema=schema)
     feed.create(10, schema=schema)
     items = table(schema=schema)
-    first, second = {"id": 1, "name": "a"}, {"id": 2, "name": "b"}
-    feed.send(0, inserted(20, first, items), inserted(21, second, items))
+    feed.send(0, *[inserted(20 + n, {"id": n, "name": "a"}, items) for n in range(2)])
     feed.mark(100)
     feed.ddl(200, "ALTER TABLE `items` ADD COLUMN `n` INT", "items", schema, kind=5)
     feed.ddl(210, "CREATE INDEX `i` ON `items` (`n`)", "items", schema, kind=7)

@@ -152,8 +152,8 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
 
 
 def _named(entry: LedgerEntry) -> str:
-    place = f"in {entry.schema or '-'}, commit_ts {entry.commit_ts}, number {entry.seq}"
-    return f"{entry.query.strip()} ({place})"
+    position = f"in {entry.schema or '-'}, commit_ts {entry.commit_ts}, number {entry.seq}"
+    return f"{entry.query.strip()} ({position})"
 
 
 def _perhaps(context: DdlContext, entry: LedgerEntry) -> str:

@@ -218,11 +218,13 @@ class MySql(Target):
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
         with self.errors():
             database = schema or self.query("SELECT DATABASE()")[0][0]
-            found = catalog.describe(self.query, self.differences, database, table, self._any_case)
-            if found is not None and not found.columns:
+            described = catalog.describe(
+                self.query, self.differences, database, table, self._any_case
+            )
+            if described is not None and not described.columns:
                 # The catalog shows columns only to those who may read or write them.
                 self.execute(f"SELECT 1 FROM {self.quote(database, table)} LIMIT 0").close()  # noqa: S608
-            return found
+            return described
 
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         with self.errors():

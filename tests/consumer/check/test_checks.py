@@ -43,6 +43,7 @@ def messages(
     changefeed = Changefeed(
         f"kafka://x/{topic}?protocol={protocol}&partition-num=2{extra}",
         {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}},
+        new_architecture=True,
     )
     shop = Shop(1, accounts=20, users=20)
     created = [message for ddl in shop.definitions() for message in changefeed.ddl(ddl)]

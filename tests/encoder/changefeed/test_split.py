@@ -1,10 +1,13 @@
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.changefeed.split import SplitMode, mysql_split_mode, split, split_mode
+from ticdc_encoder.changefeed.storage import StorageChangefeed
 from ticdc_encoder.errors import ConfigError, DefinitionError
 from ticdc_encoder.event import RowChange, Table, Value
 from ticdc_encoder.sql.parser import parse_create_table
@@ -333,7 +336,8 @@ MYSQL = [
     ("8.4.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
     ("8.5.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
     ("8.5.3", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
-    ("8.5.4", SplitMode.EACH_AND_APPENDED, SplitMode.APPENDED, SplitMode.EACH_AND_APPENDED),
+    ("8.5.4", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
+    ("9.0.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
 ]
 
 
@@ -345,6 +349,30 @@ def test_the_mysql_sink_splits_what_is_older_than_its_start(
     assert mysql_split_mode(version, 100, threshold_ts=100) is new
     assert mysql_split_mode(version, 100, safe_mode=True) is safe
     assert mysql_split_mode(version, 99, threshold_ts=100, safe_mode=True) is old
+
+
+@pytest.mark.parametrize("version", ["8.5.4", "8.5.7", "9.0.0"])
+def test_the_new_architecture_has_its_own_rule(version: str) -> None:
+    of = partial(mysql_split_mode, version, threshold_ts=100, new_architecture=True)
+    assert of(99) is of(100, safe_mode=True) is SplitMode.EACH_AND_APPENDED
+    assert of(100) is SplitMode.APPENDED
+    assert split_mode(version, "canal-json", new_architecture=True) is SplitMode.APPENDED
+    assert split_mode(version, "avro", True, new_architecture=True) is SplitMode.NEVER
+
+
+def test_there_is_no_new_architecture_before_8_5_4() -> None:
+    uri, refused = (
+        "://h/t?protocol=canal-json",
+        r"TiCDC 8\.5\.3 has no new architecture: 8\.5\.4 is",
+    )
+    with pytest.raises(ConfigError, match=refused):
+        split_mode("8.5.3", "avro", new_architecture=True)
+    with pytest.raises(ConfigError, match=refused):
+        mysql_split_mode("v8.5.3", 5, new_architecture=True)
+    with pytest.raises(ConfigError, match=refused):
+        Changefeed(f"kafka{uri}", version="8.5.3", new_architecture=True)
+    with pytest.raises(ConfigError, match=refused):
+        StorageChangefeed(f"s3{uri}", version="8.5.3", new_architecture=True)
 
 
 VERSIONS = [
@@ -365,8 +393,8 @@ VERSIONS = [
     ("8.1.0", SplitMode.SORTED, SplitMode.SORTED, False),
     ("8.1.1", SplitMode.SORTED, SplitMode.SORTED, True),
     ("v8.5.3", SplitMode.SORTED, SplitMode.SORTED, True),
-    ("v8.5.4-pre", SplitMode.APPENDED, SplitMode.APPENDED, True),
-    ("9.0.0", SplitMode.APPENDED, SplitMode.APPENDED, True),
+    ("v8.5.4-pre", SplitMode.SORTED, SplitMode.SORTED, True),
+    ("9.0.0", SplitMode.SORTED, SplitMode.SORTED, True),
 ]
 
 

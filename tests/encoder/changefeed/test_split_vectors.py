@@ -35,8 +35,8 @@ Change = list[list[Any] | None]
 
 def change(table: Table, before: list[Any] | None, after: list[Any] | None) -> RowChange:
     names = [column.name for column in table.columns]
-    images = (None if of is None else dict(zip(names, of, strict=True)) for of in (before, after))
-    return RowChange(table, 5, *images)
+    old, new = (None if of is None else dict(zip(names, of, strict=True)) for of in (before, after))
+    return RowChange(table, 5, old, new)
 
 
 @cache
@@ -65,16 +65,14 @@ def mode_of(release: str, new: bool, setting: str) -> SplitMode:
             COMMIT_TS[commit_ts],
             threshold_ts=START,
             safe_mode=safe == ["safe-mode=true"],
-            **({"new_architecture":True} if new else {}),
+            new_architecture=new,
         )
     raw = settings == ["output-raw-change-event=true"]
-    return split_mode(release, protocol, raw, **({"new_architecture":True} if new else {}))
+    return split_mode(release, protocol, raw, new_architecture=new)
 
 
 def differences(mode: SplitMode, form: str, output: str) -> Iterator[tuple[str, str, Any, Any]]:
-    for case, ours, theirs in zip(
-        _CASES["cases"], sent(mode, form), OUTPUTS[output], strict=True
-    ):
+    for case, ours, theirs in zip(_CASES["cases"], sent(mode, form), OUTPUTS[output], strict=True):
         if ours != theirs:
             yield case["table"], case["name"], ours, theirs
 
@@ -91,3 +89,24 @@ def test_a_release_sends_what_its_own_code_sends(
         for difference in differences(mode_of(release, new, setting), form, output)
     ]
     assert not wrong
+
+
+OLD_VALUES_OFF = [
+    (release, setting.split()[0])
+    for release, _, sends in RULES
+    for setting, output in sends.items()
+    if setting.endswith("enable-old-value=false") and output != sends[setting.split()[0]]
+]
+
+
+@pytest.mark.parametrize(("release", "protocol"), OLD_VALUES_OFF)
+def test_old_values_that_matter_cannot_be_turned_off(release: str, protocol: str) -> None:
+    with pytest.raises(ConfigError, match="enable-old-value = false is not supported"):
+        if protocol == "csv":
+            StorageChangefeed("file:///sink?protocol=csv", "enable-old-value = false", release)
+        else:
+            Changefeed(f"kafka://h/t?protocol={protocol}", "enable-old-value = false", release)
+
+
+def test_every_rule_is_that_of_a_release() -> None:
+    assert set(OUTPUTS) == {output for _, _, sends in RULES for output in sends.values()}

@@ -18,7 +18,7 @@ from ticdc_encoder.event import Row
 
 pytestmark = pytest.mark.torture
 
-SERVERS = ["postgresql", "mariadb", "mysql"]
+SERVERS = ["postgresql", "mariadb", "mysql", "tidb"]
 STEPS = {
     "inside": ["S10", "S13", "S7", "S8", "S9", "S11", "S12"],
     "between": ["S14", "S2", "S3", "S5", "S6", "S15", "S16"],
@@ -153,7 +153,8 @@ def test_a_consumer_that_is_overtaken_while_it_starts_says_so(pair: Pair) -> Non
         older_process.kill()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", *SERVERS])
+# On TiDB nobody knows the session of a consumer that has written no checkpoint: the newer one ends.
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mariadb", "mysql"])
 def test_a_consumer_that_is_overtaken_at_its_first_start_says_so(
     request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make, kind: str
 ) -> None:
@@ -216,7 +217,7 @@ def test_of_two_that_begin_at_once_one_goes_on(
 ) -> None:
     url = request.getfixturevalue(f"{kind}_url")
     feed = Feed(mock_kafka)
-    family = kind in ("mariadb", "mysql")
+    family = kind in ("mariadb", "mysql", "tidb")
     schema = f"{sa.make_url(url).database}" if family else "shop"
     route = {"tables__route": f'{{"*.*" = "{schema}.{{table}}"}}'} if family else {}
     run = command([feed], url, **route)

@@ -256,7 +256,7 @@ def _split(
 def _changes_key(change: RowChange, mode: SplitMode) -> bool:
     if mode is HANDLE_KEY:
         return change.handle_key_changed
-    if mode is NEVER or not change.key_changed:
+    if mode is NEVER or change.key_changed is None:
         return False
     return mode in (APPENDED, EACH_AND_APPENDED) or not _only_by_null(change)
 

@@ -45,7 +45,9 @@ def replayed(variant: Variant) -> list[Message]:
         match event:
             case Transaction():
                 messages += changefeed.encode(event)
-                pending += sum(1 + (splits and change.key_changed) for change in event.changes)
+                pending += sum(
+                    1 + (splits and change.key_changed is not None) for change in event.changes
+                )
                 if pending >= 64:
                     messages += changefeed.flush()
                     pending = 0

@@ -34,7 +34,7 @@ test: setup  ## all tests; a server is used where its variable is set (tests/con
 	@$(PYTHON) -m pytest $(ARGS)
 
 test-fast: setup  ## the tests without Spark, brokers and servers; about a minute
-	@$(PYTHON) -m pytest --fast $(ARGS)
+	@$(PYTHON) -m pytest --fast -n auto $(ARGS)
 
 check: setup  ## formatting, lint, types
 	@$(PYTHON) -m ruff format --check -q $(SOURCES)

@@ -19,6 +19,7 @@ from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.waiting import back_off
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,8 @@ class Epochs:
         Raises `Stop`, `Unavailable` and `Fenced`; the target then is at `state`.
         """
         for tried in range(self._options.retries + 1):
+            if tried:
+                back_off(tried)
             try:
                 if tried:
                     self._applier.recover()
@@ -105,7 +108,6 @@ class Epochs:
                 return self._next(until, wait)
             except Retry as error:
                 cause = error
-                time.sleep(min(10.0, 0.1 * 2**tried))
         raise Unavailable(f"the target does not answer: {cause}") from cause
 
     def run_pending(self) -> None:

@@ -13,6 +13,7 @@ from ticdc_consumer.reader import Reader
 from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.waiting import back_off
 
 TRIES = 5
 """How often a cut is planned again when readers meet a DDL that the scout had not."""
@@ -106,9 +107,10 @@ class Preparer:
     def gather(self, base: Checkpoint, cut: Cut, tables: Knowledge) -> Gathered:
         """The rows of a cut. Raises `Unavailable` after the last try."""
         for tried in range(self._retries + 1):
+            if tried:
+                back_off(tried)
             try:
                 return self._reader.read(base, cut, tables.layouts, tables.shapes)
             except Retry as error:
                 cause = error
-                time.sleep(min(10.0, 0.2 * 2**tried))
         raise Unavailable(f"the cut could not be read: {cause}") from cause

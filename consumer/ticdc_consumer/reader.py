@@ -31,6 +31,7 @@ from ticdc_consumer.spark.jobs import Gathered, gather
 from ticdc_consumer.spark.session import cores
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.waiting import Deadline
 
 MARKLESS = 60.0
 """Seconds to wait for a changefeed's first resolved ts after its first rows."""
@@ -221,7 +222,7 @@ class Reader:
         self.source.forget(base.resolved_ts)
         heads = {topic: p.restart_offset for (topic, n), p in base.positions.items() if n == 0}
         self.source.follow(heads)
-        deadline = time.monotonic() + wait
+        deadline = Deadline(wait)
         while True:
             read = self.source.poll(0)
             ahead = max((self.source.position(t) - start for t, start in heads.items()), default=0)
@@ -229,10 +230,9 @@ class Reader:
             if has_mark and (read == 0 or ahead > self._options.rows_per_epoch):
                 return
             if read == 0:
-                left = deadline - time.monotonic()
-                if left <= 0:
+                if not deadline.left:
                     return
-                self.source.poll(min(left, 0.1))
+                self.source.poll(min(deadline.left, 0.1))
 
     def _schemas_are_missing(self, wait: float) -> bool:
         """Whether the last cut that was read still lacks a schema. Raises `Stop` if the log has

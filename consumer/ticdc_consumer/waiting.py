@@ -22,6 +22,26 @@ T = TypeVar("T")
 _pace = 1.0
 
 
+class Deadline:
+    """A moment, `patience` seconds away from its making or its last renewal."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self.renew()
+
+    def renew(self) -> None:
+        self._at = time.monotonic() + self._patience
+
+    @property
+    def left(self) -> float:
+        """Seconds until then, at least 0."""
+        return max(0.0, self._at - time.monotonic())
+
+    @property
+    def passed(self) -> bool:
+        return time.monotonic() > self._at
+
+
 def patiently(
     attempt: Callable[[], T],
     patience: float,
@@ -32,21 +52,21 @@ def patiently(
 
     Raises the last error when the time is over.
     """
-    deadline = time.monotonic() + patience
+    deadline = Deadline(patience)
     while True:
         try:
             return attempt()
         except on:
-            if time.monotonic() > deadline:
+            if deadline.passed:
                 raise
         sleep(pause)
 
 
 def until(condition: Callable[[], bool], patience: float, pause: float = PAUSE) -> bool:
     """Whether `condition` became true within `patience` seconds."""
-    deadline = time.monotonic() + patience
+    deadline = Deadline(patience)
     while not condition():
-        if time.monotonic() > deadline:
+        if deadline.passed:
             return False
         sleep(pause)
     return True

@@ -40,10 +40,10 @@ class Balances:
         self._text = "{}"
         self.ended = False
 
-    def tell(self, told: object) -> None:
+    def tell(self, state: object) -> None:
         with self._news:
             self._number += 1
-            self._text = json.dumps(told)
+            self._text = json.dumps(state)
             self._news.notify_all()
 
     def end(self, why: str) -> None:

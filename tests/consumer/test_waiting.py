@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.waiting import at_pace, back_off, patiently, until
+from ticdc_consumer.waiting import Deadline, at_pace, back_off, patiently, sleep, until
 
 
 @pytest.fixture
@@ -70,3 +70,13 @@ def test_a_test_may_shorten_every_pause(clock: list[float]) -> None:
         patiently(failing([Unavailable("x")]), 10.0, pause=2.0)
     patiently(failing([Unavailable("x")]), 10.0, pause=2.0)
     assert clock == [0.02, 2.0]
+
+
+def test_a_deadline_passes_after_its_patience_and_is_renewed(clock: list[float]) -> None:
+    deadline = Deadline(3.0)
+    sleep(2.0)
+    assert (deadline.left, deadline.passed) == (1.0, False)
+    sleep(2.0)
+    assert (deadline.left, deadline.passed) == (0.0, True)
+    deadline.renew()
+    assert (deadline.left, deadline.passed) == (3.0, False)

@@ -359,6 +359,7 @@ def test_a_cut_above_the_memory_budget_gives_the_same_tables(
         f"kafka://{mock_kafka.bootstrap}/{feed.topic}?protocol={protocol}"
         "&partition-num=4&enable-tidb-extension=true",
         DISPATCHERS,
+        new_architecture=True,
     )
     for ddl in shop.definitions():
         mock_kafka.produce(changefeed.ddl(ddl))

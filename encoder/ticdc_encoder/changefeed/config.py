@@ -10,7 +10,11 @@ from typing import Any, Self
 
 from ticdc_encoder.changefeed.protocols import PROTOCOLS
 from ticdc_encoder.changefeed.route import PARTITION_RULES, Dispatcher
-from ticdc_encoder.changefeed.versions import NEW_ARCHITECTURE, Version, case_sensitive_by_default
+from ticdc_encoder.changefeed.versions import (
+    Version,
+    case_sensitive_by_default,
+    check_architecture,
+)
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.column import ColumnSelector
 from ticdc_encoder.filters.event import EventFilter
@@ -123,8 +127,8 @@ _LISTS = (
 )
 
 _ALIASES = {"flat-avro": "avro", "default": "open-protocol"}
-_WITHOUT_OLD_VALUE = (7, 2, 0)
-"""From here on enable-old-value has no effect."""
+_WITHOUT_OLD_VALUE = (7, 4, 0)
+"""From here on TiCDC has no enable-old-value: `pkg/config/replica_config.go` at v7.3.0, v7.4.0."""
 _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
 
 # They change the messages in ways that are not implemented here.
@@ -222,11 +226,18 @@ _IGNORED_IN_URI = frozenset(
 )
 
 
+def check_old_value(in_file: Mapping[str, Any], version: Version) -> None:
+    """Raises ConfigError for what changes which rows are sent: see `convertRowChangedEvents`."""
+    if in_file.get("enable-old-value") is False and version < _WITHOUT_OLD_VALUE:
+        raise ConfigError("enable-old-value = false is not supported")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangefeedConfig:
     """`ignored` names the settings that were accepted and have no effect on the messages."""
 
     version: Version
+    new_architecture: bool
     topic: str
     protocol: str
     partition_num: int
@@ -265,14 +276,21 @@ class ChangefeedConfig:
     ignored: tuple[str, ...]
 
     @classmethod
-    def parse(cls, sink_uri: str, config: str | Mapping[str, Any] | None, version: Version) -> Self:
+    def parse(
+        cls,
+        sink_uri: str,
+        config: str | Mapping[str, Any] | None,
+        version: Version,
+        *,
+        new_architecture: bool = False,
+    ) -> Self:
         """As TiCDC of that version reads it. Raises ConfigError, which names settings but never
         shows the URI: it may hold secrets."""
+        check_architecture(version, new=new_architecture)
         topic, in_uri = _sink_uri(sink_uri)
         in_file = dict(flat(toml_table(config)))
         ignored = _checked(in_uri, in_file)
-        if in_file.get("enable-old-value") is False and version < _WITHOUT_OLD_VALUE:
-            raise ConfigError("enable-old-value = false is not supported")
+        check_old_value(in_file, version)
         dispatchers = tuple(entries("sink.dispatchers", in_file, Dispatcher.parse))
         ignored += [
             f"sink.dispatchers: partition = {dispatcher.partition!r}"
@@ -283,11 +301,12 @@ class ChangefeedConfig:
         protocol = values["protocol"] = _ALIASES.get(values["protocol"], values["protocol"])
         family = "debezium" if protocol.startswith("debezium") else "open"
         old_value = _OLD_VALUE[family].read(in_file, in_uri)
-        if NEW_ARCHITECTURE <= version < _NEW_ARCHITECTURE_HEEDS_OLD_VALUE:
+        if new_architecture and version < _NEW_ARCHITECTURE_HEEDS_OLD_VALUE:
             old_value = True
         values["integrity_check"] = values.pop("integrity_check_level") == "correctness"
         parsed = cls(
             version=version,
+            new_architecture=new_architecture,
             topic=topic,
             output_old_value=old_value,
             dispatchers=dispatchers,
@@ -304,7 +323,7 @@ class ChangefeedConfig:
     @property
     def classic(self) -> bool:
         """Whether it is TiCDC's old architecture."""
-        return self.version < NEW_ARCHITECTURE
+        return not self.new_architecture
 
     def _check_protocol(self) -> None:
         if self.protocol not in FORMATS:

@@ -4,7 +4,6 @@ Source: TiCDC `pkg/filter`. A filter sees an UPDATE before the old architecture'
 and the halves of one that the new architecture has split; `split.py` asks it in its place.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -12,7 +11,8 @@ from typing import Any, Self
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import RowChange, Table
 from ticdc_encoder.filters.expression import Condition, condition, parsed
-from ticdc_encoder.filters.table import TableMatcher, compiled, of_go
+from ticdc_encoder.filters.go_regexp import GoRegexp
+from ticdc_encoder.filters.table import TableMatcher
 from ticdc_encoder.settings import list_of, of_type
 
 _EXPRESSIONS = (
@@ -159,7 +159,7 @@ class _EventRule:
         self._events = frozenset(settings.ignore_event)
         self._time_zone = time_zone
         pattern = "|".join(settings.ignore_sql)
-        self._sql = compiled(of_go(pattern), re.IGNORECASE) if pattern else None
+        self._sql = GoRegexp(pattern, case_sensitive=False) if pattern else None
 
     def ignores_ddl(self, query: str, kind: int) -> bool:
         names = {"all ddl", _DDL.get(kind, "")}
@@ -167,9 +167,7 @@ class _EventRule:
             names.add("alter table")
         elif kind not in _DDL:
             return False  # TiCDC reads no other
-        return bool(self._events & names) or (
-            self._sql is not None and self._sql.search(query) is not None
-        )
+        return bool(self._events & names) or (self._sql is not None and self._sql.found_in(query))
 
     def test(self, table: Table) -> _Test:
         """Whether a change of the table is ignored."""

@@ -30,6 +30,7 @@ from ticdc_encoder.filters.comparison import (
     through,
     utf_8_bytes,
 )
+from ticdc_encoder.filters.go_regexp import GoRegexp, literal
 from ticdc_encoder.values import server_time
 
 Condition = Callable[[Row], bool]
@@ -194,12 +195,12 @@ class _Compiler:
         subject, pattern = self.term(node.this), self.term(node.expression)
         if subject.kind != "text" or pattern.literal is None:
             raise ConfigError("LIKE is evaluated for a text column and a constant alone")
-        literal = pattern.literal if is_binary(subject.collation) else _runes(pattern.literal)
-        parts = re.findall(r"\\.|[^\\]|\\$", literal, re.DOTALL)
-        expression = "".join(_LIKE.get(part) or re.escape(part[-1]) for part in parts)
-        matches = re.compile(expression, re.DOTALL).fullmatch
+        sought = pattern.literal if is_binary(subject.collation) else _runes(pattern.literal)
+        parts = re.findall(r"\\.|[^\\]|\\$", sought, re.DOTALL)
+        expression = "".join(_LIKE.get(part) or literal(part[-1]) for part in parts)
+        matches = GoRegexp(rf"(?s:\A{expression}\z)").found_in
         seen = _runes if not is_binary(subject.collation) else str
-        value = through(subject.value, lambda text: int(matches(seen(text)) is not None))
+        value = through(subject.value, lambda text: int(matches(seen(text))))
         return _number(_negated(value) if node.args.get("negate") else value)
 
     def _is(self, node: exp.Expression) -> Term:

@@ -4,12 +4,12 @@ Source: TiDB `pkg/util/table-filter`, which TiCDC uses for both.
 """
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.filters.go_regexp import GoRegexp, literal
 
 SYSTEM_SCHEMAS = frozenset(
     {
@@ -42,21 +42,21 @@ class TableMatcher:
 
     def matches(self, schema: str, table: str) -> bool:
         for rule in self._rules:
-            if rule.schema.search(schema) and rule.table.search(table):
+            if rule.schema.found_in(schema) and rule.table.found_in(table):
                 return rule.positive
         return False
 
     def matches_schema(self, schema: str) -> bool:
         """Whether tables of the schema may match: DDL of the schema itself goes by this."""
         for rule in self._rules:
-            if rule.schema.search(schema) and (rule.positive or rule.table.pattern == _ANYTHING):
+            if rule.schema.found_in(schema) and (rule.positive or rule.table.pattern == _ANYTHING):
                 return rule.positive
         return False
 
     def matches_name(self, table: str) -> bool:
         """Whether a table of that name may match, in whatever schema."""
         for rule in self._rules:
-            if rule.table.search(table) and (rule.positive or rule.schema.pattern == _ANYTHING):
+            if rule.table.found_in(table) and (rule.positive or rule.schema.pattern == _ANYTHING):
                 return rule.positive
         return False
 
@@ -71,7 +71,7 @@ class ColumnMatcher:
 
     def matches(self, column: str) -> bool:
         for pattern, positive in self._rules:
-            if pattern.search(column):
+            if pattern.found_in(column):
                 return positive
         return False
 
@@ -91,16 +91,15 @@ class TableFilter(TableMatcher):
 
 @dataclass(frozen=True, slots=True)
 class _TableRule:
-    schema: re.Pattern[str]
-    table: re.Pattern[str]
+    schema: GoRegexp
+    table: GoRegexp
     positive: bool
 
 
-_ANYTHING = r"(?s:\A.*\Z)"
+_ANYTHING = r"(?s:\A.*\z)"
 _REGEXP = re.compile(r"/((?:\\.|[^/])+)/")
 _QUOTED = re.compile(r'"((?:""|[^"])+)"|`((?:``|[^`])+)`')
 _RANGE = re.compile(r"\[([!^]?)((?:\\[^0-9a-zA-Z]|[^\\\]])+)\]")
-_SET_OPERATOR = re.compile(r"(?<!\\)[\[&~|]")  # that Python reserves, and Go does not have
 _PLAIN = re.compile(r"[0-9A-Za-z$_\u0080-\U0010ffff]")
 
 
@@ -135,7 +134,6 @@ def _lines(pattern: str) -> Iterator[str]:
 
 
 def _rule(text: str, case_sensitive: bool) -> _TableRule:
-    flags = re.NOFLAG if case_sensitive else re.IGNORECASE
     rest = text.removeprefix("!")
     try:
         schema, rest = _pattern(rest)
@@ -144,34 +142,22 @@ def _rule(text: str, case_sensitive: bool) -> _TableRule:
         table, rest = _pattern(rest[1:])
         if rest:
             raise ConfigError(f"stray {rest!r} after the table")
-        return _TableRule(compiled(schema, flags), compiled(table, flags), not text.startswith("!"))
+        schemas, tables = (GoRegexp(each, case_sensitive) for each in (schema, table))
+        return _TableRule(schemas, tables, not text.startswith("!"))
     except ConfigError as exc:
         exc.add_note(f"in the filter rule {text!r}")
         raise
 
 
-def _column_rule(text: str) -> tuple[re.Pattern[str], bool]:
+def _column_rule(text: str) -> tuple[GoRegexp, bool]:
     try:
         pattern, rest = _pattern(text.removeprefix("!"))
         if rest:
             raise ConfigError(f"stray {rest!r} after the column")
-        return compiled(pattern, re.IGNORECASE), not text.startswith("!")
+        return GoRegexp(pattern, case_sensitive=False), not text.startswith("!")
     except ConfigError as exc:
         exc.add_note(f"in the column pattern {text!r}")
         raise
-
-
-def compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
-    """The expression. Raises ConfigError for one that Go refuses or reads differently."""
-    # Python warns of patterns that later versions may read as others do, such as [[:alpha:]].
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            return re.compile(pattern, flags)
-        except (re.error, Warning) as exc:
-            raise ConfigError(
-                f"not a regular expression that Python shares with Go: {exc}"
-            ) from exc
 
 
 def _pattern(text: str) -> tuple[str, str]:
@@ -180,50 +166,15 @@ def _pattern(text: str) -> tuple[str, str]:
         raise ConfigError("a pattern is missing")
     if text[0] == "/":
         if match := _REGEXP.match(text):
-            return of_go(match[1]), text[match.end() :]
+            return match[1], text[match.end() :]
         raise ConfigError("an open regular expression")
     if text[0] in '"`':
         if match := _QUOTED.match(text):
             quote = text[0]
             name = (match[1] or match[2]).replace(quote * 2, quote)
-            return rf"\A{re.escape(name)}\Z", text[match.end() :]
+            return rf"\A{literal(name)}\z", text[match.end() :]
         raise ConfigError("an open quote")
     return _wildcards(text)
-
-
-_PART = re.compile(r"(\\.)|(\[\^?\]?(?:\\.|[^\]\\])*\])|(?:[^\\\[]+|.)", re.DOTALL)
-"""An escape, a class, or anything else."""
-_OF_PYTHON_ALONE = re.compile(r"\(\?(?:[=!>#(]|<[=!]|P=)|[*+?}]\+|\\[1-9]")
-"""Look-arounds and the like, what gives nothing back, references to groups."""
-_ASCII = {"w": "0-9A-Za-z_", "d": "0-9", "s": r"\t\n\f\r "}
-
-
-def of_go(expression: str) -> str:
-    """In Python's syntax: Go's classes are of ASCII alone. Raises ConfigError for syntax that Go
-    does not have. Source: the syntax page of Go's `regexp`."""
-    shared = _PART.sub(lambda part: "." if part[2] or part[1] in _QUOTES else part[0], expression)
-    if match := _OF_PYTHON_ALONE.search(shared):
-        raise ConfigError(f"Go's regular expressions have no {match[0]!r}")
-    return _PART.sub(_part_of_go, expression)
-
-
-_QUOTES = {rf"\{character}" for character in r"\()*+?}"}
-
-
-def _part_of_go(part: re.Match[str]) -> str:
-    escape, members = part[1], part[2]
-    if members:
-        if match := re.search(r"(?<!\\)(?:\\\\)*\\[WDS]", members):
-            raise ConfigError(f"{match[0][-2:]} within [] is not read here")
-        return re.sub(r"\\.", lambda match: _ASCII.get(match[0][1], match[0]), members)
-    if escape is None:
-        return part[0]
-    if escape in (r"\b", r"\B"):
-        return f"(?a:{escape})"
-    if escape == r"\z":
-        return r"\Z"
-    known = _ASCII.get(escape[1].lower())
-    return escape if known is None else f"[{'^' * escape[1].isupper()}{known}]"
 
 
 def _wildcards(text: str) -> tuple[str, str]:
@@ -234,7 +185,7 @@ def _wildcards(text: str) -> tuple[str, str]:
             escaped = text[at + 1 : at + 2]
             if not escaped or (escaped.isascii() and escaped.isalnum()):
                 raise ConfigError(f"{character + escaped!r} escapes nothing")
-            parts.append(re.escape(escaped))
+            parts.append(literal(escaped))
             width = 2
         elif character == "*":
             parts.append(".*")
@@ -242,12 +193,11 @@ def _wildcards(text: str) -> tuple[str, str]:
             parts.append(".")
         elif match := _RANGE.match(text, at):
             excluded = {"!": "^", "^": r"\^", "": ""}[match[1]]
-            members = _SET_OPERATOR.sub(r"\\\g<0>", match[2])
-            parts.append(f"[{excluded}{members}]")
+            parts.append(f"[{excluded}{match[2]}]")
             width = match.end() - at
         elif _PLAIN.match(character):
-            parts.append(re.escape(character))
+            parts.append(literal(character))
         else:
             raise ConfigError(f"unexpected {character!r}")
         at += width
-    return rf"(?s:\A{''.join(parts)}\Z)", text[at:]
+    return rf"(?s:\A{''.join(parts)}\z)", text[at:]

@@ -140,3 +140,8 @@ def test_an_expression_has_the_value_that_it_has_in_tidb(text: str, expected: st
 def test_a_row_without_a_column_that_is_asked_for_is_an_error() -> None:
     with pytest.raises(DefinitionError, match=r"a row of shop\.t without `n`"):
         condition("n = 1", TABLE)({"id": 1})
+
+
+def test_a_like_of_many_wildcards_takes_no_longer_than_its_text_is_long() -> None:
+    row = ROW | {"s": "a" * 3000}
+    assert not condition(f"s like '{'%a' * 20}b'", TABLE)(row)

@@ -14,7 +14,8 @@ from support.canonical_rows import (
     load,
     row_payloads,
 )
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, UniqueKey
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.quoting import string_literal
@@ -200,6 +201,15 @@ def test_an_engine_without_transactions_is_refused(target: MySql, engine: str) -
         target.describe(None, "t")
 
 
+def test_own_tables_of_an_engine_without_transactions_are_refused(target: MySql) -> None:
+    store = Store(target, "shop")
+    assert store.start(1.0) is None
+    target.execute("ALTER TABLE ticdc_ddl ENGINE=MyISAM")
+    for use in (store.read, lambda: store.start(1.0)):
+        with pytest.raises(Stop, match=r"\.ticdc_ddl: the target's engine MyISAM has no trans"):
+            use()
+
+
 def test_a_view_is_refused(target: MySql) -> None:
     target.execute("CREATE VIEW v AS SELECT 1 AS id")
     with pytest.raises(Stop, match=r"\.v in the target is not a table but a view"):
@@ -218,25 +228,11 @@ def test_rows_are_upserted_and_deleted_by_their_key(target: MySql) -> None:
     assert contents(target, layout) == [(-3, None), (1, "A"), (4, "it's")]
 
 
-# (type, key as it is written, the same key as it is looked for, another key)
+# Beside those of the contract: (type, key as it is written, the same key as it is looked for,
+# another key).
 KEY_VALUES: list[tuple[str, Canonical, Canonical, Canonical]] = [
-    ("INT", "-5", "-5", "5"),
-    ("BIGINT UNSIGNED", "18446744073709551615", "18446744073709551615", "18446744073709551614"),
-    ("VARCHAR(9)", "a,'b", "a,'b", "a,'c"),
-    ("VARCHAR(9) COLLATE utf8mb4_general_ci", "a", "a", "b"),
-    ("VARBINARY(9)", b"\0'", b"\0'", b"\0"),
-    ("BINARY(3)", b"a\0\0", b"a\0\0", b"b\0\0"),
     ("DECIMAL(9,3)", "1.500", "1.5", "1.501"),
-    (
-        "DECIMAL(65,30)",
-        "1" * 35 + "." + "1" * 30,
-        "1" * 35 + "." + "1" * 30,
-        "1" * 35 + "." + "1" * 29 + "2",
-    ),
-    ("FLOAT", "3.14", "3.14", "3.1399999"),
-    ("DOUBLE", "1e308", "1" + "0" * 308, "1e307"),
     ("TIME(3)", "00:00:01.400", "00:00:01.4", "00:00:01.401"),
-    ("TIME", "-838:59:59", "-838:59:59", "838:59:59"),
     ("DATETIME(6)", "2024-01-01 00:00:00.500000", "2024-01-01 00:00:00.5", "2024-01-01 00:00:00"),
     ("DATETIME", "2024-00-10 00:00:00", "2024-00-10 00:00:00", "2024-00-11 00:00:00"),
     ("TIMESTAMP(3)", "2024-01-01 00:00:00.500", "2024-01-01 00:00:00.5", "2024-01-01 00:00:00"),
@@ -419,7 +415,7 @@ def test_a_row_larger_than_a_packet_is_refused_by_name(target: MySql) -> None:
         bulk.insert(layout, row_payloads(layout, [["4", "x" * 2000]]), "stop")
 
 
-def test_a_privilege_that_is_missing_is_unavailable(target: MySql, url: sa.URL) -> None:
+def test_a_privilege_that_is_missing_is_named(target: MySql, url: sa.URL) -> None:
     layout = created(target, defined("CREATE TABLE t (id INT PRIMARY KEY)"))
     name = f"u_{url.database}"
     target.execute(f"CREATE USER '{name}'@'%' IDENTIFIED BY 's3cret'")
@@ -430,7 +426,10 @@ def test_a_privilege_that_is_missing_is_unavailable(target: MySql, url: sa.URL) 
             )
         target.execute(f"GRANT SELECT ON `{url.database}`.* TO '{name}'@'%'")
         reader = open_session(url.set(username=name, password="s3cret"))
-        with pytest.raises(Unavailable, match="command denied") as error, reader.transaction():
+        with (
+            pytest.raises(Denied, match=r"command denied.*; run GRANT") as error,
+            reader.transaction(),
+        ):
             reader.insert(layout, row_payloads(layout, [["1"]]), "stop")
         assert "s3cret" not in str(error.value)
         reader.close()

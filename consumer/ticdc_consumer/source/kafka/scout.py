@@ -12,13 +12,14 @@ from ticdc_encoder.event import Ddl, Resolved
 from ticdc_encoder.formats.registry import RegistryError
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.errors import Stop, Unavailable, fault
 from ticdc_consumer.protocols import control_test, decoder, protocol_of
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane, located
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source.kafka.client import Failures, consume_error, consumer_settings
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import DdlIdentity, Mark, SeenDdl, TopicPartition
+from ticdc_consumer.waiting import Deadline
 
 BATCH = 10_000
 """Messages that one poll takes at most."""
@@ -112,15 +113,15 @@ class Scout:
 
         Raises `Unavailable` if the brokers send nothing for `patience` seconds.
         """
-        deadline = time.monotonic() + patience
+        deadline = Deadline(patience)
         while any(
             position < ends[topic] and not self._reached(topic, reach)
             for topic, position in self._next.items()
             if topic in ends
         ):
             if self.poll(0.05):
-                deadline = time.monotonic() + patience
-            elif time.monotonic() > deadline:
+                deadline.renew()
+            elif deadline.passed:
                 raise Unavailable(f"the brokers sent nothing for {patience:.0f} s")
 
     def _reached(self, topic: str, reach: int) -> bool:
@@ -164,6 +165,8 @@ class Scout:
             raise Unavailable(str(error)) from error
         except TicdcError as error:
             raise located(error, topic, 0, offset) from None
+        except Exception as error:
+            raise located(fault(error), topic, 0, offset) from error
 
     def _mark(self, mark: Mark) -> None:
         top = self.top.get(mark.topic)

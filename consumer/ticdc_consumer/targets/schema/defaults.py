@@ -119,9 +119,9 @@ def _bytes(default: str, type_: ColumnType) -> bytes:
     """TiDB keeps them in JSON, where each byte that is not UTF-8 becomes U+FFFD."""
     written = _HEX.fullmatch(default)
     raw = bytes.fromhex(written[1]) if written else default.encode("utf-8", "surrogateescape")
-    kept = re.sub("[\udc80-\udcff]", "\ufffd", raw.decode("utf-8", "surrogateescape")).encode()
+    stored = re.sub("[\udc80-\udcff]", "\ufffd", raw.decode("utf-8", "surrogateescape")).encode()
     length = type_.length or 1
-    return kept[:length].ljust(length, b"\0") if type_.name == "binary" else kept[:length]
+    return stored[:length].ljust(length, b"\0") if type_.name == "binary" else stored[:length]
 
 
 def _label(default: str, type_: ColumnType) -> str | None:

@@ -214,12 +214,12 @@ class _EventRule:
         ignored. None if the table has no column that is listed. Source: TiCDC's master,
         `pkg/filter/update_only_columns_filter.go`."""
         listed = {self._folded(name) for name in self._settings.ignore_update_only_columns}
-        found = {
+        columns = {
             column.name
             for column in table.columns
             if self._folded(column.name) in listed and column.generated != "virtual"
         }
-        return frozenset(found.difference(table.key_columns)) if found else None
+        return frozenset(columns.difference(table.key_columns)) if columns else None
 
     def _folded(self, name: str) -> str:
         return name if self._case_sensitive else name.lower()

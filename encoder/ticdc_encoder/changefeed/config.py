@@ -127,8 +127,8 @@ _LISTS = (
 )
 
 _ALIASES = {"flat-avro": "avro", "default": "open-protocol"}
-_WITHOUT_OLD_VALUE = (7, 2, 0)
-"""From here on enable-old-value has no effect."""
+_WITHOUT_OLD_VALUE = (7, 4, 0)
+"""From here on TiCDC has no enable-old-value: `pkg/config/replica_config.go` at v7.3.0, v7.4.0."""
 _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
 
 # They change the messages in ways that are not implemented here.
@@ -226,6 +226,12 @@ _IGNORED_IN_URI = frozenset(
 )
 
 
+def check_old_value(in_file: Mapping[str, Any], version: Version) -> None:
+    """Raises ConfigError for what changes which rows are sent: see `convertRowChangedEvents`."""
+    if in_file.get("enable-old-value") is False and version < _WITHOUT_OLD_VALUE:
+        raise ConfigError("enable-old-value = false is not supported")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangefeedConfig:
     """`ignored` names the settings that were accepted and have no effect on the messages."""
@@ -284,8 +290,7 @@ class ChangefeedConfig:
         topic, in_uri = _sink_uri(sink_uri)
         in_file = dict(flat(toml_table(config)))
         ignored = _checked(in_uri, in_file)
-        if in_file.get("enable-old-value") is False and version < _WITHOUT_OLD_VALUE:
-            raise ConfigError("enable-old-value = false is not supported")
+        check_old_value(in_file, version)
         dispatchers = tuple(entries("sink.dispatchers", in_file, Dispatcher.parse))
         ignored += [
             f"sink.dispatchers: partition = {dispatcher.partition!r}"

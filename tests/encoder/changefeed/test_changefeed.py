@@ -493,8 +493,8 @@ def test_the_old_architecture_refuses_what_contradicts() -> None:
 
 def test_old_values_cannot_be_left_out_where_that_moved_rows() -> None:
     with pytest.raises(ConfigError, match="enable-old-value = false is not supported"):
-        Changefeed(URI, "enable-old-value = false", "7.1.5")
-    assert Changefeed(URI, "enable-old-value = false", "7.2.0").ignored == ("enable-old-value",)
+        Changefeed(URI, "enable-old-value = false", "7.3.0")
+    assert Changefeed(URI, "enable-old-value = false", "7.4.0").ignored == ("enable-old-value",)
 
 
 def test_a_topic_expression_of_avro_names_schema_and_table() -> None:

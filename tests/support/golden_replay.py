@@ -47,7 +47,9 @@ def replayed(
                         messages += changefeed.encode(part)
                     except DefinitionError as error:
                         refused.append(str(error))
-                pending += sum(1 + (splits and change.key_changed) for change in event.changes)
+                pending += sum(
+                    1 + (splits and change.key_changed is not None) for change in event.changes
+                )
                 if pending >= 64:
                     messages += changefeed.flush()
                     pending = 0

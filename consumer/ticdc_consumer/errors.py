@@ -7,6 +7,7 @@
         Usage                   2   a wrong option or configuration
         Stop                    3   something in data, topics or target that an operator must decide
             Unsupported         3   a DDL that cannot be done exactly, whatever the target's state
+            Denied              3   the target's user lacks a privilege
             InTheWay            3   (ddl.translate) a table that is not what CREATE TABLE would make
             Conflict            3   (read.facts) two different rows of one key at one commit_ts
         Retry                   -   the target refused a transaction for a passing reason
@@ -65,6 +66,10 @@ class Stop(TicdcError):
     """Something in data, topics or target that an operator must decide. Exit 3."""
 
     exit_code = 3
+
+
+class Denied(Stop):
+    """The target's user lacks a privilege: the message names the GRANT. Exit 3."""
 
 
 class Unsupported(Stop):

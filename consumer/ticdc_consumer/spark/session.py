@@ -22,6 +22,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.spark.java import java_home
+from ticdc_consumer.spark.launch import private_settings
 
 DEFAULTS = {
     "spark.master": "local[2]",
@@ -188,18 +189,19 @@ def _gateway(conf: SparkConf) -> JavaGateway:
     """A JVM whose log about itself reaches nobody, unless it does not start. It ends with this
     process, and by no signal before: neither the terminal's, nor one to the process group, nor
     the SIGTERM that systemd sends to each process of a service."""
-    os.environ["JAVA_HOME"] = str(java_home())
-    reading, writing = os.pipe()
-    output = os.fdopen(reading, errors="replace")
-    try:
-        gateway = launch_gateway(
-            conf, {"stdout": writing, "stderr": writing, "start_new_session": True}
-        )
-    except PySparkException as error:
-        os.close(writing)
-        with output:
-            reason = next(_relevant_lines(output), str(error))
-        raise Unavailable(f"Spark did not start: {_first_line(reason)}") from error
+    with private_settings(conf.getAll()):
+        os.environ["JAVA_HOME"] = str(java_home())
+        reading, writing = os.pipe()
+        output = os.fdopen(reading, errors="replace")
+        try:
+            gateway = launch_gateway(
+                None, {"stdout": writing, "stderr": writing, "start_new_session": True}
+            )
+        except PySparkException as error:
+            os.close(writing)
+            with output:
+                reason = next(_relevant_lines(output), str(error))
+            raise Unavailable(f"Spark did not start: {_first_line(reason)}") from error
     os.close(writing)
     signals = gateway.jvm.sun.misc
     signals.Signal.handle(signals.Signal("TERM"), signals.SignalHandler.SIG_IGN)

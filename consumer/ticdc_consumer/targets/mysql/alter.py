@@ -20,6 +20,8 @@ from ticdc_consumer.targets.schema.alter import Alteration, TableAlteration, ind
 from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
 
+_OWN_ZERO = frozenset({"json", "vector"})
+
 
 class MySqlAlteration(TableAlteration):
     def __init__(self, dialect: Dialect, *arguments: Any) -> None:
@@ -162,7 +164,7 @@ class MySqlAlteration(TableAlteration):
         default = column.default
         if value is not None and default is None:
             definition = next(c for c in self.differences.added if c.name == name)
-            default = _literal(definition, value)
+            default = None if column.type in _OWN_ZERO else _literal(definition, value)
             if default is not None:
                 passing.append(name)
         text = MySqlColumn(column.type, column.nullable, default).text()
@@ -208,6 +210,8 @@ def _literal(column: Column, value: Initial) -> str | None:
     """None if the server's own zero is the same."""
     if column.type.name in ("datetime", "timestamp", "date"):
         return string_literal(str(value))
+    if column.type.name in ("json", "vector"):
+        return f"({string_literal(str(value))})"  # a text here
     if column.default is None:
         return None
     if isinstance(value, bytes):

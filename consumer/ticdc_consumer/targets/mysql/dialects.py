@@ -26,6 +26,7 @@ class Dialect:
     `statements` lists what runs, and of which database: the statements of other sessions, and in
     TiDB its DDL jobs, which outlive the session and even the server that took them.
 
+    `text_defaults`: whether a TEXT may have a default, as an expression (in TiDB 8.4 error 1101).
     `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
     `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
     its rows."""
@@ -47,6 +48,7 @@ class Dialect:
         SELECT CONCAT('session ', id), db, info FROM information_schema.processlist
         WHERE id <> CONNECTION_ID() AND info IS NOT NULL
     """
+    text_defaults: bool = True
     dependent_clauses: bool = True
     clustered_keys: bool = False
     settings: tuple[str, ...] = ()
@@ -96,6 +98,7 @@ TIDB = Dialect(
         FROM (SELECT * FROM information_schema.ddl_jobs LIMIT 100) AS latest
         WHERE state NOT IN ('synced', 'cancelled', 'rollback done') AND job_type NOT LIKE '%subjob%'
     """,
+    text_defaults=False,
     dependent_clauses=False,
     clustered_keys=True,
     settings=("SET SESSION tidb_txn_mode = 'pessimistic'",),

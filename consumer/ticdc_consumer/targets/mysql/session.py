@@ -27,6 +27,7 @@ from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.collations import merges
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
 from ticdc_consumer.targets.mysql.fence import find_session, take_session_lock
+from ticdc_consumer.targets.mysql.privileges import Account
 from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target, original
@@ -120,6 +121,7 @@ class MySql(Target):
     transactional_ddl: ClassVar[bool] = False
     begin_statement: ClassVar[str] = "START TRANSACTION"
     differences: ClassVar[Dialect] = MYSQL
+    _account: Account | None = None
 
     @classmethod
     def open(cls, url: sa.URL) -> "MySql":
@@ -132,11 +134,15 @@ class MySql(Target):
             with self.errors():
                 for statement in (*_SETTINGS, *self._own_settings()):
                     self.execute(statement)
-                settings = self.query("SELECT @@max_allowed_packet, @@lower_case_table_names")
+                settings = self.query(
+                    "SELECT @@max_allowed_packet, @@lower_case_table_names, CURRENT_USER()"
+                )
         except BaseException:
             connection.close()
             raise
-        packet, case = settings[0]
+        packet, case, user = settings[0]
+        database = self.engine.url.database or ""
+        self._account = Account(user, database, self.differences.name == MARIADB.name)
         self._packet, self._any_case = int(packet), bool(case)
         return connection
 
@@ -148,7 +154,7 @@ class MySql(Target):
         return MySqlBulk(self.connection, self._packet, self.differences, SQL_MODE)
 
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
-        return refusals.translate(error, layout)
+        return refusals.translate(error, layout, self._account)
 
     def lost(self, error: Exception) -> bool:
         return refusals.lost(error)
@@ -212,7 +218,13 @@ class MySql(Target):
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
         with self.errors():
             database = schema or self.query("SELECT DATABASE()")[0][0]
-            return catalog.describe(self.query, self.differences, database, table, self._any_case)
+            described = catalog.describe(
+                self.query, self.differences, database, table, self._any_case
+            )
+            if described is not None and not described.columns:
+                # The catalog shows columns only to those who may read or write them.
+                self.execute(f"SELECT 1 FROM {self.quote(database, table)} LIMIT 0").close()  # noqa: S608
+            return described
 
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         with self.errors():

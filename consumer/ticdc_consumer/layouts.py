@@ -1,6 +1,6 @@
 """Upstream tables -> layouts: which target table, which key, what is refused before any effect."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import sqlalchemy as sa
@@ -16,9 +16,11 @@ from ticdc_consumer.protocols.exactness import (
     require_all_columns,
 )
 from ticdc_consumer.protocols.shape import Shape, shape
+from ticdc_consumer.state.destinations import InTarget
+from ticdc_consumer.state.known_tables import KnownTables, Shared, lower
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets.layout import Layout, TableName, TargetTable
+from ticdc_consumer.targets.layout import Layout, TableName, TargetName, TargetTable
 from ticdc_consumer.targets.target import Target
 
 
@@ -34,20 +36,23 @@ class TableLayouts:
         self._exactness = protocol_of(options).exactness
         self.definitions: Mapping[TableName, Table] = {}
         self._seen: dict[TableName, tuple[Column, ...]] = {}
+        self._known = KnownTables.of((), InTarget.by(options, target))
         self.layouts: list[Layout] = []
         self.shapes: dict[TableName, tuple[int, Shape | None]] = {}
-        self._numbers: dict[str, int] = {}  # of the layout that goes to a relation of the target
+        self._claims: dict[TargetName, TableName] = {}
+        self._new: set[TableName] = set()  # layouts that were built since the ledger was written
 
     def forget(self) -> None:
         """Drops all layouts: the tables may have changed."""
         self.layouts = []
         self.shapes = {}
-        self._numbers = {}
+        self._claims = {}
+        self._new = set()
 
     def learn(self, ledger: Ledger) -> None:
         """Takes the definitions of the upstream's tables from the ledger; drops all layouts."""
         self.forget()
-        known = ledger.known()
+        self._known = known = ledger.known()
         self.definitions = known.created
         self._seen = {
             name: definition.table.columns
@@ -60,22 +65,32 @@ class TableLayouts:
         have them like that. Rows whose types are families of types (Avro's) do not show a table."""
         if not self._exactness.types_are_complete:
             return []
-        sighted = {
-            (layout.schema, layout.table): Table(
-                layout.schema, layout.table, layout.source, handle_key=layout.key
-            )
-            for layout in self.layouts
-            if self.shapes[layout.schema, layout.table][1] is not None
-        }
+        sighted = [
+            Table(layout.schema, layout.table, layout.source, handle_key=layout.key)
+            for layout, columns in map(self._layout, sorted(self._new))
+            if columns is not None
+        ]
         return [
             table
-            for name, table in sighted.items()
-            if name not in self.definitions and self._seen.get(name) != table.columns
+            for table in sighted
+            if (table.schema, table.name) not in self.definitions
+            and self._seen.get((table.schema, table.name)) != table.columns
         ]
 
-    def note_recorded(self, sightings: Iterable[Table]) -> None:
-        """The ledger has these `sightings` now."""
+    def newcomers(self) -> list[TableName]:
+        """The tables that the ledger does not know, not even by name."""
+        return [name for name in sorted(self._new) if name not in self._known.destinations]
+
+    def note_recorded(self, sightings: Sequence[Table], newcomers: Iterable[TableName]) -> None:
+        """The ledger has these `sightings` and `newcomers` now."""
         self._seen |= {(table.schema, table.name): table.columns for table in sightings}
+        noted = set(newcomers)
+        self._known = self._known.changed(dict.fromkeys(noted), noted=noted)
+        self._new = set()
+
+    def _layout(self, name: TableName) -> tuple[Layout, Shape | None]:
+        number, columns = self.shapes[name]
+        return self.layouts[number], columns
 
     def route(self, schema: str, table: str) -> TableName:
         """The name in the target; `table` is "" for a schema alone. Raises `Unsupported` if the
@@ -91,6 +106,7 @@ class TableLayouts:
         yet, so the target's table must be empty. Raises `Stop`.
         """
         name = (source.schema, source.name)
+        self.claim(name)
         described = self._described(source, fresh)
         self._refuse(source, described)
         definition = self.definitions.get(name)
@@ -113,8 +129,16 @@ class TableLayouts:
         number = len(self.layouts) if existing is None else existing[0]
         self.layouts[number : number + 1] = [layout]
         self.shapes[name] = (number, None if deletes_only else shape(source))
-        self._check_overlap(layout, number)
-        self._numbers[layout.relation] = number
+        self._new.add(name)
+
+    def claim(self, name: TableName) -> None:
+        """Takes the target's table for the rows of an upstream table. Raises `Stop` if those of
+        another go there."""
+        self._known.require_alone(name, self._target.quote)
+        destination = self._target.locate(*self._routes(*name))
+        other = self._claims.setdefault(self._target.comparable(destination), name)
+        if lower(other) != lower(name):
+            raise Shared.by(name, other, self._target.quote(*destination))
 
     def _described(self, source: Table, fresh: bool) -> TargetTable:
         """The target's table. Raises `Stop` if it does not exist, if `fresh` and it has rows, or if
@@ -176,15 +200,6 @@ class TableLayouts:
         mine = self._options.changefeed
         others = [name for name in Store(self._target, mine).changefeeds() if name != mine]
         return f"; the target knows the changefeed {', '.join(others)}" if others else ""
-
-    def _check_overlap(self, layout: Layout, number: int) -> None:
-        other = self._numbers.get(layout.relation, number)
-        if other != number:
-            existing = self.layouts[other]
-            raise Stop(
-                f"{existing.name} and {layout.name} both go to {layout.relation}: "
-                "send one elsewhere by [tables] route"
-            )
 
     def _key(
         self, source: Table, definition: Table | None, described: TargetTable

@@ -35,6 +35,7 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after, like_definition
 from ticdc_consumer.ddl.foreign_keys import changes, references, waiting
 from ticdc_consumer.ddl.names import own_schema, parsed
+from ticdc_consumer.ddl.sharing import refuse_shared
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.known_tables import Basis, Definitions
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -51,6 +52,7 @@ def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
     """What is still to be done for an entry. Raises `Stop` for what cannot be done exactly."""
     definitions = context.definitions
     statement = context.statement(entry)
+    refuse_shared(context, statement)
     alteration = _work(context, entry, statement)
     changed = _tables_changed(statement, definitions, alteration)
     if not changed:
@@ -305,11 +307,12 @@ def before_alter(context: DdlContext, entry: LedgerEntry) -> tuple[Table, Basis]
     if not isinstance(statement, AlterTable) or not _alters(statement):
         return None
     name = statement.schema, statement.table
+    refuse_shared(context, statement)
     known = context.ledger.known().get(name)
-    if known is not None and known.basis not in ("told", "seen"):
+    if known is not None and known.basis not in ("declared", "seen"):
         return None
     evolved = reflection.evolved(context.target, context.locate(name), statement, known)
-    return evolved.before, "found" if known is None or known.basis == "seen" else "checked"
+    return evolved.before, "reflected" if known is None or known.basis == "seen" else "checked"
 
 
 def _alters(statement: AlterTable) -> bool:

@@ -36,7 +36,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import from_json, parse_create_table
 
-BASES: list[Basis] = ["made", "told", "checked", "seen", "found"]
+BASES: list[Basis] = ["applied", "declared", "checked", "seen", "reflected"]
 NAMES = ["t", "T", "u", "child"]
 CHILD = "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))"
 PARTITIONED = "CREATE TABLE t (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 4"
@@ -132,7 +132,7 @@ class Play:
                 definition = self.rng.choice([table, None])
                 aside = (None, f"aside_{self._commit_ts}")
                 self.ledger.add_dropped(
-                    DroppedTable(self._commit_ts, 1, "s", "t", *aside, definition, "made")
+                    DroppedTable(self._commit_ts, 1, "s", "t", *aside, definition, "applied")
                 )
             case 7 if dropped:
                 self.ledger.remove_dropped(self.rng.choice(dropped))

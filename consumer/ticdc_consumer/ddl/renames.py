@@ -13,6 +13,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.statements import RenameTable
 
 from ticdc_consumer import failpoints
+from ticdc_consumer.ddl import merged_tables
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after
 from ticdc_consumer.ddl.names import MARKER_NAME, statement_of
@@ -88,6 +89,7 @@ def _moves(
     for entry in group:
         statement = statement_of(entry, definitions)
         assert isinstance(statement, RenameTable)
+        merged_tables.refuse_merged(context, statement)
         for name, leaving in ((statement.old, statement.new), (statement.new, statement.old)):
             known.require_alone(name, context.target.quote, (leaving,))
         defined = known.get(statement.old)

@@ -13,7 +13,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import from_json, to_json
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.state.destinations import Destinations, Unrouted
+from ticdc_consumer.state.destinations import Destinations, Unrouted, apart
 from ticdc_consumer.targets.layout import TableName, TargetName
 
 Basis = Literal["applied", "declared", "checked", "seen", "reflected"]
@@ -30,7 +30,7 @@ class Shared(Stop):
     def by(cls, name: TableName, other: TableName, relation: str) -> "Shared":
         return cls(
             f"{'.'.join(other)} and {'.'.join(name)} both go to {relation}: send one elsewhere by "
-            "[tables] route, or leave it out by [tables] filter"
+            "[tables] route, leave it out by [tables] filter, or tell them apart by [tables.merge]"
         )
 
 
@@ -143,12 +143,17 @@ class KnownTables:
         return [name for name in self.destinations if name[0] == schema]
 
     def others(self, name: TableName) -> tuple[TableName, ...]:
-        """The other upstream tables that are known to go where the table `name` goes."""
+        """The other upstream tables that are known to go where the table `name` goes, and whose
+        rows nothing tells from its rows."""
         destination = self.where.of(name)
         if destination is None:
             return ()
         sharing = self._sharing.get(self.where.comparable(destination), ())
-        return tuple(other for other in sharing if lower(other) != lower(name))
+        return tuple(
+            other
+            for other in sharing
+            if lower(other) != lower(name) and not apart(self.where, name, other)
+        )
 
     def require_alone(
         self,

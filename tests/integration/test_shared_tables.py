@@ -2,6 +2,7 @@
 
 import pytest
 from support import brokers
+from support.databases import own_schema
 from support.torture_cli import Begin, Command, Make, refuses
 from support.torture_topics import ITEMS, Feed, deleted, inserted, table, ts
 from ticdc_encoder.event import RowChange, Table
@@ -222,8 +223,8 @@ def test_a_route_that_joins_tables_is_refused_on_every_target(
     mock_kafka: brokers.Mock, target_url: str, command: Make
 ) -> None:
     feed = Feed(mock_kafka)
-    run = command([feed], target_url, tables__route='{"s*.*" = "here.orders"}')
-    feed.ddl(10, "CREATE DATABASE s1", schema="s1", kind=1)
+    route = f'{{"s*.*" = "{own_schema(target_url)}.orders"}}'
+    run = command([feed], target_url, tables__route=route)
     feed.create(11, ORDERS, "s1")
     feed.send(0, row(20, 1, "one", orders("s1")))
     feed.mark(30)

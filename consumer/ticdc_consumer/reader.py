@@ -14,8 +14,10 @@ from ticdc_encoder.filters.table import TableFilter
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.plan import Cut, Estimates, choose, end_of_cut, shares
+from ticdc_consumer.protocols import for_tasks
 from ticdc_consumer.protocols.pickled_once import PickledOnce
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
@@ -181,13 +183,12 @@ class Reader:
             self._layouts = PickledOnce(layouts)
         return self._layouts
 
-    def _read_options(self) -> Options:
+    def _read_options(self) -> ReadOptions:
+        options = for_tasks(self._options)
         if not self.leave_out:
-            return self._options
-        rules = self._options.filter or ("*.*",)
-        return replace(
-            self._options, filter=(*rules, *(f"!{pattern}" for pattern in self.leave_out))
-        )
+            return options
+        rules = options.filter or ("*.*",)
+        return replace(options, filter=(*rules, *(f"!{pattern}" for pattern in self.leave_out)))
 
     def read_again(
         self,

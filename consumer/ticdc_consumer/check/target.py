@@ -17,11 +17,16 @@ from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 
+MOST_NAMED = 5
+"""Tables of those that a filter leaves out."""
+
 
 def target(premises: Premises) -> Iterator[Finding]:
     url = sa.make_url(premises.options.target_url)
     opened = premises.open_target()
     yield ok("target", f"reached at {url.render_as_string()}")
+    if (source := premises.options.write_source) is not None:
+        yield ok("target", f"rows will be marked as replicated: tidb_cdc_write_source = {source}")
     own = OwnTables(opened).version()
     if own is not None and own.version < STATE_VERSION:
         yield ok(
@@ -76,6 +81,14 @@ def tables(premises: Premises) -> Iterator[Finding]:
     checked.definitions = {**sample.created, **checked.definitions}
     begun = premises.checkpoint.resolved_ts if premises.checkpoint else options.from_ts
     sources = {**checked.definitions, **sample.tables}
+    if sources and not any(rules.matches(*name) for name in sources):
+        named = ", ".join(f"{schema}.{table}" for schema, table in sorted(sources)[:MOST_NAMED])
+        more = " and others" if len(sources) > MOST_NAMED else ""
+        yield warn(
+            "filter",
+            f"it lets none of the {len(sources):,} tables pass that the first messages are of, "
+            f"{sample.rows:,} rows: {named}{more}",
+        )
     for name in sorted(sources):
         if not rules.matches(*name):
             continue

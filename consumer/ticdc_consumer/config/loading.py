@@ -20,7 +20,8 @@ from ticdc_encoder.errors import ConfigError
 
 from ticdc_consumer.config import parsers
 from ticdc_consumer.config.callbacks import OAUTH, with_functions
-from ticdc_consumer.config.options import Options, UrlSetting
+from ticdc_consumer.config.declaring import UrlSetting
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import redact, secret_values
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.config.settings import (

@@ -10,7 +10,13 @@ from typing import Any, Self
 
 from ticdc_encoder.changefeed.protocols import PROTOCOLS
 from ticdc_encoder.changefeed.route import PARTITION_RULES, Dispatcher
-from ticdc_encoder.changefeed.versions import NEW_ARCHITECTURE, Version, case_sensitive_by_default
+from ticdc_encoder.changefeed.versions import (
+    UNRELEASED,
+    Version,
+    case_sensitive_by_default,
+    check_architecture,
+    check_has,
+)
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.column import ColumnSelector
 from ticdc_encoder.filters.event import EventFilter
@@ -82,6 +88,9 @@ _SETTINGS: dict[str, SinkSetting] = {
     "debezium_disable_schema": SinkSetting(
         "sink.debezium-disable-schema", False, "debezium-disable-schema"
     ),
+    "debezium_include_start_ts": SinkSetting(
+        "sink.debezium.include-start-ts", False, "debezium-include-start-ts"
+    ),
     "send_bootstrap_interval_in_sec": SinkSetting("sink.send-bootstrap-interval-in-sec", 120),
     "send_bootstrap_in_msg_count": SinkSetting("sink.send-bootstrap-in-msg-count", 10_000),
     "send_bootstrap_to_all_partition": SinkSetting("sink.send-bootstrap-to-all-partition", True),
@@ -123,15 +132,14 @@ _LISTS = (
 )
 
 _ALIASES = {"flat-avro": "avro", "default": "open-protocol"}
-_WITHOUT_OLD_VALUE = (7, 2, 0)
-"""From here on enable-old-value has no effect."""
+_WITHOUT_OLD_VALUE = (7, 4, 0)
+"""From here on TiCDC has no enable-old-value: `pkg/config/replica_config.go` at v7.3.0, v7.4.0."""
 _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
 
 # They change the messages in ways that are not implemented here.
 _UNSUPPORTED = (
     "bdr-mode",
     "enable-active-active",
-    "sink.debezium-include-start-ts",
 )
 _GLUE = f"{_KAFKA}.glue-schema-registry-config"
 # About how TiCDC runs.
@@ -222,11 +230,18 @@ _IGNORED_IN_URI = frozenset(
 )
 
 
+def check_old_value(in_file: Mapping[str, Any], version: Version) -> None:
+    """Raises ConfigError for what changes which rows are sent: see `convertRowChangedEvents`."""
+    if in_file.get("enable-old-value") is False and version < _WITHOUT_OLD_VALUE:
+        raise ConfigError("enable-old-value = false is not supported")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangefeedConfig:
     """`ignored` names the settings that were accepted and have no effect on the messages."""
 
     version: Version
+    new_architecture: bool
     topic: str
     protocol: str
     partition_num: int
@@ -246,6 +261,7 @@ class ChangefeedConfig:
     compression: Compression
     encoding_format: EncodingFormat
     debezium_disable_schema: bool
+    debezium_include_start_ts: bool
     send_bootstrap_interval_in_sec: int
     send_bootstrap_in_msg_count: int
     send_bootstrap_to_all_partition: bool
@@ -265,14 +281,21 @@ class ChangefeedConfig:
     ignored: tuple[str, ...]
 
     @classmethod
-    def parse(cls, sink_uri: str, config: str | Mapping[str, Any] | None, version: Version) -> Self:
+    def parse(
+        cls,
+        sink_uri: str,
+        config: str | Mapping[str, Any] | None,
+        version: Version,
+        *,
+        new_architecture: bool = False,
+    ) -> Self:
         """As TiCDC of that version reads it. Raises ConfigError, which names settings but never
         shows the URI: it may hold secrets."""
+        check_architecture(version, new=new_architecture)
         topic, in_uri = _sink_uri(sink_uri)
         in_file = dict(flat(toml_table(config)))
         ignored = _checked(in_uri, in_file)
-        if in_file.get("enable-old-value") is False and version < _WITHOUT_OLD_VALUE:
-            raise ConfigError("enable-old-value = false is not supported")
+        check_old_value(in_file, version)
         dispatchers = tuple(entries("sink.dispatchers", in_file, Dispatcher.parse))
         ignored += [
             f"sink.dispatchers: partition = {dispatcher.partition!r}"
@@ -283,18 +306,19 @@ class ChangefeedConfig:
         protocol = values["protocol"] = _ALIASES.get(values["protocol"], values["protocol"])
         family = "debezium" if protocol.startswith("debezium") else "open"
         old_value = _OLD_VALUE[family].read(in_file, in_uri)
-        if NEW_ARCHITECTURE <= version < _NEW_ARCHITECTURE_HEEDS_OLD_VALUE:
+        if new_architecture and version < _NEW_ARCHITECTURE_HEEDS_OLD_VALUE:
             old_value = True
         values["integrity_check"] = values.pop("integrity_check_level") == "correctness"
         parsed = cls(
             version=version,
+            new_architecture=new_architecture,
             topic=topic,
             output_old_value=old_value,
             dispatchers=dispatchers,
             column_selectors=tuple(entries("sink.column-selectors", in_file, ColumnSelector.parse)),
             ignored=tuple(sorted(ignored)),
             **values,
-            **filter_settings(in_file, version),
+            **filter_settings(in_file, version, new_architecture=new_architecture),
         )
         parsed._check_protocol()
         parsed._check_large_messages()
@@ -304,7 +328,7 @@ class ChangefeedConfig:
     @property
     def classic(self) -> bool:
         """Whether it is TiCDC's old architecture."""
-        return self.version < NEW_ARCHITECTURE
+        return not self.new_architecture
 
     def _check_protocol(self) -> None:
         if self.protocol not in FORMATS:
@@ -322,6 +346,11 @@ class ChangefeedConfig:
         if self.version < traits.since:
             version = ".".join(map(str, self.version))
             raise ConfigError(f"TiCDC {version} has no protocol {self.protocol}")
+        if self.debezium_include_start_ts:
+            setting = "debezium-include-start-ts"
+            check_has(setting, UNRELEASED, self.version, new=self.new_architecture)
+            if self.protocol != "debezium":
+                raise ConfigError(f"{setting} is for debezium alone")
         if traits.topic_names_table:
             _require_whole_expressions(self.dispatchers)
 
@@ -352,13 +381,18 @@ class ChangefeedConfig:
             raise ConfigError("force-replicate excludes large-message-handle-option")
 
 
-def filter_settings(in_file: Mapping[str, Any], version: Version) -> dict[str, Any]:
+def filter_settings(
+    in_file: Mapping[str, Any], version: Version, *, new_architecture: bool
+) -> dict[str, Any]:
     """Which tables and events a changefeed sends: fields that every configuration has."""
+    event_filters = tuple(entries("filter.event-filters", in_file, EventFilter.parse))
+    if any(each.ignore_update_only_columns for each in event_filters):
+        check_has("ignore-update-only-columns", UNRELEASED, version, new=new_architecture)
     case_sensitive = in_file.get("case-sensitive", case_sensitive_by_default(version))
     return {
         "case_sensitive": of_type("case-sensitive", case_sensitive, bool),
         "rules": tuple(list_of("filter.rules", in_file, str)),
-        "event_filters": tuple(entries("filter.event-filters", in_file, EventFilter.parse)),
+        "event_filters": event_filters,
         "ignore_txn_start_ts": frozenset(list_of("filter.ignore-txn-start-ts", in_file, int)),
     }
 

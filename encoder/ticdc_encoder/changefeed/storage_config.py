@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ticdc_encoder.changefeed.config import IGNORED_OF_ALL, filter_settings
-from ticdc_encoder.changefeed.versions import NEW_ARCHITECTURE, Version
+from ticdc_encoder.changefeed.config import IGNORED_OF_ALL, check_old_value, filter_settings
+from ticdc_encoder.changefeed.versions import Version, check_architecture
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.event import EventFilter
 from ticdc_encoder.formats import canal_json, csv
@@ -163,19 +163,22 @@ class StorageConfig:
         config: str | Mapping[str, Any] | None,
         version: Version,
         *,
+        new_architecture: bool = False,
         time_zone: str = "UTC",
     ) -> Self:
         """As TiCDC of that version reads it. Raises ConfigError, which names settings but never
         shows the URI: it may hold secrets."""
+        check_architecture(version, new=new_architecture)
         scheme, _, in_uri = uri_parts(sink_uri)
         if scheme not in _SCHEMES:
             raise ConfigError(f"the sink URI's scheme is {scheme!r}, not one of cloud storage")
         in_file = dict(flat(toml_table(config)))
         _check(in_uri, in_file)
+        check_old_value(in_file, version)
         values = read_settings(_SETTINGS, in_file, in_uri)
         of_csv = read_settings(_CSV_SETTINGS, in_file, in_uri)
         of_canal_json = read_settings(_CANAL_JSON_SETTINGS, in_file, in_uri)
-        classic = version < NEW_ARCHITECTURE
+        classic = not new_architecture
         # The new architecture has no such column.
         of_csv["output_handle_key"] = classic and of_csv["output_handle_key"]
         options: canal_json.Options | csv.Options
@@ -185,7 +188,8 @@ class StorageConfig:
             options = canal_json.Options(
                 time_zone=time_zone, max_message_bytes=1 << 62, classic=classic, **of_canal_json
             )
-        return cls(format_options=options, **values, **filter_settings(in_file, version))
+        filters = filter_settings(in_file, version, new_architecture=new_architecture)
+        return cls(format_options=options, **values, **filters)
 
 
 def _check(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> None:

@@ -1,12 +1,15 @@
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.changefeed.split import SplitMode, mysql_split_mode, split, split_mode
+from ticdc_encoder.changefeed.storage import StorageChangefeed
 from ticdc_encoder.errors import ConfigError, DefinitionError
-from ticdc_encoder.event import RowChange, Table, Value
+from ticdc_encoder.event import KeyChange, RowChange, Table, Value
 from ticdc_encoder.sql.parser import parse_create_table
 
 LOOSE = parse_create_table(
@@ -123,6 +126,8 @@ EACH_AND_APPENDED = [
 ]
 MODES = [
     (SplitMode.NEVER, WHOLE),
+    (SplitMode.NEVER_BY_KEY, WHOLE),
+    (SplitMode.EACH_BY_KEY, EACH_IN_PLACE),
     (SplitMode.HANDLE_KEY, HANDLE_KEY),
     (SplitMode.MULTI_ROW, SORTED),
     (SplitMode.SORTED, SORTED),
@@ -141,6 +146,8 @@ def test_each_mode_has_its_order(mode: SplitMode, expected: list[str]) -> None:
 
 SINGLE = [
     (SplitMode.NEVER, ["U(1, 10, 0)(1, 11, 0)"]),
+    (SplitMode.NEVER_BY_KEY, ["U(1, 10, 0)(1, 11, 0)"]),
+    (SplitMode.EACH_BY_KEY, ["D(1, 10, 0)", "I(1, 11, 0)"]),
     (SplitMode.HANDLE_KEY, ["I(1, 11, 0)"]),
     (SplitMode.MULTI_ROW, ["U(1, 10, 0)(1, 11, 0)"]),
     (SplitMode.SORTED, ["D(1, 10, 0)", "I(1, 11, 0)"]),
@@ -225,19 +232,88 @@ def test_equal_to_a_collation_is_one_clustered_key() -> None:
     assert sent(SplitMode.NEVER, WORDS, (("abc", 1), ("abd", 1))) == ["D('abc', 1)", "I('abd', 1)"]
 
 
+BETWEEN: list[tuple[SplitMode, list[str]]] = [
+    (SplitMode.NEVER, ["D(9, 9)", "U(2, 2)(2, 3)", "I(1, 1)"]),
+    (SplitMode.NEVER_BY_KEY, ["D(9, 9)", "I(1, 1)", "U(2, 2)(2, 3)"]),
+    (SplitMode.EACH_BY_KEY, ["D(9, 9)", "I(1, 1)", "D(2, 2)", "I(2, 3)"]),
+    (SplitMode.EACH_SORTED, ["D(9, 9)", "D(2, 2)", "I(1, 1)", "I(2, 3)"]),
+]
+
+
+@pytest.mark.parametrize(("mode", "expected"), BETWEEN)
+def test_rows_of_a_clustered_key_come_as_the_sorter_has_them(
+    mode: SplitMode, expected: list[str]
+) -> None:
+    assert sent(mode, PLAIN, ((2, 2), (2, 3)), (None, (1, 1)), ((9, 9), None)) == expected
+
+
+def test_a_filter_sees_the_halves_that_the_puller_made() -> None:
+    def keeps(change: RowChange) -> bool:
+        return change.before is None
+
+    update: Step = ((2, 2), (2, 3))
+    assert sent(SplitMode.EACH_SORTED, PLAIN, update, keeps=keeps) == ["I(2, 3)"]
+    assert sent(SplitMode.EACH_IN_PLACE, PLAIN, update, keeps=keeps) == []
+
+
+TEXT = parse_create_table("create table t (id int primary key, u varchar(9) unique)", "s")
+NULLS: list[tuple[SplitMode, list[str]]] = [
+    (SplitMode.SORTED, ["U(1, None)(1, 'null')"]),
+    (SplitMode.APPENDED, ["D(1, None)", "I(1, 'null')"]),
+]
+
+
+@pytest.mark.parametrize(("mode", "expected"), NULLS)
+def test_the_old_architecture_takes_null_for_its_text(mode: SplitMode, expected: list[str]) -> None:
+    assert sent(mode, TEXT, ((1, None), (1, "null"))) == expected
+    assert sent(mode, TEXT, ((1, None), (1, "x"))) == ["D(1, None)", "I(1, 'x')"]
+
+
 def test_nullable_unique_keys_count_and_plain_indexes_do_not() -> None:
     table = parse_create_table(
         "create table t (id int primary key, u int, v int, unique (u), key (v))", "s"
     )
-    assert change(table, (1, None, 1), (1, 2, 1)).key_changed
+    assert change(table, (1, None, 1), (1, 2, 1)).key_changed is KeyChange.UNIQUE
     assert not change(table, (1, None, 1), (1, None, 2)).key_changed
     assert not change(table, None, (1, None, 2)).key_changed
 
 
 def test_the_handle_key_counts_where_only_it_is_known() -> None:
     wire = Table("s", "t", LOOSE.columns, handle_key=("id",))
-    assert change(wire, (1, 1, 1), (2, 1, 1)).key_changed
+    assert change(wire, (1, 1, 1), (2, 1, 1)).key_changed is KeyChange.PRIMARY
     assert not change(wire, (1, 1, 1), (1, 2, 1)).key_changed
+
+
+PK, UK = KeyChange.PRIMARY, KeyChange.UNIQUE
+KEYS = "create table t (id int {}, u int {}, v int, {})"
+CHANGED = [
+    # The table's keys; which is changed with id, with u, with both, and with v.
+    (KEYS.format("primary key", "", "unique (u)"), PK, UK, PK, None),
+    (KEYS.format("", "primary key", "unique (id)"), UK, PK, PK, None),
+    (KEYS.format("", "", "primary key (id, u)"), PK, PK, PK, None),
+    # No primary key: the handle key is one of the unique keys.
+    (KEYS.format("not null", "", "unique (id), key (v)"), UK, None, UK, None),
+    (KEYS.format("", "not null", "unique (id, v), unique (u)"), UK, UK, UK, UK),
+    (KEYS.format("", "", "key (id)"), None, None, None, None),
+]
+
+
+@pytest.mark.parametrize(("sql", "with_id", "with_u", "with_both", "with_v"), CHANGED)
+def test_an_update_tells_the_primary_key_from_another_unique_key(
+    sql: str,
+    with_id: KeyChange | None,
+    with_u: KeyChange | None,
+    with_both: KeyChange | None,
+    with_v: KeyChange | None,
+) -> None:
+    table = parse_create_table(sql, "s")
+    old = (1, 1, 1)
+    assert change(table, old, (2, 1, 1)).key_changed is with_id
+    assert change(table, old, (1, 2, 1)).key_changed is with_u
+    assert change(table, old, (2, 2, 1)).key_changed is with_both
+    assert change(table, old, (1, 1, 2)).key_changed is with_v
+    assert change(table, None, old).key_changed is change(table, old, None).key_changed is None
+    assert [KeyChange.PRIMARY.value, KeyChange.UNIQUE.value] == ["UPDATEPK", "UPDATEUK"]
 
 
 def test_tables_and_partitions_are_sent_one_after_the_other() -> None:
@@ -309,6 +385,7 @@ def test_changes_keep_their_table_on_disk() -> None:
 
 # The version, what is older than the start, what is newer, and what is newer in safe mode.
 MYSQL = [
+    ("6.5.1", SplitMode.EACH_BY_KEY, SplitMode.NEVER_BY_KEY, SplitMode.EACH_BY_KEY),
     ("6.5.3", SplitMode.EACH_IN_PLACE, SplitMode.NEVER, SplitMode.EACH_IN_PLACE),
     ("6.5.4", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
     ("6.5.9", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
@@ -333,7 +410,8 @@ MYSQL = [
     ("8.4.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
     ("8.5.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
     ("8.5.3", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
-    ("8.5.4", SplitMode.EACH_AND_APPENDED, SplitMode.APPENDED, SplitMode.EACH_AND_APPENDED),
+    ("8.5.4", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
+    ("9.0.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
 ]
 
 
@@ -342,13 +420,41 @@ def test_the_mysql_sink_splits_what_is_older_than_its_start(
     version: str, old: SplitMode, new: SplitMode, safe: SplitMode
 ) -> None:
     assert mysql_split_mode(version, 99, threshold_ts=100) is old
-    assert mysql_split_mode(version, 100, threshold_ts=100) is new
+    at_start = new if old in (SplitMode.EACH_SORTED, SplitMode.EACH_AND_APPENDED) else old
+    assert mysql_split_mode(version, 100, threshold_ts=100) is at_start
+    assert mysql_split_mode(version, 101, threshold_ts=100) is new
     assert mysql_split_mode(version, 100, safe_mode=True) is safe
     assert mysql_split_mode(version, 99, threshold_ts=100, safe_mode=True) is old
 
 
+@pytest.mark.parametrize("version", ["8.5.4", "8.5.7", "9.0.0"])
+def test_the_new_architecture_has_its_own_rule(version: str) -> None:
+    of = partial(mysql_split_mode, version, threshold_ts=100, new_architecture=True)
+    assert of(99) is of(100, safe_mode=True) is SplitMode.EACH_AND_APPENDED
+    assert of(100) is SplitMode.APPENDED
+    assert split_mode(version, "canal-json", new_architecture=True) is SplitMode.APPENDED
+    assert split_mode(version, "avro", True, new_architecture=True) is SplitMode.NEVER
+
+
+def test_there_is_no_new_architecture_before_8_5_4() -> None:
+    uri, refused = (
+        "://h/t?protocol=canal-json",
+        r"TiCDC 8\.5\.3 has no new architecture: 8\.5\.4 is",
+    )
+    with pytest.raises(ConfigError, match=refused):
+        split_mode("8.5.3", "avro", new_architecture=True)
+    with pytest.raises(ConfigError, match=refused):
+        mysql_split_mode("v8.5.3", 5, new_architecture=True)
+    with pytest.raises(ConfigError, match=refused):
+        Changefeed(f"kafka{uri}", version="8.5.3", new_architecture=True)
+    with pytest.raises(ConfigError, match=refused):
+        StorageChangefeed(f"s3{uri}", version="8.5.3", new_architecture=True)
+
+
 VERSIONS = [
-    ("v6.5.0", SplitMode.NEVER, SplitMode.NEVER, False),
+    ("v6.5.0", SplitMode.NEVER_BY_KEY, SplitMode.NEVER_BY_KEY, False),
+    ("6.5.1", SplitMode.NEVER_BY_KEY, SplitMode.NEVER_BY_KEY, False),
+    ("7.0.0", SplitMode.NEVER_BY_KEY, SplitMode.NEVER_BY_KEY, False),
     ("6.5.2", SplitMode.NEVER, SplitMode.NEVER, False),
     ("6.5.3", SplitMode.NEVER, SplitMode.HANDLE_KEY, False),
     ("6.5.4", SplitMode.MULTI_ROW, SplitMode.HANDLE_KEY, False),
@@ -365,8 +471,8 @@ VERSIONS = [
     ("8.1.0", SplitMode.SORTED, SplitMode.SORTED, False),
     ("8.1.1", SplitMode.SORTED, SplitMode.SORTED, True),
     ("v8.5.3", SplitMode.SORTED, SplitMode.SORTED, True),
-    ("v8.5.4-pre", SplitMode.APPENDED, SplitMode.APPENDED, True),
-    ("9.0.0", SplitMode.APPENDED, SplitMode.APPENDED, True),
+    ("v8.5.4-pre", SplitMode.SORTED, SplitMode.SORTED, True),
+    ("9.0.0", SplitMode.SORTED, SplitMode.SORTED, True),
 ]
 
 

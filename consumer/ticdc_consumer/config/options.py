@@ -55,7 +55,7 @@ class Options(ReadOptions):
     """Templates may hold {schema} and {table}."""
     merge: Mapping[str, str] = field(
         default_factory=dict,
-        metadata=_setting(
+        metadata=setting(
             "tables.merge",
             parsers.mapping(parsers.text),
             '"schema.table" pattern = the target\'s column that tells merged tables apart',

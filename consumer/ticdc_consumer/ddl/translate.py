@@ -141,7 +141,7 @@ def _create(context: DdlContext, table: Table) -> Alteration:
     else:
         _check_equal(target, table, existing, context.rules)
         if target.has_rows(existing.schema, existing.name):
-            raise InTheWay(f"{_shown(existing)} exists and has rows")
+            raise InTheWay(f"{_label(existing)} exists and has rows")
         statements += _referring(context, table, keys)
     for child, missing in waiting(table, definitions, context.locate):
         statements += _referring(context, child, missing)
@@ -159,7 +159,7 @@ def _create_merged(context: DdlContext, table: Table, shard: Shard) -> Alteratio
     _check_equal(target, merged, existing, context.rules)
     rows = merged_tables.of_shard(context, name, shard)
     if target.execute(f"SELECT 1 FROM {rows} LIMIT 1").first() is not None:  # noqa: S608
-        raise InTheWay(f"{_shown(existing)} has rows whose {shard.column} is {shard.name}")
+        raise InTheWay(f"{_label(existing)} has rows whose {shard.column} is {shard.name}")
     return Alteration()
 
 
@@ -184,7 +184,7 @@ def _check_equal(
 ) -> None:
     """Raises `Stop` unless `existing` is what a CREATE of `table` would give: with these columns,
     a key that identifies its rows, and no other unique keys than these."""
-    name = _shown(existing)
+    name = _label(existing)
     defined = {column.name.lower() for column in table.columns}
     present = {column.name.lower() for column in existing.columns}
     virtual = {column.name.lower() for column in table.columns if column.generated == "virtual"}
@@ -203,7 +203,7 @@ def _check_equal(
         target.layout(table, table.handle_key, existing, table, rules)
 
 
-def _shown(table: TargetTable) -> str:
+def _label(table: TargetTable) -> str:
     return f"{table.schema}.{table.name}" if table.schema else table.name
 
 

@@ -42,6 +42,16 @@ def escaped(sql: str) -> str:
     return _AS_IT_IS.sub(double, sql) if "\\" in sql else sql
 
 
+def masked(sql: str) -> str:
+    """The statement with every backslash that TiCDC does not escape as another character: its
+    words stand where they stood."""
+
+    def without(match: re.Match[str]) -> str:
+        return match[0].replace("\\", "_") if match[1] or match[2] else match[0]
+
+    return _AS_IT_IS.sub(without, sql) if "\\" in sql else sql
+
+
 def _without_comments(sql: str) -> str:
     parts: list[str] = []
     at = searched = 0

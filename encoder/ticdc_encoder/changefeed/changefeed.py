@@ -93,6 +93,7 @@ class Changefeed:
             case_sensitive=settings.case_sensitive,
             classic=settings.classic,
             time_zone=time_zone,
+            kafka=True,
         )
         self._selectors = ColumnSelectors(settings.column_selectors, settings.case_sensitive)
         self._router = Router(

@@ -188,7 +188,8 @@ class StorageConfig:
             options = canal_json.Options(
                 time_zone=time_zone, max_message_bytes=1 << 62, classic=classic, **of_canal_json
             )
-        return cls(format_options=options, **values, **filter_settings(in_file, version))
+        filters = filter_settings(in_file, version, new_architecture=new_architecture)
+        return cls(format_options=options, **values, **filters)
 
 
 def _check(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> None:

@@ -65,9 +65,9 @@ def case_sensitive_by_default(version: Version) -> bool:
 
 
 def default_goes_by_index(version: Version, protocol: str) -> bool:
-    """Whether the partition rule `default` is `index-value` for tables of one unique key: where old
-    values are off. Source: `default.go` of `mq/dispatcher/partition`, `ForceDisableOldValueProtocols`
-    of `pkg/config/sink.go`."""
+    """Whether the partition rule `default` is `index-value` for tables of one unique key: where
+    old values are off. Source: `default.go` of `mq/dispatcher/partition`, and
+    `ForceDisableOldValueProtocols` of `pkg/config/sink.go`."""
     return protocol == "avro" and any(
         first <= version < end for first, end in _AVRO_WITHOUT_OLD_VALUES
     )

@@ -11,6 +11,9 @@ from ticdc_consumer.dry_run import PlannedCut
 from ticdc_consumer.epoch import Epoch
 
 SECONDS_PER_LINE = 1.0
+SECONDS_TO_PASS = 60.0
+"""After which a run that goes on warns that its filter has let nothing pass; at its end it always
+does."""
 NAMED = 5
 """Tables of those that a filter leaves out."""
 LONGEST_QUERY = 120
@@ -84,10 +87,10 @@ class RunProgress:
             self._line(f"warning: {row}")
         if more := epoch.corrupted - len(epoch.corrupted_rows):
             self._line(f"warning: {more:,} more rows do not match their checksums")
-        if self._all.left_out and not self._all.changes and not self._warned:
-            self._warned = True
-            self._line(nothing_passes(self._all.left_out))
         now = time.monotonic()
+        if now - self._began >= SECONDS_TO_PASS and not self._warned:
+            self._warned = True
+            self._warn()
         if now - self._printed_at >= SECONDS_PER_LINE:
             rate = self._recent.changes / (now - self._printed_at)
             self._line(
@@ -107,6 +110,9 @@ class RunProgress:
             f"{why}: R {with_time(self._resolved_ts)} after {self._all.epochs:,} cuts in "
             f"{duration(seconds)}, {self._all.changes / seconds:,.0f} changes/s: {self._all}"
         )
+        self._warn()
+
+    def _warn(self) -> None:
         if self._all.left_out and not self._all.changes:
             self._line(nothing_passes(self._all.left_out))
 

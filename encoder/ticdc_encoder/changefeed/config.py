@@ -11,6 +11,7 @@ from typing import Any, Self
 from ticdc_encoder.changefeed.protocols import PROTOCOLS
 from ticdc_encoder.changefeed.route import PARTITION_RULES, Dispatcher
 from ticdc_encoder.changefeed.versions import (
+    TABLE_ROUTES,
     UNRELEASED,
     Version,
     case_sensitive_by_default,
@@ -297,6 +298,10 @@ class ChangefeedConfig:
         ignored = _checked(in_uri, in_file)
         check_old_value(in_file, version)
         dispatchers = tuple(entries("sink.dispatchers", in_file, Dispatcher.parse))
+        for setting in ("target_schema", "target_table"):
+            if any(getattr(dispatcher, setting) for dispatcher in dispatchers):
+                name = setting.replace("_", "-")
+                check_has(name, TABLE_ROUTES, version, new=new_architecture)
         ignored += [
             f"sink.dispatchers: partition = {dispatcher.partition!r}"
             for dispatcher in dispatchers

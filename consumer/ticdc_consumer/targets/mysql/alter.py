@@ -15,7 +15,7 @@ from ticdc_consumer.targets.mysql.create import MySqlColumn, add_reference, shap
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.primary_key import rebuilt, refusal
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
-from ticdc_consumer.targets.mysql.steps import Clauses, Step, done
+from ticdc_consumer.targets.mysql.steps import AlterStep, OrderedClauses, done
 from ticdc_consumer.targets.schema.alter import Alteration, TableAlteration, index_changes
 from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
@@ -31,7 +31,7 @@ class MySqlAlteration(TableAlteration):
         self.old = shape(dialect, self.differences.old)
         self.new = shape(dialect, self.evolved.after)
         self.keys = index_changes(self.before.indexes, self.old.indexes, self.new.indexes)
-        self.left: list[Step] = []
+        self.left: list[AlterStep] = []
 
     def alteration(self) -> Alteration:
         """What a crash left of it. Raises `Stop` also if the table is neither as it was before nor
@@ -39,7 +39,7 @@ class MySqlAlteration(TableAlteration):
         try:
             self.prepare()
         except Unsupported:
-            if self._done([Step("", self.new, bool(self.differences.renamed))]) == 0:
+            if self._done([AlterStep("", self.new, bool(self.differences.renamed))]) == 0:
                 raise
             return Alteration(tuple(self.statements()))  # an operator did it
         steps = self._steps()
@@ -79,21 +79,21 @@ class MySqlAlteration(TableAlteration):
             for each in self.references.added
         ]
 
-    def _done(self, steps: list[Step]) -> int:
+    def _done(self, steps: list[AlterStep]) -> int:
         name = (self.schema, self.name)
         return done(self.target, self.dialect, name, self.before, steps)
 
-    def _steps(self) -> list[Step]:
+    def _steps(self) -> list[AlterStep]:
         passing: list[str] = []
         if self.dialect.dependent_clauses:
             clauses = self._clauses(passing)
             text = f"ALTER TABLE {self.relation} {', '.join(clauses)}"
-            steps = [Step(text, self.new, bool(self.differences.renamed))] if clauses else []
+            steps = [AlterStep(text, self.new, bool(self.differences.renamed))] if clauses else []
         else:
             steps = self._ordered_clauses(passing).steps(self.relation)
         for column in passing:
             text = f"ALTER TABLE {self.relation} ALTER COLUMN {self.quote(column)} DROP DEFAULT"
-            steps.append(Step(text, self.new))
+            steps.append(AlterStep(text, self.new))
         return steps
 
     def _clauses(self, passing: list[str]) -> list[str]:
@@ -122,19 +122,19 @@ class MySqlAlteration(TableAlteration):
         ]
         return lines
 
-    def _ordered_clauses(self, passing: list[str]) -> Clauses:
+    def _ordered_clauses(self, passing: list[str]) -> OrderedClauses:
         """The same, such that each may run after those before it."""
-        clauses = Clauses(self.before, self.quote)
+        clauses = OrderedClauses(self.before, self.quote)
         for name in self.keys.dropped:
             clauses.drop_key(name)
         for name in self.differences.dropped:
             clauses.drop_column(name)
         for old, new in self.differences.renamed:
             clauses.rename_column(old, new, self.new.columns[new])
-        taken = {new for _, new in self.differences.renamed}
+        renamed = {new for _, new in self.differences.renamed}
         for name, column in self.new.columns.items():
             moved = name in self.evolved.moved
-            if name in taken and not moved:
+            if name in renamed and not moved:
                 continue
             if text := self._placed(name, passing):
                 before = list(self.new.columns)[: list(self.new.columns).index(name)]

@@ -35,7 +35,7 @@ def refusal(
             return f"{target.quote(*name)} has a clustered primary key, which TiDB does not drop"
         for column, _ in () if key in dropped else index.parts:
             old, new = before.columns[column], after.get(column)
-            if new is not None and not _kept(old.type, new.type):
+            if new is not None and not _stored_alike(old.type, new.type):
                 return (
                     f"column {column} is of the primary key, and TiDB does not make "
                     f"{new.type} of {old.type} there"
@@ -72,7 +72,7 @@ def _clustered(target: Target, name: TargetName) -> bool:
     return [kind for (kind,) in rows] == ["CLUSTERED"]
 
 
-def _kept(old: str, new: str) -> bool:
+def _stored_alike(old: str, new: str) -> bool:
     """Whether all values are stored alike."""
     before, after = CatalogType.parse(old), CatalogType.parse(new)
     if old == new:

@@ -25,7 +25,7 @@ _COLLATE = re.compile(r" character set \w+ collate (\w+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AlterStep:
     """A statement, and the table after it. `renames`: a column takes another name in it, so that
     what it does is not to be done twice."""
 
@@ -35,7 +35,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Clause:
+class _AlterClause:
     """`names` are the columns and keys that it needs or changes."""
 
     text: str
@@ -44,13 +44,13 @@ class _Clause:
     renames: bool
 
 
-class Clauses:
+class OrderedClauses:
     """The clauses of an ALTER TABLE, in an order in which each finds the table as it needs it."""
 
     def __init__(self, before: MySqlTable, quote: Callable[[str], str]) -> None:
         self._columns, self._indexes = dict(before.columns), dict(before.indexes)
         self._quote = quote
-        self._clauses: list[_Clause] = []
+        self._clauses: list[_AlterClause] = []
 
     def drop_key(self, name: str) -> None:
         index = self._indexes.pop(name)
@@ -98,16 +98,16 @@ class Clauses:
         self._indexes[name] = index
         self._add(f"ADD {text}", index.columns, [name])
 
-    def steps(self, relation: str) -> list[Step]:
+    def steps(self, relation: str) -> list[AlterStep]:
         """As few statements as TiDB takes."""
-        groups: list[list[_Clause]] = []
+        groups: list[list[_AlterClause]] = []
         for clause in self._clauses:
-            taken = frozenset[str]().union(*(each.names for each in groups[-1])) if groups else None
-            if taken is None or taken & clause.names:
+            named = frozenset[str]().union(*(each.names for each in groups[-1])) if groups else None
+            if named is None or named & clause.names:
                 groups.append([])
             groups[-1].append(clause)
         return [
-            Step(
+            AlterStep(
                 f"ALTER TABLE {relation} {', '.join(each.text for each in group)}",
                 group[-1].after,
                 any(each.renames for each in group),
@@ -125,11 +125,15 @@ class Clauses:
         names = {f"column {name.lower()}" for name in columns}
         names |= {f"key {name.lower()}" for name in keys}
         after = MySqlTable(dict(self._columns), dict(self._indexes))
-        self._clauses.append(_Clause(text, frozenset(names), after, renames))
+        self._clauses.append(_AlterClause(text, frozenset(names), after, renames))
 
 
 def done(
-    target: Target, dialect: Dialect, name: TargetName, table: MySqlTable, steps: Sequence[Step]
+    target: Target,
+    dialect: Dialect,
+    name: TargetName,
+    table: MySqlTable,
+    steps: Sequence[AlterStep],
 ) -> int:
     """How many of the steps from `table` on are done; the least that it can be, where one more
     time does no harm. Raises `Stop` if the table is as after none of them, and `Unsupported` if a
@@ -164,7 +168,7 @@ def done(
     return fitting[0]
 
 
-def _renamed_between(steps: Sequence[Step], fitting: Sequence[int]) -> bool:
+def _renamed_between(steps: Sequence[AlterStep], fitting: Sequence[int]) -> bool:
     return any(step.renames for step in steps[fitting[0] : fitting[-1]])
 
 

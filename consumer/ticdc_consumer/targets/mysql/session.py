@@ -199,14 +199,23 @@ class MySql(Target):
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
 
-    def require_lasting(self, tables: Sequence[str]) -> None:
-        with self.errors():
-            catalog.require_lasting(self.query, tables)
+    def require_lasting(self, tables: Sequence[TargetName]) -> None:
+        # Others are looked at before they are written to: without a write an engine loses nothing.
+        own = [name for schema, name in tables if schema is None]
+        if own:
+            with self.errors():
+                catalog.require_lasting(self.query, own)
 
     # The catalog.
 
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
         return schema, table
+
+    def comparable(self, name: TargetName) -> TargetName:
+        if not self._any_case:
+            return name
+        schema, table = name
+        return None if schema is None else _lower(schema), _lower(table)
 
     def quote(self, schema: str | None, table: str) -> str:
         name = self._quote(table)
@@ -312,6 +321,11 @@ class MySql(Target):
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)
+
+
+def _lower(name: str) -> str:
+    """As the server does it: letter by letter."""
+    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in name)
 
 
 _NO_SUCH_SESSION = 1094

@@ -222,9 +222,10 @@ class Target(ABC):
         """Whether this user may create the consumer's tables; None if the catalog does not say."""
         return True
 
-    def require_lasting(self, tables: Sequence[str]) -> None:  # noqa: B027
-        """Raises `Stop`, with what helps, if one of these tables of the session's own schema would
-        not keep what was committed, or keep what was rolled back."""
+    def require_lasting(self, tables: Sequence[TargetName]) -> None:  # noqa: B027
+        """Raises `Stop`, with what helps, if one of these tables, as far as they exist, would not
+        keep what was committed, or keep what was rolled back; without a schema it is the session's
+        own."""
 
     # The catalog.
 

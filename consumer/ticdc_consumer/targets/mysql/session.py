@@ -199,9 +199,12 @@ class MySql(Target):
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
 
-    def require_lasting(self, tables: Sequence[str]) -> None:
-        with self.errors():
-            catalog.require_lasting(self.query, tables)
+    def require_lasting(self, tables: Sequence[TargetName]) -> None:
+        # Others are looked at before they are written to: without a write an engine loses nothing.
+        own = [name for schema, name in tables if schema is None]
+        if own:
+            with self.errors():
+                catalog.require_lasting(self.query, own)
 
     # The catalog.
 

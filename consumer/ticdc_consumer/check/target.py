@@ -16,6 +16,9 @@ from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 
+MOST_NAMED = 5
+"""Tables of those that a filter leaves out."""
+
 
 def target(premises: Premises) -> Iterator[Finding]:
     url = sa.make_url(premises.options.target_url)
@@ -77,6 +80,14 @@ def tables(premises: Premises) -> Iterator[Finding]:
         checked.definitions = {**sample.created, **stored}
     begun = premises.checkpoint.resolved_ts if premises.checkpoint else options.from_ts
     sources = {**checked.definitions, **sample.tables}
+    if sources and not any(rules.matches(*name) for name in sources):
+        named = ", ".join(f"{schema}.{table}" for schema, table in sorted(sources)[:MOST_NAMED])
+        more = " and others" if len(sources) > MOST_NAMED else ""
+        yield warn(
+            "filter",
+            f"it lets none of the {len(sources):,} tables pass that the first messages are of, "
+            f"{sample.rows:,} rows: {named}{more}",
+        )
     for name in sorted(sources):
         if not rules.matches(*name):
             continue

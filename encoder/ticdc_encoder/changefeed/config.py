@@ -11,9 +11,12 @@ from typing import Any, Self
 from ticdc_encoder.changefeed.protocols import PROTOCOLS
 from ticdc_encoder.changefeed.route import PARTITION_RULES, Dispatcher
 from ticdc_encoder.changefeed.versions import (
+    TABLE_ROUTES,
+    UNRELEASED,
     Version,
     case_sensitive_by_default,
     check_architecture,
+    check_has,
 )
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.column import ColumnSelector
@@ -86,6 +89,9 @@ _SETTINGS: dict[str, SinkSetting] = {
     "debezium_disable_schema": SinkSetting(
         "sink.debezium-disable-schema", False, "debezium-disable-schema"
     ),
+    "debezium_include_start_ts": SinkSetting(
+        "sink.debezium.include-start-ts", False, "debezium-include-start-ts"
+    ),
     "send_bootstrap_interval_in_sec": SinkSetting("sink.send-bootstrap-interval-in-sec", 120),
     "send_bootstrap_in_msg_count": SinkSetting("sink.send-bootstrap-in-msg-count", 10_000),
     "send_bootstrap_to_all_partition": SinkSetting("sink.send-bootstrap-to-all-partition", True),
@@ -135,7 +141,6 @@ _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
 _UNSUPPORTED = (
     "bdr-mode",
     "enable-active-active",
-    "sink.debezium-include-start-ts",
 )
 _GLUE = f"{_KAFKA}.glue-schema-registry-config"
 # About how TiCDC runs.
@@ -257,6 +262,7 @@ class ChangefeedConfig:
     compression: Compression
     encoding_format: EncodingFormat
     debezium_disable_schema: bool
+    debezium_include_start_ts: bool
     send_bootstrap_interval_in_sec: int
     send_bootstrap_in_msg_count: int
     send_bootstrap_to_all_partition: bool
@@ -292,6 +298,10 @@ class ChangefeedConfig:
         ignored = _checked(in_uri, in_file)
         check_old_value(in_file, version)
         dispatchers = tuple(entries("sink.dispatchers", in_file, Dispatcher.parse))
+        for setting in ("target_schema", "target_table"):
+            if any(getattr(dispatcher, setting) for dispatcher in dispatchers):
+                name = setting.replace("_", "-")
+                check_has(name, TABLE_ROUTES, version, new=new_architecture)
         ignored += [
             f"sink.dispatchers: partition = {dispatcher.partition!r}"
             for dispatcher in dispatchers
@@ -313,7 +323,7 @@ class ChangefeedConfig:
             column_selectors=tuple(entries("sink.column-selectors", in_file, ColumnSelector.parse)),
             ignored=tuple(sorted(ignored)),
             **values,
-            **filter_settings(in_file, version),
+            **filter_settings(in_file, version, new_architecture=new_architecture),
         )
         parsed._check_protocol()
         parsed._check_large_messages()
@@ -341,6 +351,11 @@ class ChangefeedConfig:
         if self.version < traits.since:
             version = ".".join(map(str, self.version))
             raise ConfigError(f"TiCDC {version} has no protocol {self.protocol}")
+        if self.debezium_include_start_ts:
+            setting = "debezium-include-start-ts"
+            check_has(setting, UNRELEASED, self.version, new=self.new_architecture)
+            if self.protocol != "debezium":
+                raise ConfigError(f"{setting} is for debezium alone")
         if traits.topic_names_table:
             _require_whole_expressions(self.dispatchers)
 
@@ -371,13 +386,18 @@ class ChangefeedConfig:
             raise ConfigError("force-replicate excludes large-message-handle-option")
 
 
-def filter_settings(in_file: Mapping[str, Any], version: Version) -> dict[str, Any]:
+def filter_settings(
+    in_file: Mapping[str, Any], version: Version, *, new_architecture: bool
+) -> dict[str, Any]:
     """Which tables and events a changefeed sends: fields that every configuration has."""
+    event_filters = tuple(entries("filter.event-filters", in_file, EventFilter.parse))
+    if any(each.ignore_update_only_columns for each in event_filters):
+        check_has("ignore-update-only-columns", UNRELEASED, version, new=new_architecture)
     case_sensitive = in_file.get("case-sensitive", case_sensitive_by_default(version))
     return {
         "case_sensitive": of_type("case-sensitive", case_sensitive, bool),
         "rules": tuple(list_of("filter.rules", in_file, str)),
-        "event_filters": tuple(entries("filter.event-filters", in_file, EventFilter.parse)),
+        "event_filters": event_filters,
         "ignore_txn_start_ts": frozenset(list_of("filter.ignore-txn-start-ts", in_file, int)),
     }
 

@@ -17,8 +17,8 @@ _TOPIC = re.compile(r"[\w.-]*(?:\{schema\})?(?:[\w.-]*\{table\})?[\w.-]*", re.AS
 _NOT_OF_A_TOPIC = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_TOPIC = 249
 
-_UNSUPPORTED = ("target-schema", "target-table")
-_TEXTS = ("topic", "partition", "dispatcher", "index", *_UNSUPPORTED)
+_TARGET = re.compile(r"(?:[^{}]|\{schema\}|\{table\})*")
+_TEXTS = ("topic", "partition", "dispatcher", "index", "target-schema", "target-table")
 
 PARTITION_RULES = {
     "": "table",
@@ -34,13 +34,16 @@ PARTITION_RULES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatcher:
-    """One entry of `[sink] dispatchers`. `topic` is an expression, "" for the default topic."""
+    """One entry of `[sink] dispatchers`. `topic` is an expression, "" for the default topic; so are
+    `target_schema` and `target_table`, "" for the names as they are."""
 
     matcher: tuple[str, ...]
     topic: str = ""
     partition: str = "default"
     index: str = ""
     columns: tuple[str, ...] = ()
+    target_schema: str = ""
+    target_table: str = ""
 
     @classmethod
     def parse(cls, entry: Mapping[str, Any]) -> Self:
@@ -48,10 +51,15 @@ class Dispatcher:
         texts = {name: of_type(name, entry.get(name, ""), str) for name in _TEXTS}
         if unknown := set(entry) - {"matcher", "columns", *_TEXTS}:
             raise ConfigError(f"unknown key of a dispatcher: {', '.join(sorted(unknown))}")
-        for name in _UNSUPPORTED:
-            if texts[name]:
-                raise ConfigError(f"{name} is not supported")
+        for name in ("target-schema", "target-table"):
+            if not _TARGET.fullmatch(texts[name]):
+                raise ConfigError(
+                    f"{name} {texts[name]!r} must contain only literal text, {{schema}}, "
+                    "and {table}"
+                )
         topic = texts["topic"]
+        if "{column:" in topic:
+            raise ConfigError("no release of TiCDC has {column:...} in topics (pingcap/ticdc#4340)")
         if not _TOPIC.fullmatch(topic):
             raise ConfigError(f"not a topic expression: {topic!r}")
         if texts["partition"] and texts["dispatcher"]:
@@ -66,6 +74,8 @@ class Dispatcher:
             partition=rule,
             index=texts["index"],
             columns=columns,
+            target_schema=texts["target-schema"],
+            target_table=texts["target-table"],
         )
 
 

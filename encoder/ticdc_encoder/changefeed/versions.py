@@ -7,6 +7,11 @@ Version = tuple[int, int, int]
 NEW_ARCHITECTURE: Version = (8, 5, 4)
 """The first version that has it. It is off by default (`newarch` in `pkg/config/server.go`, from
 v8.5.4-release.1 to v9.0.0-beta.2), so that no version tells which of the two ran."""
+TABLE_ROUTES: Version = (8, 5, 7)
+"""The first version with `target-schema` and `target-table`."""
+UNRELEASED: Version = (9, 0, 0)
+"""What TiCDC's master has (pingcap/ticdc, commit b813e76 of August 2026), and no release up to
+8.5.7 or beta of 9.0. Here 9.0.0 stands for it."""
 _FOLDS_CASE: tuple[tuple[Version, Version], ...] = (
     ((6, 5, 6), (6, 6, 0)),
     ((7, 1, 3), (7, 2, 0)),
@@ -32,6 +37,15 @@ def check_architecture(version: Version, *, new: bool) -> None:
         raise ConfigError(
             f"TiCDC {_text(version)} has no new architecture: {_text(NEW_ARCHITECTURE)} is the "
             "first that has"
+        )
+
+
+def check_has(setting: str, since: Version, version: Version, *, new: bool) -> None:
+    """Raises ConfigError unless it is the new architecture, and not before `since`."""
+    if not new or version < since:
+        raise ConfigError(
+            f"{setting} needs TiCDC's new architecture, of {_text(since)} or later: this is the "
+            f"{'new' if new else 'old'} one of {_text(version)}"
         )
 
 

@@ -24,6 +24,7 @@ from ticdc_consumer.targets.target import Target
 
 Facts = dict[str, object]
 
+_OWN_ZERO = frozenset({"json", "vector"})
 _TYPE = re.compile(r"(\w+)(?:\((.*)\))?(.*)", re.DOTALL)
 _WIDTH_MEANS_NOTHING = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year"})
 _COLLATE = re.compile(r" character set \w+ collate (\w+)$")
@@ -121,7 +122,7 @@ class MySqlAlteration(TableAlteration):
         default = column.default
         if value is not None and default is None:
             definition = next(c for c in self.differences.added if c.name == name)
-            default = _literal(definition, value)
+            default = None if column.type in _OWN_ZERO else _literal(definition, value)
             if default is not None:
                 passing.append(name)
         text = MySqlColumn(column.type, column.nullable, default).text()
@@ -139,6 +140,8 @@ def _literal(column: Column, value: Initial) -> str | None:
     """None if the server's own zero is the same."""
     if column.type.name in ("datetime", "timestamp", "date"):
         return string_literal(str(value))
+    if column.type.name in ("json", "vector"):
+        return f"({string_literal(str(value))})"  # a text here
     if column.default is None:
         return None
     if isinstance(value, bytes):

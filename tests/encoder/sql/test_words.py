@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
+from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.sql.words import SqlWords, named_schema
 
 STATEMENTS = [
@@ -49,5 +51,6 @@ def iter_words(words: SqlWords) -> Iterator[str]:
 def test_comments_that_are_never_closed_take_time_by_their_length(text: str) -> None:
     # By their square 300,000 characters took minutes; now it is less than a second.
     began = time.process_time()
-    SqlWords("CREATE DATABASE d " + text * (300_000 // len(text)))
+    with suppress(DefinitionError):  # the tokenizer says so of some
+        SqlWords("CREATE DATABASE d " + text * (300_000 // len(text)))
     assert time.process_time() - began < 20

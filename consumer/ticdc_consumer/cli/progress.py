@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
+from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, lag, with_time
 
 from ticdc_consumer.dry_run import PlannedCut
@@ -87,7 +88,7 @@ class RunProgress:
         )
 
     def _line(self, text: str) -> None:
-        print(text, file=self._out, flush=True)
+        print(visible(text), file=self._out, flush=True)
 
 
 def planned(cut: PlannedCut) -> Iterator[str]:

@@ -315,6 +315,10 @@ class Target(ABC):
         """The schema of temporary tables that replace one of `schema`."""
         return schema
 
+    def copy_to_temporary(self, name: str, columns: str, source: str, where: str) -> list[str]:
+        """A temporary table with these columns and rows of another; all names are quoted."""
+        return [f"CREATE TEMPORARY TABLE {name} AS SELECT {columns} FROM {source}{where}"]  # noqa: S608
+
     def is_complete(self, statement: str) -> bool:
         """Whether the statement ends here, at a `;` that is not part of it."""
         return True

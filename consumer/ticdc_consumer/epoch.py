@@ -199,9 +199,10 @@ class Epochs:
         self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]
     ) -> Applied:
         failpoints.hit("S5")
-        seen = self._tables.sightings()
-        applied = self._applier.apply(Step(self.state, new, entries, seen), gathered)
-        self._tables.note_recorded(seen)
+        seen, newcomers = self._tables.sightings(), self._tables.newcomers()
+        step = Step(self.state, new, entries, seen, newcomers)
+        applied = self._applier.apply(step, gathered)
+        self._tables.note_recorded(seen, newcomers)
         return applied
 
     def _advanced(self, prepared: Prepared) -> Checkpoint:

@@ -20,6 +20,7 @@ from ticdc_consumer.source.log import (
 )
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.scope import scope_hash
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -45,7 +46,8 @@ def take_over(options: Options) -> Iterator[Opened]:
         closing(open_target(options.target_url, write_source=options.write_source)) as target,
         closing(open_source(options)) as source,
     ):
-        store = Store(target, options.changefeed, options.ddl_keep_dropped)
+        where = InTarget.by(options, target)
+        store = Store(target, options.changefeed, options.ddl_keep_dropped, where)
         failpoints.hit("S0")
         state = store.start(options.takeover_after)
         failpoints.hit("S1")
@@ -69,7 +71,7 @@ def look(options: Options) -> Iterator[Opened]:
         ) as target,
         closing(open_source(options)) as source,
     ):
-        store = Store(target, options.changefeed)
+        store = Store(target, options.changefeed, where=InTarget.by(options, target))
         stored = state = store.read()
         if state is None or starts_afresh(options, state):
             state = _first_checkpoint(options, source)

@@ -52,7 +52,8 @@ class Reading:
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._fast: FastReader = NoFastReader()
         if job.source.gives_messages:
-            self._fast = fast_reader(options, job.layouts, job.shapes, job.latest)
+            sent = [layout.sent for layout in job.layouts]
+            self._fast = fast_reader(options, sent, job.shapes, job.latest)
         self.fold = Fold(
             job.layouts,
             Zone(zone_of_rows(options)),

@@ -232,6 +232,10 @@ class Target(ABC):
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
         """The name in this target of an upstream (already routed) table."""
 
+    def comparable(self, name: TargetName) -> TargetName:
+        """The same for two names if and only if they are one table's here."""
+        return name
+
     @abstractmethod
     def quote(self, schema: str | None, table: str) -> str:
         """The qualified, quoted name. Raises `Stop` for a name that the target cannot hold."""

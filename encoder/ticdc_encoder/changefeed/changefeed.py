@@ -14,7 +14,7 @@ from ticdc_encoder.changefeed.split import SplitMode, split
 from ticdc_encoder.changefeed.split import split_mode as mode_of_version
 from ticdc_encoder.changefeed.table_routes import TableRoutes
 from ticdc_encoder.changefeed.tables import TableKey, TablesSent
-from ticdc_encoder.changefeed.versions import version_number
+from ticdc_encoder.changefeed.versions import default_goes_by_index, version_number
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Table, Transaction
 from ticdc_encoder.filters.column import ColumnSelectors, without
@@ -103,6 +103,7 @@ class Changefeed:
             settings.partition_num,
             case_sensitive=settings.case_sensitive,
             classic=settings.classic,
+            default_by_index=default_goes_by_index(settings.version, self.protocol),
             time_zone=time_zone,
         )
         self._routes = TableRoutes(settings.dispatchers, case_sensitive=settings.case_sensitive)

@@ -84,7 +84,8 @@ class Router:
 
     `partitions` is the number of partitions of every topic, or of the topic that it is asked for.
     Rows carry TIMESTAMP in UTC, and are hashed as the server of `time_zone` would. `classic` is
-    the old architecture, which hashes NULL of listed columns as `null`.
+    the old architecture, which hashes NULL of listed columns as `null`. With `default_by_index`,
+    the rule `default` is `index-value` for a table of one unique key.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Router:
         *,
         case_sensitive: bool = False,
         classic: bool = False,
+        default_by_index: bool = False,
         time_zone: str = "UTC",
     ) -> None:
         self.default_topic = default_topic
@@ -105,6 +107,7 @@ class Router:
         ]
         self._null = b"null" if classic else None
         self._classic = classic
+        self._default_by_index = default_by_index
         self._in_server_time = server_time(time_zone)
         self._topics: dict[tuple[str, str], str] = {}
         self._hashes: dict[tuple[str, str], tuple[Table, _Hash]] = {}
@@ -163,7 +166,7 @@ class Router:
 
     def _hash(self, table: Table) -> "_Hash":
         dispatcher = self._dispatcher(table.schema, table.name)
-        rule = PARTITION_RULES.get(dispatcher.partition.lower(), "table")
+        rule = self._rule(table, dispatcher)
         if rule == "ts":
             return lambda change: change.commit_ts
         start = crc32(f"{table.schema}{table.name}".encode())
@@ -190,11 +193,19 @@ class Router:
 
         return value_hash
 
+    def _rule(self, table: Table, dispatcher: Dispatcher) -> str:
+        name = dispatcher.partition.lower()
+        rule = PARTITION_RULES.get(name, "table")
+        is_default = rule == "table" and name != "table"
+        if is_default and self._default_by_index and sum(i.unique for i in table.indexes) == 1:
+            return "index-value"
+        return rule
+
     def _dispatched(self, table: Table) -> list[Column] | None:
         """The columns whose values choose the partition, None if none do. Their order has no
         effect: the hash is an XOR."""
         dispatcher = self._dispatcher(table.schema, table.name)
-        match PARTITION_RULES.get(dispatcher.partition.lower(), "table"):
+        match self._rule(table, dispatcher):
             case "columns":
                 return self._named(table, dispatcher.columns)
             case "index-value" if dispatcher.index:

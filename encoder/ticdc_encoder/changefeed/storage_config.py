@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ticdc_encoder.changefeed.config import IGNORED_OF_ALL, check_old_value, filter_settings
+from ticdc_encoder.changefeed.config import check_old_value, filter_settings
+from ticdc_encoder.changefeed.known_settings import IGNORED_OF_ALL
 from ticdc_encoder.changefeed.route import Dispatcher
 from ticdc_encoder.changefeed.versions import Version, check_architecture
 from ticdc_encoder.errors import ConfigError

@@ -8,13 +8,14 @@ import json
 from typing import Any
 
 import pytest
+from support.golden_changes import happened
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.changefeed.storage import StorageChangefeed
 from ticdc_encoder.errors import ConfigError, DefinitionError
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.formats.registry import MemoryRegistry
-from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.sql.parser import parse_create_table, parse_ddl
 from ticdc_encoder.sql.renamed import renamed
 
 URI = "kafka://b/t?protocol=canal-json&enable-tidb-extension=true&partition-num=1"
@@ -106,6 +107,21 @@ def test_all_names_are_qualified_if_one_changes_else_none() -> None:
     assert renamed(query, "s", only_t) == "CREATE TABLE `s`.`u` LIKE `s`.`moved`"
     assert renamed("DROP TABLE `u`", "s", only_t) == "DROP TABLE `u`"
     assert renamed("DROP TABLE u, v", "s", only_t) == "DROP TABLE u, v"
+
+
+def test_every_ddl_of_the_golden_data_is_the_same_statement_there_and_back() -> None:
+    def unprefixed(schema: str, table: str) -> tuple[str, str]:
+        return schema[1:], table[1:]
+
+    statements = [event for event in happened("ddl") if isinstance(event, Ddl)]
+    tables = [ddl for ddl in statements if " VIEW " not in ddl.query]
+    assert len(tables) > 100
+    for ddl in tables:
+        routed = renamed(ddl.query, ddl.schema, prefixed)
+        assert routed != ddl.query
+        back = renamed(routed, f"x{ddl.schema}", unprefixed)
+        assert parse_ddl(back, ddl.schema) == parse_ddl(ddl.query, ddl.schema)
+        assert renamed(ddl.query, ddl.schema, lambda *name: name) == ddl.query
 
 
 def test_a_view_is_refused_for_its_select_is_not_read() -> None:

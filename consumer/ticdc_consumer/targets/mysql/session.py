@@ -208,6 +208,12 @@ class MySql(Target):
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
         return schema, table
 
+    def comparable(self, name: TargetName) -> TargetName:
+        if not self._any_case:
+            return name
+        schema, table = name
+        return None if schema is None else _lower(schema), _lower(table)
+
     def quote(self, schema: str | None, table: str) -> str:
         name = self._quote(table)
         return name if schema is None else f"{self._quote(schema)}.{name}"
@@ -312,6 +318,11 @@ class MySql(Target):
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)
+
+
+def _lower(name: str) -> str:
+    """As the server does it: letter by letter."""
+    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in name)
 
 
 _NO_SUCH_SESSION = 1094

@@ -58,6 +58,7 @@ def take_over(options: Options) -> Iterator[Opened]:
             state = store.begin_again(state, _first_checkpoint(options, source))
         else:
             _go_on(options, source, state)
+            _require_lasting(store)
         yield Opened(target, store, source, state)
 
 
@@ -77,6 +78,7 @@ def look(options: Options) -> Iterator[Opened]:
             state = _first_checkpoint(options, source)
         else:
             _go_on(options, source, state)
+            _require_lasting(store)
         yield Opened(target, store, source, state, stored is not None)
 
 
@@ -113,6 +115,12 @@ def _first_checkpoint(options: Options, source: Source) -> Checkpoint:
     }
     from_ts = options.from_ts
     return Checkpoint.first(options, 0 if from_ts is None else from_ts + 1, positions)
+
+
+def _require_lasting(store: Store) -> None:
+    """Raises `Stop` if a table that rows went to may lose them, whether or not more rows come."""
+    destinations = store.ledger.known().destinations.values()
+    store.target.require_lasting([name for name in destinations if name is not None])
 
 
 def _go_on(options: Options, source: Source, state: Checkpoint) -> None:

@@ -106,7 +106,7 @@ def test_types_that_the_rows_told_let_the_rest_run_too(target_url: str) -> None:
         assert result["id"].startswith("integer" if target.dialect == "sqlite" else "bigint")
 
 
-@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+@pytest.mark.parametrize("server", ["mariadb", "mysql", "tidb"])
 def test_an_alter_of_a_snapshot_that_commits_by_itself_is_done_once_wherever_it_was_cut_off(
     server: str, request: pytest.FixtureRequest
 ) -> None:

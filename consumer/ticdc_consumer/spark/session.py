@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
+from ticdc_encoder.errors import visible_lines
 
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.spark.java import java_home
@@ -77,7 +78,13 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
         raise Unavailable(
             f"Spark did not start: {_first_line(error.java_exception.toString())}"
         ) from error
-    except (PySparkException, Py4JError, ConnectionError) as error:
+    except (Py4JNetworkError, ConnectionError) as error:
+        _require_uninterrupted(error)
+        raise Unavailable(
+            "Spark did not start: its JVM ended before it was ready, as one does that the system "
+            "kills for want of memory; start again"
+        ) from error
+    except (PySparkException, Py4JError) as error:
         raise Unavailable(f"Spark did not start: {_first_line(str(error))}") from error
 
 
@@ -212,7 +219,7 @@ def _gateway(conf: SparkConf) -> JavaGateway:
 def _pass_on(output: IO[str]) -> None:
     with output:
         for line in _relevant_lines(output):
-            sys.stderr.write(line)
+            sys.stderr.write(visible_lines(line))
 
 
 def _relevant_lines(output: Iterable[str]) -> Iterator[str]:

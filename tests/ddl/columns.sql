@@ -408,6 +408,26 @@ ALTER TABLE t ADD COLUMN b TIMESTAMP DEFAULT 0
 -- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` timestamp NULL DEFAULT '0000-00-00 00:00:00'
 
+-- case: an empty BLOB as default
+ALTER TABLE t ADD COLUMN b BLOB DEFAULT ''
+-- then: 1 10 x  | 2 None y 
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" BLOB, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", X'' FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" bytea DEFAULT '\x'
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` blob NULL DEFAULT ('')
+-- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
+
+-- case: an empty TEXT as default
+ALTER TABLE t ADD COLUMN b TEXT DEFAULT ''
+-- then: 1 10 x  | 2 None y 
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT DEFAULT ''
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT ''
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` text character set utf8mb4 collate utf8mb4_bin NULL DEFAULT ('')
+-- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
+
 -- case: a CHAR default loses its spaces at the end
 ALTER TABLE t ADD COLUMN b CHAR(4) NOT NULL DEFAULT 'ab '
 -- then: 1 10 x ab | 2 None y ab

@@ -73,7 +73,7 @@ def shape(dialect: Dialect, table: Table) -> MySqlTable:
     types = _within_a_row(columns, indexes, dialect)
     return MySqlTable(
         {
-            c.name: MySqlColumn(types[c.name], c.nullable, _default(c, types[c.name]))
+            c.name: MySqlColumn(types[c.name], c.nullable, _default(c, types[c.name], dialect))
             for c in columns
         },
         {
@@ -114,11 +114,11 @@ def add_reference(target: Target, schema: str | None, name: str, added: Referenc
     )
 
 
-def _default(column: Column, type_: str) -> str | None:
+def _default(column: Column, type_: str, dialect: Dialect) -> str | None:
     """The default, if its value is certain. Rows carry all their values, so only other writers can
     miss one that is left out."""
     text, name = column.default, column.type.name
-    if text is None or column.generated or column.type.binary:
+    if text is None or column.generated or column.type.binary or name in CAPACITIES:
         return None
     if name in ("timestamp", "datetime") and (now := _NOW.fullmatch(text)):
         return text if int(now[1] or 0) == (column.type.decimals or 0) else None
@@ -128,8 +128,9 @@ def _default(column: Column, type_: str) -> str | None:
     if name == "bit" and isinstance(value, int):
         return f"b'{value:b}'"
     literal = string_literal(str(value))
-    # A VARCHAR that is a TEXT here.
-    return f"({literal})" if CatalogType.parse(type_).name in CAPACITIES else literal
+    if CatalogType.parse(type_).name in CAPACITIES:  # a VARCHAR that is a TEXT here
+        return f"({literal})" if dialect.text_defaults else None
+    return literal
 
 
 def _can_keep(index: Index, columns: Sequence[Column]) -> bool:

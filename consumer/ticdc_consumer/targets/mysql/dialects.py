@@ -21,7 +21,8 @@ class Dialect:
     the text NULL), and `escaped_labels` says whether backslashes in ENUM's and SET's labels are
     doubled. `widest_values_bit`: VALUES() of a wider BIT gives other bits, so that an upsert must
     not use it (TiDB 8.4 reverses the bytes of all that take eight). `names_lock_holder`: whether
-    IS_USED_LOCK gives the session that holds a lock; TiDB's gives 1."""
+    IS_USED_LOCK gives the session that holds a lock; TiDB's gives 1. `text_defaults`:
+    whether a TEXT may have a default in parentheses."""
 
     name: str
     json: str
@@ -36,6 +37,7 @@ class Dialect:
     escaped_labels: bool = True
     widest_values_bit: int = 64
     names_lock_holder: bool = True
+    text_defaults: bool = True
     settings: tuple[str, ...] = ()
 
 
@@ -75,6 +77,7 @@ TIDB = Dialect(
     escaped_labels=False,
     widest_values_bit=56,
     names_lock_holder=False,
+    text_defaults=False,
     settings=("SET SESSION tidb_txn_mode = 'pessimistic'",),
 )
 

@@ -123,12 +123,14 @@ ALTER TABLE t ADD COLUMN b JSON NOT NULL
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` longtext character set utf8mb4 collate utf8mb4_bin NOT NULL DEFAULT ('null')
 -- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `b` json NOT NULL
 
 -- case: a nullable JSON
 ALTER TABLE t ADD COLUMN b JSON
 -- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` longtext character set utf8mb4 collate utf8mb4_bin NULL
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `b` json NULL
 
 -- case: the first column
 ALTER TABLE t ADD COLUMN b INT FIRST
@@ -234,6 +236,7 @@ ALTER TABLE t ADD COLUMN b DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3)
 -- then: 1 10 x 2024-05-05 05:05:05.555 | 2 None y 2024-05-05 05:05:05.555
 -- then.postgresql: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
 -- then.mysql: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
+-- then.tidb: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
 -- then.mariadb: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
 -- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT, PRIMARY KEY ("id"))
 -- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", '2024-05-05 05:05:05.555' FROM "t"
@@ -408,26 +411,6 @@ ALTER TABLE t ADD COLUMN b TIMESTAMP DEFAULT 0
 -- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` timestamp NULL DEFAULT '0000-00-00 00:00:00'
 
--- case: an empty BLOB as default
-ALTER TABLE t ADD COLUMN b BLOB DEFAULT ''
--- then: 1 10 x  | 2 None y 
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" BLOB, PRIMARY KEY ("id"))
--- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", X'' FROM "t"
--- sqlite: DROP TABLE "t"
--- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
--- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" bytea DEFAULT '\x'
--- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
--- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` blob NULL DEFAULT ('')
--- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
-
--- case: an empty TEXT as default
-ALTER TABLE t ADD COLUMN b TEXT DEFAULT ''
--- then: 1 10 x  | 2 None y 
--- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT DEFAULT ''
--- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT ''
--- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` text character set utf8mb4 collate utf8mb4_bin NULL DEFAULT ('')
--- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
-
 -- case: a CHAR default loses its spaces at the end
 ALTER TABLE t ADD COLUMN b CHAR(4) NOT NULL DEFAULT 'ab '
 -- then: 1 10 x ab | 2 None y ab
@@ -457,6 +440,8 @@ ALTER TABLE t ADD COLUMN b INT UNIQUE
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" integer
 -- postgresql: CREATE UNIQUE INDEX "t_b_ef7d2156" ON "s"."t" ("b")
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` int NULL, ADD UNIQUE KEY `b` (`b`)
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `b` int NULL
+-- tidb: ALTER TABLE `s`.`t` ADD UNIQUE KEY `b` (`b`)
 
 -- case: a column in the executable comments of TiDB and MySQL
 ALTER TABLE t ADD COLUMN b INT /*!50000 NOT NULL */ /*T![x] DEFAULT 3 */ -- DROP TABLE t
@@ -535,6 +520,8 @@ ALTER TABLE t DROP COLUMN a, ADD COLUMN a VARCHAR(5) DEFAULT 'n'
 -- postgresql: ALTER TABLE "s"."t" DROP COLUMN "a"
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "a" text DEFAULT 'n'
 -- mysql: ALTER TABLE `s`.`t` DROP COLUMN `a`, ADD COLUMN `a` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'n'
+-- tidb: ALTER TABLE `s`.`t` DROP COLUMN `a`
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `a` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'n'
 
 -- case: a column is renamed
 ALTER TABLE t RENAME COLUMN a TO b
@@ -565,6 +552,8 @@ ALTER TABLE t DROP COLUMN s, RENAME COLUMN a TO s
 -- postgresql: ALTER TABLE "s"."t" DROP COLUMN "s"
 -- postgresql: ALTER TABLE "s"."t" RENAME COLUMN "a" TO "s"
 -- mysql: ALTER TABLE `s`.`t` DROP COLUMN `s`, CHANGE COLUMN `a` `s` int NULL
+-- tidb: ALTER TABLE `s`.`t` DROP COLUMN `s`
+-- tidb: ALTER TABLE `s`.`t` CHANGE COLUMN `a` `s` int NULL
 
 -- case: the key is renamed
 ALTER TABLE t RENAME COLUMN id TO key_of
@@ -579,6 +568,8 @@ ALTER TABLE t RENAME COLUMN a TO z, ADD COLUMN b INT AFTER z
 -- postgresql: ALTER TABLE "s"."t" RENAME COLUMN "a" TO "z"
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" integer
 -- mysql: ALTER TABLE `s`.`t` CHANGE COLUMN `a` `z` int NULL, ADD COLUMN `b` int NULL AFTER `z`
+-- tidb: ALTER TABLE `s`.`t` CHANGE COLUMN `a` `z` int NULL
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `b` int NULL AFTER `z`
 
 -- case: a new default
 ALTER TABLE t ALTER COLUMN a SET DEFAULT 99
@@ -660,3 +651,4 @@ ALTER TABLE t ADD COLUMN c JSON NOT NULL, ADD COLUMN d DATETIME NOT NULL, MODIFY
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "d" timestamp without time zone NOT NULL
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "a" TYPE text USING NULL::text
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `a` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL, ADD COLUMN `c` longtext character set utf8mb4 collate utf8mb4_bin NOT NULL, ADD COLUMN `d` datetime NOT NULL
+-- tidb: ALTER TABLE `s`.`t` MODIFY COLUMN `a` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL, ADD COLUMN `c` json NOT NULL, ADD COLUMN `d` datetime NOT NULL

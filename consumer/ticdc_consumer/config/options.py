@@ -53,6 +53,15 @@ class Options(ReadOptions):
         ),
     )
     """Templates may hold {schema} and {table}."""
+    merge: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=setting(
+            "tables.merge",
+            parsers.mapping(parsers.text),
+            '"schema.table" pattern = the target\'s column that tells merged tables apart',
+            is_table=True,
+        ),
+    )
     keys: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict,
         metadata=setting(

@@ -19,6 +19,11 @@ _FOLDS_CASE: tuple[tuple[Version, Version], ...] = (
 )
 """From the first version up to, but not including, the second, `case-sensitive` is false by
 default."""
+_AVRO_WITHOUT_OLD_VALUES: tuple[tuple[Version, Version], ...] = (
+    ((6, 5, 3), (6, 6, 0)),
+    ((7, 1, 1), (7, 1, 4)),
+    ((7, 2, 0), (7, 4, 0)),
+)
 _LONGEST = 9
 
 
@@ -57,3 +62,12 @@ def case_sensitive_by_default(version: Version) -> bool:
     """Whether filters and matchers are case-sensitive by default. Source: TiCDC's "changefeed
     configurations" page."""
     return not any(first <= version < end for first, end in _FOLDS_CASE)
+
+
+def default_goes_by_index(version: Version, protocol: str) -> bool:
+    """Whether the partition rule `default` is `index-value` for tables of one unique key: where
+    old values are off. Source: `default.go` of `mq/dispatcher/partition`, and
+    `ForceDisableOldValueProtocols` of `pkg/config/sink.go`."""
+    return protocol == "avro" and any(
+        first <= version < end for first, end in _AVRO_WITHOUT_OLD_VALUES
+    )

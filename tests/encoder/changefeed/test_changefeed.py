@@ -453,7 +453,6 @@ REFUSED: list[tuple[str, Any, str]] = [
     (URI, dispatching(partition=3), "partition must be of type str"),
     (URI, dispatching(topic=3), "topic must be of type str"),
     (URI, dispatching(partition="ts", dispatcher="ts"), "given twice"),
-    (URI, dispatching(**{"target-schema": "x"}), "target-schema is not supported"),
     (URI, {"sink": {"dispatchers": [{"matcher": ["*.*"], "to": 1}]}}, "in sink.dispatchers[0]"),
     (
         URI,

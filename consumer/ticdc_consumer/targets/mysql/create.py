@@ -38,11 +38,22 @@ class MySqlColumn:
 
 @dataclass(frozen=True, slots=True)
 class MySqlIndex:
-    """`parts` are columns, and how many characters of each are indexed, None for all."""
+    """`parts` are columns, and how many characters of each are indexed, None for all. `apart`: the
+    primary key of a TiDB table whose rows have a place of their own."""
 
     unique: bool
     primary: bool
     parts: tuple[tuple[str, int | None], ...]
+    apart: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        return [column for column, _ in self.parts]
+
+    def renamed(self, old: str, new: str) -> "MySqlIndex":
+        """After a column took another name."""
+        parts = ((new if column == old else column, length) for column, length in self.parts)
+        return replace(self, parts=tuple(parts))
 
     def text(self, name: str, dialect: Dialect) -> str:
         parts = ", ".join(
@@ -50,7 +61,7 @@ class MySqlIndex:
             for column, length in self.parts
         )
         if self.primary:
-            return f"PRIMARY KEY ({parts})"
+            return f"PRIMARY KEY ({parts})" + (" NONCLUSTERED" if self.apart else "")
         kind = "UNIQUE KEY" if self.unique else "KEY"
         return f"{kind} {quote_name(name, dialect.wide_names)} ({parts})"
 
@@ -81,6 +92,7 @@ def shape(dialect: Dialect, table: Table) -> MySqlTable:
                 index.unique,
                 index.primary,
                 tuple(zip(index.columns, _lengths(index), strict=True)),
+                dialect.clustered_keys and index.primary and not index.clustered,
             )
             for index in indexes
             if index.unique or _short_enough(index, types)
@@ -128,9 +140,10 @@ def _default(column: Column, type_: str, dialect: Dialect) -> str | None:
     if name == "bit" and isinstance(value, int):
         return f"b'{value:b}'"
     literal = string_literal(str(value))
-    if CatalogType.parse(type_).name in CAPACITIES:  # a VARCHAR that is a TEXT here
-        return f"({literal})" if dialect.text_defaults else None
-    return literal
+    if CatalogType.parse(type_).name not in CAPACITIES:
+        return literal
+    # A VARCHAR that is a TEXT here.
+    return f"({literal})" if dialect.text_defaults else None
 
 
 def _can_keep(index: Index, columns: Sequence[Column]) -> bool:

@@ -1,48 +1,69 @@
-"""Tables, columns and keys whose names have quotes, percent signs, backslashes and more."""
+"""Names and values that would move the cursor, begin lines or reverse text: no command shows them
+as they are."""
 
-from contextlib import closing
+import re
 
 import pytest
-import sqlalchemy as sa
-from support import brokers
-from support.torture_cli import Make
-from support.torture_topics import Feed, inserted, table, updated
-from ticdc_consumer.targets import open_target
-from ticdc_encoder.event import Row
+from support.torture_cli import Begin
+from support.torture_topics import inserted, table, ts
+from ticdc_consumer.cli import commands as cli
+from ticdc_encoder.event import Ddl
 
-NAMES = [
-    *("a'b", 'a"b', "a`b", "a%s", "100%", "%(x)s", "a\\b", "a\\", ":x", "{schema}", "a;b--"),
-    *("a b", "a.b", "a\nb", "?", "$1", "select", "ß", "表", "é", "x" * 60),
-]
+HOSTILE = "a\x1b[2J\nFAKE: b\r\t\x7f\x9b\u202ec\u2066d\u2028"
+SHOWN = "a\\u001b[2J"
+RAW = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+CREATE = f"CREATE TABLE `{HOSTILE}` (`id` INT NOT NULL PRIMARY KEY, `{HOSTILE}` VARCHAR(40))"
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mariadb", "mysql"])
-def test_names_of_any_characters_are_kept(
-    request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make, kind: str
-) -> None:
-    url = request.getfixturevalue(f"{kind}_url")
-    database = sa.make_url(url).database
-    family = kind in ("mariadb", "mysql")
-    route = {"tables__route": f'{{"*.*" = "{database}.{{table}}"}}'} if family else {}
-    feed = Feed(mock_kafka)
-    run = command([feed], url, **route)
-    feed.ddl(5, "CREATE DATABASE `shop`", kind=1)
-    for number, name in enumerate(NAMES):
-        quoted = name.replace("`", "``")
-        sql = (
-            f"CREATE TABLE `{quoted}` (`id` INT NOT NULL, `{quoted}` VARCHAR(40), PRIMARY KEY "
-            f"(`id`), UNIQUE KEY `{quoted}` (`{quoted}`))"
-        )
-        feed.create(10 + number, sql)
-        before: Row = {"id": 1, name: "v%s'\"\\"}
-        after: Row = {"id": 1, name: "%w\\'"}
-        feed.send(0, inserted(50, before, table(sql)), updated(60, before, after, table(sql)))
-        add = f"ALTER TABLE `{quoted}` ADD COLUMN `n{quoted}` INT DEFAULT 5"
-        feed.ddl(100 + number, add, name, kind=5)
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> "Said":
+    return Said(capsys)
+
+
+class Said:
+    """What a command printed, of which no line may begin with what a name has."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def by(self, *arguments: str) -> tuple[int, str]:
+        self._capsys.readouterr()
+        code = cli.main(arguments)
+        out, err = self._capsys.readouterr()
+        assert RAW.search(out + err) is None
+        assert [line for line in (out + err).split("\n") if line.startswith("FAKE")] == []
+        return code, out + err
+
+
+def test_no_command_shows_a_name_or_a_value_as_it_is(begin: Begin, said: Said) -> None:
+    feed, run = begin()
+    feed.create(110, CREATE)
+    feed.send(1, inserted(150, {"id": 1, HOSTILE: HOSTILE}, table(CREATE)))
+    feed.send(0, Ddl("shop", HOSTILE, f"TRUNCATE TABLE `{HOSTILE}`", ts(160), 11))
     feed.mark(200)
-    outcome = run()
-    assert outcome.code == 0, outcome.said
-    with closing(open_target(url)) as target:
-        for name in NAMES:
-            relation = target.quote(*target.locate(str(database) if family else "shop", name))
-            assert run.rows(f"SELECT * FROM {relation}") == [(1, "%w\\'", 5)], name  # noqa: S608
+    file = str(run._file)
+    settings = run.arguments()
+    for arguments in (["plan", file], ["plan", file, "--sql"], ["check", file]):
+        code, text = said.by(*arguments, *settings)
+        assert (code, SHOWN in text) == (0, True), text
+    code, text = said.by("run", file, "--until", "caught-up", *settings)
+    assert (code, SHOWN in text) == (0, True), text
+    feed.send(0, Ddl("shop", HOSTILE, f"ALTER TABLE `{HOSTILE}` ADD FULLTEXT (x)", ts(250), 7))
+    feed.mark(300)
+    code, text = said.by("run", file, "--until", "caught-up", *settings)
+    assert (code, SHOWN in text) == (3, True), text
+    assert text.count("\n") == 1
+    for arguments in (["status", file], ["status", file, "--json"]):
+        code, text = said.by(*arguments, *settings)
+        assert (code, SHOWN in text) == (0, True), text
+
+
+def test_an_error_about_a_hostile_key_is_one_line(begin: Begin, said: Said) -> None:
+    feed, run = begin()
+    wide = f"CREATE TABLE `{HOSTILE}` (`k` VARCHAR(40) NOT NULL PRIMARY KEY, `n` INT)"
+    feed.create(110, wide)
+    for number in (1, 2):  # two rows of one key at one commit_ts
+        feed.send(number % 2, inserted(150, {"k": HOSTILE, "n": number}, table(wide)))
+    feed.mark(200)
+    code, text = said.by("run", str(run._file), "--until", "caught-up", *run.arguments())
+    assert (code, text.count("\n"), SHOWN in text) == (3, 2, True), text

@@ -211,6 +211,25 @@ def test_a_table_whose_keys_do_not_hold_the_shards_apart_is_refused(
     refuses(run, "s1.orders", words)
 
 
+@pytest.mark.parametrize("column", ["name TEXT", "shard TEXT COLLATE NOCASE UNIQUE"])
+def test_a_truncate_needs_a_column_that_tells_the_rows_apart(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make, column: str
+) -> None:
+    feed = Feed(mock_kafka)
+    feed.mark(50)
+    run = command([feed], sqlite_url, **MERGE)
+    assert run().code == 0
+    engine = sa.create_engine(sqlite_url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE TABLE orders (id INTEGER PRIMARY KEY, {column})")
+        connection.exec_driver_sql("INSERT INTO orders VALUES (1, 'S1.orders')")
+    feed.ddl(60, "TRUNCATE TABLE orders", "orders", "s1")
+    feed.mark(100)
+    outcome = run()
+    assert outcome.code == 3 and "has no column shard that tells its rows" in outcome.said
+    assert run.rows("SELECT id FROM orders") == [(1,)]
+
+
 def test_a_shard_and_a_table_that_is_none_do_not_mix(
     mock_kafka: brokers.Mock, sqlite_url: str, command: Make
 ) -> None:

@@ -5,6 +5,8 @@ from support import brokers
 from support.databases import own_schema
 from support.torture_cli import Begin, Command, Make, refuses
 from support.torture_topics import ITEMS, Feed, deleted, inserted, table, ts
+from ticdc_consumer.check.checks import check
+from ticdc_consumer.errors import Stop
 from ticdc_encoder.event import RowChange, Table
 
 ORDERS = "CREATE TABLE `orders` (`id` INT NOT NULL PRIMARY KEY, `name` VARCHAR(40))"
@@ -204,6 +206,25 @@ def test_what_is_known_of_a_table_survives_a_ddl_that_an_operator_did(
     feed.send(1, row(160, 1, "other", orders("s2")))
     feed.mark(200)
     refuses(run, "s1.orders and s2.orders both go to")
+
+
+def test_a_check_and_a_plan_tell_of_it_beforehand(shop: tuple[Feed, Command]) -> None:
+    feed, run = shop
+    feed.send(1, row(150, 1, "other", orders("s2")))
+    feed.mark(200)
+    consumer = run.consumer()
+    (finding,) = [f for f in check(consumer.options) if f.subject == "table s2.orders"]
+    assert finding.level == "fail" and "s1.orders and s2.orders both go to" in finding.text
+    with pytest.raises(Stop, match=r"s1.orders and s2.orders both go to"):
+        list(consumer.plan())
+
+
+def test_a_plan_tells_of_a_ddl_beforehand(shop: tuple[Feed, Command]) -> None:
+    feed, run = shop
+    feed.ddl(150, "DROP TABLE orders", "orders", "s2")
+    feed.mark(200)
+    with pytest.raises(Stop, match=r"s1.orders and s2.orders both go to"):
+        list(run.consumer().plan())
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])

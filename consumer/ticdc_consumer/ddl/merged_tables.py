@@ -69,9 +69,17 @@ def _with(index: Index, column: str, name: str) -> Index:
 
 def _delete_shard(context: DdlContext, name: TableName, shard: Shard) -> Alteration:
     """DROP TABLE and TRUNCATE TABLE: the rows of this shard go."""
-    target, relation = context.target, context.locate(name)
-    if target.describe(*relation) is None:
+    described = context.target.describe(*context.locate(name))
+    if described is None:
         return Alteration()
+    column = shard_column(shard)
+    existing = {each.name: each for each in described.columns}.get(column.name)
+    merges = context.target.type_rules(context.rules).merges
+    if existing is None or (existing.collation and merges(existing.collation, column.type)):
+        raise Merged(
+            f"{'.'.join(name)}: the target's table has no column {column.name} that tells its rows "
+            "from those of other tables, letter by letter"
+        )
     return Alteration((f"DELETE FROM {of_shard(context, name, shard)}",), rows_only=True)  # noqa: S608
 
 

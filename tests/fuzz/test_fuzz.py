@@ -23,6 +23,8 @@ MENDED = [
     ("patterns", 2, 2177),
     ("csv", 2, 9402),
     ("configuration", 2, 13209),
+    ("open-protocol", 11, 17332),
+    ("ddl", 11, 14286),
 ]
 
 

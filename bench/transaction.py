@@ -1,6 +1,7 @@
 """One transaction of millions of changes through the encoder: sorted on disk, in bounded memory.
 
     python bench/transaction.py [--changes 10000000] [--protocol canal-json] [--version 8.5.4]
+        [--new-architecture]
 
 Half are UPDATEs (a fifth of them changes a unique key), the others INSERT and DELETE in turn, in
 two tables, one of them by its clustered key. Prints changes per second and the peak memory:
@@ -50,10 +51,12 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=10_000_000)
     parser.add_argument("--protocol", default="canal-json")
     parser.add_argument("--version", default="8.5.4")
+    parser.add_argument("--new-architecture", action="store_true")
     arguments = parser.parse_args()
     changefeed = Changefeed(
         f"kafka://h/t?protocol={arguments.protocol}&enable-tidb-extension=true&partition-num=4",
         version=arguments.version,
+        new_architecture=arguments.new_architecture,
     )
     sent: Counter[int] = Counter()
     began = time.monotonic()

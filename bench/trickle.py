@@ -58,6 +58,7 @@ def trickle(
         f"kafka://127.0.0.1/{topic}?protocol={arguments.protocol}&partition-num=2"
         "&enable-tidb-extension=true",
         {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}},
+        new_architecture=True,
     )
     produced: dict[int, float] = {}
 

@@ -54,6 +54,7 @@ class Workload:
             f"kafka://127.0.0.1/{topic}?protocol={protocol}&partition-num={partitions}"
             "&enable-tidb-extension=true",
             {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}},
+            new_architecture=True,
         )
         for number, transaction in enumerate(self._transactions()):
             yield from feed.encode(transaction)

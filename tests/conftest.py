@@ -8,7 +8,7 @@
 | `sqlite_url`, `postgresql_url` | nothing (POSTGRES_URL goes before the server from PyPI) |
 | `mariadb_url`, `mysql_url`, `tidb_url` | MARIADB_URL, MYSQL_URL, TIDB_URL |
 | `binlog_url` | MARIADB_URL, of a server with a binlog |
-| `target_url` | each of the four in turn (TiDB has tests of its own) |
+| `target_url` | each of the five in turn |
 
 Every broker and database is empty and the test's own. A test whose server is missing is skipped;
 with REQUIRE_SERVICES=1 it fails. `long` says whether all is to be tried (`--long`), not a choice.
@@ -35,8 +35,8 @@ settings.load_profile("untimed")
 
 
 KAFKAS = ["mock", "real"] if REQUIRED or "KAFKA_BOOTSTRAP" in os.environ else ["mock"]
-TARGETS = ["sqlite", "postgresql", "mariadb", "mysql"]
-SERVERS = {"postgresql", "mariadb", "mysql"}
+TARGETS = ["sqlite", "postgresql", "mariadb", "mysql", "tidb"]
+SERVERS = {"postgresql", "mariadb", "mysql", "tidb"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

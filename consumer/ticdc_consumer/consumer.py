@@ -55,7 +55,8 @@ class Consumer:
             self.target, self.store = self._opened.target, self._opened.store
             self.store.lease.gives_up = lambda: self._stopping
             self._tables = TableLayouts(self.options, self.target)
-            self._tables.learn(self.store.ledger)
+            with self.store.lease.explaining():
+                self._tables.learn(self.store.ledger)
             self._exit = stack.pop_all()
         return self
 
@@ -102,7 +103,8 @@ class Consumer:
         goal = self._epochs.greatest_mark() if until == CAUGHT_UP else until
         while not self._stopping and (goal is None or self.resolved_ts < goal):
             try:
-                epoch = self._epochs.next(goal, IDLE)
+                with self.store.lease.explaining():
+                    epoch = self._epochs.next(goal, IDLE)
             except Away:
                 if self._stopping:
                     return
@@ -113,7 +115,8 @@ class Consumer:
                 self._commit_to_source()
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
-            self._epochs.run_pending()
+            with self.store.lease.explaining():
+                self._epochs.run_pending()
 
     def plan(self, until: Goal = CAUGHT_UP, *, sql: bool = False) -> Iterator[PlannedCut]:
         """What the next cuts would do: `plan` with this consumer's options and Spark. The consumer
@@ -122,16 +125,18 @@ class Consumer:
 
     def ddl_done(self, entry_id: str) -> LedgerEntry:
         """Marks a pending DDL as done by an operator; `entry_id` is TS or TS:SEQ."""
-        entry = done_by_operator(self.target, self.store.ledger, entry_id)
-        self._tables.learn(self.store.ledger)
+        with self.store.lease.explaining():
+            entry = done_by_operator(self.target, self.store.ledger, entry_id)
+            self._tables.learn(self.store.ledger)
         return entry
 
     def ddl_run(self, entry_id: str, sql: str) -> LedgerEntry:
         """Runs an operator's SQL in place of a pending DDL, and marks that as done."""
         retries = self.options.retries
-        entry = run_by_operator(self.target, self.store, entry_id, sql, retries)
-        self.store.reconnect()  # what the SQL set for its session ends with it
-        self._tables.learn(self.store.ledger)
+        with self.store.lease.explaining():
+            entry = run_by_operator(self.target, self.store, entry_id, sql, retries)
+            self.store.reconnect()  # what the SQL set for its session ends with it
+            self._tables.learn(self.store.ledger)
         return entry
 
     @property

@@ -7,6 +7,7 @@
         Usage                   2   a wrong option or configuration
         Stop                    3   something in data, topics or target that an operator must decide
             Unsupported         3   a DDL that cannot be done exactly, whatever the target's state
+            Denied              3   the target's user lacks a privilege
             InTheWay            3   (ddl.translate) a table that is not what CREATE TABLE would make
             Conflict            3   (read.facts) two different rows of one key at one commit_ts
         Retry                   -   the target refused a transaction for a passing reason
@@ -16,6 +17,9 @@
 `Retry` and `UnknownCommit` do not leave the consumer: `state.retry` tries again, asks the
 checkpoint what happened, and ends with `Unavailable`.
 """
+
+import traceback
+from pathlib import Path
 
 from ticdc_encoder.errors import TicdcError
 
@@ -63,6 +67,38 @@ class Stop(TicdcError):
     exit_code = 3
 
 
+class Denied(Stop):
+    """The target's user lacks a privilege: the message names the GRANT. Exit 3."""
+
+
 class Unsupported(Stop):
     """A DDL that cannot be done exactly in the target, whatever its state: nothing of it was done.
     `[ddl]` may have it skipped. Exit 3."""
+
+
+def fault(error: Exception) -> TicdcError:
+    """What an exception means that is not ours, where data are read: a `Stop` that names its type
+    and the line of this project that raised it, since to try again would raise it again; a `Retry`
+    for one of the machine (OSError). The exception's own text may quote a row."""
+    kind = type(error).__name__
+    if isinstance(error, OSError):
+        return Retry(f"{kind}: {error.strerror or 'the machine failed'} {_line_of(error)}")
+    if isinstance(error, MemoryError):
+        return Stop(
+            f"{kind} {_line_of(error)}: give the process more memory, or lower [limits] "
+            "rows_per_epoch and message_limit"
+        )
+    return Stop(
+        f"{kind} {_line_of(error)}, which is a fault of this program: report it with this record "
+        "(`ticdc-encoder decode` shows it); what is committed is not touched"
+    )
+
+
+def _line_of(error: Exception) -> str:
+    """The innermost line of this project."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        parts = Path(frame.filename).parts
+        for package in ("ticdc_consumer", "ticdc_encoder"):
+            if package in parts:
+                return f"in {'/'.join(parts[parts.index(package) :])}, line {frame.lineno}"
+    return "in a library"

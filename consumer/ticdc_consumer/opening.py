@@ -42,7 +42,7 @@ def take_over(options: Options) -> Iterator[Opened]:
     """Takes the changefeed over from an older consumer, and writes the first checkpoint if there is
     none. Raises what ends a run at its start."""
     with (
-        closing(open_target(options.target_url)) as target,
+        closing(open_target(options.target_url, write_source=options.write_source)) as target,
         closing(open_source(options)) as source,
     ):
         store = Store(target, options.changefeed, options.ddl_keep_dropped)
@@ -64,7 +64,9 @@ def look(options: Options) -> Iterator[Opened]:
     """Without taking over, and without writing; also beside a consumer that runs. Raises what
     would end a run at its start."""
     with (
-        closing(open_target(options.target_url, to_look=True)) as target,
+        closing(
+            open_target(options.target_url, to_look=True, write_source=options.write_source)
+        ) as target,
         closing(open_source(options)) as source,
     ):
         store = Store(target, options.changefeed)

@@ -18,7 +18,17 @@ from ticdc_encoder.errors import (
     TopicError,
     WireError,
 )
-from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Transaction, Value
+from ticdc_encoder.event import (
+    Ddl,
+    Event,
+    KeyChange,
+    Resolved,
+    Row,
+    RowChange,
+    Table,
+    Transaction,
+    Value,
+)
 from ticdc_encoder.message import Message
 from ticdc_encoder.partitioning import Partition, Partitioning, PartitionValue
 
@@ -41,6 +51,7 @@ __all__ = [
     "Event",
     "ForeignKey",
     "Index",
+    "KeyChange",
     "Message",
     "MessageTooLarge",
     "MissingCommitTs",

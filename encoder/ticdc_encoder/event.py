@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import Enum
 
 from ticdc_encoder.column import Column, ForeignKey, Index, handle_key
 from ticdc_encoder.partitioning import Partitioning
@@ -52,6 +53,14 @@ class Table:
         return cls(schema, name, columns, indexes, handle_key(columns, indexes))
 
     @property
+    def primary_key(self) -> tuple[str, ...]:
+        """The columns of the primary key; of a table whose indexes are not known, as of most
+        protocols' rows, the handle key, which stands for it."""
+        if not self.indexes:
+            return self.handle_key
+        return next((index.columns for index in self.indexes if index.primary), ())
+
+    @property
     def key_columns(self) -> tuple[str, ...]:
         """The columns of the handle key and of all unique keys."""
         names = dict.fromkeys(self.handle_key)
@@ -66,6 +75,13 @@ class Table:
             if column.name == name:
                 return column
         raise KeyError(name)
+
+
+class KeyChange(Enum):
+    """Which key an UPDATE changes, as the OpType that TiKV was asked to tell (tikv/tikv#17062)."""
+
+    PRIMARY = "UPDATEPK"
+    UNIQUE = "UPDATEUK"
 
 
 @dataclass(slots=True)  # not frozen, which would be six times as slow to create
@@ -91,10 +107,13 @@ class RowChange:
     corrupted: bool = False
 
     @property
-    def key_changed(self) -> bool:
-        """Whether an UPDATE changes a column of the handle key or of any unique key, as far as the
-        table's indexes are known: TiCDC splits it by this."""
-        return self._changes(self.table.key_columns)
+    def key_changed(self) -> KeyChange | None:
+        """Whether an UPDATE changes a column of the primary key, or else of any unique key, as far
+        as the table's indexes are known: TiCDC splits it by this."""
+        if not self._changes(self.table.key_columns):
+            return None
+        primary = self._changes(self.table.primary_key)
+        return KeyChange.PRIMARY if primary else KeyChange.UNIQUE
 
     @property
     def handle_key_changed(self) -> bool:

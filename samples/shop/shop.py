@@ -34,6 +34,7 @@ def main() -> None:
         f"&partition-num={PARTITIONS}&enable-tidb-extension=true",
         {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}},
         version="8.5.4",
+        new_architecture=True,
     )
     ensure_topics(kafka, {arguments.topic: PARTITIONS})
     producer = Producer({**kafka, "enable.idempotence": True})

@@ -35,7 +35,7 @@ from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import at_pace
 
 
-@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql", "tidb"])
 def server_url(request: pytest.FixtureRequest) -> str:
     """Each target whose sessions can be ended by others."""
     url: str = request.getfixturevalue(f"{request.param}_url")

@@ -178,6 +178,7 @@ def messages(topic: str, lossy: Lossy, registry: MemoryRegistry) -> list[Message
         f"kafka://h/{topic}?protocol={lossy.protocol}&partition-num=2&{uri}",
         lossy.config,
         "8.5.7",
+        new_architecture=True,
         registry=registry,
         clock=lambda: 0,
     )

@@ -360,6 +360,7 @@ def test_a_cut_above_the_memory_budget_gives_the_same_tables(
         f"kafka://{mock_kafka.bootstrap}/{feed.topic}?protocol={protocol}"
         "&partition-num=4&enable-tidb-extension=true",
         DISPATCHERS,
+        new_architecture=True,
     )
     for ddl in shop.definitions():
         mock_kafka.produce(changefeed.ddl(ddl))
@@ -430,15 +431,15 @@ def test_a_cut_of_more_than_spark_returns_at_a_time_is_folded_by_spark(
     """As where many tasks send as much as the memory budget allows one."""
     feed, run = begin(spark=spark)
     with run.consumer() as consumer:
-        feed.send(1, *(item(150, id) for id in range(3, 103)))
+        feed.send(1, *(item(150, id) for id in range(3, 5003)))
         feed.mark(200)
         conf = spark.sparkContext._jsc.sc().conf()
-        conf.set("spark.driver.maxResultSize", "1k")
+        conf.set("spark.driver.maxResultSize", "150k")
         try:
             cuts = list(consumer.epochs("caught-up"))
         finally:
             conf.set("spark.driver.maxResultSize", "1g")
-    assert (len(cuts), len(ids(run))) == (1, 102)
+    assert (len(cuts), len(ids(run))) == (1, 5002)
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])

@@ -18,7 +18,7 @@ from ticdc_encoder.event import Row
 
 pytestmark = pytest.mark.torture
 
-SERVERS = ["postgresql", "mariadb", "mysql"]
+SERVERS = ["postgresql", "mariadb", "mysql", "tidb"]
 STEPS = {
     "inside": ["S10", "S13", "S7", "S8", "S9", "S11", "S12"],
     "between": ["S14", "S2", "S3", "S5", "S6", "S15", "S16"],
@@ -81,7 +81,7 @@ class Pair:
 def pair(request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make) -> Pair:
     """Of the target that the test names in its parameters, else of each."""
     url = request.getfixturevalue(f"{request.param}_url")
-    family = request.param in ("mariadb", "mysql")
+    family = request.param in ("mariadb", "mysql", "tidb")
     route = {"tables__route": f'{{"*.*" = "{sa.make_url(url).database}.{{table}}"}}'}
     return Pair(feed := Feed(mock_kafka), command([feed], url, **(route if family else {})))
 
@@ -133,6 +133,48 @@ def test_a_consumer_that_stopped_between_transactions_is_overtaken(
     assert pair.is_right()
 
 
+@pytest.mark.parametrize("pair", ["sqlite", *SERVERS, "tidb"], indirect=True)
+def test_a_consumer_that_is_overtaken_while_it_starts_says_so(pair: Pair) -> None:
+    with pair.run.consumer() as older:
+        pair.overtake()
+        pair.more()
+        end = ended_by(older.epochs())
+    assert end.code == 4
+    assert "a newer consumer took over (generation 3, this one has 2)" in end.said
+    older_process = pair.run.driver(failpoint="S1:stop")
+    try:
+        older_process.wait_until_stopped()
+        pair.overtake()
+        older_process.go_on()
+        code, said = older_process.wait()
+        assert code == 4, said
+        assert "a newer consumer took over (generation 5, this one has 4)" in said
+    finally:
+        older_process.kill()
+
+
+# On TiDB nobody knows the session of a consumer that has written no checkpoint: the newer one ends.
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mariadb", "mysql"])
+def test_a_consumer_that_is_overtaken_at_its_first_start_says_so(
+    request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make, kind: str
+) -> None:
+    feed = Feed(mock_kafka)
+    run = command([feed], request.getfixturevalue(f"{kind}_url"))
+    feed.mark(100)
+    older = run.driver(failpoint="S1:stop")
+    try:
+        older.wait_until_stopped()
+        assert run(limits__takeover_after="1").code == 0
+        older.go_on()
+        code, said = older.wait()
+        assert (code, said) == (
+            4,
+            "ticdc-consumer: changefeed proof: another consumer began it first\n",
+        )
+    finally:
+        older.kill()
+
+
 @pytest.mark.parametrize("pair", ["sqlite"], indirect=True)
 def test_the_lock_of_a_stopped_process_on_a_file_is_named(pair: Pair, inside: str) -> None:
     with stopped(pair, inside) as older:
@@ -175,7 +217,7 @@ def test_of_two_that_begin_at_once_one_goes_on(
 ) -> None:
     url = request.getfixturevalue(f"{kind}_url")
     feed = Feed(mock_kafka)
-    family = kind in ("mariadb", "mysql")
+    family = kind in ("mariadb", "mysql", "tidb")
     schema = f"{sa.make_url(url).database}" if family else "shop"
     route = {"tables__route": f'{{"*.*" = "{schema}.{{table}}"}}'} if family else {}
     run = command([feed], url, **route)

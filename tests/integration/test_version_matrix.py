@@ -232,7 +232,7 @@ def test_what_no_message_shows_is_named(protocol: str) -> None:
 
 
 def test_in_open_protocol_not_even_the_update_shows() -> None:
-    feed = Feed("s", "open-protocol", "8.5.7 raw", "table")
+    feed = Feed("s", "open-protocol", "8.5.7 new raw", "table")
     loose, _ = feed.tables()
     old, new = ({"id": n, "u": 1, "p": 0, "v": 0} for n in (1, 2))
     inserted = messages_of(feed, RowChange(loose, BASE + 20, None, new))

@@ -15,10 +15,12 @@ from support.golden import Variant
 from support.golden_changes import happened
 
 # The same code as wrote the golden data, by its promises: the new architecture's head.
-NEW, CLASSIC = "8.5.7", "8.5.3"
+NEW: Any = {"version": "8.5.7", "new_architecture": True}
+CLASSIC: Any = {"version": "8.5.3"}
 
 
-def version_of(variant: Variant) -> str:
+def made_by(variant: Variant) -> Any:
+    """The version and the architecture."""
     return CLASSIC if variant.name.startswith("classic.") else NEW
 
 
@@ -30,9 +32,9 @@ def replayed(
     changefeed = Changefeed(
         variant.sink_uri,
         variant.config_toml if config is None else config,
-        version_of(variant),
         time_zone=variant.server_tz,
         registry=registry,
+        **made_by(variant),
     )
     messages: list[Message] = []
     refused: list[str] = []
@@ -45,7 +47,9 @@ def replayed(
                         messages += changefeed.encode(part)
                     except DefinitionError as error:
                         refused.append(str(error))
-                pending += sum(1 + (splits and change.key_changed) for change in event.changes)
+                pending += sum(
+                    1 + (splits and change.key_changed is not None) for change in event.changes
+                )
                 if pending >= 64:
                     messages += changefeed.flush()
                     pending = 0
@@ -72,7 +76,7 @@ def sent_changes(variant: Variant) -> list[RowChange]:
     them."""
     raw = "output-raw-change-event = true" in variant.config_toml
     protocol = "csv" if "csv" in variant.name else "avro"
-    mode = split_mode(version_of(variant), protocol, raw)
+    mode = split_mode(protocol=protocol, output_raw_change_event=raw, **made_by(variant))
     return [
         change
         for event in happened(variant.scenario)

@@ -103,10 +103,11 @@ DISPATCHERS: dict[str, dict[str, Any]] = {
 VERSIONS = (
     *("6.5.2", "6.5.3", "6.5.4", "6.5.9", "6.5.10", "6.5.10 raw", "7.1.0", "7.1.1", "7.1.5"),
     *("7.1.6", "7.1.6 raw", "7.3.0", "7.5.2", "7.5.3", "7.5.3 raw", "8.1.0", "8.1.1", "8.1.1 raw"),
-    *("8.5.3", "8.5.3 raw", "8.5.7", "8.5.7 raw"),
+    *("8.5.3", "8.5.3 raw", "8.5.7", "8.5.7 new", "8.5.7 new raw"),
     # As the MySQL sink splits: transactions from before a restart, or all of them.
-    *("6.5.9 mysql", "8.5.3 mysql", "8.5.7 mysql", "8.5.3 safe-mode", "8.5.7 safe-mode"),
+    *("6.5.9 mysql", "8.5.3 mysql", "8.5.7 new mysql", "8.5.3 safe-mode", "8.5.7 new safe-mode"),
 )
+"""Each with the words that tell its architecture and settings."""
 
 
 @dataclass(frozen=True)
@@ -125,21 +126,23 @@ class Feed:
         registry: Registry | None = None,
         **sink: Any,
     ) -> Changefeed:
-        number, _, how = self.version.partition(" ")
+        number, *words = self.version.split()
+        new = "new" in words
         kafka = {
-            "output-raw-change-event": how == "raw",
+            "output-raw-change-event": "raw" in words,
             "split-update-partition-key": self.dispatcher.endswith("split"),
         }
         dispatcher = {"matcher": ["*.*"], **DISPATCHERS[self.dispatcher]}
         mode = None
-        if how == "mysql":
-            mode = partial(mysql_split_mode, number, threshold_ts=BASE + 15)
-        elif how == "safe-mode":
-            mode = partial(mysql_split_mode, number, safe_mode=True)
+        if "mysql" in words:
+            mode = partial(mysql_split_mode, number, threshold_ts=BASE + 15, new_architecture=new)
+        elif "safe-mode" in words:
+            mode = partial(mysql_split_mode, number, safe_mode=True, new_architecture=new)
         return Changefeed(
             f"kafka://h/{topic}?protocol={self.protocol}&partition-num={PARTITIONS}{settings}",
             {"sink": {"dispatchers": [dispatcher], "kafka-config": kafka, **sink}},
             number,
+            new_architecture=new,
             registry=registry,
             split_mode=mode and (lambda ts: mode(commit_ts=ts)),
         )
@@ -147,12 +150,13 @@ class Feed:
     def storage(
         self, start_ts: int, today: Callable[[], date], settings: str = "", **csv: bool
     ) -> StorageChangefeed:
-        number, _, how = self.version.partition(" ")
-        storage = {"output-raw-change-event": how == "raw"}
+        number, *words = self.version.split()
+        storage = {"output-raw-change-event": "raw" in words}
         return StorageChangefeed(
             f"s3://b/f?protocol={self.protocol}{settings}",
             {"sink": {"csv": csv, "cloud-storage-config": storage}},
             number,
+            new_architecture="new" in words,
             start_ts=start_ts,
             today=today,
         )
@@ -166,7 +170,7 @@ class Feed:
 
 WHOLE = {
     *("6.5.2", "6.5.3", "6.5.4", "6.5.10 raw", "7.1.0", "7.1.1", "7.1.6 raw", "7.3.0"),
-    *("7.5.3 raw", "8.1.1 raw", "8.5.3 raw", "8.5.7 raw"),
+    *("7.5.3 raw", "8.1.1 raw", "8.5.3 raw", "8.5.7 new raw"),
     # As the MySQL sink of the old architecture does with what is newer than its start.
     *("6.5.9 mysql", "8.5.3 mysql"),
 }
@@ -174,15 +178,16 @@ WHOLE = {
 
 
 def versions(protocol: str) -> list[str]:
-    """Those whose messages carry enough: Debezium has resolved ts since 8.5.4, Avro tells when a
-    row was deleted since 8.5.7, and never the old key of an UPDATE that is whole."""
+    """Those whose messages carry enough: Debezium has resolved ts in the new architecture, where
+    Avro tells when a row was deleted since 8.5.7, and never the old key of an UPDATE that is
+    whole."""
     match protocol:
         case "simple":
             return [version for version in VERSIONS if version[0] == "8"]
         case "debezium":
-            return [version for version in VERSIONS if version.startswith("8.5.7")]
+            return [version for version in VERSIONS if version.startswith("8.5.7 new")]
         case "avro":
-            return [v for v in VERSIONS if v.startswith("8.5.7") and v not in WHOLE]
+            return [v for v in VERSIONS if v.startswith("8.5.7 new") and v not in WHOLE]
     return [*VERSIONS]
 
 

@@ -141,6 +141,7 @@ def main() -> None:
         f"kafka://{given.bootstrap}/{given.topic}?protocol={given.protocol}"
         f"&partition-num={PARTITIONS}&enable-tidb-extension=true",
         DISPATCHERS,
+        new_architecture=True,
     )
     for ddl in shop.definitions():
         kafka.produce(changefeed.ddl(ddl))

@@ -6,6 +6,8 @@ from targets.contract import TargetContract
 from ticdc_consumer.targets import DATABASES
 
 
+# TiDB: in targets/mysql/test_tidb.py.
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mariadb", "mysql"], indirect=True)
 class TestEveryTarget(TargetContract):
     @pytest.fixture
     def url(self, target_url: str) -> str:

@@ -48,7 +48,10 @@ class Premises:
         return self.listing
 
     def open_target(self) -> Target:
-        self.target = open_target(self.options.target_url, to_look=True)
+        options = self.options
+        self.target = open_target(
+            options.target_url, to_look=True, write_source=options.write_source
+        )
         self.read_checkpoint()
         return self.target
 

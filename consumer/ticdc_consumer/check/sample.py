@@ -10,6 +10,7 @@ from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
 from ticdc_encoder.sql.parser import CreateTable, parse_ddl
 
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import fault
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.protocol import located
 from ticdc_consumer.protocols.schemas import SchemaKey
@@ -91,6 +92,8 @@ def sample_of(
                 sample.add(name, event)
         except TicdcError as error:
             sample.errors.append(located(error, *name, int(message.offset() or 0)))
+        except Exception as error:  # noqa: BLE001 - a finding, like the others
+            sample.errors.append(located(fault(error), *name, int(message.offset() or 0)))
         if decode.unread():
             unread.append((name, key, value))
     # The schema may be in another partition.

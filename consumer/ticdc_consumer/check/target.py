@@ -21,6 +21,8 @@ def target(premises: Premises) -> Iterator[Finding]:
     url = sa.make_url(premises.options.target_url)
     opened = premises.open_target()
     yield ok("target", f"reached at {url.render_as_string()}")
+    if (source := premises.options.write_source) is not None:
+        yield ok("target", f"rows will be marked as replicated: tidb_cdc_write_source = {source}")
     own = OwnTables(opened).version()
     if own is not None and own.version < STATE_VERSION:
         yield ok(

@@ -57,6 +57,7 @@ def demo(
             f"kafka://{kafka.bootstrap}/{TOPIC}?protocol={protocol}"
             f"&partition-num={PARTITIONS}&enable-tidb-extension=true",
             DISPATCHERS,
+            new_architecture=True,
         )
         upstream = Upstream(shop, changefeed, Disturbance(seed), kafka.bootstrap, rows)
         database = sa.make_url(target_url).render_as_string()

@@ -163,6 +163,15 @@ class Options:
             "target.on_drift", choices.OnDrift, "stop or overwrite, if a row is in the way"
         ),
     )
+    write_source: int | None = field(
+        default=None,
+        metadata=_setting(
+            "target.write_source",
+            parsers.write_source,
+            "TiDB's tidb_cdc_write_source: a changefeed with bdr-mode does not send these rows",
+        ),
+    )
+    """1 to 15; on a target that is TiDB only."""
     rules: frozenset[str] = field(
         default=frozenset(),
         metadata=_setting(

@@ -215,6 +215,15 @@ def count(value: Any) -> int:
     return number
 
 
+def write_source(value: Any) -> int:
+    """A cluster's number. TiDB takes 0 to 15, 0 for writes that are not TiCDC's, and makes 15 of
+    more (`tidb_cdc_write_source` in sessionctx/variable/sysvar.go, 6.5.0 to 8.5)."""
+    number = count(value)
+    if number > 15:
+        raise ValueError("must be 1 to 15")
+    return number
+
+
 def timestamp(value: Any) -> int:
     """A TSO: milliseconds since 1970 shifted left by 18, plus a counter."""
     number = count(value)

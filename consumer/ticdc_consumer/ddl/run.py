@@ -28,7 +28,7 @@ from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.manual import is_done, refuse_begun
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.suggestion import suggested
-from ticdc_consumer.errors import Fenced, Retry, Stop, UnknownCommit, Unsupported
+from ticdc_consumer.errors import Denied, Fenced, Retry, Stop, UnknownCommit, Unsupported
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.retry import until_known
@@ -138,16 +138,22 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
             attempt = partial(_rename_together, context, group)
         try:
             until_known(store, retries, attempt, happened=partial(is_done, store, entry))
+        except Denied as refusal:
+            raise Denied(f"{_named(entry)} waits: {refusal}") from refusal
         except Stop as refusal:
             raise Stop(
-                f"{entry.query.strip()} (in {entry.schema or '-'}, commit_ts {entry.commit_ts}, "
-                f"number {entry.seq}) waits for an operator: {refusal}; "
+                f"{_named(entry)} waits for an operator: {refusal}; "
                 f"{_perhaps(context, entry)}run your own SQL in its place by "
                 f"--ddl-run {entry.id} FILE; or once its work is done in the target, "
                 f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.id}"
             ) from refusal
         if len(group) > 1:
             until_known(store, retries, clean_up, happened=lambda: False)
+
+
+def _named(entry: LedgerEntry) -> str:
+    position = f"in {entry.schema or '-'}, commit_ts {entry.commit_ts}, number {entry.seq}"
+    return f"{entry.query.strip()} ({position})"
 
 
 def _perhaps(context: DdlContext, entry: LedgerEntry) -> str:

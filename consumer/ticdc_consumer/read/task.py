@@ -15,7 +15,7 @@ from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.formats.simple import Waiting
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Stop, fault
 from ticdc_consumer.protocols import decoder, zone_of_rows
 from ticdc_consumer.protocols.protocol import check_ts, located, partition_text
 from ticdc_consumer.read.cut_range import CutRange
@@ -104,7 +104,7 @@ class Reading:
                         self.fold.add_raw(
                             table, commit_ts, present, body, absent, progress.number, offset, size
                         )
-        except TicdcError as error:
+        except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
             raise self._located(error, progress, offset) from None
 
     def feed_file(
@@ -123,7 +123,7 @@ class Reading:
                 self._read_event(progress, change, offset, 0, share)
                 if number % BATCH == 0:
                     yield
-        except TicdcError as error:
+        except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
             raise self._located(error, progress, offset) from None
         progress.position = offset + 1
 
@@ -135,7 +135,7 @@ class Reading:
                     table = self._table((change.table.schema, change.table.name))
                     assert table is not None
                     self._add_row(progress, table, change, offset, _size(change.after))
-                except TicdcError as error:
+                except Exception as error:  # noqa: BLE001
                     raise self._located(error, progress, offset) from None
             yield
 
@@ -165,11 +165,13 @@ class Reading:
             self._tables[name] = table
             return table
 
-    def _located(self, error: TicdcError, progress: PartitionProgress, offset: int) -> TicdcError:
+    def _located(self, error: Exception, progress: PartitionProgress, offset: int) -> TicdcError:
+        """With the record's position; an exception that is not ours becomes a `fault`."""
         if isinstance(error, Conflict):
             known = error.known
             located(error, *self._job.partitions[known[2]], known[3])
-        return located(error, *progress.topic_partition, offset)
+        ours = error if isinstance(error, TicdcError) else fault(error)
+        return located(ours, *progress.topic_partition, offset)
 
     def _read_event(
         self, progress: PartitionProgress, event: Event, offset: int, time: int, size: int
@@ -271,19 +273,36 @@ def _size(row: Row | None) -> int:
 def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
     """Reads the partitions of these numbers; yields facts, then the report.
 
-    An error of ours is a part of the report: Spark would try the task again, and hide the message.
+    An error is a part of the report, ours or not: Spark would try the task again, and hide the
+    message.
     """
-    reading = Reading(job, numbers)
+    try:
+        reading = Reading(job, numbers)
+    except Exception as error:  # noqa: BLE001 - the driver raises what is reported
+        yield pack(Report(error=_reported(error)))
+        return
     failpoints.hit("S4")
     # Hundreds of thousands of tuples that no cycle holds: the collector would only walk over them.
     gc.disable()
     try:
         yield from _read(job, reading)
-    except TicdcError as error:
-        reading.report.error = (type(error).__name__, str(error))
+    except Exception as error:  # noqa: BLE001 - the driver raises what is reported
+        reading.report.error = _reported(error, reading.progress.values())
     finally:
         gc.enable()
     yield reading.close()
+
+
+def _reported(error: Exception, read: Iterable[PartitionProgress] = ()) -> tuple[str, str]:
+    """The error for a report. One that is not ours, and of no one record, names how far the
+    task had `read`."""
+    if isinstance(error, TicdcError):
+        return type(error).__name__, str(error)
+    ours = fault(error)
+    for progress in read:
+        where = partition_text(*progress.topic_partition)
+        ours.add_note(f"after reading {where} to offset {progress.position}")
+    return type(ours).__name__, str(ours)
 
 
 def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:

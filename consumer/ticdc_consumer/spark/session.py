@@ -1,7 +1,9 @@
 """A Spark session with the settings that this job was measured with."""
 
+import builtins
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -19,8 +21,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from ticdc_consumer.errors import Retry, Unavailable
+from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.spark.java import java_home
+from ticdc_consumer.spark.launch import private_settings
 
 DEFAULTS = {
     "spark.master": "local[2]",
@@ -117,7 +120,8 @@ def stop(spark: SparkSession) -> None:
 
 @contextmanager
 def failures(doing: str) -> Iterator[None]:
-    """Turns what Spark raises inside into `Retry`, or into `Unavailable` if its JVM has ended."""
+    """Turns what Spark raises inside into `Retry`, into `Unavailable` if its JVM has ended, or into
+    `Stop` if a Python worker raised what it would raise again."""
     try:
         yield
     except (Py4JNetworkError, ConnectionError) as error:
@@ -125,8 +129,25 @@ def failures(doing: str) -> Iterator[None]:
         raise Unavailable(f"Spark could not {doing}: its JVM has ended; start again") from error
     except (PySparkException, Py4JError, EOFError) as error:
         _require_uninterrupted(error)
+        if kind := _fault_of_worker(str(error)):
+            raise Stop(
+                f"Spark could not {doing}: {kind} in a Python worker, which another try would "
+                "raise again: report it with the traceback that TICDC_DEBUG=1 shows"
+            ) from error
         reason = _first_line(str(error).strip()) or repr(error)
         raise Retry(f"Spark could not {doing}: {reason}") from error
+
+
+def _fault_of_worker(text: str) -> str:
+    """The type of the exception of Python that a worker's traceback ends with; "" if there is none,
+    or if it may pass: the machine's and our own."""
+    types = re.findall(r"^([A-Z]\w*(?:Error|Exception|Iteration))(?::|$)", text, re.M)
+    kind = getattr(builtins, types[-1], None) if types else None
+    passes = kind is None or issubclass(kind, OSError | EOFError)
+    return "" if passes or not _WORKER_RAISED.search(text) else types[-1]
+
+
+_WORKER_RAISED = re.compile(r"^Traceback \(most recent call last\):", re.M)
 
 
 def _require_uninterrupted(error: BaseException) -> None:
@@ -186,18 +207,19 @@ def _gateway(conf: SparkConf) -> JavaGateway:
     """A JVM whose log about itself reaches nobody, unless it does not start. It ends with this
     process, and by no signal before: neither the terminal's, nor one to the process group, nor
     the SIGTERM that systemd sends to each process of a service."""
-    os.environ["JAVA_HOME"] = str(java_home())
-    reading, writing = os.pipe()
-    output = os.fdopen(reading, errors="replace")
-    try:
-        gateway = launch_gateway(
-            conf, {"stdout": writing, "stderr": writing, "start_new_session": True}
-        )
-    except PySparkException as error:
-        os.close(writing)
-        with output:
-            reason = next(_relevant_lines(output), str(error))
-        raise Unavailable(f"Spark did not start: {_first_line(reason)}") from error
+    with private_settings(conf.getAll()):
+        os.environ["JAVA_HOME"] = str(java_home())
+        reading, writing = os.pipe()
+        output = os.fdopen(reading, errors="replace")
+        try:
+            gateway = launch_gateway(
+                None, {"stdout": writing, "stderr": writing, "start_new_session": True}
+            )
+        except PySparkException as error:
+            os.close(writing)
+            with output:
+                reason = next(_relevant_lines(output), str(error))
+            raise Unavailable(f"Spark did not start: {_first_line(reason)}") from error
     os.close(writing)
     signals = gateway.jvm.sun.misc
     signals.Signal.handle(signals.Signal("TERM"), signals.SignalHandler.SIG_IGN)

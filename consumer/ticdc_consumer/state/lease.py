@@ -6,10 +6,12 @@ first and compares the generation with its own, so that an older consumer cannot
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.errors import Away, Fenced, Retry, Unavailable, UnknownCommit
 from ticdc_consumer.state.schema import CHECKPOINT
@@ -73,10 +75,16 @@ class Lease:
         def insert_first() -> None:
             self._tables.hold()
             if self.locked_row() is not None:
-                raise Fenced(f"changefeed {self.changefeed}: another consumer began it first")
+                raise self._began_first()
             insert()
 
-        self._overtake(insert_first, "it is not known whether its first checkpoint was written")
+        try:
+            self._overtake(insert_first, "it is not known whether its first checkpoint was written")
+        except Unavailable as error:
+            # After an unknown commit, the checkpoint may be this consumer's.
+            if isinstance(error.__cause__, Retry) and self._newly_read() is not None:
+                raise self._began_first() from error
+            raise
         self.generation = generation
 
     def correct(self, update: Callable[[], None]) -> None:
@@ -121,6 +129,38 @@ class Lease:
         if not self._target.alive():
             self.reconnect()
 
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Raises `Fenced` in place of what the end of the session raised inside, if a newer
+        consumer ended it."""
+        try:
+            yield
+        except TicdcError as error:
+            lost = (Retry, UnknownCommit)
+            if isinstance(error, lost) or isinstance(error.__cause__, lost):
+                self._refuse_displaced(error)
+            raise
+
+    def _refuse_displaced(self, error: TicdcError) -> None:
+        row = self._newly_read()
+        if row is not None and row.generation > self.generation > 0:
+            try:
+                self.own(row)
+            except Fenced as fenced:
+                raise fenced from error
+
+    def _newly_read(self) -> Any:
+        """The checkpoint's row, in a new session; None also if that cannot be had now."""
+        try:
+            self._target.reconnect()
+            with self._target.errors():
+                return self._row(sa.select(CHECKPOINT).where(self._mine))
+        except TicdcError:
+            return None
+
+    def _began_first(self) -> Fenced:
+        return Fenced(f"changefeed {self.changefeed}: another consumer began it first")
+
     def own(self, row: Any) -> Any:
         """The row, if it still is of this consumer's generation. Raises `Fenced` if not."""
         if row is None:
@@ -150,7 +190,8 @@ class Lease:
 
     def _overtake(self, work: Callable[[], T], failure: str) -> T:
         try:
-            return self._past_others(work)
+            with self.explaining():
+                return self._past_others(work)
         except (Retry, UnknownCommit) as error:
             raise Unavailable(
                 f"changefeed {self.changefeed}: {failure}; start again ({error})"

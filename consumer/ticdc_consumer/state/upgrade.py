@@ -62,6 +62,7 @@ class OwnTables:
         if stored is None:
             return False
         refuse_newer(stored)
+        self._target.require_lasting(sorted(schema.OWN_TABLES))
         if stored.version < schema.OLDEST_READABLE:
             raise Stop(
                 f"the ticdc_* tables of the target have version {stored.version}, made by an older "
@@ -75,9 +76,11 @@ class OwnTables:
         """Creates or migrates the tables if they need it; several consumers may do so at once.
 
         Ends the session of a consumer that is in the way for longer than `patience` seconds. Raises
-        `Stop` if a newer release made the tables: nothing is changed.
+        `Stop` if a newer release made the tables, or if they are not of a kind that keeps what was
+        committed: nothing is changed.
         """
         self._patience = patience
+        self._target.require_lasting(sorted(schema.OWN_TABLES))
         if self._is_current():
             return
         try:

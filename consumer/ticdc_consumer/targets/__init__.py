@@ -93,11 +93,12 @@ def _names() -> list[str]:
     return [*DATABASES, *(name for name in installed if name not in DATABASES)]
 
 
-def open_target(url: str, *, to_look: bool = False) -> Target:
+def open_target(url: str, *, to_look: bool = False, write_source: int | None = None) -> Target:
     """Connects to the database of a SQLAlchemy URL.
 
-    With `to_look`, nothing is created: a SQLite file that does not exist is read as empty. Raises
-    `Usage` if it is not a URL, or names an unknown database or one whose driver is not installed,
+    With `to_look`, nothing is created: a SQLite file that does not exist is read as empty. With
+    `write_source`, what is written is marked, see `Target.mark_writes`. Raises `Usage` if it is not
+    a URL, or names an unknown database or one whose driver is not installed, or cannot mark writes,
     and `Unavailable` if the database does not answer.
     """
     try:
@@ -109,9 +110,16 @@ def open_target(url: str, *, to_look: bool = False) -> Target:
         ) from None
     entry = database(name)
     try:
-        return entry.open(parsed, to_look=to_look)
+        target = entry.open(parsed, to_look=to_look)
     except ModuleNotFoundError as error:
         raise Usage(
             f"the driver for {name} is not installed ({error.name}): "
             f"pip install {entry.requirement or error.name}"
         ) from error
+    if write_source is not None:
+        try:
+            target.mark_writes(write_source)
+        except BaseException:
+            target.close()
+            raise
+    return target

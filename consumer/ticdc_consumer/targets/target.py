@@ -12,7 +12,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import UnknownCommit
+from ticdc_consumer.errors import UnknownCommit, Usage
 from ticdc_consumer.targets.bulk import Bulk, OnDrift
 from ticdc_consumer.targets.column_mapping import TypeRules, fit
 from ticdc_consumer.targets.layout import (
@@ -85,6 +85,15 @@ class Target(ABC):
     @abstractmethod
     def _new_bulk(self) -> Bulk:
         """The bulk path of the session that `_connect` opened."""
+
+    def mark_writes(self, source: int) -> None:
+        """Has a changefeed in BDR mode know what this session, and each after a `reconnect`, writes
+        as replicated from cluster `source`, and not send it. Raises `Usage` where there is no such
+        thing."""
+        raise Usage(
+            "[target] write_source is for a target that is TiDB, and this is "
+            f"{self.dialect}: leave it out"
+        )
 
     def reconnect(self) -> None:
         """Leaves a broken session behind and opens another. Session locks are lost with it."""
@@ -212,6 +221,10 @@ class Target(ABC):
     def may_create_tables(self) -> bool | None:
         """Whether this user may create the consumer's tables; None if the catalog does not say."""
         return True
+
+    def require_lasting(self, tables: Sequence[str]) -> None:  # noqa: B027
+        """Raises `Stop`, with what helps, if one of these tables of the session's own schema would
+        not keep what was committed, or keep what was rolled back."""
 
     # The catalog.
 

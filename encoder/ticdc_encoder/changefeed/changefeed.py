@@ -46,11 +46,12 @@ class Changefeed:
     """The changefeed that `cdc cli changefeed create` creates from a sink URI and a configuration
     file.
 
-    Versions from 8.5.4 on mean TiCDC's new architecture. `time_zone` is the server's (`--tz`):
-    TIMESTAMP is sent in it, while rows carry it in UTC. `clock` gives the time that messages carry,
-    and decides when Simple's schemas are due again; `cluster_id` is the server's; `registry` holds
-    Avro's schemas, instead of the one that the configuration names; `split_mode` decides by
-    commit_ts which UPDATEs are split, instead of the version: see `mysql_split_mode`.
+    `new_architecture` is the server's `newarch`, which TiCDC has since 8.5.4, and is off by default
+    there, too. `time_zone` is the server's (`--tz`): TIMESTAMP is sent in it, while rows carry it
+    in UTC. `clock` gives the time that messages carry, and decides when Simple's schemas are due
+    again; `cluster_id` is the server's; `registry` holds Avro's schemas, instead of the one that
+    the configuration names; `split_mode` decides by commit_ts which UPDATEs are split, instead of
+    the version: see `mysql_split_mode`.
 
     Within a (topic, partition), the messages are in the order in which TiCDC sends them. Raises
     ConfigError for a configuration that TiCDC refuses, or that is not supported here.
@@ -62,13 +63,16 @@ class Changefeed:
         config: str | Mapping[str, Any] | None = None,
         version: str = "8.5.4",
         *,
+        new_architecture: bool = False,
         time_zone: str = "UTC",
         clock: Clock = wall_clock,
         registry: Registry | None = None,
         cluster_id: str = "default",
         split_mode: Callable[[int], SplitMode] | None = None,
     ) -> None:
-        settings = ChangefeedConfig.parse(sink_uri, config, version_number(version))
+        settings = ChangefeedConfig.parse(
+            sink_uri, config, version_number(version), new_architecture=new_architecture
+        )
         self.protocol = settings.protocol
         self.ignored = settings.ignored
         self._settings = settings
@@ -77,7 +81,12 @@ class Changefeed:
             self._traits.resolved(settings),
             self._traits.ddl(settings),
         )
-        self._mode = mode_of_version(version, self.protocol, settings.output_raw_change_event)
+        self._mode = mode_of_version(
+            version,
+            self.protocol,
+            settings.output_raw_change_event,
+            new_architecture=new_architecture,
+        )
         self._split_mode = split_mode
         self._events = EventFilters(
             settings.event_filters,

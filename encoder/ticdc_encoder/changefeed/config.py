@@ -10,7 +10,11 @@ from typing import Any, Self
 
 from ticdc_encoder.changefeed.protocols import PROTOCOLS
 from ticdc_encoder.changefeed.route import PARTITION_RULES, Dispatcher
-from ticdc_encoder.changefeed.versions import NEW_ARCHITECTURE, Version, case_sensitive_by_default
+from ticdc_encoder.changefeed.versions import (
+    Version,
+    case_sensitive_by_default,
+    check_architecture,
+)
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.column import ColumnSelector
 from ticdc_encoder.filters.event import EventFilter
@@ -227,6 +231,7 @@ class ChangefeedConfig:
     """`ignored` names the settings that were accepted and have no effect on the messages."""
 
     version: Version
+    new_architecture: bool
     topic: str
     protocol: str
     partition_num: int
@@ -265,9 +270,17 @@ class ChangefeedConfig:
     ignored: tuple[str, ...]
 
     @classmethod
-    def parse(cls, sink_uri: str, config: str | Mapping[str, Any] | None, version: Version) -> Self:
+    def parse(
+        cls,
+        sink_uri: str,
+        config: str | Mapping[str, Any] | None,
+        version: Version,
+        *,
+        new_architecture: bool = False,
+    ) -> Self:
         """As TiCDC of that version reads it. Raises ConfigError, which names settings but never
         shows the URI: it may hold secrets."""
+        check_architecture(version, new=new_architecture)
         topic, in_uri = _sink_uri(sink_uri)
         in_file = dict(flat(toml_table(config)))
         ignored = _checked(in_uri, in_file)
@@ -283,11 +296,12 @@ class ChangefeedConfig:
         protocol = values["protocol"] = _ALIASES.get(values["protocol"], values["protocol"])
         family = "debezium" if protocol.startswith("debezium") else "open"
         old_value = _OLD_VALUE[family].read(in_file, in_uri)
-        if NEW_ARCHITECTURE <= version < _NEW_ARCHITECTURE_HEEDS_OLD_VALUE:
+        if new_architecture and version < _NEW_ARCHITECTURE_HEEDS_OLD_VALUE:
             old_value = True
         values["integrity_check"] = values.pop("integrity_check_level") == "correctness"
         parsed = cls(
             version=version,
+            new_architecture=new_architecture,
             topic=topic,
             output_old_value=old_value,
             dispatchers=dispatchers,
@@ -304,7 +318,7 @@ class ChangefeedConfig:
     @property
     def classic(self) -> bool:
         """Whether it is TiCDC's old architecture."""
-        return self.version < NEW_ARCHITECTURE
+        return not self.new_architecture
 
     def _check_protocol(self) -> None:
         if self.protocol not in FORMATS:

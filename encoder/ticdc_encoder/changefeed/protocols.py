@@ -8,10 +8,17 @@ from typing import Protocol
 from ticdc_encoder.changefeed.versions import Version
 from ticdc_encoder.formats.debezium.ddl import CHANGE_TYPES
 
+_DEBEZIUM_SINCE: Version = (9, 0, 0)
+"""The old architecture's Debezium has DDL and resolved ts from here on: that of 8.5.4 to 8.5.7 is
+pingcap/tiflow's release-8.5 (`go.mod` of pingcap/ticdc), whose `pkg/sink/codec/debezium/encoder.go`
+returns neither."""
+
 
 class _Settings(Protocol):
     """The settings that decide: see `ChangefeedConfig`."""
 
+    @property
+    def version(self) -> Version: ...
     @property
     def enable_tidb_extension(self) -> bool: ...
     @property
@@ -35,12 +42,12 @@ def _with_watermark(settings: _Settings) -> bool:
     return settings.enable_tidb_extension and settings.avro_enable_watermark
 
 
-def _in_new_architecture(settings: _Settings) -> bool:
-    return not settings.classic
+def _of_debezium(settings: _Settings) -> bool:
+    return not settings.classic or settings.version >= _DEBEZIUM_SINCE
 
 
-def _in_new_architecture_with_extension(settings: _Settings) -> bool:
-    return not settings.classic and settings.enable_tidb_extension
+def _of_debezium_with_extension(settings: _Settings) -> bool:
+    return _of_debezium(settings) and settings.enable_tidb_extension
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +89,8 @@ PROTOCOLS: dict[str, ProtocolTraits] = {
     ),
     "debezium": ProtocolTraits(
         since=(8, 0, 0),
-        resolved=_in_new_architecture_with_extension,
-        ddl=_in_new_architecture,
+        resolved=_of_debezium_with_extension,
+        ddl=_of_debezium,
         ddl_kinds=CHANGE_TYPES,
         ddl_has_tables=True,
     ),

@@ -74,7 +74,7 @@ class Router:
 
     `partitions` is the number of partitions of every topic, or of the topic that it is asked for.
     Rows carry TIMESTAMP in UTC, and are hashed as the server of `time_zone` would. `classic` is
-    the architecture before 8.5.4, which hashes NULL of listed columns as `null`.
+    the old architecture, which hashes NULL of listed columns as `null`.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from itertools import chain, islice
 
 from ticdc_encoder.changefeed.sorter import stored
 from ticdc_encoder.changefeed.spool import ROOM, Spool
-from ticdc_encoder.changefeed.versions import Version, version_number
+from ticdc_encoder.changefeed.versions import Version, check_architecture, version_number
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import RowChange
 
@@ -77,9 +77,7 @@ _RELEASES = (
     _Release("7.5.3", "7.5.x", ALL, SORTED, raw=True),
     # Release 8.1
     _Release("7.6.0", "8.1.0", ALL, SORTED),
-    _Release("8.1.1", "8.5.3", ALL, SORTED, raw=True),
-    # The new architecture
-    _Release("8.5.4", "x.x.x", ALL, APPENDED, raw=True),
+    _Release("8.1.1", "x.x.x", ALL, SORTED, raw=True),
 )
 
 
@@ -116,16 +114,27 @@ _MYSQL_RELEASES = (
     _MySqlRelease("8.1.0", "8.1.1", EACH_SORTED, safe_mode=False),
     _MySqlRelease("8.1.2", "8.1.x", EACH_SORTED),
     _MySqlRelease("8.2.0", "8.4.x", EACH_SORTED, safe_mode=False),
-    _MySqlRelease("8.5.0", "8.5.3", EACH_SORTED),
-    _MySqlRelease("8.5.4", "x.x.x", EACH_AND_APPENDED, APPENDED),
+    _MySqlRelease("8.5.0", "x.x.x", EACH_SORTED),
 )
+_NEW_ARCHITECTURE = _Release("8.5.4", "x.x.x", ALL, APPENDED, raw=True)
+_NEW_MYSQL = _MySqlRelease("8.5.4", "x.x.x", EACH_AND_APPENDED, APPENDED)
 
 
-def split_mode(version: str, protocol: str, output_raw_change_event: bool = False) -> SplitMode:
-    """The rule of that TiCDC version. Raises ConfigError if it has no raw events."""
+def split_mode(
+    version: str,
+    protocol: str,
+    output_raw_change_event: bool = False,
+    *,
+    new_architecture: bool = False,
+) -> SplitMode:
+    """The rule of that TiCDC version. Raises ConfigError if it has no raw events, or no new
+    architecture."""
     number = version_number(version)
+    check_architecture(number, new=new_architecture)
     protocols = (ALL, CSV_AVRO if protocol in ("avro", "csv") else ROWS)
-    release = next(r for r in _RELEASES if r.protocol in protocols and _within(number, r))
+    release = _NEW_ARCHITECTURE
+    if not new_architecture:
+        release = next(r for r in _RELEASES if r.protocol in protocols and _within(number, r))
     if not output_raw_change_event:
         return release.mode
     if not release.raw:
@@ -134,7 +143,12 @@ def split_mode(version: str, protocol: str, output_raw_change_event: bool = Fals
 
 
 def mysql_split_mode(
-    version: str, commit_ts: int, *, threshold_ts: int = 0, safe_mode: bool = False
+    version: str,
+    commit_ts: int,
+    *,
+    threshold_ts: int = 0,
+    safe_mode: bool = False,
+    new_architecture: bool = False,
 ) -> SplitMode:
     """What the MySQL sink of that TiCDC version does with the transaction of a commit_ts.
 
@@ -142,7 +156,10 @@ def mysql_split_mode(
     what is older is split, since it may have been written before. Each restart has another.
     """
     number = version_number(version)
-    release = next(r for r in _MYSQL_RELEASES if _within(number, r))
+    check_architecture(number, new=new_architecture)
+    release = _NEW_MYSQL
+    if not new_architecture:
+        release = next(r for r in _MYSQL_RELEASES if _within(number, r))
     splits_all = safe_mode and release.safe_mode
     return release.old if splits_all or commit_ts < threshold_ts else release.new
 
@@ -221,7 +238,7 @@ def _split(
 def _changes_key(change: RowChange, mode: SplitMode) -> bool:
     if mode is HANDLE_KEY:
         return change.handle_key_changed
-    return mode is not NEVER and change.key_changed
+    return mode is not NEVER and change.key_changed is not None
 
 
 def _other(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ticdc_encoder.changefeed.split import split, split_mode
 from ticdc_encoder.changefeed.storage_config import StorageConfig
-from ticdc_encoder.changefeed.versions import NEW_ARCHITECTURE, version_number
+from ticdc_encoder.changefeed.versions import version_number
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction
 from ticdc_encoder.filters.event import EventFilters
 from ticdc_encoder.filters.table import TableFilter
@@ -41,10 +41,10 @@ class StorageChangefeed:
     a configuration file.
 
     Rows wait for `flush` or `resolve`, which return one data file per directory; TiCDC cuts files
-    by size and time. A table's directory is named by the commit_ts of its last DDL, or by
-    `start_ts` before any. `today` gives the date in the paths. Write the files in the order in
-    which they are returned: those of a DDL, and the metadata, come last. Raises ConfigError for a
-    configuration that TiCDC refuses, or that is not supported here.
+    by size and time. `new_architecture` is as for `Changefeed`. A table's directory is named by the
+    commit_ts of its last DDL, or by `start_ts` before any. `today` gives the date in the paths.
+    Write the files in the order in which they are returned: those of a DDL, and the metadata, come
+    last. Raises ConfigError for a configuration that TiCDC refuses, or that is not supported here.
     """
 
     def __init__(
@@ -53,21 +53,31 @@ class StorageChangefeed:
         config: str | Mapping[str, Any] | None = None,
         version: str = "8.5.4",
         *,
+        new_architecture: bool = False,
         start_ts: int = 1,
         time_zone: str = "UTC",
         today: Callable[[], date] = date.today,
         clock: Clock = wall_clock,
     ) -> None:
-        number = version_number(version)
-        classic = number < NEW_ARCHITECTURE
-        settings = StorageConfig.parse(sink_uri, config, number, time_zone=time_zone)
+        settings = StorageConfig.parse(
+            sink_uri,
+            config,
+            version_number(version),
+            new_architecture=new_architecture,
+            time_zone=time_zone,
+        )
         self._settings = settings
-        self._mode = split_mode(version, settings.protocol, settings.output_raw_change_event)
+        self._mode = split_mode(
+            version,
+            settings.protocol,
+            settings.output_raw_change_event,
+            new_architecture=new_architecture,
+        )
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
         self._events = EventFilters(
             settings.event_filters,
             case_sensitive=settings.case_sensitive,
-            classic=classic,
+            classic=not new_architecture,
             time_zone=time_zone,
         )
         self._extension = FILE_FORMATS[settings.protocol].extension

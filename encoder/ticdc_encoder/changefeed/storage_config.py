@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from ticdc_encoder.changefeed.config import IGNORED_OF_ALL, filter_settings
-from ticdc_encoder.changefeed.versions import NEW_ARCHITECTURE, Version
+from ticdc_encoder.changefeed.versions import Version, check_architecture
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.event import EventFilter
 from ticdc_encoder.formats import canal_json, csv
@@ -163,10 +163,12 @@ class StorageConfig:
         config: str | Mapping[str, Any] | None,
         version: Version,
         *,
+        new_architecture: bool = False,
         time_zone: str = "UTC",
     ) -> Self:
         """As TiCDC of that version reads it. Raises ConfigError, which names settings but never
         shows the URI: it may hold secrets."""
+        check_architecture(version, new=new_architecture)
         scheme, _, in_uri = uri_parts(sink_uri)
         if scheme not in _SCHEMES:
             raise ConfigError(f"the sink URI's scheme is {scheme!r}, not one of cloud storage")
@@ -175,7 +177,7 @@ class StorageConfig:
         values = read_settings(_SETTINGS, in_file, in_uri)
         of_csv = read_settings(_CSV_SETTINGS, in_file, in_uri)
         of_canal_json = read_settings(_CANAL_JSON_SETTINGS, in_file, in_uri)
-        classic = version < NEW_ARCHITECTURE
+        classic = not new_architecture
         # The new architecture has no such column.
         of_csv["output_handle_key"] = classic and of_csv["output_handle_key"]
         options: canal_json.Options | csv.Options

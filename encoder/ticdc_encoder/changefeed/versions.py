@@ -5,7 +5,8 @@ from ticdc_encoder.errors import ConfigError
 Version = tuple[int, int, int]
 
 NEW_ARCHITECTURE: Version = (8, 5, 4)
-"""The first version of it."""
+"""The first version that has it. It is off by default (`newarch` in `pkg/config/server.go`, from
+v8.5.4-release.1 to v9.0.0-beta.2), so that no version tells which of the two ran."""
 _FOLDS_CASE: tuple[tuple[Version, Version], ...] = (
     ((6, 5, 6), (6, 6, 0)),
     ((7, 1, 3), (7, 2, 0)),
@@ -23,6 +24,19 @@ def version_number(version: str) -> Version:
         raise ConfigError(f"not a TiCDC version: {version!r}")
     major, minor, patch = map(int, parts)
     return major, minor, patch
+
+
+def check_architecture(version: Version, *, new: bool) -> None:
+    """Raises ConfigError for a version that does not have the new architecture."""
+    if new and version < NEW_ARCHITECTURE:
+        raise ConfigError(
+            f"TiCDC {_text(version)} has no new architecture: {_text(NEW_ARCHITECTURE)} is the "
+            "first that has"
+        )
+
+
+def _text(version: Version) -> str:
+    return ".".join(map(str, version))
 
 
 def case_sensitive_by_default(version: Version) -> bool:

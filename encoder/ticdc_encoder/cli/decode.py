@@ -94,6 +94,8 @@ def _row_members(change: RowChange) -> dict[str, Any]:
         "before": _row(change.before),
         "after": _row(change.after),
     }
+    if change.key_changed is not None:
+        members["key_changed"] = change.key_changed.value
     for name in ("partition_id", "claim_check"):
         if (value := getattr(change, name)) is not None:
             members[name] = value

@@ -126,6 +126,8 @@ class RowReader:
                 return
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._refuse(error, name, image)
+        if name not in self.readers:
+            raise WireError(f"column `{name}` {self._unknown}")
         if name in self._key:
             where = f"{self.table.schema}.{self.table.name}"
             raise WireError(f"key column `{name}` of {where} is null")

@@ -43,6 +43,7 @@ def messages(
     changefeed = Changefeed(
         f"kafka://x/{topic}?protocol={protocol}&partition-num=2{extra}",
         {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}},
+        new_architecture=True,
     )
     shop = Shop(1, accounts=20, users=20)
     created = [message for ddl in shop.definitions() for message in changefeed.ddl(ddl)]
@@ -105,6 +106,23 @@ def test_all_is_well_before_a_first_start(kafka: Kafka, sqlite_url: str, protoco
     ):
         assert words in well
     assert tables_of(sqlite_url) == []
+
+
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mariadb", "mysql"], indirect=True)
+def test_a_target_that_cannot_mark_its_writes_is_told(mock_kafka: Kafka, target_url: str) -> None:
+    topic = mock_kafka.create_topic("shop")
+    (words, *_) = lines(
+        report(options(mock_kafka, topic, target_url, **{"target.write_source": 3})), "fail"
+    )
+    assert words.startswith("target: [target] write_source is for a target that is TiDB, and this")
+    assert words.endswith(": leave it out")
+
+
+def test_a_tidb_marks_its_writes(mock_kafka: Kafka, tidb_url: str) -> None:
+    topic = mock_kafka.create_topic("shop")
+    findings = report(options(mock_kafka, topic, tidb_url, **{"target.write_source": 3}))
+    words = "target: rows will be marked as replicated: tidb_cdc_write_source = 3"
+    assert words in lines(findings, "ok")
 
 
 def test_retention_is_told_where_the_brokers_tell(kafka: Kafka, sqlite_url: str) -> None:

@@ -42,6 +42,7 @@ encoding_format = "avro"
 url = "mysql+pymysql://app@localhost/shop"
 apply = "transactions"
 on_drift = "overwrite"
+write_source = 2
 rules = ["zero-date-as-null"]
 [tables]
 filter = ["shop.*", "!shop.tmp"]
@@ -120,6 +121,7 @@ def test_every_setting_of_a_file_is_read(tmp_path: Path) -> None:
         schema_wait=600,
         apply="transactions",
         on_drift="overwrite",
+        write_source=2,
         rules=frozenset({"zero-date-as-null"}),
         filter=("shop.*", "!shop.tmp"),
         case_sensitive=True,
@@ -332,6 +334,9 @@ REFUSED = [
     ("changefeed", "--set takes key=value"),
     ("protocol=avro-ish", "protocol must be "),
     ("target.apply=once", "target.apply must be net or transactions"),
+    ("target.write_source=0", "target.write_source must be 1 or more"),
+    ("target.write_source=16", "target.write_source must be 1 to 15"),
+    ("target.write_source=us", "target.write_source must be a whole number"),
     ("target.on_drift=ignore", "target.on_drift must be stop or overwrite"),
     (
         "target.url=nonsense",

@@ -108,6 +108,8 @@ def work(here: Bank) -> None:
     run_pending(here)
 
 
+# TiDB: no key over a column that the same statement adds.
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mariadb", "mysql"], indirect=True)
 def test_an_alter_is_done_once_wherever_it_was_cut_off(target_url: str) -> None:
     for before, crashed in crashes(target_url):
         with before.target.transaction():

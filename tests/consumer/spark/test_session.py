@@ -1,12 +1,15 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
-from ticdc_consumer.spark.session import _conf, _relevant_lines, session
+from ticdc_consumer.errors import Retry, Stop
+from ticdc_consumer.spark.session import _conf, _relevant_lines, failures, session
+from ticdc_encoder.errors import TicdcError
 
 INTERPRETER = StructType([StructField("executable", StringType())])
 
@@ -35,6 +38,34 @@ def test_the_master_of_spark_submit_is_used_whatever_the_settings_name(
     conf = _conf(settings)
     submitted = spark.sparkContext.master
     assert (conf.get("spark.master"), conf.get("spark.task.cpus")) == (submitted, "3")
+
+
+def faulty(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield dict[str, pa.RecordBatch]()["secret"] if batch.num_rows else batch
+
+
+def unlucky(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        raise OSError(28, "No space left on device")
+        yield batch
+
+
+@pytest.mark.parametrize(
+    ("raises", "kind", "words"),
+    [
+        (faulty, Stop, "Spark could not fold: KeyError in a Python worker, which another try"),
+        (unlucky, Retry, "Spark could not fold: "),
+    ],
+)
+def test_what_a_worker_would_raise_again_is_not_tried_again(
+    spark: SparkSession, raises: Any, kind: type[TicdcError], words: str
+) -> None:
+    with pytest.raises(TicdcError) as caught, failures("fold"):
+        spark.range(0, 1, 1, 1).mapInArrow(raises, INTERPRETER).toArrow()
+    assert type(caught.value) is kind
+    assert str(caught.value).startswith(words)
+    assert "secret" not in str(caught.value)
 
 
 QUIET = """

@@ -26,7 +26,7 @@ from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.sql.parser import parse_create_table
 
-SERVERS = ["postgresql", "mariadb", "mysql"]
+SERVERS = ["postgresql", "mariadb", "mysql", "tidb"]
 GREATEST = 2**64 - 1
 
 

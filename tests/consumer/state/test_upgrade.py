@@ -339,7 +339,7 @@ def test_a_migration_fences_the_older_consumers_of_all_changefeeds(
         target.execute("DROP TABLE ticdc_more").close()
 
 
-@pytest.mark.parametrize("server", ["postgresql", "mariadb", "mysql"])
+@pytest.mark.parametrize("server", ["postgresql", "mariadb", "mysql", "tidb"])
 def test_a_consumer_of_another_changefeed_that_hangs_does_not_hold_a_migration_up(
     request: pytest.FixtureRequest, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

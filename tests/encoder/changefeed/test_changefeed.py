@@ -17,7 +17,8 @@ from ticdc_encoder.message import Message
 from ticdc_encoder.sql.parser import parse_create_table
 
 # The same code as wrote the golden data, by its promises: the new architecture's head.
-NEW, CLASSIC = "8.5.7", "8.5.3"
+NEW: Any = {"version": "8.5.7", "new_architecture": True}
+CLASSIC: Any = {"version": "8.5.3"}
 
 
 def variants(*scenarios: str) -> list[Variant]:
@@ -35,8 +36,8 @@ def replayed(variant: Variant) -> list[Message]:
     changefeed = Changefeed(
         variant.sink_uri,
         variant.config_toml,
-        CLASSIC if variant.name.startswith("classic.") else NEW,
         time_zone=variant.server_tz,
+        **(CLASSIC if variant.name.startswith("classic.") else NEW),
     )
     messages: list[Message] = []
     pending, splits = 0, "output-raw-change-event = true" not in variant.config_toml
@@ -44,7 +45,9 @@ def replayed(variant: Variant) -> list[Message]:
         match event:
             case Transaction():
                 messages += changefeed.encode(event)
-                pending += sum(1 + (splits and change.key_changed) for change in event.changes)
+                pending += sum(
+                    1 + (splits and change.key_changed is not None) for change in event.changes
+                )
                 if pending >= 64:
                     messages += changefeed.flush()
                     pending = 0
@@ -261,8 +264,8 @@ def test_the_ddl_that_takes_the_last_valid_key_is_sent_by_the_old_architecture_o
     dropped = Ddl("shop", "orders", "ALTER TABLE orders DROP PRIMARY KEY", 10)
     bare = parse_create_table("create table orders (id int, v int)", "shop")
     ddl = Ddl(dropped.schema, dropped.table, dropped.query, 10, 33, bare)
-    for version, sent in ((NEW, 0), (CLASSIC, 1)):
-        changefeed = Changefeed(URI, version=version)
+    for made, sent in ((NEW, 0), (CLASSIC, 1)):
+        changefeed = Changefeed(URI, **made)
         changefeed.encode(inserted(ORDERS, id=1, v=1))
         assert len(changefeed.ddl(ddl)) == sent
         assert changefeed.encode(inserted(bare, id=2, v=2)) == []
@@ -280,11 +283,17 @@ def test_open_protocol_rows_wait_for_their_batch() -> None:
     assert changefeed.flush() == []
 
 
-def test_output_old_value_is_heeded_from_8_5_6_on() -> None:
+def test_the_new_architecture_heeds_output_old_value_from_8_5_6_on() -> None:
     uri = "kafka://b/t?protocol=open-protocol&partition-num=1&max-batch-size=1"
     update = Transaction(9, (RowChange(ORDERS, 9, {"id": 1, "v": 1}, {"id": 1, "v": 2}),))
-    for version, old in (("8.5.3", False), ("8.5.5", True), ("8.5.6", False)):
-        changefeed = Changefeed(uri, {"sink": {"open": {"output-old-value": False}}}, version)
+    config = {"sink": {"open": {"output-old-value": False}}}
+    for version, new, old in (
+        ("8.5.3", False, False),
+        ("8.5.5", False, False),
+        ("8.5.5", True, True),
+        ("8.5.6", True, False),
+    ):
+        changefeed = Changefeed(uri, config, version, new_architecture=new)
         (message,) = [*changefeed.encode(update), *changefeed.flush()]
         assert message.value is not None
         assert (b'"p":' in message.value) is old
@@ -379,8 +388,8 @@ def test_each_protocol_has_its_own_output_old_value() -> None:
         changefeed = Changefeed(
             "kafka://b/t?protocol=debezium-avro&partition-num=1&enable-tidb-extension=true",
             {"sink": {named: {"output-old-value": False}}},
-            NEW,
             registry=registry,
+            **NEW,
         )
         (message,) = changefeed.encode(update)
         wire = FORMATS["debezium-avro"]
@@ -476,10 +485,10 @@ def test_a_wrong_setting_is_named_and_no_secret_shown(uri: str, config: Any, mes
 def test_the_old_architecture_refuses_what_contradicts() -> None:
     config = {"force-replicate": True, "sink": {"delete-only-output-handle-key-columns": True}}
     with pytest.raises(ConfigError, match="force-replicate excludes delete-only"):
-        Changefeed(URI, config, CLASSIC)
-    Changefeed(URI, config, NEW)
+        Changefeed(URI, config, **CLASSIC)
+    Changefeed(URI, config, **NEW)
     with pytest.raises(ConfigError, match="force-replicate excludes large-message-handle-option"):
-        Changefeed(URI, {"force-replicate": True, **LARGE_ROWS}, CLASSIC)
+        Changefeed(URI, {"force-replicate": True, **LARGE_ROWS}, **CLASSIC)
 
 
 def test_old_values_cannot_be_left_out_where_that_moved_rows() -> None:
@@ -493,18 +502,18 @@ def test_a_topic_expression_of_avro_names_schema_and_table() -> None:
     for topic, accepted in [("{schema}_{table}", True), ("all", True), ("{schema}", False)]:
         config = {"sink": {"dispatchers": [{"matcher": ["*.*"], "topic": topic}]}}
         if accepted:
-            Changefeed(uri, config, NEW)
+            Changefeed(uri, config, **NEW)
         else:
             with pytest.raises(ConfigError, match=f"unlike '{topic}'"):
-                Changefeed(uri, config, NEW)
+                Changefeed(uri, config, **NEW)
 
 
 def test_avro_refuses_tables_without_a_key_since_7_3() -> None:
     uri = "kafka://127.0.0.1:9092/orders?protocol=avro"
     Changefeed(uri, "force-replicate = true", "7.2.0")
-    for version in ("7.3.0", CLASSIC, NEW):
+    for made in ({"version": "7.3.0"}, CLASSIC, NEW):
         with pytest.raises(ConfigError, match="force-replicate is not for avro"):
-            Changefeed(uri, "force-replicate = true", version)
+            Changefeed(uri, "force-replicate = true", **made)
 
 
 def test_a_ddl_that_cannot_be_read_is_an_error() -> None:
@@ -606,8 +615,8 @@ def test_another_rule_of_splitting_may_be_given_by_commit_ts() -> None:
     table = parse_create_table("create table t (id int primary key, n int)", "s")
     changefeed = Changefeed(
         "kafka://h/t?protocol=canal-json",
-        version=CLASSIC,
-        split_mode=lambda ts: mysql_split_mode(CLASSIC, ts, threshold_ts=7),
+        split_mode=lambda ts: mysql_split_mode("8.5.3", ts, threshold_ts=7),
+        **CLASSIC,
     )
     sent = []
     for ts in (6, 7):

@@ -22,7 +22,8 @@ from ticdc_encoder.message import Message
 from ticdc_encoder.sql.parser import parse_create_table
 
 # The same code as wrote the golden data, by its promises: the new architecture's head.
-NEW, CLASSIC = "8.5.7", "8.5.3"
+NEW: Any = {"version": "8.5.7", "new_architecture": True}
+CLASSIC: Any = {"version": "8.5.3"}
 NOW = 1795274370650
 
 
@@ -43,9 +44,9 @@ def replayed(variant: Variant, described: "Told | None") -> Iterator[Message]:
     changefeed = Changefeed(
         variant.sink_uri,
         config,
-        CLASSIC if variant.name.startswith("classic.") else NEW,
         time_zone=variant.server_tz,
         clock=lambda: NOW,
+        **(CLASSIC if variant.name.startswith("classic.") else NEW),
     )
     for event in happened(variant.scenario):
         match event:
@@ -242,9 +243,9 @@ def _decoded(messages: Iterable[Message], decoder: simple.Decoder) -> list[Event
 
 
 @pytest.mark.parametrize("encoding", ["json", "avro"])
-@pytest.mark.parametrize("version", [NEW, CLASSIC])
-def test_schemas_are_numbered_and_follow_the_ddl(encoding: Any, version: str) -> None:
-    changefeed = Changefeed(f"{URI}&encoding-format={encoding}", version=version)
+@pytest.mark.parametrize("made", [NEW, CLASSIC])
+def test_schemas_are_numbered_and_follow_the_ddl(encoding: Any, made: Any) -> None:
+    changefeed = Changefeed(f"{URI}&encoding-format={encoding}", **made)
     decoder = simple.Decoder(simple.Options(encoding_format=encoding))
     created = Ddl("shop", "orders", "CREATE TABLE `orders` (`id` INT PRIMARY KEY,`v` INT)", 5)
     wider = parse_create_table("CREATE TABLE orders (id int primary key, v int, w int)", "shop")
@@ -265,7 +266,7 @@ def test_schemas_are_numbered_and_follow_the_ddl(encoding: Any, version: str) ->
     assert decoder.waiting == ()
     alter = next(event for event in described if isinstance(event, Ddl) and event.query == _ALTER)
     assert alter.definition == rows[1].table
-    assert alter.previous == (rows[0].table if version == CLASSIC else None)
+    assert alter.previous == (rows[0].table if made == CLASSIC else None)
 
 
 def test_a_schema_that_no_ddl_described_goes_before_its_rows() -> None:
@@ -281,20 +282,27 @@ def test_a_schema_that_no_ddl_described_goes_before_its_rows() -> None:
 DEBEZIUM_URI = "kafka://b/t?protocol=debezium&partition-num=2&enable-tidb-extension=true"
 
 
-def test_debezium_has_no_ddl_and_no_resolved_ts_before_8_5_4() -> None:
+def test_debezium_has_ddl_and_resolved_ts_in_the_new_architecture_and_in_9_0() -> None:
     dropped = Ddl("shop", "orders", "DROP TABLE `orders`", 9)
-    for version, messages in (("8.5.3", 0), ("8.5.4", 2)):
-        changefeed = Changefeed(DEBEZIUM_URI, version=version)
+    for version, new, messages in (
+        ("8.5.3", False, 0),
+        ("8.5.4", False, 0),
+        ("8.5.4", True, 2),
+        ("8.5.7", False, 0),
+        ("8.5.7", True, 2),
+        ("9.0.0", False, 2),
+    ):
+        changefeed = Changefeed(DEBEZIUM_URI, version=version, new_architecture=new)
         changefeed.encode(_inserted(ORDERS, 6, id=1, v=1))
         assert len(changefeed.resolve(7)) == messages
         assert len(changefeed.ddl(dropped)) == messages
-    plain = Changefeed(DEBEZIUM_URI.replace("&enable-tidb-extension=true", ""))
+    plain = Changefeed(DEBEZIUM_URI.replace("&enable-tidb-extension=true", ""), **NEW)
     assert plain.resolve(7) == []
     assert len(plain.ddl(dropped)) == 2
 
 
 def test_debezium_has_no_message_for_some_ddl() -> None:
-    changefeed = Changefeed(DEBEZIUM_URI)
+    changefeed = Changefeed(DEBEZIUM_URI, **NEW)
     changefeed.encode(_inserted(ORDERS, 6, id=1, v=1))
     query = "ALTER TABLE `orders` ADD CONSTRAINT `f` FOREIGN KEY (`v`) REFERENCES `p`(`id`)"
     assert changefeed.ddl(Ddl("shop", "orders", query, 9, 9)) == []
@@ -303,14 +311,14 @@ def test_debezium_has_no_message_for_some_ddl() -> None:
 def test_debezium_heeds_its_own_settings() -> None:
     update = Transaction(6, (RowChange(ORDERS, 6, {"id": 1, "v": 1}, {"id": 1, "v": 2}),))
     config = "[sink]\ndebezium-disable-schema = true\n[sink.debezium]\noutput-old-value = false"
-    changefeed = Changefeed(DEBEZIUM_URI, config, NEW, cluster_id="east")
+    changefeed = Changefeed(DEBEZIUM_URI, config, cluster_id="east", **NEW)
     (message,) = changefeed.encode(update)
     value = json.loads(message.value or b"")
     assert list(value) == ["payload"]
     assert "before" not in value["payload"]
     assert value["payload"]["source"]["cluster_id"] == "east"
     of_open = "[sink.open]\noutput-old-value = false"
-    (message,) = Changefeed(DEBEZIUM_URI, of_open, NEW).encode(update)
+    (message,) = Changefeed(DEBEZIUM_URI, of_open, **NEW).encode(update)
     assert "before" in json.loads(message.value or b"")["payload"]
 
 

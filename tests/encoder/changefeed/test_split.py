@@ -1,12 +1,15 @@
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.changefeed.split import SplitMode, mysql_split_mode, split, split_mode
+from ticdc_encoder.changefeed.storage import StorageChangefeed
 from ticdc_encoder.errors import ConfigError, DefinitionError
-from ticdc_encoder.event import RowChange, Table, Value
+from ticdc_encoder.event import KeyChange, RowChange, Table, Value
 from ticdc_encoder.sql.parser import parse_create_table
 
 LOOSE = parse_create_table(
@@ -229,15 +232,47 @@ def test_nullable_unique_keys_count_and_plain_indexes_do_not() -> None:
     table = parse_create_table(
         "create table t (id int primary key, u int, v int, unique (u), key (v))", "s"
     )
-    assert change(table, (1, None, 1), (1, 2, 1)).key_changed
+    assert change(table, (1, None, 1), (1, 2, 1)).key_changed is KeyChange.UNIQUE
     assert not change(table, (1, None, 1), (1, None, 2)).key_changed
     assert not change(table, None, (1, None, 2)).key_changed
 
 
 def test_the_handle_key_counts_where_only_it_is_known() -> None:
     wire = Table("s", "t", LOOSE.columns, handle_key=("id",))
-    assert change(wire, (1, 1, 1), (2, 1, 1)).key_changed
+    assert change(wire, (1, 1, 1), (2, 1, 1)).key_changed is KeyChange.PRIMARY
     assert not change(wire, (1, 1, 1), (1, 2, 1)).key_changed
+
+
+PK, UK = KeyChange.PRIMARY, KeyChange.UNIQUE
+KEYS = "create table t (id int {}, u int {}, v int, {})"
+CHANGED = [
+    # The table's keys; which is changed with id, with u, with both, and with v.
+    (KEYS.format("primary key", "", "unique (u)"), PK, UK, PK, None),
+    (KEYS.format("", "primary key", "unique (id)"), UK, PK, PK, None),
+    (KEYS.format("", "", "primary key (id, u)"), PK, PK, PK, None),
+    # No primary key: the handle key is one of the unique keys.
+    (KEYS.format("not null", "", "unique (id), key (v)"), UK, None, UK, None),
+    (KEYS.format("", "not null", "unique (id, v), unique (u)"), UK, UK, UK, UK),
+    (KEYS.format("", "", "key (id)"), None, None, None, None),
+]
+
+
+@pytest.mark.parametrize(("sql", "with_id", "with_u", "with_both", "with_v"), CHANGED)
+def test_an_update_tells_the_primary_key_from_another_unique_key(
+    sql: str,
+    with_id: KeyChange | None,
+    with_u: KeyChange | None,
+    with_both: KeyChange | None,
+    with_v: KeyChange | None,
+) -> None:
+    table = parse_create_table(sql, "s")
+    old = (1, 1, 1)
+    assert change(table, old, (2, 1, 1)).key_changed is with_id
+    assert change(table, old, (1, 2, 1)).key_changed is with_u
+    assert change(table, old, (2, 2, 1)).key_changed is with_both
+    assert change(table, old, (1, 1, 2)).key_changed is with_v
+    assert change(table, None, old).key_changed is change(table, old, None).key_changed is None
+    assert [KeyChange.PRIMARY.value, KeyChange.UNIQUE.value] == ["UPDATEPK", "UPDATEUK"]
 
 
 def test_tables_and_partitions_are_sent_one_after_the_other() -> None:
@@ -333,7 +368,8 @@ MYSQL = [
     ("8.4.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.NEVER),
     ("8.5.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
     ("8.5.3", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
-    ("8.5.4", SplitMode.EACH_AND_APPENDED, SplitMode.APPENDED, SplitMode.EACH_AND_APPENDED),
+    ("8.5.4", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
+    ("9.0.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
 ]
 
 
@@ -345,6 +381,30 @@ def test_the_mysql_sink_splits_what_is_older_than_its_start(
     assert mysql_split_mode(version, 100, threshold_ts=100) is new
     assert mysql_split_mode(version, 100, safe_mode=True) is safe
     assert mysql_split_mode(version, 99, threshold_ts=100, safe_mode=True) is old
+
+
+@pytest.mark.parametrize("version", ["8.5.4", "8.5.7", "9.0.0"])
+def test_the_new_architecture_has_its_own_rule(version: str) -> None:
+    of = partial(mysql_split_mode, version, threshold_ts=100, new_architecture=True)
+    assert of(99) is of(100, safe_mode=True) is SplitMode.EACH_AND_APPENDED
+    assert of(100) is SplitMode.APPENDED
+    assert split_mode(version, "canal-json", new_architecture=True) is SplitMode.APPENDED
+    assert split_mode(version, "avro", True, new_architecture=True) is SplitMode.NEVER
+
+
+def test_there_is_no_new_architecture_before_8_5_4() -> None:
+    uri, refused = (
+        "://h/t?protocol=canal-json",
+        r"TiCDC 8\.5\.3 has no new architecture: 8\.5\.4 is",
+    )
+    with pytest.raises(ConfigError, match=refused):
+        split_mode("8.5.3", "avro", new_architecture=True)
+    with pytest.raises(ConfigError, match=refused):
+        mysql_split_mode("v8.5.3", 5, new_architecture=True)
+    with pytest.raises(ConfigError, match=refused):
+        Changefeed(f"kafka{uri}", version="8.5.3", new_architecture=True)
+    with pytest.raises(ConfigError, match=refused):
+        StorageChangefeed(f"s3{uri}", version="8.5.3", new_architecture=True)
 
 
 VERSIONS = [
@@ -365,8 +425,8 @@ VERSIONS = [
     ("8.1.0", SplitMode.SORTED, SplitMode.SORTED, False),
     ("8.1.1", SplitMode.SORTED, SplitMode.SORTED, True),
     ("v8.5.3", SplitMode.SORTED, SplitMode.SORTED, True),
-    ("v8.5.4-pre", SplitMode.APPENDED, SplitMode.APPENDED, True),
-    ("9.0.0", SplitMode.APPENDED, SplitMode.APPENDED, True),
+    ("v8.5.4-pre", SplitMode.SORTED, SplitMode.SORTED, True),
+    ("9.0.0", SplitMode.SORTED, SplitMode.SORTED, True),
 ]
 
 

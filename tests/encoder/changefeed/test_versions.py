@@ -61,8 +61,9 @@ TABLE: list[Row] = [
     # Release 8.1
     (("7.6.0", "8.0.0", "8.1.0"), "ALL", ALWAYS, None),
     (("8.1.1", "8.2.0", "8.5.3"), "ALL", ALWAYS, NEVER),
-    # The new architecture
-    (("8.5.4", "8.5.7", "9.0.0"), "ALL", (HALVES, APPENDED), NEVER),
+    # Two architectures, of which the old one is the default
+    (("8.5.4", "8.5.7", "9.0.0"), "ALL", ALWAYS, NEVER),
+    (("8.5.4 new", "8.5.7 new", "9.0.0 new"), "ALL", (HALVES, APPENDED), NEVER),
 ]
 PROTOCOLS = {
     "ALL": ("canal-json", "open-protocol", "csv"),
@@ -129,17 +130,21 @@ def csv(text: str) -> bytes:
 
 
 def sent(version: str, protocol: str, raw: bool, changes: tuple[RowChange, ...]) -> Any:
+    version, _, architecture = version.partition(" ")
+    new = architecture == "new"
     transaction = Transaction(TS, changes)
     if protocol == "csv":
         storage = "[sink.csv]\ninclude-commit-ts = true\n[sink.cloud-storage-config]\n"
         config = storage + "output-raw-change-event = true" * raw
-        files = StorageChangefeed("file:///sink?protocol=csv", config, version)
+        files = StorageChangefeed(
+            "file:///sink?protocol=csv", config, version, new_architecture=new
+        )
         files.encode(transaction)
         return files.flush()[0].content
     uri = f"kafka://h/t?protocol={protocol}&partition-num=1&max-batch-size=1"
     config = "[sink.kafka-config]\n" + "output-raw-change-event = true" * raw
     uri += "&enable-tidb-extension=true" * (protocol == "canal-json")
-    changefeed = Changefeed(uri, config, version, clock=lambda: 0)
+    changefeed = Changefeed(uri, config, version, new_architecture=new, clock=lambda: 0)
     messages = changefeed.encode(transaction) + changefeed.flush()
     return [(message.key, message.value) for message in messages]
 

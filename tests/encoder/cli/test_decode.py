@@ -17,6 +17,7 @@ from support.closed_output import output
 from support.golden import Variant, scenario
 from ticdc_encoder.cli import main
 from ticdc_encoder.cli.decode import lines
+from ticdc_encoder.event import RowChange
 from ticdc_encoder.formats import simple
 from ticdc_encoder.formats.open_protocol import VERSION
 from ticdc_encoder.kafka.records import Located
@@ -92,6 +93,14 @@ PLACE = {"topic": "t", "partition": 1, "offset": 7}
 FILES = [
     ("canal-json", CANAL + TIDB, [UPDATE]),
     ("canal-json", CANAL + b"}", [WITHOUT_TS]),
+    (
+        "canal-json",
+        (CANAL + TIDB).replace(b'"old":[{"id":"1"', b'"old":[{"id":"9"'),
+        [
+            UPDATE
+            | {"before": {"id": 9, "b": {"hex": "ff"}, "p": "1.50"}, "key_changed": "UPDATEPK"}
+        ],
+    ),
     ("canal-json", DDL + b"\r\n\r\n" + WATERMARK + b"\n", [CREATED, RESOLVED]),
     ("canal-json", record(None, CANAL + TIDB, offset=7), [UPDATE | PLACE]),
     (
@@ -207,6 +216,22 @@ def test_every_row_that_ticdc_wrote_is_shown(
     rows = [line for line in printed if line["kind"] in ("insert", "update", "delete")]
     assert len(rows) == golden.counts["rows"]
     assert not any("schema" in line for line in printed)
+
+
+def test_an_update_is_shown_with_the_kind_of_key_that_it_changes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = parse_create_table("create table t (i int primary key, u int unique, v int)", "s")
+    table = replace(table, table_id=1, version=9)
+    encoder = simple.Encoder(simple.Options(), lambda: 0)
+    written = [encoder.bootstrap(table)]
+    for new in ((2, 1, 1), (1, 2, 1), (1, 1, 2)):
+        old, changed = (dict(zip("iuv", values, strict=True)) for values in ((1, 1, 1), new))
+        written += encoder.row(RowChange(table, 5, old, changed))
+    (tmp_path / "simple").write_bytes(b"\n".join(value or b"" for _, value in written))
+    assert main(["decode", "simple", str(tmp_path / "simple")]) == 0
+    shown = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [line.get("key_changed") for line in shown] == ["UPDATEPK", "UPDATEUK", None]
 
 
 def test_simples_rows_without_their_schema_come_last_as_text(

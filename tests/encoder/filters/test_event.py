@@ -15,7 +15,8 @@ from ticdc_encoder.formats.registry import MemoryRegistry
 from ticdc_encoder.message import Message
 from ticdc_encoder.sql.parser import parse_create_table
 
-NEW, CLASSIC = "8.5.7", "8.5.3"
+NEW: Any = {"version": "8.5.7", "new_architecture": True}
+CLASSIC: Any = {"version": "8.5.3"}
 URI = "kafka://h/orders?protocol=canal-json&enable-tidb-extension=true&partition-num=1"
 # Nonclustered: a change of its primary key is one UPDATE.
 ORDERS = parse_create_table(
@@ -111,16 +112,16 @@ def test_each_filter_leaves_out_its_changes(
     settings: dict[str, Any], new: list[str], classic: list[str]
 ) -> None:
     transaction = Transaction(5, tuple(change(name) for name in ROWS))
-    for version, expected in ((NEW, new), (CLASSIC, classic)):
-        changefeed = Changefeed(URI, filtered(settings), version)
-        assert sorted(summary(changefeed.encode(transaction))) == sorted(expected), version
+    for made, expected in ((NEW, new), (CLASSIC, classic)):
+        changefeed = Changefeed(URI, filtered(settings), **made)
+        assert sorted(summary(changefeed.encode(transaction))) == sorted(expected), made
         assert summary(changefeed.resolve(6)) == ["resolved"]
 
 
 def test_two_filters_each_leave_something_out() -> None:
     matcher = {"matcher": ["*.*"]}
     filters = [{**matcher, "ignore-event": ["insert"]}, {**matcher, "ignore-event": ["delete"]}]
-    changefeed = Changefeed(URI, {"filter": {"event-filters": filters}}, CLASSIC)
+    changefeed = Changefeed(URI, {"filter": {"event-filters": filters}}, **CLASSIC)
     transaction = Transaction(5, tuple(change(name) for name in ("insert", "update", "delete")))
     assert summary(changefeed.encode(transaction)) == ["update 2"]
 
@@ -184,7 +185,7 @@ def test_rows_of_a_table_whose_ddl_is_left_out_are_sent() -> None:
 def test_files_in_cloud_storage_leave_out_the_same() -> None:
     settings = filtered({"ignore-event": ["insert", "add column"]})
     settings["filter"]["ignore-txn-start-ts"] = [9]
-    changefeed = StorageChangefeed("file:///sink?protocol=csv&date-separator=none", settings)
+    changefeed = StorageChangefeed("file:///sink?protocol=csv&date-separator=none", settings, **NEW)
     assert changefeed.encode(Transaction(4, (change("update"),), start_ts=9)) == []
     changefeed.encode(Transaction(5, tuple(change(name) for name in ROWS)))
     data, *_ = changefeed.flush()
@@ -248,7 +249,7 @@ def test_the_columns_that_are_selected_are_sent(
 ) -> None:
     registry = MemoryRegistry()
     changefeed = Changefeed(
-        URI.replace("canal-json", protocol), selecting(*columns), NEW, registry=registry
+        URI.replace("canal-json", protocol), selecting(*columns), registry=registry, **NEW
     )
     messages = changefeed.encode(Transaction(5, tuple(change(n) for n in ("insert", "delete"))))
     messages += changefeed.flush()
@@ -302,8 +303,8 @@ def test_a_selector_leaves_the_flags_of_open_protocol_as_they_are() -> None:
         "create table t (id int primary key, a int, b int, unique ab (a, b))", "shop"
     )
     uri = "kafka://b/t?protocol=open-protocol&partition-num=1&max-batch-size=1"
-    for version, config in itertools.product((CLASSIC, NEW), (None, selecting("*", "!b"))):
-        changefeed = Changefeed(uri, config, version)
+    for made, config in itertools.product((CLASSIC, NEW), (None, selecting("*", "!b"))):
+        changefeed = Changefeed(uri, config, **made)
         row = RowChange(table, 5, None, {"id": 1, "a": 2, "b": 3})
         (message,) = [*changefeed.encode(Transaction(5, (row,))), *changefeed.flush()]
         columns = json.loads((message.value or b"")[8:])["u"]

@@ -103,6 +103,8 @@ def test_a_column_that_the_table_has_not_is_named() -> None:
         ({**strange}, {**TEXTS}),
         ({**TEXTS}, {**strange}),
         (None, {**TEXTS, "z": "1"}),
+        (None, {**TEXTS, "z": None}),
+        ({"z": None}, {**TEXTS}),
     ):
         with pytest.raises(WireError, match=r"^column `z` of d\.t is unknown$"):
             READER.read(before, after)

@@ -10,7 +10,7 @@ from zlib import crc32
 import pytest
 from support.golden import Variant, scenario
 from support.golden_changes import happened, table_at
-from support.golden_replay import sendable, sent_changes, version_of
+from support.golden_replay import made_by, sendable, sent_changes
 from support.wire_vectors import vectors
 from ticdc_encoder.changefeed.storage import StorageChangefeed, StorageFile
 from ticdc_encoder.errors import ConfigError, DefinitionError, WireError
@@ -310,7 +310,7 @@ def replayed(variant: Variant) -> dict[str, bytes]:
     config = tomllib.loads(variant.config_toml)
     config.setdefault("sink", {}).update(AS_MADE)
     changefeed = StorageChangefeed(
-        variant.sink_uri, config, version_of(variant), time_zone=variant.server_tz
+        variant.sink_uri, config, time_zone=variant.server_tz, **made_by(variant)
     )
     files: list[StorageFile] = []
     for event in happened(variant.scenario):

@@ -3,9 +3,10 @@
 import pytest
 import sqlalchemy as sa
 from pymysql import err  # type: ignore[import-untyped]
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql.errors import column, lost, translate
+from ticdc_consumer.targets.mysql.privileges import Account
 
 LAYOUT = Layout("mysql", "shop", "item", "`shop`.`item`", (), (), (), (), upsert=True)
 
@@ -25,8 +26,10 @@ ERRORS = [
     (
         1142,
         "INSERT command denied to user 'a'@'b' for table 'c'",
-        Unavailable,
-        "the target refuses: INSERT command denied to user 'a'@'b' for table 'c' (error 1142)",
+        Denied,
+        "shop.item: a privilege is missing: INSERT command denied to user 'a'@'b' for table 'c' "
+        "(error 1142); run GRANT SELECT, INSERT, UPDATE, DELETE ON `shop`.* TO 'a'@'%', then "
+        "start again",
     ),
     (
         1062,
@@ -79,11 +82,67 @@ ERRORS = [
 ]
 
 
+USER = " command denied to user 'a'@'localhost' for table "
+GRANTS = [
+    # MariaDB's texts have the database, MySQL's and TiDB's have not.
+    (1142, f"CREATE{USER}`s`.`n`", "CREATE TABLE `s`.`n` (a int)", "CREATE ON `s`.*"),
+    (1142, f"CREATE{USER}'n'", "CREATE TABLE ticdc_state (a int)", "CREATE ON `my\\_db`.*"),
+    (1142, f"DROP, ALTER{USER}'t'", "RENAME TABLE `a%b`.`t` TO", r"DROP, ALTER ON `a\%b`.*"),
+    (1142, f"CREATE VIEW{USER}'v'", "CREATE VIEW `a``b`.`v` AS", "CREATE VIEW ON `a``b`.*"),
+    (
+        1142,
+        f"SHOW{USER}'v'",
+        "SHOW COLUMNS FROM `s`.`t`",
+        "SELECT, INSERT, UPDATE, DELETE ON `s`.*",
+    ),
+    (
+        8121,
+        "privilege check for 'Update' fail",
+        "`s`.`t`",
+        "SELECT, INSERT, UPDATE, DELETE ON `s`.*",
+    ),
+    (
+        1044,
+        "Access denied for user 'a'@'%' to database 'n'",
+        "CREATE DATABASE `n`",
+        "CREATE ON `n`.*",
+    ),
+    (1044, "Access denied for user 'a'@'%' to database 'n'", "drop database `n`", "DROP ON `n`.*"),
+    (1044, "Access denied for user 'a'@'%' to database 'n'", "", "ALL PRIVILEGES ON `n`.*"),
+    (
+        1227,
+        "Access denied; you need (at least one of) the SUPER or BINLOG_ADMIN privilege(s) for this"
+        " operation",
+        "SET",
+        "BINLOG_ADMIN ON *.*",
+    ),
+    (
+        1227,
+        "Access denied; you need (at least one of) the SUPER, CONNECTION ADMIN privilege(s) for "
+        "this operation",
+        "SET",
+        "CONNECTION ADMIN ON *.*",
+    ),
+    (1370, "execute command denied to user 'a'@'%' for routine 's.f'", "", "EXECUTE ON `s`.*"),
+    (1095, "You are not owner of thread 7", "KILL 7", "CONNECTION_ADMIN ON *.*"),
+]
+
+
+@pytest.mark.parametrize(("code", "text", "statement", "grant"), GRANTS)
+def test_a_privilege_that_is_missing_is_told_by_its_grant(
+    code: int, text: str, statement: str, grant: str
+) -> None:
+    wrapped = sa.exc.OperationalError(statement, (), err.OperationalError(code, text))
+    error = translate(wrapped, None, Account("o'a@%", "my_db"))
+    assert type(error) is Denied
+    assert str(error).endswith(f"; run GRANT {grant} TO 'o''a'@'%', then start again")
+
+
 @pytest.mark.parametrize(("code", "text", "kind", "expected"), ERRORS)
 def test_an_error_is_reported_without_a_rows_values(
     code: int, text: str, kind: type[Exception], expected: str
 ) -> None:
-    error = translate(err.OperationalError(code, text), LAYOUT)
+    error = translate(err.OperationalError(code, text), LAYOUT, Account("a@%", "db"))
     assert type(error) is kind
     assert str(error) == expected
 

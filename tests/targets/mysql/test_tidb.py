@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 from support.canonical_rows import created, defined, laid_out, load
 from targets.contract import TargetContract
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 
@@ -39,6 +39,40 @@ def target(tidb_url: str) -> Iterator[Target]:
     session = open_target(tidb_url)
     yield session
     session.close()
+
+
+@pytest.fixture
+def other(tidb_url: str) -> Iterator[Target]:
+    """A second session of the same database."""
+    session = open_target(tidb_url)
+    yield session
+    session.close()
+
+
+def test_a_session_that_has_a_number_by_chance_is_not_ended(target: Target, other: Target) -> None:
+    # As after a restart of TiDB, which gives numbers again.
+    number, client = other.session_id().split(" ")
+    for identity in (f"{number} 127.0.0.1:1", f"{number} ", number):
+        target.end_session(identity)
+    assert other.alive()
+    target.end_session(f"{number} {client}")
+    assert not other.alive()
+
+
+def test_a_takeover_ends_no_session_but_the_checkpoints(
+    tidb_url: str, target: Target, other: Target
+) -> None:
+    holder = open_target(tidb_url)
+    holder.overtake("feed", 0.1, str, lambda: None)
+    # The checkpoint was written before a restart; the number is a bystander's now.
+    stored = f"{other.session_id().split(' ')[0]} 127.0.0.1:1"
+    with pytest.raises(Unavailable, match=f"not the checkpoint's \\({stored}\\): end the older"):
+        target.overtake("feed", 0.1, lambda: stored, lambda: None)
+    assert other.alive()
+    assert holder.alive()
+    target.overtake("feed", 0.1, holder.session_id, lambda: None)
+    assert not holder.alive()
+    holder.close()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from ticdc_encoder.event import Ddl, Resolved
 from ticdc_encoder.formats.registry import RegistryError
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.errors import Stop, Unavailable, fault
 from ticdc_consumer.protocols import control_test, decoder, protocol_of
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane, located
 from ticdc_consumer.protocols.schemas import Schemas
@@ -165,6 +165,8 @@ class Scout:
             raise Unavailable(str(error)) from error
         except TicdcError as error:
             raise located(error, topic, 0, offset) from None
+        except Exception as error:
+            raise located(fault(error), topic, 0, offset) from error
 
     def _mark(self, mark: Mark) -> None:
         top = self.top.get(mark.topic)

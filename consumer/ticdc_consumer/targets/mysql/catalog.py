@@ -14,6 +14,13 @@ _TABLE = """
     FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine
     WHERE t.table_schema = %s AND t.table_name = %s
 """
+_NOT_LASTING = """
+    SELECT t.table_schema, t.table_name, t.engine
+    FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine
+    WHERE t.table_schema = DATABASE() AND t.table_name IN ({names})
+      AND t.engine IS NOT NULL AND coalesce(e.transactions, '') <> 'YES'
+    ORDER BY t.table_name
+"""
 _COLUMNS = """
     SELECT column_name, column_type, is_nullable, column_default, extra, collation_name
     FROM information_schema.columns WHERE table_schema = %s AND table_name = %s
@@ -56,16 +63,27 @@ def describe(
     if engine is None:
         raise Stop(f"{schema}.{table} in the target is not a table but a {str(kind).lower()}")
     if transactional != "YES":
-        raise Stop(
-            f"{schema}.{table}: the target's engine {engine} has no transactions; "
-            f"ALTER TABLE ... ENGINE=InnoDB helps"
-        )
+        raise Stop(_cure(schema, table, engine))
     return TargetTable(
         schema,
         table,
         tuple(_column(dialect, *row) for row in query(_COLUMNS, schema, table)),
         _unique_keys(query(_UNIQUE.format(column=dialect.index_column), schema, table)),
         triggers=tuple(str(name) for (name,) in query(_TRIGGERS, schema, table)),
+    )
+
+
+def require_lasting(query: Query, tables: Sequence[str]) -> None:
+    """Raises `Stop` if one of these tables of the session's database has no transactions."""
+    names = ", ".join(["%s"] * len(tables))
+    for row in query(_NOT_LASTING.format(names=names), *tables):
+        raise Stop(_cure(*row))
+
+
+def _cure(schema: str, table: str, engine: str) -> str:
+    return (
+        f"{schema}.{table}: the target's engine {engine} has no transactions; "
+        f"ALTER TABLE ... ENGINE=InnoDB helps"
     )
 
 

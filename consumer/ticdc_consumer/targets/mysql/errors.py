@@ -8,8 +8,9 @@ import re
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.mysql.privileges import DENIED, Account, statement_of
 from ticdc_consumer.targets.target import original
 
 _PASSING = {
@@ -31,11 +32,11 @@ _LOST = frozenset(
 """The session is gone, or what it did last is not known."""
 
 _UNAVAILABLE = frozenset(
-    {1021, 1030, 1037, 1038, 1040, 1041, 1042, 1043, 1044, 1045, 1049, 1095, 1114, 1129, 1130}
-    | {1142, 1143, 1203, 1226, 1227, 1251, 1290, 1698, 1792, 1820, 1836, 1862, 3118, 3159}
+    {1021, 1030, 1037, 1038, 1040, 1041, 1042, 1043, 1045, 1049, 1114, 1129, 1130}
+    | {1203, 1226, 1251, 1290, 1698, 1792, 1820, 1836, 1862, 3118, 3159}
     | {2000, 2001, 2002, 2003, 2005, 2026, 2059, 2061}
 )
-"""Cannot connect, no privilege, read-only, full."""
+"""Cannot connect, read-only, full."""
 
 _AWAY = frozenset({1040, 1053, 2002, 2003, 2005}) | _LOST
 """Of a connection: the server restarts, is not there, or has too many connections."""
@@ -90,7 +91,10 @@ def is_away(error: BaseException) -> bool:
     return number(error) in _AWAY
 
 
-def translate(error: Exception, layout: Layout | None = None) -> Exception:
+def translate(
+    error: Exception, layout: Layout | None = None, account: Account | None = None
+) -> Exception:
+    """`account` is the session's, for the GRANT that is missing."""
     if lost(error):
         return Retry("the connection to the target was lost")
     code = number(error)
@@ -100,6 +104,10 @@ def translate(error: Exception, layout: Layout | None = None) -> Exception:
     table = f"{layout.name}: " if layout else ""
     if code in _PASSING:
         return Retry(f"{table}{_PASSING[code]} (error {code})")
+    if code in DENIED:
+        statement = layout.relation if layout else statement_of(error)
+        grant = f"; run {account.grant(code, text, statement)}, then start again" if account else ""
+        return Denied(f"{table}a privilege is missing: {text} (error {code}){grant}")
     if code in _UNAVAILABLE:
         return Unavailable(f"the target refuses: {text} (error {code})")
     if code in _VALUES:

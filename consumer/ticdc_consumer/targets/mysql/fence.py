@@ -16,7 +16,8 @@ def take_session_lock(
 ) -> None:
     """MySQL's lock that lives as long as the session: an implicit commit does not free it.
 
-    Where the server does not name the lock's holder, that is the session that `owner` reads.
+    Where the server does not name the lock's holder, that is the session that `owner` reads, and
+    nobody is ended if no session has both its number and its client.
 
     A holder that runs a DDL is waited for as long as that takes, even if its client is gone: the
     server goes on with it, and if it were ended, it would only begin anew.
@@ -38,25 +39,43 @@ def take_session_lock(
             sleep(PAUSE)
         if holder:
             target.end_session(holder)
+    if not dialect.names_lock_holder:
+        raise Unavailable(
+            f"the lock {name} of changefeed {changefeed} is taken again and again, or by a session "
+            f"that is not the checkpoint's ({owner() or 'none'}): end the older consumer, or KILL "
+            f"its session, which {dialect.processes} lists; then start again"
+        )
     raise Unavailable(f"the lock {name} of changefeed {changefeed} is taken again and again")
 
 
 def _holder(target: Target, dialect: Dialect, name: str, owner: Callable[[], str]) -> str:
     """The session that holds the lock; "" if it is free, or not known."""
     if not dialect.names_lock_holder:
-        return owner()
+        stored = owner()
+        return stored if find_session(target, dialect, stored) else ""
     holder = _scalar(target, "SELECT IS_USED_LOCK(%s)", name)
     return "" if holder is None else str(holder)
 
 
-def _ddl_under_way(target: Target, dialect: Dialect, holder: str) -> tuple[object, str] | None:
+def _ddl_under_way(target: Target, dialect: Dialect, holder: str) -> tuple[int, str] | None:
     """The lock's holder, if it runs a statement that commits by itself."""
-    query = f"SELECT id, info FROM {dialect.processes} WHERE id = %s"  # noqa: S608
+    session = find_session(target, dialect, holder)
+    return session if session is not None and under_way.is_ddl(session[1]) else None
+
+
+def find_session(target: Target, dialect: Dialect, session_id: str) -> tuple[int, str] | None:
+    """Number and statement of the session that has this identity; None if it is gone.
+
+    An identity that was stored is `NUMBER CLIENT`, the client with its port: the number alone may
+    be another session's, since TiDB counts from the beginning when it starts anew.
+    """
+    number, _, client = session_id.partition(" ")
+    query = f"SELECT id, host, info FROM {dialect.processes} WHERE id = %s"  # noqa: S608
     with target.errors():
-        rows = target.execute(query, (holder,)).all()
-    for session, text in map(tuple, rows):
-        if under_way.is_ddl(text):
-            return session, str(text)
+        rows = target.query(query, number)
+    for session, host, text in rows:
+        if dialect.names_lock_holder or host == client:
+            return int(session), str(text or "")
     return None
 
 

@@ -26,7 +26,8 @@ from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.collations import merges
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
-from ticdc_consumer.targets.mysql.fence import take_session_lock
+from ticdc_consumer.targets.mysql.fence import find_session, take_session_lock
+from ticdc_consumer.targets.mysql.privileges import Account
 from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target, original
@@ -120,6 +121,7 @@ class MySql(Target):
     transactional_ddl: ClassVar[bool] = False
     begin_statement: ClassVar[str] = "START TRANSACTION"
     differences: ClassVar[Dialect] = MYSQL
+    _account: Account | None = None
 
     @classmethod
     def open(cls, url: sa.URL) -> "MySql":
@@ -130,21 +132,29 @@ class MySql(Target):
         self.connection = connection  # for `execute`
         try:
             with self.errors():
-                for statement in (*_SETTINGS, *self.differences.settings):
+                for statement in (*_SETTINGS, *self._own_settings()):
                     self.execute(statement)
-                settings = self.query("SELECT @@max_allowed_packet, @@lower_case_table_names")
+                settings = self.query(
+                    "SELECT @@max_allowed_packet, @@lower_case_table_names, CURRENT_USER()"
+                )
         except BaseException:
             connection.close()
             raise
-        packet, case = settings[0]
+        packet, case, user = settings[0]
+        database = self.engine.url.database or ""
+        self._account = Account(user, database, self.differences.name == MARIADB.name)
         self._packet, self._any_case = int(packet), bool(case)
         return connection
+
+    def _own_settings(self) -> tuple[str, ...]:
+        """The statements that begin a session of this kind of server."""
+        return self.differences.settings
 
     def _new_bulk(self) -> MySqlBulk:
         return MySqlBulk(self.connection, self._packet, self.differences, SQL_MODE)
 
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
-        return refusals.translate(error, layout)
+        return refusals.translate(error, layout, self._account)
 
     def lost(self, error: Exception) -> bool:
         return refusals.lost(error)
@@ -156,21 +166,23 @@ class MySql(Target):
             return str(self.query("SELECT CONNECTION_ID()")[0][0])
 
     def end_session(self, session_id: str) -> None:
-        number = int(session_id)
+        running = self._find(session_id)
+        if running is None:
+            return
+        number = running[0]
         with self.errors():
             try:
                 self.execute(f"KILL {number}")
             except sa.exc.DBAPIError as error:
                 if refusals.number(error) != _NO_SUCH_SESSION:
                     raise
-            self._until_gone(number)
-
-    def _until_gone(self, number: int) -> None:
-        query = f"SELECT 1 FROM {self.differences.processes} WHERE id = {number}"  # noqa: S608
-        if not until(lambda: not self.query(query), _PATIENCE, pause=0.05):
+        if not until(lambda: self._find(session_id) is None, _PATIENCE, pause=0.05):
             raise Unavailable(
                 f"session {number} of the target was killed and is still rolling back"
             )
+
+    def _find(self, session_id: str) -> tuple[int, str] | None:
+        return find_session(self, self.differences, session_id)
 
     def limit_lock_waits(self, seconds: float) -> None:
         # For metadata locks, which a reader's open transaction holds; a year by default.
@@ -187,6 +199,10 @@ class MySql(Target):
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
 
+    def require_lasting(self, tables: Sequence[str]) -> None:
+        with self.errors():
+            catalog.require_lasting(self.query, tables)
+
     # The catalog.
 
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
@@ -202,7 +218,13 @@ class MySql(Target):
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
         with self.errors():
             database = schema or self.query("SELECT DATABASE()")[0][0]
-            return catalog.describe(self.query, self.differences, database, table, self._any_case)
+            described = catalog.describe(
+                self.query, self.differences, database, table, self._any_case
+            )
+            if described is not None and not described.columns:
+                # The catalog shows columns only to those who may read or write them.
+                self.execute(f"SELECT 1 FROM {self.quote(database, table)} LIMIT 0").close()  # noqa: S608
+            return described
 
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         with self.errors():
@@ -303,6 +325,30 @@ class MariaDb(MySql):
 class TiDb(MySql):
     dialect = TIDB.name
     differences = TIDB
+    _write_source: int | None = None
+
+    def mark_writes(self, source: int) -> None:
+        with self.errors():
+            if not self.query("SHOW VARIABLES LIKE 'tidb_cdc_write_source'"):
+                raise Usage(
+                    "[target] write_source: this TiDB has no tidb_cdc_write_source; releases "
+                    "before 6.5.0 do not"
+                )
+            self._write_source = source
+            self.execute(self._own_settings()[-1]).close()
+
+    def _own_settings(self) -> tuple[str, ...]:
+        if self._write_source is None:
+            return self.differences.settings
+        mark = f"SET SESSION tidb_cdc_write_source = {self._write_source}"
+        return (*self.differences.settings, mark)
+
+    def session_id(self) -> str:
+        # Its client tells a session from another that gets its number after a restart of TiDB.
+        query = "SELECT id, host FROM information_schema.processlist WHERE id = CONNECTION_ID()"
+        with self.errors():
+            number, client = self.query(query)[0]
+        return f"{number} {client}"
 
 
 TARGETS: dict[str, type[MySql]] = {target.dialect: target for target in (MySql, MariaDb, TiDb)}

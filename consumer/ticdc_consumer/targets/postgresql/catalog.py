@@ -8,9 +8,25 @@ from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, 
 from ticdc_consumer.targets.postgresql.types import NONDETERMINISTIC
 from ticdc_consumer.targets.target import Query
 
+# A partitioned table itself has no rows: whether it says UNLOGGED does not matter.
 _TABLE = """
-SELECT c.oid, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+SELECT c.oid, c.relkind, (
+    WITH RECURSIVE family(oid) AS (
+        SELECT c.oid
+        UNION SELECT i.inhrelid FROM pg_inherits i JOIN family ON i.inhparent = family.oid)
+    SELECT ARRAY[m.oid::regclass::text, m.relpersistence::text, m.relkind::text]
+    FROM family JOIN pg_class m ON m.oid = family.oid
+    WHERE (m.relpersistence <> 'p' AND m.relkind <> 'p') OR m.relkind = 'f'
+    ORDER BY m.oid <> c.oid, 1 LIMIT 1)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = coalesce(%s, current_schema()) AND c.relname = %s
+"""
+
+_NOT_LASTING = """
+SELECT c.oid::regclass::text, c.relpersistence, c.relkind
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = current_schema() AND c.relname = ANY (%s) AND c.relpersistence <> 'p'
+ORDER BY 1 LIMIT 1
 """
 
 _COLUMNS = """
@@ -106,9 +122,11 @@ def describe(
     tables = query(_TABLE, schema, table)
     if not tables:
         return None
-    oid, kind = tables[0]
+    oid, kind, forgetful = tables[0]
     if kind not in ("r", "p"):
         raise Stop(f"{table} is not an ordinary table of PostgreSQL")
+    if forgetful is not None:
+        raise Stop(_cure(*forgetful))
     triggers = query(_TRIGGERS, oid, oid)
     strict = tuple(
         (name, _help(name, child, deferrable, definition, acts))
@@ -148,6 +166,24 @@ def describe(
     )
     rows = tuple(name for name, each_row in triggers if each_row)
     return TargetTable(schema, table, columns_, tuple(keys), strict, rows)
+
+
+def require_lasting(query: Query, tables: Sequence[str]) -> None:
+    """Raises `Stop` if one of these tables of the session's schema may lose what was committed."""
+    for row in query(_NOT_LASTING, list(tables)):
+        raise Stop(_cure(*row))
+
+
+def _cure(relation: str, persistence: str, kind: str) -> str:
+    """Why a table does not keep what a transaction has committed, and what helps."""
+    if kind == "f":
+        return f"{relation} is a foreign table, whose rows are not part of a transaction here"
+    if persistence == "t":
+        return f"{relation} is a temporary table, which ends with its session"
+    return (
+        f"{relation} is UNLOGGED: a crash of the server empties it, and R would stay; "
+        f"ALTER TABLE {relation} SET LOGGED helps"
+    )
 
 
 def references(query: Query, schema: str | None, table: str) -> tuple[Reference, ...]:

@@ -4,8 +4,9 @@ import re
 
 import psycopg
 
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.postgresql.privileges import remedy
 from ticdc_consumer.targets.target import original
 
 _GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
@@ -37,7 +38,8 @@ def _lost(error: psycopg.Error) -> bool:
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
 
-def translate(error: Exception, layout: Layout | None = None) -> Exception:
+def translate(error: Exception, layout: Layout | None = None, user: str = "") -> Exception:
+    """`user` is the session's, for the GRANT that is missing."""
     driver = original(error)
     if not isinstance(driver, psycopg.Error):
         return error
@@ -50,7 +52,10 @@ def translate(error: Exception, layout: Layout | None = None) -> Exception:
     if state in _PASSING or state.startswith("40"):
         return Retry(f"PostgreSQL: {message}")
     if state == "42501":
-        return Unavailable(f"a privilege is missing: {message}")
+        way = remedy(message, user, layout.relation if layout else None, error) if user else ""
+        return Denied(
+            f"a privilege is missing: {message}{way and f'; run {way}, then start again'}"
+        )
     if state[:2] in ("28", "3D", "53") or state == "25006":
         return Unavailable(f"PostgreSQL: {message}")
     return Stop(f"{_where(driver, table)}: {_what(driver, state, message)}")

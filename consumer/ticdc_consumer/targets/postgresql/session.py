@@ -8,7 +8,7 @@ from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import Away, Unavailable
+from ticdc_consumer.errors import Away, Denied, Unavailable
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
     Layout,
@@ -61,6 +61,7 @@ class PostgreSQL(Target):
 
     bulk: PostgreSqlBulk
     _replica_allowed = False
+    _user = ""
 
     @classmethod
     def open(cls, url: sa.URL) -> "PostgreSQL":
@@ -89,13 +90,14 @@ class PostgreSQL(Target):
                 f"{reason}"
             ) from error
         self._replica_allowed = _may_be_replica(connection)
+        self._user = str(connection.exec_driver_sql("SELECT current_user").scalar())
         return connection
 
     def _new_bulk(self) -> PostgreSqlBulk:
         return PostgreSqlBulk(self.connection, self.query, self._replica_allowed)
 
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
-        return errors.translate(error, layout)
+        return errors.translate(error, layout, self._user)
 
     def lost(self, error: Exception) -> bool:
         return errors.lost(error)
@@ -131,8 +133,9 @@ class PostgreSQL(Target):
             pid,
         )
         if rows and rows[0][0] is None:
-            raise Unavailable(
-                f"a privilege is missing: pg_read_all_stats, to see whose session {pid} is"
+            raise Denied(
+                f"a privilege is missing, to see whose session {pid} is; "
+                f"run GRANT pg_read_all_stats TO {quote_name(self._user)}, then start again"
             )
         return bool(rows) and rows[0][0] == started
 
@@ -150,6 +153,10 @@ class PostgreSQL(Target):
     def may_create_tables(self) -> bool | None:
         query = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
         return bool(self.execute(query).scalar())
+
+    def require_lasting(self, tables: Sequence[str]) -> None:
+        with self.errors():
+            catalog.require_lasting(self.query, tables)
 
     # The catalog.
 

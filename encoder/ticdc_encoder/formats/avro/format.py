@@ -119,7 +119,10 @@ def _read_ddl(value: bytes) -> Ddl:
     return Ddl(schema, table, query, timestamp(members.get("commitTs"), "commitTs"), kind)
 
 
-_OF_DELETES = "avro-enable-watermark=true and enable-tidb-extension=true (TiCDC 8.5.7 or later)"
+_OF_DELETES = (
+    "avro-enable-watermark=true and enable-tidb-extension=true (the new architecture of TiCDC"
+    " 8.5.7 or later)"
+)
 
 
 def _read_delete(

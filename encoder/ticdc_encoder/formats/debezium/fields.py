@@ -180,7 +180,8 @@ def parse_field(field: Mapping[str, Any]) -> tuple[Column, Reader]:
     """
     column, connect, meaning = field.get("field"), field.get("type"), field.get("name")
     tidb_type, parameters = field.get("tidb_type"), field.get("parameters") or {}
-    if column.__class__ is not str or connect not in _CONNECT or not isinstance(parameters, dict):
+    texts = column.__class__ is connect.__class__ is str and isinstance(meaning, str | None)
+    if not texts or connect not in _CONNECT or not isinstance(parameters, dict):
         raise WireError("a field of a schema without a name or a known type")
     name, unsigned = _NAMED.get(meaning or "", _CONNECT[connect]), False
     if tidb_type is not None:

@@ -37,7 +37,9 @@ from ticdc_encoder.tso import physical
 from ticdc_encoder.values import utc_time
 
 Version = tuple[int, int, int]
-_KEYS, _NULL_AS_DEFAULT, _NEW = (8, 5, 0), (8, 5, 2), (8, 5, 4)
+_KEYS, _NULL_AS_DEFAULT = (8, 5, 0), (8, 5, 2)
+_WHOLE_OLD = (9, 0, 0)
+"""The old architecture's Debezium has TiDB's types, DDL and resolved ts from here on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +165,7 @@ class Encoder:
     def __init__(self, options: Options, clock: Clock = wall_clock) -> None:
         self._options = options
         self._clock = clock
-        old = options.classic and options.version < _NEW
+        old = options.classic and options.version < _WHOLE_OLD
         self._keys = options.version >= _KEYS
         self._null_as_default = options.version >= _NULL_AS_DEFAULT
         self._types = options.enable_tidb_extension and not old

@@ -420,7 +420,8 @@ MALFORMED: list[tuple[bytes | None, bytes | None, str]] = [
         None,
         None,
         "a DELETE that names no row: its table has no primary key; it has no commit_ts either: set"
-        " avro-enable-watermark=true and enable-tidb-extension=true (TiCDC 8.5.7 or later)",
+        " avro-enable-watermark=true and enable-tidb-extension=true (the new architecture of TiCDC"
+        " 8.5.7 or later)",
     ),
     (None, b"\3" + bytes(8), "a DELETE that names no row: its table has no primary key"),
     (None, b"\2\0", "resolved ts is not a timestamp of 1 to 2^64 - 1"),

@@ -723,6 +723,16 @@ MALFORMED: list[tuple[str, bytes | None, str]] = [
         _typed('"type":"map","field":"c"', "1"),
         "a field of a schema without a name or a known type",
     ),
+    (
+        "a type that is an object",
+        _typed('"type":{},"field":"c"', "1"),
+        "a field of a schema without a name or a known type",
+    ),
+    (
+        "a field whose name is an object",
+        _typed('"type":"int32","name":{},"field":"c"', "1"),
+        "a field of a schema without a name or a known type",
+    ),
     ("a float for a text", _c("varchar", "1.5"), "column `c` of d.t: not text"),
     ("no base64", _c("blob", '"A"'), "column `c` of d.t: not base64"),
     (

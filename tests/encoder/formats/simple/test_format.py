@@ -467,6 +467,11 @@ MALFORMED: list[tuple[str, bytes | None, str]] = [
     ("no columns", _edited(data={}), "data or old is not an object with columns"),
     ("a column too many", _edited(data={"z": "1"}), "column `z` is not in version 1 of d.t"),
     (
+        "a column too many that is null",
+        _edited(data={"a": "1", "b": "x", "z": None}),
+        "column `z` is not in version 1 of d.t",
+    ),
+    (
         "no digits",
         _edited(data={"a": "x"}),
         "column `a` of d.t: not the digits of an integer",

@@ -1,0 +1,41 @@
+"""The GRANT that a refusal for want of a privilege (42501) asks for."""
+
+import re
+
+import sqlalchemy as sa
+
+from ticdc_consumer.targets.postgresql.quoting import quote_name
+
+_DENIED = re.compile(r"permission denied for (\w[\w ]*?) (\S.*)", re.S)
+_NOT_OWNER = re.compile(r"must be owner of (\w[\w ]*?) (\S.*)", re.S)
+_SIGNAL = re.compile(r"terminat|pg_signal_backend")
+_QUALIFIED = re.compile(r'"(?:[^"]|"")+"\."(?:[^"]|"")+"')
+_ON = {
+    "schema": "USAGE, CREATE ON SCHEMA",
+    "database": "CREATE ON DATABASE",
+    "sequence": "USAGE, SELECT, UPDATE ON SEQUENCE",
+}
+_RELATIONS = frozenset({"table", "view", "relation"})
+_ROWS = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON"
+
+
+def remedy(message: str, user: str, relation: str | None, error: BaseException) -> str:
+    """What gives `user` the privilege; "" if the server's message does not say which it is.
+    `relation` is the quoted table that the statement concerned."""
+    role = quote_name(user)
+    if relation is None and isinstance(error, sa.exc.StatementError):
+        named = _QUALIFIED.search(str(error.statement or ""))
+        relation = named[0] if named else None
+    if match := _NOT_OWNER.fullmatch(message):
+        kind, name = match.groups()
+        known = relation if kind in _RELATIONS and relation else quote_name(name)
+        return f"ALTER {'TABLE' if kind == 'relation' else kind.upper()} {known} OWNER TO {role}"
+    if _SIGNAL.search(message):
+        return f"GRANT pg_signal_backend TO {role}"
+    if match := _DENIED.fullmatch(message):
+        kind, name = match.groups()
+        if kind in _RELATIONS:
+            return f"GRANT {_ROWS} {relation or quote_name(name)} TO {role}"
+        if kind in _ON:
+            return f"GRANT {_ON[kind]} {quote_name(name)} TO {role}"
+    return ""

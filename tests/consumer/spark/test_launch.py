@@ -1,0 +1,105 @@
+"""What others on the machine see of a JVM that was started with secrets."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ticdc_consumer.spark.launch import private_settings
+
+SECRET = "b4ttery-st4ple"
+
+# It looks all the time at all processes, also at those that start the JVM and end before it runs.
+PROGRAM = """
+import os, sys, threading, pathlib
+from ticdc_consumer.spark.session import session, warm_up
+secret = sys.stdin.read()
+seen, looks, done = set(), 0, threading.Event()
+own = pathlib.Path("/proc/self/cmdline").read_bytes()  # also of what it has forked
+
+def look():
+    global looks
+    while not done.is_set():
+        looks += 1
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if b"bin/java" in (line := (process / "cmdline").read_bytes()):
+                    seen.add("java")
+                environment = (process / "environ").read_bytes() if line != own else b""
+            except OSError:
+                continue
+            for place, text in (("command line", line), ("environment", environment)):
+                if secret.encode() in text:
+                    seen.add(f"{place} of {line.split(bytes(1))[0].decode()}")
+
+thread = threading.Thread(target=look)
+thread.start()
+spark = session(
+    {
+        "master": "local[1]",
+        "hadoop.fs.s3a.secret.key": secret + "=\\\\ \\u00fc",
+        "driver.extraJavaOptions": f"-Dfirst={secret} '-Dsecond=of two words'",
+    },
+    "private",
+)
+warm_up(spark, 1)
+done.set()
+thread.join()
+jvm = spark.sparkContext._jvm
+print(looks > 10, sorted(seen))
+print(spark.sparkContext._jsc.hadoopConfiguration().get("fs.s3a.secret.key")[len(secret):])
+print(jvm.System.getProperty("first") == secret, jvm.System.getProperty("second"))
+print(os.environ["TICDC_TARGET_PASSWORD"] == secret, "PYSPARK_SUBMIT_ARGS" in os.environ)
+spark.stop()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs /proc")
+def test_no_process_shows_a_secret_of_spark_and_no_file_stays(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=SECRET,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "TICDC_TARGET_PASSWORD": SECRET, "TMPDIR": str(tmp_path)},
+    )
+    assert done.stdout.splitlines() == [
+        "True ['java']",
+        "=\\ ü",
+        "True of two words",
+        "True False",
+    ]
+    assert [*tmp_path.glob("ticdc-spark-*")] == []
+
+
+def test_the_files_are_for_this_user_alone_and_last_as_long_as_they_are_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars x.jar pyspark-shell")
+    with (
+        pytest.raises(RuntimeError, match="it does not start"),
+        private_settings(
+            [("spark.a b", " x:\U0001f600\n"), ("spark.driver.extraJavaOptions", "-Da")]
+        ),
+    ):
+        (folder,) = tmp_path.iterdir()
+        file, options = folder / "spark.properties", folder / "java.options"
+        assert [path.stat().st_mode & 0o777 for path in (folder, file, options)] == [
+            0o700,
+            0o600,
+            0o600,
+        ]
+        assert file.read_text() == (
+            "spark.a\\u0020b=\\u0020x\\u003a\\ud83d\\ude00\\u000a\n"
+            f"spark.driver.extraJavaOptions=@{options}\n"
+        )
+        assert options.read_text() == '"-Da"\n'
+        assert os.environ["PYSPARK_SUBMIT_ARGS"] == (
+            f"--properties-file {file} --load-spark-defaults --jars x.jar pyspark-shell"
+        )
+        raise RuntimeError("it does not start")
+    assert [*tmp_path.iterdir()] == []
+    assert os.environ["PYSPARK_SUBMIT_ARGS"] == "--jars x.jar pyspark-shell"

@@ -260,7 +260,8 @@ class Options:
         default=384 << 20,
         metadata=_setting("limits.memory_budget", parsers.size, "bytes the driver may hold"),
     )
-    """Encoded facts that the driver may hold; larger cuts go through Spark's shuffle."""
+    """Encoded facts that the driver may hold of one cut. Cuts are chosen to fit; one that cannot be
+    cut smaller goes through Spark's shuffle."""
     message_limit: int = field(
         default=256 << 20,
         metadata=_setting("limits.message_limit", parsers.size, "bytes of one inflated value"),

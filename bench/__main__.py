@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SERVICES = HERE.parent / "tests" / "services" / "services"
-NEEDED = ("KAFKA_BOOTSTRAP", "POSTGRES_URL", "MARIADB_URL", "MYSQL_URL")
+NEEDED = ("KAFKA_BOOTSTRAP", "POSTGRES_URL", "MARIADB_URL", "MYSQL_URL", "TIDB_URL")
 PROGRAMS = (
     ("reading.py",),
     ("formats.py",),
@@ -35,7 +35,7 @@ def main() -> None:
         Path(folder).chmod(0o755)
         own = {**os.environ, "SERVICES_DIR": folder}
         try:
-            names = ["kafka", "postgres", "mariadb", "mysql"]
+            names = ["kafka", "postgres", "mariadb", "mysql", "tidb"]
             up = subprocess.run(
                 [SERVICES, "up", *names], env=own, check=True, capture_output=True, text=True
             )

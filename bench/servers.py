@@ -11,7 +11,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from support import brokers, databases
 
-URLS = {"postgresql": "POSTGRES_URL", "mariadb": "MARIADB_URL", "mysql": "MYSQL_URL"}
+URLS = {
+    "postgresql": "POSTGRES_URL",
+    "mariadb": "MARIADB_URL",
+    "mysql": "MYSQL_URL",
+    "tidb": "TIDB_URL",
+}
 
 Kafka = brokers.Kafka
 

@@ -127,7 +127,7 @@ class Measured:
 def _definition(table: Table) -> dict[str, object]:
     definition = json.dumps(to_json(table))
     of = {"changefeed": "tables", "schema": table.schema, "table": table.name}
-    return {**of, "definition": definition, "basis": "made"}
+    return {**of, "definition": definition, "basis": "applied"}
 
 
 def _entry(commit_ts: int, name: str, text: str) -> dict[str, object]:

@@ -1,12 +1,12 @@
 """Changes per second from Kafka into each target, and where the time goes.
 
     python bench/throughput.py [--changes 500000] [--rows 200000] [--protocol canal-json]
-                               [--rounds 3] [--target sqlite,postgresql,mariadb,mysql]
+                               [--rounds 3] [--target sqlite,postgresql,mariadb,mysql,tidb]
 
 Needs KAFKA_BOOTSTRAP and the URLs of the servers among the targets (POSTGRES_URL, MARIADB_URL,
-MYSQL_URL). Every round loads the tables, consumes the topic and compares both tables with the
-truth. The limit is what the server needs for the same net change in one transaction when the rows
-lie in a table of its own already.
+MYSQL_URL, TIDB_URL). Every round loads the tables, consumes the topic and compares both tables with
+the truth. The limit is what the server needs for the same net change in one transaction when the
+rows lie in a table of its own already.
 """
 
 import argparse
@@ -94,7 +94,7 @@ def options(url: str, topic: str, kafka: Kafka, arguments: argparse.Namespace) -
 
 
 def place(target: Target, table: str, schema: str) -> tuple[str | None, str]:
-    if target.dialect in ("mysql", "mariadb"):
+    if target.dialect in ("mysql", "mariadb", "tidb"):
         return target.engine.url.database, table
     return target.locate(schema, table)
 
@@ -215,7 +215,7 @@ def main() -> None:
     parser.add_argument("--cut", type=int, default=400_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--protocol", default="canal-json")
-    parser.add_argument("--target", default="sqlite,postgresql,mariadb,mysql")
+    parser.add_argument("--target", default="sqlite,postgresql,mariadb,mysql,tidb")
     parser.add_argument("--no-limit", action="store_true")
     arguments = parser.parse_args()
     processes = Processes()

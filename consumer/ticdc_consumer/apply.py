@@ -20,7 +20,7 @@ from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
 
 
@@ -57,12 +57,22 @@ class Applied:
 @dataclass(frozen=True, slots=True)
 class Step:
     """From which checkpoint to which. `entries` are the DDL of `new.resolved_ts - 1`, `seen` the
-    tables whose columns, as rows showed them, are news for the ledger."""
+    tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
+    does not know yet."""
 
     old: Checkpoint
     new: Checkpoint
     entries: Sequence[LedgerEntry] = ()
     seen: Sequence[Table] = ()
+    newcomers: Sequence[TableName] = ()
+
+    def record_tables(self, ledger: Ledger) -> None:
+        """What the rows show of their tables; inside the transaction of the rows."""
+        for table in self.seen:
+            ledger.define(table, "seen")
+        for name in self.newcomers:
+            if name not in ledger.known().destinations:
+                ledger.note(*name)
 
 
 def apply(
@@ -83,8 +93,7 @@ def apply(
             store.lock(step.old)
             failpoints.hit("S8")
             _write(target, change, options, applied)
-            for table in step.seen:
-                context.ledger.define(table, "seen")
+            step.record_tables(context.ledger)
             failpoints.hit("S11")
             ddl.run_in_cut(context, step.entries)
             failpoints.hit("S12")
@@ -160,8 +169,9 @@ def apply_groups(
             raise ValueError(f"the group of commit_ts {commit_ts} is not in the rest of its cut")
         if end > old.resolved_ts:
             after = replace(started, resolved_ts=end)
-            applied.add(apply(context, store, Step(before, after), change, options))
-            before = after
+            part = replace(step, old=before, new=after, entries=())
+            applied.add(apply(context, store, part, change, options))
+            before, step = after, replace(step, seen=(), newcomers=())
         end, change = commit_ts + 1, following
     applied.add(apply(context, store, replace(step, old=before), change, options))
     return applied

@@ -169,7 +169,8 @@ def plan(
         options = replace(options, apply="net")
         tables = TableLayouts(options, opened.target)
         reader = _reader(options, spark, opened, tables)
-        ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped)
+        where = opened.store.where
+        ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped, where)
         if opened.stored:
             ledger.copy_from(opened.store.ledger)
         dry = DryRun(options, reader, opened.target, ledger, tables, opened.state, sql=sql)

@@ -197,6 +197,7 @@ class Recorder:
                 recorded.statements += self._target.shown_inserts(
                     layout, rows, self._options.on_drift
                 )
+        step.record_tables(self.ledger)
         self.ledger.add(step.entries)
         return Applied()
 
@@ -253,7 +254,7 @@ class Recorder:
                 return
             note = f"would be skipped: {refusal}"
             self._recorded.ddls.append(PlannedDdl(entry, note=note))
-            keep_definition(ledger, entry, "told")
+            keep_definition(ledger, entry, "declared")
             ledger.mark(replace(entry, state="skipped", reason=str(refusal)))
         except Stop as refusal:
             self._stop(entry, str(refusal))

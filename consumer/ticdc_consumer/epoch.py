@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ticdc_encoder.event import Ddl
 
@@ -29,7 +29,8 @@ class Epoch:
     `changes` the facts inside the cut, of which `duplicates` came more than once; `replays` those
     below it. `corrupted` counts the rows that were accepted although their checksums do not match,
     `corrupted_rows` describes the first of them.
-    `seconds` are by stage: plan, read, load, ddl."""
+    `left_out` counts the row changes that the filter left out, by upstream `schema.table`, "" for
+    those of more tables than are counted. `seconds` are by stage: plan, read, load, ddl."""
 
     resolved_ts: int
     tables: Mapping[str, Counts]
@@ -42,6 +43,7 @@ class Epoch:
     seconds: Mapping[str, float]
     corrupted: int = 0
     corrupted_rows: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, prepared: Prepared, applied: Applied, ddls: Sequence[LedgerEntry]) -> "Epoch":
@@ -58,6 +60,7 @@ class Epoch:
             prepared.seconds,
             report.corrupted,
             tuple(report.corrupted_rows),
+            {".".join(filter(None, name)): rows for name, rows in report.left_out.items()},
         )
 
     @property
@@ -196,9 +199,10 @@ class Epochs:
         self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]
     ) -> Applied:
         failpoints.hit("S5")
-        seen = self._tables.sightings()
-        applied = self._applier.apply(Step(self.state, new, entries, seen), gathered)
-        self._tables.note_recorded(seen)
+        seen, newcomers = self._tables.sightings(), self._tables.newcomers()
+        step = Step(self.state, new, entries, seen, newcomers)
+        applied = self._applier.apply(step, gathered)
+        self._tables.note_recorded(seen, newcomers)
         return applied
 
     def _advanced(self, prepared: Prepared) -> Checkpoint:

@@ -19,6 +19,7 @@ checkpoint what happened, and ends with `Unavailable`.
 """
 
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 from ticdc_encoder.errors import TicdcError
@@ -73,7 +74,12 @@ class Denied(Stop):
 
 class Unsupported(Stop):
     """A DDL that cannot be done exactly in the target, whatever its state: nothing of it was done.
-    `[ddl]` may have it skipped. Exit 3."""
+    `[ddl]` may have it skipped. `instead` are statements that do it, where those are known, but not
+    safe from a crash between them. Exit 3."""
+
+    def __init__(self, reason: str, instead: Sequence[str] = ()) -> None:
+        super().__init__(reason)
+        self.instead = tuple(instead)
 
 
 def fault(error: Exception) -> TicdcError:

@@ -1,6 +1,6 @@
 """Upstream tables -> layouts: which target table, which key, what is refused before any effect."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import sqlalchemy as sa
@@ -8,17 +8,21 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter, TableMatcher
 
+from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
+from ticdc_consumer.ddl.merged_tables import shard_column
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.exactness import (
     require_all_columns,
 )
 from ticdc_consumer.protocols.shape import Shape, shape
+from ticdc_consumer.state.destinations import InTarget, apart
+from ticdc_consumer.state.known_tables import KnownTables, Shared, lower
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets.layout import Layout, TableName, TargetTable
+from ticdc_consumer.targets.layout import Layout, TableName, TargetName, TargetTable
 from ticdc_consumer.targets.target import Target
 
 
@@ -34,20 +38,24 @@ class TableLayouts:
         self._exactness = protocol_of(options).exactness
         self.definitions: Mapping[TableName, Table] = {}
         self._seen: dict[TableName, tuple[Column, ...]] = {}
+        self._where = InTarget.by(options, target)
+        self._known = KnownTables.of((), self._where)
         self.layouts: list[Layout] = []
         self.shapes: dict[TableName, tuple[int, Shape | None]] = {}
-        self._numbers: dict[str, int] = {}  # of the layout that goes to a relation of the target
+        self._claims: dict[TargetName, TableName] = {}
+        self._new: set[TableName] = set()  # layouts that were built since the ledger was written
 
     def forget(self) -> None:
         """Drops all layouts: the tables may have changed."""
         self.layouts = []
         self.shapes = {}
-        self._numbers = {}
+        self._claims = {}
+        self._new = set()
 
     def learn(self, ledger: Ledger) -> None:
         """Takes the definitions of the upstream's tables from the ledger; drops all layouts."""
         self.forget()
-        known = ledger.known()
+        self._known = known = ledger.known()
         self.definitions = known.created
         self._seen = {
             name: definition.table.columns
@@ -60,22 +68,32 @@ class TableLayouts:
         have them like that. Rows whose types are families of types (Avro's) do not show a table."""
         if not self._exactness.types_are_complete:
             return []
-        sighted = {
-            (layout.schema, layout.table): Table(
-                layout.schema, layout.table, layout.source, handle_key=layout.key
-            )
-            for layout in self.layouts
-            if self.shapes[layout.schema, layout.table][1] is not None
-        }
+        sighted = [
+            Table(layout.schema, layout.table, layout.sent.source, handle_key=layout.sent.key)
+            for layout, columns in map(self._layout, sorted(self._new))
+            if columns is not None
+        ]
         return [
             table
-            for name, table in sighted.items()
-            if name not in self.definitions and self._seen.get(name) != table.columns
+            for table in sighted
+            if (table.schema, table.name) not in self.definitions
+            and self._seen.get((table.schema, table.name)) != table.columns
         ]
 
-    def note_recorded(self, sightings: Iterable[Table]) -> None:
-        """The ledger has these `sightings` now."""
+    def newcomers(self) -> list[TableName]:
+        """The tables that the ledger does not know, not even by name."""
+        return [name for name in sorted(self._new) if name not in self._known.destinations]
+
+    def note_recorded(self, sightings: Sequence[Table], newcomers: Iterable[TableName]) -> None:
+        """The ledger has these `sightings` and `newcomers` now."""
         self._seen |= {(table.schema, table.name): table.columns for table in sightings}
+        noted = set(newcomers)
+        self._known = self._known.changed(dict.fromkeys(noted), noted=noted)
+        self._new = set()
+
+    def _layout(self, name: TableName) -> tuple[Layout, Shape | None]:
+        number, columns = self.shapes[name]
+        return self.layouts[number], columns
 
     def route(self, schema: str, table: str) -> TableName:
         """The name in the target; `table` is "" for a schema alone. Raises `Unsupported` if the
@@ -91,21 +109,25 @@ class TableLayouts:
         yet, so the target's table must be empty. Raises `Stop`.
         """
         name = (source.schema, source.name)
+        self.claim(name)
         described = self._described(source, fresh)
         self._refuse(source, described)
         definition = self.definitions.get(name)
+        shard = self._where.shard(name)
+        whole = described
+        if shard is not None:
+            described = _without(source, described, shard)
         key = self._key(source, definition, described)
         # If nothing identifies a row, a DELETE carries all of it.
         deletes_only = deletes_only and bool(key)
         if deletes_only:
             source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
-        layout = self._target.layout(
+        layout = self._layout_of(
             self._exactness.complete(source, definition, described),
             key,
-            described,
+            whole,
             definition,
-            self._options.rules,
-            keys_only=deletes_only,
+            deletes_only,
         )
         if not deletes_only:
             require_all_columns(source, definition, described)
@@ -113,8 +135,35 @@ class TableLayouts:
         number = len(self.layouts) if existing is None else existing[0]
         self.layouts[number : number + 1] = [layout]
         self.shapes[name] = (number, None if deletes_only else shape(source))
-        self._check_overlap(layout, number)
-        self._numbers[layout.relation] = number
+        self._new.add(name)
+
+    def _layout_of(
+        self,
+        source: Table,
+        key: tuple[str, ...],
+        described: TargetTable,
+        definition: Table | None,
+        deletes_only: bool,
+    ) -> Layout:
+        shard = self._where.shard((source.schema, source.name))
+        if shard is not None:
+            column = shard_column(shard)
+            source = replace(source, columns=(*source.columns, column))
+            key = (*key, column.name)
+        rules = self._options.rules
+        layout = self._target.layout(
+            source, key, described, definition, rules, keys_only=deletes_only
+        )
+        return layout if shard is None else replace(layout, shard=shard.name)
+
+    def claim(self, name: TableName) -> None:
+        """Takes the target's table for the rows of an upstream table. Raises `Stop` if those of
+        another go there."""
+        self._known.require_alone(name, self._target.quote)
+        destination = self._target.locate(*self._routes(*name))
+        other = self._claims.setdefault(self._target.comparable(destination), name)
+        if lower(other) != lower(name) and not apart(self._where, name, other):
+            raise Shared.by(name, other, self._target.quote(*destination))
 
     def _described(self, source: Table, fresh: bool) -> TargetTable:
         """The target's table. Raises `Stop` if it does not exist, if `fresh` and it has rows, or if
@@ -177,15 +226,6 @@ class TableLayouts:
         others = [name for name in Store(self._target, mine).changefeeds() if name != mine]
         return f"; the target knows the changefeed {', '.join(others)}" if others else ""
 
-    def _check_overlap(self, layout: Layout, number: int) -> None:
-        other = self._numbers.get(layout.relation, number)
-        if other != number:
-            existing = self.layouts[other]
-            raise Stop(
-                f"{existing.name} and {layout.name} both go to {layout.relation}: "
-                "send one elsewhere by [tables] route"
-            )
-
     def _key(
         self, source: Table, definition: Table | None, described: TargetTable
     ) -> tuple[str, ...]:
@@ -229,3 +269,32 @@ class TableLayouts:
                 f'choose one by [tables.keys] "{label}"'
             )
         return tuple(sent[column.lower()] for column in candidates[0])
+
+
+def _without(source: Table, described: TargetTable, shard: Shard) -> TargetTable:
+    """The target's table as one shard sees it. Raises `Stop` unless the shard's column tells every
+    row of it from other shards' rows."""
+    label, column = f"{source.schema}.{source.name}", shard.column
+    if len(shard.name) > MOST_CHARACTERS:
+        raise Stop(f"{label}: its name is too long for {column}")
+    if column.lower() in {each.name.lower() for each in source.columns}:
+        raise Stop(f"{label} has a column {column} itself: name another one in [tables.merge]")
+    if column not in {each.name for each in described.columns if not each.nullable}:
+        raise Stop(
+            f"{label}: the target's table needs a column {column}, a text and NOT NULL, as "
+            "[tables.merge] says"
+        )
+    for unique in described.unique_keys:
+        if not unique.plain or column not in unique.columns or len(unique.columns) == 1:
+            raise Stop(
+                f"{label}: unique key {unique.name} of the target must have {column} beside other "
+                "columns: else rows of merged tables would be in each other's way"
+            )
+    return replace(
+        described,
+        columns=tuple(each for each in described.columns if each.name != column),
+        unique_keys=tuple(
+            replace(unique, columns=tuple(name for name in unique.columns if name != column))
+            for unique in described.unique_keys
+        ),
+    )

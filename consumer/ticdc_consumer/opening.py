@@ -20,6 +20,7 @@ from ticdc_consumer.source.log import (
 )
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.scope import scope_hash
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -45,7 +46,8 @@ def take_over(options: Options) -> Iterator[Opened]:
         closing(open_target(options.target_url, write_source=options.write_source)) as target,
         closing(open_source(options)) as source,
     ):
-        store = Store(target, options.changefeed, options.ddl_keep_dropped)
+        where = InTarget.by(options, target)
+        store = Store(target, options.changefeed, options.ddl_keep_dropped, where)
         failpoints.hit("S0")
         state = store.start(options.takeover_after)
         failpoints.hit("S1")
@@ -56,6 +58,7 @@ def take_over(options: Options) -> Iterator[Opened]:
             state = store.begin_again(state, _first_checkpoint(options, source))
         else:
             _go_on(options, source, state)
+            _require_lasting(store)
         yield Opened(target, store, source, state)
 
 
@@ -69,12 +72,13 @@ def look(options: Options) -> Iterator[Opened]:
         ) as target,
         closing(open_source(options)) as source,
     ):
-        store = Store(target, options.changefeed)
+        store = Store(target, options.changefeed, where=InTarget.by(options, target))
         stored = state = store.read()
         if state is None or starts_afresh(options, state):
             state = _first_checkpoint(options, source)
         else:
             _go_on(options, source, state)
+            _require_lasting(store)
         yield Opened(target, store, source, state, stored is not None)
 
 
@@ -111,6 +115,12 @@ def _first_checkpoint(options: Options, source: Source) -> Checkpoint:
     }
     from_ts = options.from_ts
     return Checkpoint.first(options, 0 if from_ts is None else from_ts + 1, positions)
+
+
+def _require_lasting(store: Store) -> None:
+    """Raises `Stop` if a table that rows went to may lose them, whether or not more rows come."""
+    destinations = store.ledger.known().destinations.values()
+    store.target.require_lasting([name for name in destinations if name is not None])
 
 
 def _go_on(options: Options, source: Source, state: Checkpoint) -> None:

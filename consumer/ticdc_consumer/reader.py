@@ -14,6 +14,7 @@ from ticdc_encoder.filters.table import TableFilter
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.plan import (
     Cut,
@@ -23,6 +24,7 @@ from ticdc_consumer.plan import (
     messages_before,
     shares,
 )
+from ticdc_consumer.protocols import for_tasks
 from ticdc_consumer.protocols.pickled_once import PickledOnce
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
@@ -201,13 +203,12 @@ class Reader:
             self._layouts = PickledOnce(layouts)
         return self._layouts
 
-    def _read_options(self) -> Options:
+    def _read_options(self) -> ReadOptions:
+        options = for_tasks(self._options)
         if not self.leave_out:
-            return self._options
-        rules = self._options.filter or ("*.*",)
-        return replace(
-            self._options, filter=(*rules, *(f"!{pattern}" for pattern in self.leave_out))
-        )
+            return options
+        rules = options.filter or ("*.*",)
+        return replace(options, filter=(*rules, *(f"!{pattern}" for pattern in self.leave_out)))
 
     def read_again(
         self,

@@ -112,15 +112,25 @@ ALTER TABLE t ADD COLUMN b TIME(3) NOT NULL
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` time(3) NOT NULL
 
--- case: NOT NULL JSON without a default is not certain
+-- case: NOT NULL JSON without a default is a null of JSON
 ALTER TABLE t ADD COLUMN b JSON NOT NULL
--- stops: what rows hold in a new json NOT NULL is not certain
+-- then: 1 10 x null | 2 None y null
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT NOT NULL, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", 'null' FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text NOT NULL DEFAULT 'null'
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` longtext character set utf8mb4 collate utf8mb4_bin NOT NULL DEFAULT ('null')
+-- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `b` json NOT NULL
 
 -- case: a nullable JSON
 ALTER TABLE t ADD COLUMN b JSON
 -- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` longtext character set utf8mb4 collate utf8mb4_bin NULL
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `b` json NULL
 
 -- case: the first column
 ALTER TABLE t ADD COLUMN b INT FIRST
@@ -146,14 +156,12 @@ ALTER TABLE t ADD COLUMN b INT DEFAULT 1, ADD COLUMN c VARCHAR(3) DEFAULT 'c' AF
 
 -- case: several columns in parentheses
 ALTER TABLE t ADD COLUMN (b INT, c DECIMAL(5,2) DEFAULT 1.5)
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" INTEGER, "c" TEXT, PRIMARY KEY ("id"))
--- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b", "c") SELECT "id", "a", "s", NULL, '1.50' FROM "t"
--- sqlite: DROP TABLE "t"
--- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- then: 1 10 x None 1.50 | 2 None y None 1.50
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" INTEGER
+-- sqlite: ALTER TABLE "t" ADD COLUMN "c" TEXT DEFAULT '1.50'
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" integer
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "c" numeric(5,2) DEFAULT '1.50'
--- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "c" DROP DEFAULT
--- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` int NULL, ADD COLUMN `c` decimal(5,2) NULL DEFAULT '1.5'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` int NULL, ADD COLUMN `c` decimal(5,2) NULL DEFAULT '1.50'
 
 -- case: a column that is there already and may be
 ALTER TABLE t ADD COLUMN IF NOT EXISTS A INT
@@ -167,24 +175,16 @@ ALTER TABLE `t` ADD COLUMN `b` VARCHAR(20) DEFAULT _UTF8MB4'it''s; -- "x" \\ 100
 -- case: a DECIMAL default is filled up with zeros
 ALTER TABLE t ADD COLUMN b DECIMAL(10,3) NOT NULL DEFAULT 1.5
 -- then: 1 10 x 1.500 | 2 None y 1.500
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT NOT NULL, PRIMARY KEY ("id"))
--- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", '1.500' FROM "t"
--- sqlite: DROP TABLE "t"
--- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT NOT NULL DEFAULT '1.500'
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" numeric(10,3) NOT NULL DEFAULT '1.500'
--- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
--- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` decimal(10,3) NOT NULL DEFAULT '1.5'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` decimal(10,3) NOT NULL DEFAULT '1.500'
 
 -- case: a DOUBLE default in another notation
 ALTER TABLE t ADD COLUMN b DOUBLE DEFAULT 1e+10
 -- then: 1 10 x 10000000000.0 | 2 None y 10000000000.0
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" REAL DEFAULT '1e+10', PRIMARY KEY ("id"))
--- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", '10000000000.0' FROM "t"
--- sqlite: DROP TABLE "t"
--- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" REAL DEFAULT '10000000000.0'
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" double precision DEFAULT '10000000000.0'
--- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" SET DEFAULT '1e+10'
--- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` double NULL DEFAULT '1e+10'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` double NULL DEFAULT '10000000000.0'
 
 -- case: a FLOAT default
 ALTER TABLE t ADD COLUMN b FLOAT NOT NULL DEFAULT 0.5
@@ -193,9 +193,12 @@ ALTER TABLE t ADD COLUMN b FLOAT NOT NULL DEFAULT 0.5
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" real NOT NULL DEFAULT '0.5'
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` float NOT NULL DEFAULT '0.5'
 
--- case: a FLOAT that is rounded is not certain
+-- case: a FLOAT default that is rounded
 ALTER TABLE t ADD COLUMN b FLOAT(10,2) DEFAULT 1.005
--- stops: what its default gives existing rows is not certain
+-- then: 1 10 x 1.0 | 2 None y 1.0
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" REAL DEFAULT '1.0'
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" real DEFAULT '1.0'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` float NULL DEFAULT '1.0'
 
 -- case: a BIT default
 ALTER TABLE t ADD COLUMN b BIT(4) NOT NULL DEFAULT b'101'
@@ -217,19 +220,23 @@ ALTER TABLE t ADD COLUMN b DATE DEFAULT '2024-02-29'
 -- case: a DATETIME default is filled up with zeros
 ALTER TABLE t ADD COLUMN b DATETIME(3) DEFAULT _UTF8MB4'2021-07-13 01:02:03'
 -- then.sqlite: 1 10 x 2021-07-13 01:02:03.000 | 2 None y 2021-07-13 01:02:03.000
+-- then.postgresql: 1 10 x 2021-07-13 01:02:03 | 2 None y 2021-07-13 01:02:03
+-- then.mariadb: 1 10 x 2021-07-13 01:02:03 | 2 None y 2021-07-13 01:02:03
+-- then.mysql: 1 10 x 2021-07-13 01:02:03 | 2 None y 2021-07-13 01:02:03
 -- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT, PRIMARY KEY ("id"))
 -- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", '2021-07-13 01:02:03.000' FROM "t"
 -- sqlite: DROP TABLE "t"
 -- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" timestamp without time zone DEFAULT '2021-07-13 01:02:03.000'
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
--- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` datetime(3) NULL DEFAULT '2021-07-13 01:02:03'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` datetime(3) NULL DEFAULT '2021-07-13 01:02:03.000'
 
 -- case: the current timestamp is that of the DDL
 ALTER TABLE t ADD COLUMN b DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3)
 -- then: 1 10 x 2024-05-05 05:05:05.555 | 2 None y 2024-05-05 05:05:05.555
 -- then.postgresql: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
 -- then.mysql: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
+-- then.tidb: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
 -- then.mariadb: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
 -- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT, PRIMARY KEY ("id"))
 -- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", '2024-05-05 05:05:05.555' FROM "t"
@@ -275,9 +282,12 @@ ALTER TABLE t ADD COLUMN b YEAR DEFAULT 1999
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" smallint DEFAULT '1999'
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` year NULL DEFAULT '1999'
 
--- case: a YEAR default of two digits is not certain
+-- case: a YEAR default of two digits
 ALTER TABLE t ADD COLUMN b YEAR DEFAULT 99
--- stops: what its default gives existing rows is not certain
+-- then: 1 10 x 1999 | 2 None y 1999
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" INTEGER DEFAULT '1999'
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" smallint DEFAULT '1999'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` year NULL DEFAULT '1999'
 
 -- case: an ENUM default
 ALTER TABLE t ADD COLUMN b ENUM('a','b''c') DEFAULT 'b''c'
@@ -328,13 +338,10 @@ ALTER TABLE t ADD COLUMN b VARCHAR(20) DEFAULT 1e+05
 
 -- case: a SET default in another order
 ALTER TABLE t ADD COLUMN b SET('p','q') DEFAULT 'q,p'
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT DEFAULT 'q,p', PRIMARY KEY ("id"))
--- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", 'p,q' FROM "t"
--- sqlite: DROP TABLE "t"
--- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- then: 1 10 x p,q | 2 None y p,q
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT DEFAULT 'p,q'
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT 'p,q'
--- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" SET DEFAULT 'q,p'
--- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` set('p','q') character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'q,p'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` set('p','q') character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'p,q'
 
 -- case: a BINARY default is filled up with zero bytes
 ALTER TABLE t ADD COLUMN b BINARY(3) DEFAULT 'ab'
@@ -358,19 +365,58 @@ ALTER TABLE t ADD COLUMN b VARBINARY(8) DEFAULT 'ab' NOT NULL
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varbinary(8) NOT NULL DEFAULT X'6162'
 -- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
 
--- case: a hexadecimal default is not certain
-ALTER TABLE t ADD COLUMN b VARBINARY(8) DEFAULT x'00'
--- stops: what its default gives existing rows is not certain
+-- case: a hexadecimal default
+ALTER TABLE t ADD COLUMN b VARBINARY(8) DEFAULT x'00ff'
+-- then: 1 10 x 00efbfbd | 2 None y 00efbfbd
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" BLOB, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", X'00efbfbd' FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" bytea DEFAULT '\x00efbfbd'
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varbinary(8) NULL DEFAULT X'00efbfbd'
+-- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
+
+-- case: a DATE default of zero
+ALTER TABLE t ADD COLUMN b DATE DEFAULT 0
+-- stops.postgresql: column b: PostgreSQL has no date 0000-00-00
+-- then: 1 10 x 0000-00-00 | 2 None y 0000-00-00
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", '0000-00-00' FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` date NULL DEFAULT '0000-00-00'
+
+-- case: a TIME default of a number
+ALTER TABLE t ADD COLUMN b TIME DEFAULT 1011
+-- then.sqlite: 1 10 x 00:10:11 | 2 None y 00:10:11
+-- then.postgresql: 1 10 x 0:10:11 | 2 None y 0:10:11
+-- then.mariadb: 1 10 x 0:10:11 | 2 None y 0:10:11
+-- then.mysql: 1 10 x 0:10:11 | 2 None y 0:10:11
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", '00:10:11' FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" interval DEFAULT '00:10:11'
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` time NULL DEFAULT '00:10:11'
+
+-- case: a TIMESTAMP default of zero
+ALTER TABLE t ADD COLUMN b TIMESTAMP DEFAULT 0
+-- stops.postgresql: column b: PostgreSQL has no date 0000-00-00 00:00:00
+-- then: 1 10 x 0000-00-00 00:00:00 | 2 None y 0000-00-00 00:00:00
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", '0000-00-00 00:00:00' FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` timestamp NULL DEFAULT '0000-00-00 00:00:00'
 
 -- case: a CHAR default loses its spaces at the end
 ALTER TABLE t ADD COLUMN b CHAR(4) NOT NULL DEFAULT 'ab '
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT NOT NULL DEFAULT 'ab ', PRIMARY KEY ("id"))
--- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", 'ab' FROM "t"
--- sqlite: DROP TABLE "t"
--- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- then: 1 10 x ab | 2 None y ab
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT NOT NULL DEFAULT 'ab'
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text NOT NULL DEFAULT 'ab'
--- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" SET DEFAULT 'ab '
--- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` char(4) character set utf8mb4 collate utf8mb4_bin NOT NULL DEFAULT 'ab '
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` char(4) character set utf8mb4 collate utf8mb4_bin NOT NULL DEFAULT 'ab'
 
 -- case: an expression as default
 ALTER TABLE t ADD COLUMN b VARCHAR(36) DEFAULT (UUID())
@@ -394,6 +440,8 @@ ALTER TABLE t ADD COLUMN b INT UNIQUE
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" integer
 -- postgresql: CREATE UNIQUE INDEX "t_b_ef7d2156" ON "s"."t" ("b")
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` int NULL, ADD UNIQUE KEY `b` (`b`)
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `b` int NULL
+-- tidb: ALTER TABLE `s`.`t` ADD UNIQUE KEY `b` (`b`)
 
 -- case: a column in the executable comments of TiDB and MySQL
 ALTER TABLE t ADD COLUMN b INT /*!50000 NOT NULL */ /*T![x] DEFAULT 3 */ -- DROP TABLE t
@@ -472,6 +520,8 @@ ALTER TABLE t DROP COLUMN a, ADD COLUMN a VARCHAR(5) DEFAULT 'n'
 -- postgresql: ALTER TABLE "s"."t" DROP COLUMN "a"
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "a" text DEFAULT 'n'
 -- mysql: ALTER TABLE `s`.`t` DROP COLUMN `a`, ADD COLUMN `a` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'n'
+-- tidb: ALTER TABLE `s`.`t` DROP COLUMN `a`
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `a` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'n'
 
 -- case: a column is renamed
 ALTER TABLE t RENAME COLUMN a TO b
@@ -502,6 +552,8 @@ ALTER TABLE t DROP COLUMN s, RENAME COLUMN a TO s
 -- postgresql: ALTER TABLE "s"."t" DROP COLUMN "s"
 -- postgresql: ALTER TABLE "s"."t" RENAME COLUMN "a" TO "s"
 -- mysql: ALTER TABLE `s`.`t` DROP COLUMN `s`, CHANGE COLUMN `a` `s` int NULL
+-- tidb: ALTER TABLE `s`.`t` DROP COLUMN `s`
+-- tidb: ALTER TABLE `s`.`t` CHANGE COLUMN `a` `s` int NULL
 
 -- case: the key is renamed
 ALTER TABLE t RENAME COLUMN id TO key_of
@@ -516,6 +568,8 @@ ALTER TABLE t RENAME COLUMN a TO z, ADD COLUMN b INT AFTER z
 -- postgresql: ALTER TABLE "s"."t" RENAME COLUMN "a" TO "z"
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" integer
 -- mysql: ALTER TABLE `s`.`t` CHANGE COLUMN `a` `z` int NULL, ADD COLUMN `b` int NULL AFTER `z`
+-- tidb: ALTER TABLE `s`.`t` CHANGE COLUMN `a` `z` int NULL
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `b` int NULL AFTER `z`
 
 -- case: a new default
 ALTER TABLE t ALTER COLUMN a SET DEFAULT 99
@@ -597,3 +651,4 @@ ALTER TABLE t ADD COLUMN c JSON NOT NULL, ADD COLUMN d DATETIME NOT NULL, MODIFY
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "d" timestamp without time zone NOT NULL
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "a" TYPE text USING NULL::text
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `a` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL, ADD COLUMN `c` longtext character set utf8mb4 collate utf8mb4_bin NOT NULL, ADD COLUMN `d` datetime NOT NULL
+-- tidb: ALTER TABLE `s`.`t` MODIFY COLUMN `a` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL, ADD COLUMN `c` json NOT NULL, ADD COLUMN `d` datetime NOT NULL

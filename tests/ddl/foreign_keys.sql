@@ -67,6 +67,9 @@ ALTER TABLE t ADD COLUMN up INT, ADD CONSTRAINT own FOREIGN KEY (up) REFERENCES 
 -- postgresql: ALTER TABLE "s"."t" ADD CONSTRAINT "t_own_83030d46" FOREIGN KEY ("up") REFERENCES "s"."t" ("id") DEFERRABLE INITIALLY DEFERRED
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `up` int NULL, ADD KEY `own` (`up`)
 -- mysql: ALTER TABLE `s`.`t` ADD FOREIGN KEY (`up`) REFERENCES `s`.`t` (`id`)
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `up` int NULL
+-- tidb: ALTER TABLE `s`.`t` ADD KEY `own` (`up`)
+-- tidb: ALTER TABLE `s`.`t` ADD FOREIGN KEY (`up`) REFERENCES `s`.`t` (`id`)
 
 -- table: CREATE TABLE t (id INT PRIMARY KEY, pid INT, v INT, CONSTRAINT fk1 FOREIGN KEY (pid) REFERENCES p(id))
 -- rows: 1, 10, 11 | 2, NULL, 11
@@ -82,6 +85,7 @@ ALTER TABLE t DROP FOREIGN KEY fk1
 -- sqlite: CREATE INDEX "t_fk1_86b511bb" ON "t" ("pid")
 -- postgresql: ALTER TABLE "s"."t" DROP CONSTRAINT "t_fk1_86b511bb"
 -- mysql: ALTER TABLE `s`.`t` DROP FOREIGN KEY `t_ibfk_1`
+-- tidb: ALTER TABLE `s`.`t` DROP FOREIGN KEY `fk_1`
 
 -- case: a foreign key that is not there goes
 ALTER TABLE t DROP FOREIGN KEY nowhere
@@ -100,6 +104,9 @@ ALTER TABLE t DROP FOREIGN KEY fk1, ADD CONSTRAINT fk9 FOREIGN KEY (v) REFERENCE
 -- mysql: ALTER TABLE `s`.`t` DROP FOREIGN KEY `t_ibfk_1`
 -- mysql: ALTER TABLE `s`.`t` ADD KEY `fk9` (`v`)
 -- mysql: ALTER TABLE `s`.`t` ADD FOREIGN KEY (`v`) REFERENCES `s`.`p` (`id`)
+-- tidb: ALTER TABLE `s`.`t` DROP FOREIGN KEY `fk_1`
+-- tidb: ALTER TABLE `s`.`t` ADD KEY `fk9` (`v`)
+-- tidb: ALTER TABLE `s`.`t` ADD FOREIGN KEY (`v`) REFERENCES `s`.`p` (`id`)
 
 -- case: a table with a foreign key is rebuilt
 ALTER TABLE t CHANGE COLUMN pid `parent id` INT DEFAULT 10

@@ -91,9 +91,12 @@ ALTER TABLE t DROP INDEX ix, ADD INDEX ix (b)
 -- postgresql: DROP INDEX "s"."t_ix_9a86438c"
 -- postgresql: CREATE INDEX "t_ix_9a86438c" ON "s"."t" ("b")
 -- mysql: ALTER TABLE `s`.`t` DROP INDEX `ix`, ADD KEY `ix` (`b`)
+-- tidb: ALTER TABLE `s`.`t` DROP INDEX `ix`
+-- tidb: ALTER TABLE `s`.`t` ADD KEY `ix` (`b`)
 
 -- case: the primary key goes
 ALTER TABLE t DROP PRIMARY KEY
+-- stops.tidb: has a clustered primary key, which TiDB does not drop
 -- sqlite: CREATE TABLE "ticdc_rebuilt" ("a" INTEGER NOT NULL, "b" INTEGER NOT NULL, "s" TEXT, "x" TEXT)
 -- sqlite: INSERT INTO "ticdc_rebuilt" ("a", "b", "s", "x") SELECT "a", "b", "s", "x" FROM "t"
 -- sqlite: DROP TABLE "t"
@@ -105,6 +108,7 @@ ALTER TABLE t DROP PRIMARY KEY
 
 -- case: another primary key
 ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (b) /*T![clustered_index] NONCLUSTERED */
+-- stops.tidb: has a clustered primary key, which TiDB does not drop
 -- sqlite: CREATE TABLE "ticdc_rebuilt" ("a" INTEGER NOT NULL, "b" INTEGER NOT NULL, "s" TEXT, "x" TEXT, PRIMARY KEY ("b"))
 -- sqlite: INSERT INTO "ticdc_rebuilt" ("a", "b", "s", "x") SELECT "a", "b", "s", "x" FROM "t"
 -- sqlite: DROP TABLE "t"
@@ -117,6 +121,7 @@ ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (b) /*T![clustered_index] NONCLU
 
 -- case: a primary key of several columns
 ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (a, b)
+-- stops.tidb: has a clustered primary key, which TiDB does not drop
 -- sqlite: CREATE TABLE "ticdc_rebuilt" ("a" INTEGER NOT NULL, "b" INTEGER NOT NULL, "s" TEXT, "x" TEXT, PRIMARY KEY ("a", "b"))
 -- sqlite: INSERT INTO "ticdc_rebuilt" ("a", "b", "s", "x") SELECT "a", "b", "s", "x" FROM "t"
 -- sqlite: DROP TABLE "t"
@@ -146,6 +151,9 @@ ALTER TABLE t DROP INDEX uk, DROP COLUMN s
 -- postgresql: DROP INDEX "s"."t_ix_9a86438c"
 -- postgresql: ALTER TABLE "s"."t" DROP COLUMN "s"
 -- mysql: ALTER TABLE `s`.`t` DROP INDEX `uk`, DROP INDEX `ix`, DROP COLUMN `s`
+-- tidb: ALTER TABLE `s`.`t` DROP INDEX `uk`
+-- tidb: ALTER TABLE `s`.`t` DROP INDEX `ix`
+-- tidb: ALTER TABLE `s`.`t` DROP COLUMN `s`
 
 -- case: a column of a composite key does not go alone
 ALTER TABLE t DROP COLUMN b
@@ -158,6 +166,8 @@ ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 1, ADD INDEX ic (c, a)
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "c" integer NOT NULL DEFAULT '1'
 -- postgresql: CREATE INDEX "t_ic_2be11efa" ON "s"."t" ("c", "a")
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `c` int NOT NULL DEFAULT '1', ADD KEY `ic` (`c`, `a`)
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `c` int NOT NULL DEFAULT '1'
+-- tidb: ALTER TABLE `s`.`t` ADD KEY `ic` (`c`, `a`)
 
 -- case: an index on an unknown column
 ALTER TABLE t ADD INDEX i2 (nowhere)
@@ -183,6 +193,8 @@ ALTER TABLE t ADD PRIMARY KEY (b)
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" SET NOT NULL
 -- postgresql: ALTER TABLE "s"."t" ADD PRIMARY KEY ("b")
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `b` int NOT NULL, ADD PRIMARY KEY (`b`)
+-- tidb: ALTER TABLE `s`.`t` MODIFY COLUMN `b` int NOT NULL
+-- tidb: ALTER TABLE `s`.`t` ADD PRIMARY KEY (`b`)
 
 -- case: a table loses its last key
 ALTER TABLE t DROP INDEX ua

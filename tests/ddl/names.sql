@@ -38,6 +38,8 @@ ALTER TABLE t ADD COLUMN `select` INT, ADD KEY `order` (`select`)
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "select" integer
 -- postgresql: CREATE INDEX "t_order_606212ef" ON "s"."t" ("select")
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `select` int NULL, ADD KEY `order` (`select`)
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `select` int NULL
+-- tidb: ALTER TABLE `s`.`t` ADD KEY `order` (`select`)
 
 -- case: a column in another script
 ALTER TABLE t ADD COLUMN `键-Ü` INT FIRST
@@ -51,6 +53,7 @@ ALTER TABLE t ADD COLUMN `a 😀` INT
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "a 😀" integer
 -- stops.mysql: holds a character beyond U+FFFF
 -- stops.mariadb: holds a character beyond U+FFFF
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `a 😀` int NULL
 
 -- case: a column of 64 letters
 ALTER TABLE t ADD COLUMN `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa` INT

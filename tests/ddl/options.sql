@@ -157,3 +157,10 @@ TRUNCATE TABLE `t`
 -- sqlite: DELETE FROM "t"
 -- postgresql: TRUNCATE TABLE "s"."t"
 -- mysql: TRUNCATE TABLE `s`.`t`
+
+-- case: defaults that strict servers refuse in TiDB's words
+CREATE TABLE t2 (id INT PRIMARY KEY, d DATE DEFAULT 0, n INT DEFAULT 1.5, y YEAR DEFAULT 0, b BIT(8) DEFAULT x'41', c DECIMAL(4,1) DEFAULT 1.25, v VARCHAR(20000) CHARACTER SET latin1 DEFAULT 'x', w DATETIME DEFAULT 20240101)
+-- sqlite: CREATE TABLE "t2" ("id" INTEGER NOT NULL, "d" TEXT, "n" INTEGER DEFAULT '2', "y" INTEGER DEFAULT '2000', "b" INTEGER DEFAULT '65', "c" TEXT DEFAULT '1.3', "v" TEXT DEFAULT 'x', "w" TEXT, PRIMARY KEY ("id"))
+-- postgresql: CREATE TABLE "s"."t2" ("id" integer NOT NULL, "d" date, "n" integer DEFAULT '2', "y" smallint DEFAULT '2000', "b" bigint DEFAULT '65', "c" numeric(4,1) DEFAULT '1.3', "v" text DEFAULT 'x', "w" timestamp without time zone, PRIMARY KEY ("id"))
+-- mysql: CREATE TABLE `s`.`t2` (   `id` int NOT NULL,   `d` date NULL DEFAULT '0000-00-00',   `n` int NULL DEFAULT '2',   `y` year NULL DEFAULT '2000',   `b` bit(8) NULL DEFAULT b'1000001',   `c` decimal(4,1) NULL DEFAULT '1.3',   `v` mediumtext character set utf8mb4 collate utf8mb4_bin NULL DEFAULT ('x'),   `w` datetime NULL DEFAULT '2024-01-01 00:00:00',   PRIMARY KEY (`id`) ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+-- tidb: CREATE TABLE `s`.`t2` (   `id` int NOT NULL,   `d` date NULL DEFAULT '0000-00-00',   `n` int NULL DEFAULT '2',   `y` year NULL DEFAULT '2000',   `b` bit(8) NULL DEFAULT b'1000001',   `c` decimal(4,1) NULL DEFAULT '1.3',   `v` mediumtext character set utf8mb4 collate utf8mb4_bin NULL,   `w` datetime NULL DEFAULT '2024-01-01 00:00:00',   PRIMARY KEY (`id`) ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin

@@ -65,6 +65,15 @@ ALTER TABLE `s`.`t` EXCHANGE PARTITION `p 1` WITH TABLE `s`.`x`
 -- mysql: DROP TEMPORARY TABLE `s`.`ticdc_exchanged`
 -- then: 150 x | 151 None | 200 d | 99 a
 -- then-other: 100 b | 199 c
+-- tidb: DROP TEMPORARY TABLE IF EXISTS `s`.`ticdc_exchanged`
+-- tidb: SET SESSION tidb_tmp_table_max_size = 137438953472
+-- tidb: CREATE TEMPORARY TABLE `s`.`ticdc_exchanged` LIKE `s`.`t`
+-- tidb: INSERT INTO `s`.`ticdc_exchanged` (`id`, `v`) SELECT `id`, `v` FROM `s`.`t` WHERE ((`id` < 200) AND NOT ((`id` < 100)))
+-- tidb: DELETE FROM `s`.`t` WHERE ((`id` < 200) AND NOT ((`id` < 100)))
+-- tidb: INSERT INTO `s`.`t` (`id`, `v`) SELECT `id`, `v` FROM `s`.`x`
+-- tidb: DELETE FROM `s`.`x`
+-- tidb: INSERT INTO `s`.`x` (`id`, `v`) SELECT `id`, `v` FROM `s`.`ticdc_exchanged`
+-- tidb: DROP TEMPORARY TABLE `s`.`ticdc_exchanged`
 
 -- case: they change their rows unseen
 ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE x WITHOUT VALIDATION
@@ -89,6 +98,15 @@ ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE x WITHOUT VALIDATION
 -- mysql: DROP TEMPORARY TABLE `s`.`ticdc_exchanged`
 -- then: 100 b | 150 x | 151 None | 199 c | 200 d
 -- then-other: 99 a
+-- tidb: DROP TEMPORARY TABLE IF EXISTS `s`.`ticdc_exchanged`
+-- tidb: SET SESSION tidb_tmp_table_max_size = 137438953472
+-- tidb: CREATE TEMPORARY TABLE `s`.`ticdc_exchanged` LIKE `s`.`t`
+-- tidb: INSERT INTO `s`.`ticdc_exchanged` (`id`, `v`) SELECT `id`, `v` FROM `s`.`t` WHERE ((`id` < 100))
+-- tidb: DELETE FROM `s`.`t` WHERE ((`id` < 100))
+-- tidb: INSERT INTO `s`.`t` (`id`, `v`) SELECT `id`, `v` FROM `s`.`x`
+-- tidb: DELETE FROM `s`.`x`
+-- tidb: INSERT INTO `s`.`x` (`id`, `v`) SELECT `id`, `v` FROM `s`.`ticdc_exchanged`
+-- tidb: DROP TEMPORARY TABLE `s`.`ticdc_exchanged`
 
 -- case: a partition is added
 ALTER TABLE t ADD PARTITION (PARTITION p3 VALUES LESS THAN (300))
@@ -307,6 +325,15 @@ ALTER TABLE t EXCHANGE PARTITION p2 WITH TABLE x
 -- mysql: DROP TEMPORARY TABLE `s`.`ticdc_exchanged`
 -- then: 1 3 | 2 4 | 3 -4 | 4 None | 9 7
 -- then-other: 5 5
+-- tidb: DROP TEMPORARY TABLE IF EXISTS `s`.`ticdc_exchanged`
+-- tidb: SET SESSION tidb_tmp_table_max_size = 137438953472
+-- tidb: CREATE TEMPORARY TABLE `s`.`ticdc_exchanged` LIKE `s`.`t`
+-- tidb: INSERT INTO `s`.`ticdc_exchanged` (`id`, `a`) SELECT `id`, `a` FROM `s`.`t` WHERE (coalesce(abs(`a` % 3), 0) = 2)
+-- tidb: DELETE FROM `s`.`t` WHERE (coalesce(abs(`a` % 3), 0) = 2)
+-- tidb: INSERT INTO `s`.`t` (`id`, `a`) SELECT `id`, `a` FROM `s`.`x`
+-- tidb: DELETE FROM `s`.`x`
+-- tidb: INSERT INTO `s`.`x` (`id`, `a`) SELECT `id`, `a` FROM `s`.`ticdc_exchanged`
+-- tidb: DROP TEMPORARY TABLE `s`.`ticdc_exchanged`
 
 -- case: more partitions by hash
 ALTER TABLE t ADD PARTITION PARTITIONS 2

@@ -7,15 +7,29 @@ ALTER TABLE t MODIFY COLUMN n BIGINT
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint NULL
 
 -- case: INT becomes BIGINT UNSIGNED
-ALTER TABLE t MODIFY COLUMN n BIGINT UNSIGNED DEFAULT 8
+ALTER TABLE t MODIFY COLUMN n BIGINT UNSIGNED
 -- then: 1 10 5 1.10 abc c | 2 None 0 None None None
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" TEXT DEFAULT '8', "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" TEXT, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
 -- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", CAST("n" AS TEXT), "u", "d", "s", "c" FROM "t"
 -- sqlite: DROP TABLE "t"
 -- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE numeric(20,0) USING "n"::numeric(20,0)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint unsigned NULL
+
+-- case: INT becomes BIGINT UNSIGNED, and gets a default, which TiDB writes where there was NULL
+ALTER TABLE t MODIFY COLUMN n BIGINT UNSIGNED DEFAULT 8
+-- stops: there are values that its new definition cannot hold as they are
+
+-- case: INT becomes BIGINT, and gets a default, which changes no value
+ALTER TABLE t MODIFY COLUMN n BIGINT DEFAULT 8
+-- then: 1 10 5 1.10 abc c | 2 None 0 None None None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" INTEGER DEFAULT '8', "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", "n", "u", "d", "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint NULL DEFAULT '8'
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE bigint USING "n"::bigint
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" SET DEFAULT '8'
--- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint unsigned NULL DEFAULT '8'
 
 -- case: INT becomes TINYINT where the values fit
 ALTER TABLE t MODIFY COLUMN n TINYINT
@@ -156,6 +170,7 @@ ALTER TABLE t MODIFY COLUMN n BIGINT, CHANGE COLUMN s s2 VARCHAR(20), ADD COLUMN
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "e" integer DEFAULT '1'
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE bigint USING "n"::bigint
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` bigint NULL, CHANGE COLUMN `s` `s2` varchar(20) character set utf8mb4 collate utf8mb4_bin NULL, ADD COLUMN `e` int NULL DEFAULT '1'
+-- tidb: ALTER TABLE `s`.`t` CHANGE COLUMN `s` `s2` varchar(20) character set utf8mb4 collate utf8mb4_bin NULL, MODIFY COLUMN `n` bigint NULL, ADD COLUMN `e` int NULL DEFAULT '1'
 
 -- case: the key becomes wider
 ALTER TABLE t MODIFY COLUMN id BIGINT
@@ -164,6 +179,7 @@ ALTER TABLE t MODIFY COLUMN id BIGINT
 
 -- case: the key may say NULL and stays NOT NULL
 ALTER TABLE t MODIFY COLUMN id BIGINT UNSIGNED
+-- stops.tidb: column id is of the primary key, and TiDB does not make bigint unsigned of int there
 -- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" TEXT NOT NULL, "n" INTEGER, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
 -- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT CAST("id" AS TEXT), "n", "u", "d", "s", "c" FROM "t"
 -- sqlite: DROP TABLE "t"

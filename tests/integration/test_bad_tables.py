@@ -140,6 +140,24 @@ def test_a_key_that_is_none_of_the_targets_is_refused(begin: Begin, protocol: st
     refuses(run, "shop.items: rows are identified by (id), but the target's table has neither")
 
 
+def test_a_table_that_became_unlogged_stops_the_next_start(
+    mock_kafka: brokers.Mock, postgresql_url: str, command: Make
+) -> None:
+    feed = Feed(mock_kafka)
+    feed.ddl(5, "CREATE DATABASE shop", kind=1)
+    feed.create(10)
+    feed.mark(100)
+    run = command([feed], postgresql_url)
+    assert run().code == 0
+    engine = sa.create_engine(postgresql_url, poolclass=sa.NullPool)
+    for kind, code in (("UNLOGGED", 3), ("LOGGED", 0)):
+        with engine.begin() as connection:
+            connection.exec_driver_sql(f"ALTER TABLE shop.items SET {kind}")
+        outcome = run()
+        assert outcome.code == code, outcome.said
+        assert ("shop.items is UNLOGGED" in outcome.said) == (code == 3)
+
+
 # --- rows, but no checkpoint ----------------------------------------------------------------------
 
 

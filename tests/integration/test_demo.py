@@ -29,6 +29,7 @@ PAIRS = [
     ("open-protocol", "postgresql"),
     ("canal-json", "mariadb"),
     ("open-protocol", "mysql"),
+    ("canal-json", "tidb"),
 ]
 
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.golden
 
 SCENARIOS = ("keys", "types", "splits", "workload")
 WAYS = ("net", "transactions")
-TARGETS = ("sqlite", "postgresql", "mariadb", "mysql")
+TARGETS = ("sqlite", "postgresql", "mariadb", "mysql", "tidb")
 
 WITHOUT_KEY = ("keysdb.nokey", "keysdb.uknull")
 """Sent with force-replicate only. Nobody can tell a second copy of such a row from a row that is
@@ -89,6 +89,10 @@ INTO_OTHERS = [
     Case("splits", "canal-json.raw.columns-w", "postgresql", "transactions", True),
     Case("splits", "open.raw.columns-u", "mariadb", "net", False),
     Case("splits", "canal-json.split.ts", "mysql", "net", False),
+    Case("keys", "open.raw", "tidb", "transactions", False),
+    Case("types", "canal-json.ext", "tidb", "net", True),
+    Case("splits", "open.raw.columns-u", "tidb", "net", True),
+    Case("workload", "canal-json.ext", "tidb", "transactions", False),
     Case("workload", "open.raw", "postgresql", "net", False),
     Case("workload", "classic.canal-json.ext", "mariadb", "net", True),
     Case("workload", "open.batch16", "mysql", "transactions", True),

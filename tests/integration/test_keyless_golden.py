@@ -24,6 +24,7 @@ CASES = [
     ("open", "postgresql", "net", IN_MEMORY),
     ("open", "mariadb", "transactions", IN_MEMORY),
     ("open", "mysql", "net", IN_MEMORY),
+    ("canal-json", "tidb", "transactions", IN_MEMORY),
 ]
 """With a budget of 1000 bytes Spark does the counting."""
 

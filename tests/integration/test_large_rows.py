@@ -1,14 +1,12 @@
 """Rows too large for Kafka: claim checks, and rows of which only the handle key was sent.
 
-No TiDB runs here. MariaDB's versioned tables stand for its snapshots: one statement, which lets a
-session read the past, is theirs instead of TiDB's. Everything else is the product's own.
+MariaDB's versioned tables stand for TiDB's snapshots here: one statement, which lets a session read
+the past, is theirs instead of TiDB's. A real TiDB is read in test_tidb_upstream.py.
 """
 
 from contextlib import closing
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
 import pytest
@@ -16,6 +14,7 @@ import sqlalchemy as sa
 from support import brokers
 from support.golden import scenario
 from support.golden_run import Place, consumer_of, differences, run_to, send
+from support.large_rows import DOCS, Reduced, doc, held, told
 from support.local_spark import LocalSpark
 from support.torture_cli import Begin, Command, Make, refuses
 from support.torture_topics import BASE, Feed, inserted, ts
@@ -147,41 +146,11 @@ def test_a_location_leads_nowhere_but_below_the_prefix(
 
 # --- handle keys ---------------------------------------------------------------------------------
 
-DOCS = """CREATE TABLE `docs` (
-  `id` int NOT NULL, `code` varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-  `seen` timestamp(3) NOT NULL DEFAULT '2024-01-01 00:00:00.000', `100%` mediumtext,
-  `raw` blob, `four` binary(4), `f` float, `d` double, `amount` decimal(20,5),
-  `big` bigint unsigned, `flags` bit(12), `mood` enum('a','b'), `tags` set('x','y'), `born` date,
-  `at` datetime(6), `span` time(2), `y` year, `twice` int GENERATED ALWAYS AS (`id` * 2) VIRTUAL,
-  PRIMARY KEY (`id`, `code`, `seen`))"""
-
 MARIADB = (
     "SET @@system_versioning_asof = FROM_UNIXTIME(0.000001 * ((%(commit_ts)s >> 18) * 1000 + "
     f"(%(commit_ts)s & 262143) - {BASE & 262143}))"
 )
 """The tests' logical counter as microseconds."""
-
-
-def doc(number: int, text: str, code: str = "it's 100%") -> Row:
-    return {
-        "id": number,
-        "code": code,
-        "seen": "2024-06-01 10:20:30.125",
-        "100%": text,
-        "raw": b"\x00\xff" + text.encode(),
-        "four": b"a\x00\x00\x00",
-        "f": 0.1,
-        "d": 1.0e-7,
-        "amount": Decimal("12.34500"),
-        "big": 2**64 - 1,
-        "flags": 0b101010101010,
-        "mood": 2,
-        "tags": 3,
-        "born": "2024-02-29",
-        "at": "2024-02-29 23:59:59.123456",
-        "span": "-10:11:12.50",
-        "y": 2024,
-    }
 
 
 class MariaDb:
@@ -214,47 +183,10 @@ class MariaDb:
             cursor.execute(statement, parameters or None)
 
 
-class Reduced:
-    """A changefeed of MariaDB's table whose large rows come as their handle keys."""
-
-    def __init__(
-        self,
-        kafka: brokers.Kafka,
-        upstream: MariaDb,
-        protocol: str,
-        zone: str,
-        **options: Any,
-    ) -> None:
-        self.feed = Feed(
-            kafka,
-            protocol,
-            time_zone=zone,
-            max_message_bytes=3000,
-            large_message_handle_option="handle-key-only",
-            **options,
-        )
-        self.table = upstream.table
-        self.feed.create(10, DOCS, upstream.table.schema)
-        if protocol == "simple":
-            self.table = replace(upstream.table, table_id=7, version=ts(10))
-            self.feed.bootstrap(0, self.table)
-
-    def send(self, number: int, before: Row | None, after: Row | None) -> None:
-        self.feed.send(number % 2, RowChange(self.table, ts(number), before, after))
-
-
 @pytest.fixture
 def maria(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> MariaDb:
     monkeypatch.setattr(snapshots, "SNAPSHOT", MARIADB)
     return MariaDb(mariadb_url)
-
-
-def held(run: Command) -> list[tuple[Any, ...]]:
-    return run.rows('SELECT id, code, "100%", raw FROM docs ORDER BY id, code')
-
-
-def told(*rows: Row) -> list[tuple[Any, ...]]:
-    return [(row["id"], row["code"], row["100%"], row["raw"]) for row in rows]
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai"])
@@ -284,7 +216,7 @@ def test_a_row_is_completed_as_it_was_at_its_commit_ts(
         number=40,
     )
     maria.write("DELETE FROM docs", number=50)
-    topic = Reduced(mock_kafka, maria, protocol, zone)
+    topic = Reduced(mock_kafka, maria.table, protocol, zone)
     topic.send(20, None, small)
     topic.send(30, None, first)
     topic.send(30, None, other)
@@ -313,7 +245,7 @@ def test_a_row_is_completed_as_it_was_at_its_commit_ts(
 def test_a_key_of_a_time_that_the_zone_has_twice_stops(
     maria: MariaDb, mock_kafka: brokers.Mock, sqlite_url: str, command: Make
 ) -> None:
-    topic = Reduced(mock_kafka, maria, "canal-json", "Europe/Berlin")
+    topic = Reduced(mock_kafka, maria.table, "canal-json", "Europe/Berlin")
     topic.send(20, None, {**doc(1, "a" * 4000), "seen": "2024-10-27 00:30:00.000"})
     topic.feed.mark(100)
     run = command([topic.feed], sqlite_url, source__time_zone="Europe/Berlin")
@@ -328,7 +260,7 @@ def test_keys_whose_columns_come_in_any_order_are_completed(
     first, other = doc(1, "a" * 4000), doc(2, "b" * 4000)
     maria.insert(20, first)
     maria.insert(20, other)
-    topic = Reduced(mock_kafka, maria, "simple", "UTC", encoding_format="avro")
+    topic = Reduced(mock_kafka, maria.table, "simple", "UTC", encoding_format="avro")
     topic.send(20, None, first)
     topic.table = replace(topic.table, columns=topic.table.columns[::-1])
     topic.send(20, None, other)
@@ -386,7 +318,7 @@ def test_a_snapshot_that_is_gone_stops(
 def test_a_row_that_the_upstream_never_had_stops(
     mock_kafka: brokers.Mock, maria: MariaDb, sqlite_url: str, command: Make
 ) -> None:
-    topic = Reduced(mock_kafka, maria, "canal-json", "UTC")
+    topic = Reduced(mock_kafka, maria.table, "canal-json", "UTC")
     topic.feed.mark(20)
     run = command([topic.feed], sqlite_url, source__upstream=maria_url(maria))
     assert run().code == 0

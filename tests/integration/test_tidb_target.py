@@ -1,11 +1,14 @@
 """TiDB as the target of whole runs: the mark of its writes, and its limits."""
 
+from dataclasses import replace
+
 import pytest
 import sqlalchemy as sa
 from support import brokers
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed, inserted, ts, updated
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
+from ticdc_consumer.targets.mysql.dialects import TIDB
 from ticdc_consumer.targets.mysql.session import TiDb
 
 
@@ -87,3 +90,27 @@ def test_a_target_that_cannot_mark_is_refused_before_anything_is_written(
     )
     engine = sa.create_engine(target_url, poolclass=sa.NullPool)
     assert sa.inspect(engine).get_table_names() == []
+
+
+# --- its limits ----------------------------------------------------------------------------------
+
+
+def test_a_cut_beyond_the_limits_stops_and_a_smaller_one_goes_on(
+    run: Command, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run().code == 0
+    small = "SET SESSION tidb_mem_quota_query = 1500000"
+    monkeypatch.setattr(TiDb, "differences", replace(TIDB, settings=(*TIDB.settings, small)))
+    for half in range(2):
+        at, numbers = 110 + half * 50, range(half * 5000 + 10, half * 5000 + 5010)
+        feed.send(half, *(inserted(at, {"id": n, "name": "x" * 40}) for n in numbers))
+        feed.mark(150 + half * 50)
+    outcome = run()
+    assert outcome.code == 3
+    assert "items: the cut takes TiDB more memory than its tidb_mem_quota_query" in outcome.said
+    assert "or lower [limits] rows_per_epoch" in outcome.said
+    assert (run.resolved_ts, run.rows("SELECT count(*) FROM items")) == (ts(100), [(1,)])
+    # The first cut is planned without knowing what a message comes to.
+    outcome = run(limits__rows_per_epoch=1000)
+    assert outcome.code == 0, outcome.said
+    assert (run.resolved_ts, run.rows("SELECT count(*) FROM items")) == (ts(200), [(10_001,)])

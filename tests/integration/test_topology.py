@@ -15,6 +15,7 @@ from support import brokers
 from support.torture_cli import Begin, Command, Make
 from support.torture_topics import BASE, ITEMS, Feed, inserted, table, ts, updated
 from support.torture_upstream import DISPATCHERS, waves
+from ticdc_consumer.check.checks import check, exit_code
 from ticdc_consumer.read.report import Report
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.source.kafka.scout import Scout
@@ -572,3 +573,47 @@ def test_a_loop_that_was_left_is_read_to_its_end_before_the_next_looks_up(
         next(consumer.epochs())
         assert list(consumer.epochs("caught-up")) == []
     assert told == ["planned", "planned", "looked up"]
+
+
+# --- a filter that matches nothing ------------------------------------------------------------
+
+
+def test_a_filter_that_lets_nothing_pass_is_told(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(mock_kafka)
+    feed.create(10)
+    feed.create(11, OTHERS)
+    feed.send(0, *[item(20 + n, n) for n in range(3)], other(30, 1))
+    feed.mark(100)
+    mistaken = command([feed], sqlite_url, tables__filter="shopp.*")
+    warning = (
+        "warning: the filter lets no table pass that rows came of; it left out 4 rows: "
+        "shop.items (3), shop.others (1); see [tables] filter\n"
+    )
+    found = list(check(mistaken.options()))
+    assert (
+        "it lets none of the 2 tables pass that the first messages are of, 4 rows: shop.items, "
+        "shop.others"
+    ) in [one.text for one in found if one.level == "warn"]
+    assert exit_code(found) == 0
+    outcome = mistaken()
+    assert outcome.code == 0
+    assert outcome.said.endswith(warning)
+    assert ", 0 written, 4 left out by the filter\n" in outcome.said
+
+
+def test_a_filter_that_lets_some_pass_is_no_warning(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(mock_kafka)
+    feed.create(10)
+    feed.create(11, OTHERS)
+    feed.send(0, *[item(20 + n, n) for n in range(3)], other(30, 1))
+    feed.mark(100)
+    run = command([feed], sqlite_url, tables__filter="shop.others")
+    outcome = run()
+    assert "warning" not in outcome.said
+    assert ", 1 written, 3 left out by the filter\n" in outcome.said
+    assert ids(run, "others") == [1]
+    assert [f for f in check(run.options()) if f.subject == "filter"] == []

@@ -24,6 +24,14 @@ def fresh_database(server: str) -> Iterator[str]:
             drop(connection, name)
 
 
+def own_schema(url: str) -> str:
+    """The schema of a test's database that is there already."""
+    parsed = sa.make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        return "main"
+    return "public" if parsed.get_backend_name() == "postgresql" else str(parsed.database)
+
+
 def _drop_postgresql(connection: sa.Connection, name: str) -> None:
     connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 CASES = Path(__file__).resolve().parent.parent / "ddl"
-_LIKE = {"mariadb": "mysql"}
+_LIKE = {"mariadb": "mysql", "tidb": "mysql"}
 
 
 @dataclass(frozen=True)

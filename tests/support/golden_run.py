@@ -76,7 +76,7 @@ class Place:
     @property
     def route(self) -> dict[str, str]:
         """The MySQL family's servers are shared by tests: a schema gets a database of its own."""
-        if self.dialect in ("mysql", "mariadb"):
+        if self.dialect in ("mysql", "mariadb", "tidb"):
             return {"*.*": f"{sa.make_url(self.url).database}_{{schema}}.{{table}}"}
         return {}
 
@@ -406,10 +406,12 @@ EXPECTED: Mapping[str, Callable[[Value, Type], Any]] = {
     "postgresql": _in_postgresql,
     "mysql": _in_mysql,
     "mariadb": _in_mysql,
+    "tidb": _in_mysql,
 }
 QUERIES: Mapping[str, Callable[[Place], AbstractContextManager[Query]]] = {
     "sqlite": _sqlite,
     "postgresql": _postgresql,
     "mysql": _mysql,
     "mariadb": _mysql,
+    "tidb": _mysql,
 }

@@ -101,11 +101,13 @@ DISPATCHERS: dict[str, dict[str, Any]] = {
 """`split` says split-update-partition-key."""
 
 VERSIONS = (
-    *("6.5.2", "6.5.3", "6.5.4", "6.5.9", "6.5.10", "6.5.10 raw", "7.1.0", "7.1.1", "7.1.5"),
+    *("6.5.1", "6.5.2", "6.5.3", "6.5.4", "6.5.9", "6.5.10", "6.5.10 raw", "7.1.0", "7.1.1"),
+    "7.1.5",
     *("7.1.6", "7.1.6 raw", "7.3.0", "7.5.2", "7.5.3", "7.5.3 raw", "8.1.0", "8.1.1", "8.1.1 raw"),
     *("8.5.3", "8.5.3 raw", "8.5.7", "8.5.7 new", "8.5.7 new raw"),
     # As the MySQL sink splits: transactions from before a restart, or all of them.
-    *("6.5.9 mysql", "8.5.3 mysql", "8.5.7 new mysql", "8.5.3 safe-mode", "8.5.7 new safe-mode"),
+    *("6.5.9 mysql", "8.5.3 mysql", "8.5.7 new mysql"),
+    *("6.5.1 safe-mode", "6.5.9 safe-mode", "8.5.3 safe-mode", "8.5.7 new safe-mode"),
 )
 """Each with the words that tell its architecture and settings."""
 
@@ -169,12 +171,16 @@ class Feed:
 
 
 WHOLE = {
-    *("6.5.2", "6.5.3", "6.5.4", "6.5.10 raw", "7.1.0", "7.1.1", "7.1.6 raw", "7.3.0"),
+    *("6.5.1", "6.5.2", "6.5.3", "6.5.4", "6.5.10 raw", "7.1.0", "7.1.1", "7.1.6 raw", "7.3.0"),
     *("7.5.3 raw", "8.1.1 raw", "8.5.3 raw", "8.5.7 new raw"),
     # As the MySQL sink of the old architecture does with what is newer than its start.
     *("6.5.9 mysql", "8.5.3 mysql"),
 }
 """Those that send UPDATEs of keys whole, be it in transactions of one row or of several alone."""
+
+
+BY_HANDLE_KEY = {"6.5.3", "6.5.4", "7.1.1", "7.3.0"}
+"""Those whose CSV has the halves of an UPDATE of the handle key, and the new row of any other."""
 
 
 def versions(protocol: str) -> list[str]:
@@ -205,8 +211,9 @@ def feeds(protocol: str, every: bool) -> list[Feed]:
 
 def storage_feeds(protocol: str, old_values: bool = True) -> list[Feed]:
     """Of those versions whose files carry enough, and lie where a consumer finds them."""
-    known = [v for v in VERSIONS if not v.endswith(("mysql", "safe-mode")) and v != "6.5.2"]
-    chosen = [version for version in known if old_values or version not in WHOLE]
+    unfit = ("6.5.1", "6.5.2")
+    known = [v for v in VERSIONS if not v.endswith(("mysql", "safe-mode")) and v not in unfit]
+    chosen = [v for v in known if old_values or v not in WHOLE or v in BY_HANDLE_KEY]
     return [Feed(f"s{number}", protocol, version, "") for number, version in enumerate(chosen)]
 
 

@@ -82,7 +82,11 @@ class Command:
 
     def consumer(self, **settings: Any) -> Consumer:
         """The embedded consumer with the same settings, for what a test does in between."""
-        return consumer.Consumer(config.load(self._file, self._sets(settings)))
+        return consumer.Consumer(self.options(**settings))
+
+    def options(self, **settings: Any) -> Options:
+        """The same settings, parsed."""
+        return config.load(self._file, self._sets(settings))
 
     def driver(
         self, failpoint: str | None = None, until: str | None = None, **settings: Any

@@ -354,6 +354,18 @@ class TargetContract:
         assert keys[frozenset({"id", "mail"})].primary and not keys[frozenset({"n"})].primary
         assert described.triggers == () and target.references(None, "t") == ()
 
+    @pytest.mark.parametrize(
+        ("name", "other"),
+        [("orders", "Orders"), ("ärger", "Ärger"), ("ſ", "s"), ("İ", "i̇")],
+    )
+    def test_names_are_compared_as_the_target_compares_them(
+        self, target: Target, name: str, other: str
+    ) -> None:
+        for text in target.create_table(None, name, defined(PLAIN)):
+            target.execute(text).close()
+        same = target.comparable((None, name)) == target.comparable((None, other))
+        assert (target.describe(None, other) is not None) == same
+
     def test_rows_are_noticed(self, target: Target) -> None:
         layout = created(target, defined(PLAIN))
         assert not target.has_rows(None, "plain")

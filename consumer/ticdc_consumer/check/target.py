@@ -10,11 +10,15 @@ from ticdc_encoder.tso import with_time
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
 from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
+
+MOST_NAMED = 5
+"""Tables of those that a filter leaves out."""
 
 
 def target(premises: Premises) -> Iterator[Finding]:
@@ -71,12 +75,20 @@ def tables(premises: Premises) -> Iterator[Finding]:
         return
     rules = TableFilter(options.filter, case_sensitive=options.case_sensitive)
     checked = TableLayouts(options, opened)
-    checked.definitions = sample.created
     if premises.checkpoint is not None:
-        stored = Store(opened, options.changefeed).ledger.definitions()
-        checked.definitions = {**sample.created, **stored}
+        where = InTarget.by(options, opened)
+        checked.learn(Store(opened, options.changefeed, where=where).ledger)
+    checked.definitions = {**sample.created, **checked.definitions}
     begun = premises.checkpoint.resolved_ts if premises.checkpoint else options.from_ts
     sources = {**checked.definitions, **sample.tables}
+    if sources and not any(rules.matches(*name) for name in sources):
+        named = ", ".join(f"{schema}.{table}" for schema, table in sorted(sources)[:MOST_NAMED])
+        more = " and others" if len(sources) > MOST_NAMED else ""
+        yield warn(
+            "filter",
+            f"it lets none of the {len(sources):,} tables pass that the first messages are of, "
+            f"{sample.rows:,} rows: {named}{more}",
+        )
     for name in sorted(sources):
         if not rules.matches(*name):
             continue
@@ -84,6 +96,7 @@ def tables(premises: Premises) -> Iterator[Finding]:
         try:
             relation = opened.locate(*checked.route(*name))
             if name in sample.created and opened.describe(*relation) is None:
+                checked.claim(name)
                 yield ok(subject, "will be created by its own CREATE TABLE, which is in the log")
                 continue
             checked.add(sources[name], name in sample.deletes_only, fresh=not begun)

@@ -1,6 +1,7 @@
 """What a run prints while it goes on: at most one line a second, and a sum at the end."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -10,6 +11,11 @@ from ticdc_consumer.dry_run import PlannedCut
 from ticdc_consumer.epoch import Epoch
 
 SECONDS_PER_LINE = 1.0
+SECONDS_TO_PASS = 60.0
+"""After which a run that goes on warns that its filter has let nothing pass; at its end it always
+does."""
+NAMED = 5
+"""Tables of those that a filter leaves out."""
 LONGEST_QUERY = 120
 """In characters."""
 
@@ -20,6 +26,7 @@ class RunTotals:
     def __init__(self) -> None:
         self.epochs = self.messages = self.changes = self.duplicates = self.replays = 0
         self.deleted = self.written = self.cleared = self.missing = 0
+        self.left_out: Counter[str] = Counter()
 
     def add(self, epoch: Epoch) -> None:
         self.epochs += 1
@@ -27,6 +34,7 @@ class RunTotals:
         self.changes += epoch.changes
         self.duplicates += epoch.duplicates
         self.replays += epoch.replays
+        self.left_out.update(epoch.left_out)
         for counts in epoch.tables.values():
             self.deleted += counts.deleted
             self.written += counts.upserted
@@ -36,11 +44,24 @@ class RunTotals:
     def __str__(self) -> str:
         cleared = f", {self.cleared:,} drifted rows cleared" if self.cleared else ""
         missing = f", {self.missing:,} rows to delete that did not exist" if self.missing else ""
+        left_out = f", {self.left_out.total():,} left out by the filter" if self.left_out else ""
         return (
             f"{self.messages:,} messages, {self.changes:,} changes ({self.duplicates:,} of them "
             f"repeated), {self.replays:,} replays, {self.deleted:,} rows deleted, "
-            f"{self.written:,} written{cleared}{missing}"
+            f"{self.written:,} written{cleared}{missing}{left_out}"
         )
+
+
+def nothing_passes(left_out: Counter[str]) -> str:
+    """The warning that the filter let no row pass, with the tables of most rows."""
+    named = [(name, rows) for name, rows in left_out.most_common() if name][:NAMED]
+    tables = ", ".join(f"{name} ({rows:,})" for name, rows in named)
+    if len(named) < len(left_out):
+        tables += " and others"
+    return (
+        f"warning: the filter lets no table pass that rows came of; it left out "
+        f"{left_out.total():,} rows: {tables}; see [tables] filter"
+    )
 
 
 class RunProgress:
@@ -52,6 +73,7 @@ class RunProgress:
         self._recent = RunTotals()
         self._began = self._printed_at = time.monotonic()
         self._resolved_ts: int | None = None
+        self._warned = False
 
     def report(self, epoch: Epoch) -> None:
         self._resolved_ts = epoch.resolved_ts
@@ -66,6 +88,9 @@ class RunProgress:
         if more := epoch.corrupted - len(epoch.corrupted_rows):
             self._line(f"warning: {more:,} more rows do not match their checksums")
         now = time.monotonic()
+        if now - self._began >= SECONDS_TO_PASS and not self._warned:
+            self._warned = True
+            self._warn()
         if now - self._printed_at >= SECONDS_PER_LINE:
             rate = self._recent.changes / (now - self._printed_at)
             self._line(
@@ -85,6 +110,11 @@ class RunProgress:
             f"{why}: R {with_time(self._resolved_ts)} after {self._all.epochs:,} cuts in "
             f"{duration(seconds)}, {self._all.changes / seconds:,.0f} changes/s: {self._all}"
         )
+        self._warn()
+
+    def _warn(self) -> None:
+        if self._all.left_out and not self._all.changes:
+            self._line(nothing_passes(self._all.left_out))
 
     def _line(self, text: str) -> None:
         print(text, file=self._out, flush=True)

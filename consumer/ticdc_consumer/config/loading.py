@@ -20,7 +20,9 @@ from ticdc_encoder.errors import ConfigError
 
 from ticdc_consumer.config import parsers
 from ticdc_consumer.config.callbacks import OAUTH, with_functions
-from ticdc_consumer.config.options import Options, UrlSetting
+from ticdc_consumer.config.declaring import UrlSetting
+from ticdc_consumer.config.merging import Merging
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import redact, secret_values
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.config.settings import (
@@ -97,6 +99,10 @@ def parse(settings: Settings) -> Options:
         Routes(options.route, options.case_sensitive)
     except ConfigError as error:
         raise Usage(f"tables.route: {error}") from error
+    try:
+        Merging(options.merge, options.case_sensitive)
+    except ConfigError as error:
+        raise Usage(f"tables.merge: {error}") from error
     return options
 
 

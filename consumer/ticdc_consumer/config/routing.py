@@ -25,7 +25,7 @@ class Routes:
         """A pattern is a filter rule such as `shop.*`. A template is a name such as
         `archive.{schema}_{table}`; a part of it that has a dot is quoted. Raises `ConfigError`."""
         self._rules = [
-            (_matcher(pattern, case_sensitive), _template(pattern, template))
+            (matcher_of(pattern, case_sensitive), _template(pattern, template))
             for pattern, template in route.items()
         ]
 
@@ -42,7 +42,8 @@ def _filled(part: str, schema: str, table: str) -> str:
     return _PLACEHOLDER.sub(lambda match: values[match[0]], part)
 
 
-def _matcher(pattern: str, case_sensitive: bool) -> TableMatcher:
+def matcher_of(pattern: str, case_sensitive: bool) -> TableMatcher:
+    """Raises `ConfigError` for what is not a pattern of names."""
     if pattern.lstrip().startswith(("!", "@", "#")):
         raise ConfigError(f"{pattern!r} is not a pattern of names, such as shop.*")
     return TableMatcher((pattern,), case_sensitive=case_sensitive)

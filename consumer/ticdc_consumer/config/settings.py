@@ -4,7 +4,8 @@ from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from typing import TypeVar
 
-from ticdc_consumer.config.options import Options, Section, Setting, UrlSetting
+from ticdc_consumer.config.declaring import Section, Setting, UrlSetting
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Usage
 
 Declared = TypeVar("Declared", Setting, UrlSetting, Section)
@@ -49,12 +50,14 @@ URL_SETTINGS = {name: text for url in URLS.values() for name, text in _url_setti
 
 
 def described() -> dict[str, str]:
-    """The help text of each setting by name; a section that passes through has one name."""
-    return {
+    """The help text of each setting by name, section by section; a section that passes through has
+    one name."""
+    texts = {
         **{setting.name: setting.help for setting in SETTINGS.values()},
         **URL_SETTINGS,
         **{f"{section.name}.*": section.help for section in SECTIONS.values()},
     }
+    return dict(sorted(texts.items(), key=lambda one: ("." in one[0], one[0].partition(".")[0])))
 
 
 def examples() -> list[str]:

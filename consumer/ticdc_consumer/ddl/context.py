@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from ticdc_encoder.sql.statements import Statement
 
+from ticdc_consumer.config.merging import Shard
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.names import Route, in_target, statement_of
 from ticdc_consumer.ddl.policy import Policy
@@ -40,6 +41,10 @@ class DdlContext:
         """What an entry does, with names in the tables' own spelling. Raises `Stop`,
         `DefinitionError`."""
         return statement_of(entry, self.definitions)
+
+    def shard(self, name: TableName) -> Shard | None:
+        """What tells the rows of a table that is merged with others from theirs."""
+        return self.ledger.known().where.shard(name)
 
     def locate(self, name: TableName) -> TargetName:
         """Where an upstream table is in the target. Raises `Stop` for the consumer's own tables."""

@@ -34,11 +34,12 @@ from ticdc_consumer.targets.layout import TableName, TargetName
 def keep_definition(
     ledger: Ledger,
     entry: LedgerEntry,
-    basis: Basis = "made",
+    basis: Basis = "applied",
     set_aside: TargetName | None = None,
 ) -> None:
     """Brings the stored definitions up to a DDL that is done, by whomever: what it may have changed
-    is forgotten, unless the statement itself defines how it is now. `basis` is "told" if it was
+    is forgotten, unless the statement itself defines how it is now. Where the rows of a table go is
+    forgotten only when the table is dropped or renamed. `basis` is "declared" if it was
     skipped, or an operator did it; `set_aside` is where the table that was dropped or emptied is
     now."""
     definitions = ledger.definitions()
@@ -48,7 +49,7 @@ def keep_definition(
             _set_aside(ledger, entry, statement, set_aside)
         _keep(ledger, statement, definitions, entry, basis)
     except TicdcError:
-        ledger.forget(entry.schema, entry.table)
+        _unknown(ledger, entry)
 
 
 def _keep(
@@ -62,9 +63,10 @@ def _keep(
         case CreateTable(table):
             ledger.define(table, basis)
         case CreateTableLike(schema, name, like):
-            ledger.forget(schema, name)
             if like in definitions:
                 ledger.define(like_definition(definitions[like], schema, name), basis)
+            else:
+                ledger.note(schema, name)
         case DropTable(schema, name):
             ledger.forget(schema, name)
         case DropSchema(schema):
@@ -76,31 +78,49 @@ def _keep(
             _recover(ledger, name, new, basis)
         case RenameTable(old, new):
             known = ledger.known().get(old)
-            ledger.forget(*new)
-            if known is not None:
-                ledger.forget(*old)
+            ledger.forget(*old)
+            if known is None:
+                ledger.note(*new)
+            else:
                 ledger.define(apply(statement, known.table), _less(basis, known.basis))
             _follow(ledger, lambda table: parent_renamed(table, old, new), old, {old, new})
         case AlterTable(schema, name):
             known = ledger.known().get((schema, name))
-            if known is not None:
+            if known is None:
+                _note(ledger, schema, name)
+            else:
                 evolved = evolve(statement, known.table)
                 ledger.define(evolved.after, _less(basis, known.basis))
                 of = schema, name
                 _follow(ledger, partial(columns_renamed, evolved), of, {of})
-        case TruncateTable() | CreateSchema() | AlterSchema() | CreateView() | DropView():
+        case TruncateTable(schema, name):
+            _note(ledger, schema, name)
+        case CreateSchema() | AlterSchema() | CreateView() | DropView():
             pass
         case RecoverTable() | Other():
-            ledger.forget(entry.schema, entry.table)
+            _unknown(ledger, entry)
+
+
+def _note(ledger: Ledger, schema: str, table: str) -> None:
+    """Something was done to this table: it is there."""
+    if (schema, table) not in ledger.known().destinations:
+        ledger.note(schema, table)
+
+
+def _unknown(ledger: Ledger, entry: LedgerEntry) -> None:
+    """Something may have been done to this table."""
+    if (entry.schema, entry.table) in ledger.known().destinations:
+        ledger.note(entry.schema, entry.table)
 
 
 def _recover(ledger: Ledger, name: TableName, new: TableName, basis: Basis) -> None:
-    ledger.forget(*new)
     recovered = newest(ledger.dropped(), name)
     if recovered is not None and recovered.definition is not None:
         table = replace(recovered.definition, schema=new[0], name=new[1])
         ledger.define(table, _less(basis, recovered.basis))
-    if recovered is not None and basis == "made":
+    else:
+        ledger.note(*new)
+    if recovered is not None and basis == "applied":
         ledger.remove_dropped(recovered)
 
 
@@ -143,7 +163,7 @@ _UNKNOWN: Basis = "seen"
 
 def _less(basis: Basis, before: Basis) -> Basis:
     """What is made of a table that is not certain is not certain."""
-    lasting: dict[Basis, Basis] = {"made": basis, "checked": "told", "found": "seen"}
+    lasting: dict[Basis, Basis] = {"applied": basis, "checked": "declared", "reflected": "seen"}
     return lasting.get(before, before)
 
 

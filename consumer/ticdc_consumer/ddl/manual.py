@@ -28,7 +28,7 @@ def done_by_operator(target: Target, ledger: Ledger, entry_id: str) -> LedgerEnt
     done = replace(entry, state="done")
     with target.transaction():
         ledger.mark(done)
-        keep_definition(ledger, entry, "told")
+        keep_definition(ledger, entry, "declared")
     return done
 
 
@@ -52,7 +52,7 @@ def run_by_operator(
             with target.transaction():
                 store.ledger.mark(done)
                 _run(target, texts)
-                keep_definition(store.ledger, entry, "told")
+                keep_definition(store.ledger, entry, "declared")
 
         until_known(store, retries, attempt, lambda: is_done(store, entry))
     else:
@@ -61,7 +61,7 @@ def run_by_operator(
         _run(target, texts)
         with target.transaction():
             store.ledger.mark(done)
-            keep_definition(store.ledger, entry, "told")
+            keep_definition(store.ledger, entry, "declared")
     return done
 
 

@@ -37,7 +37,7 @@ def exchange(
     drop = "DROP TABLE" if target.transactional_ddl else "DROP TEMPORARY TABLE"
     statements = (
         *(() if target.transactional_ddl else (f"{drop} IF EXISTS {staged}",)),
-        f"CREATE TEMPORARY TABLE {staged} AS SELECT {columns} FROM {relation}{_where(rows)}",  # noqa: S608
+        *target.copy_to_temporary(staged, columns, relation, _where(rows)),
         _delete(relation, rows),
         f"INSERT INTO {relation} ({columns}) SELECT {columns} FROM {exchanged}",  # noqa: S608
         _delete(exchanged, PartitionRows(None)),

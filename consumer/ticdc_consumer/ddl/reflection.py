@@ -46,9 +46,9 @@ def evolved(
 ) -> Evolved:
     """What the statement makes of the table in the target. Raises `Unsupported` for what is not
     certain, and `Stop` if the two do not belong together."""
-    if known is not None and known.basis in ("made", "checked", "found"):
+    if known is not None and known.basis in ("applied", "checked", "reflected"):
         return _evolve(altered, known.table)
-    if known is not None and known.basis == "told":
+    if known is not None and known.basis == "declared":
         result = _evolve(altered, known.table)
         _check_existing(target, relation, result)
         return result

@@ -13,6 +13,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.statements import RenameTable
 
 from ticdc_consumer import failpoints
+from ticdc_consumer.ddl import merged_tables
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after
 from ticdc_consumer.ddl.names import MARKER_NAME, statement_of
@@ -83,11 +84,17 @@ def run(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
 def _moves(
     context: DdlContext, group: Sequence[LedgerEntry]
 ) -> list[tuple[TargetName, TargetName]]:
-    definitions = context.definitions
+    definitions, known = context.definitions, context.ledger.known()
     moves = []
     for entry in group:
         statement = statement_of(entry, definitions)
         assert isinstance(statement, RenameTable)
+        merged_tables.refuse_merged(context, statement)
+        for name, leaving in ((statement.old, statement.new), (statement.new, statement.old)):
+            known.require_alone(name, context.target.quote, (leaving,))
+        defined = known.get(statement.old)
+        left_and_new = {statement.old: None, statement.new: defined}
+        known = known.changed(left_and_new, noted={statement.new})
         old, new = context.locate(statement.old), context.locate(statement.new)
         if old != new:
             moves.append((old, new))

@@ -233,7 +233,7 @@ def _keep_before(context: DdlContext, entry: LedgerEntry) -> None:
 def _skipped(context: DdlContext, entry: LedgerEntry, refusal: Unsupported) -> LedgerEntry:
     """The entry as it is to be written; inside the transaction that does. Later rows are of the
     table as it is upstream now, whatever the target has."""
-    keep_definition(context.ledger, entry, "told")
+    keep_definition(context.ledger, entry, "declared")
     return replace(entry, state="skipped", reason=str(refusal))
 
 

@@ -9,7 +9,10 @@ from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.merged_tables import Merged
 from ticdc_consumer.ddl.names import Route
+from ticdc_consumer.errors import Unsupported
+from ticdc_consumer.state.known_tables import Shared
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
 
@@ -20,8 +23,10 @@ def suggested(context: DdlContext, entry: LedgerEntry) -> list[str]:
     names."""
     try:
         return list(translate.work(context, entry).statements)
-    except translate.InTheWay:
-        return []  # the statement would fail for the same reason
+    except (translate.InTheWay, Shared, Merged):
+        return []  # the statement would fail for the same reason, or touch what is not its own
+    except Unsupported as refusal:
+        return list(refusal.instead) or _transpiled(context.target, entry, context.route)
     except TicdcError:
         return _transpiled(context.target, entry, context.route)
 

@@ -30,11 +30,13 @@ from ticdc_encoder.sql.statements import (
     TruncateTable,
 )
 
-from ticdc_consumer.ddl import dropped_tables, partitions, reflection, views
+from ticdc_consumer.config.merging import Shard
+from ticdc_consumer.ddl import dropped_tables, merged_tables, partitions, reflection, views
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after, like_definition
 from ticdc_consumer.ddl.foreign_keys import changes, references, waiting
 from ticdc_consumer.ddl.names import own_schema, parsed
+from ticdc_consumer.ddl.sharing import refuse_shared
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.known_tables import Basis, Definitions
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -51,7 +53,8 @@ def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
     """What is still to be done for an entry. Raises `Stop` for what cannot be done exactly."""
     definitions = context.definitions
     statement = context.statement(entry)
-    alteration = _work(context, entry, statement)
+    refuse_shared(context, statement)
+    alteration = merged_tables.work(context, statement) or _work(context, entry, statement)
     changed = _tables_changed(statement, definitions, alteration)
     if not changed:
         return alteration
@@ -126,18 +129,38 @@ def _work(context: DdlContext, entry: LedgerEntry, statement: Statement) -> Alte
 
 def _create(context: DdlContext, table: Table) -> Alteration:
     target, definitions = context.target, context.definitions
+    shard = context.shard((table.schema, table.name))
+    if shard is not None:
+        return _create_merged(context, table, shard)
     schema, name = context.locate((table.schema, table.name))
     existing = target.describe(schema, name)
-    keys = references(table, definitions, context.locate)
+    keys = references(merged_tables.without_parents(context, table), definitions, context.locate)
     statements: list[str] = []
     if existing is None:
         statements += target.create_table(schema, name, table, keys)
     else:
         _check_equal(target, table, existing, context.rules)
+        if target.has_rows(existing.schema, existing.name):
+            raise InTheWay(f"{_label(existing)} exists and has rows")
         statements += _referring(context, table, keys)
     for child, missing in waiting(table, definitions, context.locate):
         statements += _referring(context, child, missing)
     return Alteration(tuple(statements))
+
+
+def _create_merged(context: DdlContext, table: Table, shard: Shard) -> Alteration:
+    """Creates the table with the first of its shards."""
+    target, merged = context.target, merged_tables.with_shard(table, shard)
+    name = table.schema, table.name
+    relation = context.locate(name)
+    existing = target.describe(*relation)
+    if existing is None:
+        return Alteration(tuple(target.create_table(*relation, merged)))
+    _check_equal(target, merged, existing, context.rules)
+    rows = merged_tables.of_shard(context, name, shard)
+    if target.execute(f"SELECT 1 FROM {rows} LIMIT 1").first() is not None:  # noqa: S608
+        raise InTheWay(f"{_label(existing)} has rows whose {shard.column} is {shard.name}")
+    return Alteration()
 
 
 def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> tuple[str, ...]:
@@ -159,9 +182,9 @@ def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> 
 def _check_equal(
     target: Target, table: Table, existing: TargetTable, rules: frozenset[str]
 ) -> None:
-    """Raises `Stop` unless `existing` is what a CREATE of `table` would give: empty, with these
-    columns, a key that identifies its rows, and no other unique keys than these."""
-    name = f"{existing.schema}.{existing.name}" if existing.schema else existing.name
+    """Raises `Stop` unless `existing` is what a CREATE of `table` would give: with these columns,
+    a key that identifies its rows, and no other unique keys than these."""
+    name = _label(existing)
     defined = {column.name.lower() for column in table.columns}
     present = {column.name.lower() for column in existing.columns}
     virtual = {column.name.lower() for column in table.columns if column.generated == "virtual"}
@@ -178,8 +201,10 @@ def _check_equal(
             raise InTheWay(f"{name} exists with another unique key, {key.name}")
     if table.handle_key:
         target.layout(table, table.handle_key, existing, table, rules)
-    if target.has_rows(existing.schema, existing.name):
-        raise InTheWay(f"{name} exists and has rows")
+
+
+def _label(table: TargetTable) -> str:
+    return f"{table.schema}.{table.name}" if table.schema else table.name
 
 
 def _set(names: Iterable[str]) -> frozenset[str]:
@@ -305,11 +330,13 @@ def before_alter(context: DdlContext, entry: LedgerEntry) -> tuple[Table, Basis]
     if not isinstance(statement, AlterTable) or not _alters(statement):
         return None
     name = statement.schema, statement.table
+    refuse_shared(context, statement)
+    merged_tables.refuse_merged(context, statement)
     known = context.ledger.known().get(name)
-    if known is not None and known.basis not in ("told", "seen"):
+    if known is not None and known.basis not in ("declared", "seen"):
         return None
     evolved = reflection.evolved(context.target, context.locate(name), statement, known)
-    return evolved.before, "found" if known is None or known.basis == "seen" else "checked"
+    return evolved.before, "reflected" if known is None or known.basis == "seen" else "checked"
 
 
 def _alters(statement: AlterTable) -> bool:

@@ -24,6 +24,7 @@ from ticdc_consumer.state.known_tables import Definitions, lower
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.create import literal
 from ticdc_consumer.targets.target import Target
 
 _COMPARISONS: Mapping[type[exp.Expr], str] = {
@@ -185,8 +186,16 @@ def _query(context: DdlContext, view: CreateView, definitions: Definitions) -> _
         raise _refused("it names another number of columns")
     where = select.args.get("where")
     text = f"SELECT {', '.join(texts)} FROM {target.quote(*context.locate(name))}"  # noqa: S608
-    if where is not None:
-        text += f" WHERE {rows.condition(where.this)}"
+    shard = context.shard(name)
+    conditions = (
+        []
+        if where is None
+        else [f"({rows.condition(where.this)})" if shard else rows.condition(where.this)]
+    )
+    if shard is not None:
+        conditions.append(f"{target.quote(None, shard.column)} = {literal(shard.name)}")
+    if conditions:
+        text += " WHERE " + " AND ".join(conditions)
     return _Query(view.columns or tuple(names), text)
 
 

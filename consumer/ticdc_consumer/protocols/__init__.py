@@ -17,12 +17,13 @@ such a protocol are applied exactly is up to its decoder.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
 
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.protocols.protocol import (
     ControlTest,
@@ -101,7 +102,7 @@ PROTOCOLS: Mapping[str, WireProtocol] = _Protocols()
 """By the name that the changefeed's sink URI has as `protocol`."""
 
 
-def protocol_of(options: Options) -> WireProtocol:
+def protocol_of(options: ReadOptions) -> WireProtocol:
     """The entry of `[protocol]`. Raises `Usage` if this process has none of that name."""
     try:
         return PROTOCOLS[options.protocol]
@@ -109,7 +110,15 @@ def protocol_of(options: Options) -> WireProtocol:
         raise Usage(f"protocol {options.protocol} is not known here") from None
 
 
-def decoder(options: Options, schemas: Iterable[Table] = ()) -> RecordDecoder:
+def for_tasks(options: ReadOptions) -> ReadOptions:
+    """What Spark's tasks need of the options, and no other secret: of a registry only where the
+    protocol asks one."""
+    part = {option.name: getattr(options, option.name) for option in fields(ReadOptions)}
+    needs_registry = protocol_of(options).asks_registry
+    return ReadOptions(**part | {"registry": options.registry if needs_registry else {}})
+
+
+def decoder(options: ReadOptions, schemas: Iterable[Table] = ()) -> RecordDecoder:
     """The configured protocol's decoder. `schemas` are those that are known to rows that need one.
     Of a protocol of files there are no messages to decode."""
     protocol = protocol_of(options)
@@ -118,12 +127,12 @@ def decoder(options: Options, schemas: Iterable[Table] = ()) -> RecordDecoder:
     return protocol.decoder(options, schemas)
 
 
-def control_test(options: Options) -> ControlTest:
+def control_test(options: ReadOptions) -> ControlTest:
     """The configured protocol's quick test of what may be a resolved message or a DDL."""
     return protocol_of(options).control_test(options)
 
 
-def stored_files(options: Options) -> StoredFiles:
+def stored_files(options: ReadOptions) -> StoredFiles:
     """How the configured protocol's files are read. Raises `Usage` if it is not one of files."""
     files = protocol_of(options).files
     if files is None:
@@ -131,6 +140,6 @@ def stored_files(options: Options) -> StoredFiles:
     return files
 
 
-def zone_of_rows(options: Options) -> str:
+def zone_of_rows(options: ReadOptions) -> str:
     """The time zone in which the configured protocol's decoder gives TIMESTAMP."""
     return "UTC" if protocol_of(options).rows_in_utc else options.time_zone

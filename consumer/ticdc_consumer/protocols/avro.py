@@ -17,6 +17,7 @@ from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import ConfluentRegistry
 
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.protocols.exactness import Exactness, complete_columns, with_elements
 from ticdc_consumer.protocols.protocol import WireProtocol
@@ -31,7 +32,7 @@ _FAMILIES: Mapping[str, frozenset[str]] = {
 }
 
 
-def _options(options: Options) -> avro.Options:
+def _options(options: ReadOptions) -> avro.Options:
     return avro.Options(
         registry=ConfluentRegistry(options.registry),
         time_zone=options.time_zone,
@@ -94,6 +95,7 @@ def _require_plain_names(source: Table, definition: Table | None, described: "Ta
 PROTOCOL = WireProtocol(
     format=FORMATS["avro"],
     format_options=_options,
+    asks_registry=True,
     may_be_control=_may_be_control,
     test_inflates=False,  # Avro's messages are never compressed.
     needs_for_marks="avro-enable-watermark=true and enable-tidb-extension=true",

@@ -14,6 +14,7 @@ from ticdc_encoder.storage.layout import FileFormat
 from ticdc_encoder.tso import compose
 
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.exactness import AS_SENT, Exactness
 
@@ -58,7 +59,7 @@ def every_record(key: bytes | None, value: bytes | None) -> bool:
     return True
 
 
-def _no_options(options: Options) -> None:
+def _no_options(options: ReadOptions) -> None:
     return None
 
 
@@ -71,7 +72,7 @@ class StoredFiles:
     """A protocol in the files of a cloud storage."""
 
     format: FileFormat
-    format_options: Callable[[Options], Any]
+    format_options: Callable[[ReadOptions], Any]
     """The format's own options. Raises ConfigError."""
     describe_columns: bool
     """Whether a file's records name their columns, so that no schema file is needed."""
@@ -87,7 +88,7 @@ class WireProtocol:
     format: Format[Any] | None = None
     """How Kafka's messages are decoded and, to complete large rows, encoded; None: the protocol is
     one of files."""
-    format_options: Callable[[Options], Any] = _no_options
+    format_options: Callable[[ReadOptions], Any] = _no_options
     """The format's own options."""
     decoder_with_schemas: Callable[[Any, Iterable[Table]], RecordDecoder] | None = None
     """For rows that need schemas: makes a decoder of the format's own options and the schemas that
@@ -102,6 +103,8 @@ class WireProtocol:
     """Where a `FastReader` is made of layouts, shapes and the greatest commit_ts that is believed,
     as "package.module:name"; "" if there is none. A name, since it belongs to what reads."""
 
+    asks_registry: bool = False
+    """Whether the format's options need `[registry]`."""
     rows_in_utc: bool = False
     """Whether decoded TIMESTAMP values are in UTC, because the messages name their zone."""
     omits_unchanged: bool = False
@@ -120,7 +123,7 @@ class WireProtocol:
     demo: Mapping[str, Any] | None = None
     """Settings that the demo needs for this protocol; None: the demo does not have it."""
 
-    def decoder(self, options: Options, schemas: Iterable[Table] = ()) -> RecordDecoder:
+    def decoder(self, options: ReadOptions, schemas: Iterable[Table] = ()) -> RecordDecoder:
         """A decoder of Kafka's messages, with what they do not show taken from the options.
         `schemas` are those that are known to rows that need one. Raises ConfigError for a protocol
         of files."""
@@ -132,7 +135,7 @@ class WireProtocol:
         decode = self.format.decode
         return PlainDecoder(lambda key, value: decode(key, value, of_format))
 
-    def control_test(self, options: Options) -> ControlTest:
+    def control_test(self, options: ReadOptions) -> ControlTest:
         """`may_be_control` for messages that may be compressed."""
         test = self.may_be_control
         if test is every_record or not self.test_inflates or options.compression == "none":

@@ -2,12 +2,12 @@
 
 from ticdc_encoder.formats import FORMATS, simple
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.protocols.protocol import WireProtocol
 from ticdc_consumer.protocols.schemas import SimpleReader
 
 
-def _options(options: Options) -> simple.Options:
+def _options(options: ReadOptions) -> simple.Options:
     return simple.Options(
         encoding_format=options.encoding_format,
         time_zone=options.time_zone,

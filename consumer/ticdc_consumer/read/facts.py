@@ -85,7 +85,8 @@ class Fold:
         self, layouts: Sequence[Layout], zone: Zone, parse: Parse, steps: bool = False
     ) -> None:
         self._layouts = layouts
-        self._columns = [Columns(layout, zone) for layout in layouts]
+        self._sent = [layout.sent for layout in layouts]
+        self._columns = [Columns(layout, zone) for layout in self._sent]
         self._parse = parse
         self._steps = steps
         self._facts: list[dict[Any, Fact]] = [{} for _ in layouts]
@@ -208,17 +209,19 @@ class Fold:
         commit_ts, _, partitions, offsets, bodies = zip(*ordered, strict=True)
         payloads = []
         if pieces:
-            parsed = self._parse(layout, bodies[: len(pieces)])
-            payloads.append(encode_rows(layout, columns.in_utc(parsed)))
+            parsed = self._parse(self._sent[number], bodies[: len(pieces)])
+            payloads.append(encode_rows(layout, _with_shard(layout, columns.in_utc(parsed))))
         if rows:
             decoded = columns.arrays(bodies[len(pieces) : len(pieces) + len(rows)])
-            payloads.append(encode_rows(layout, columns.in_utc(decoded)))
+            payloads.append(encode_rows(layout, _with_shard(layout, columns.in_utc(decoded))))
         payloads.append(pa.nulls(len(absent), pa.binary()))
         present = [pa.repeat(True, len(pieces) + len(rows)), pa.repeat(False, len(absent))]
         return pa.RecordBatch.from_arrays(
             [
                 pa.repeat(pa.scalar(number, pa.int32()), len(ordered)),
-                encode_keys(layout, columns.key_arrays(keys)).cast(pa.binary()),
+                encode_keys(layout, _with_shard(layout, columns.key_arrays(keys))).cast(
+                    pa.binary()
+                ),
                 pa.array(commit_ts, pa.int64()),
                 pa.concat_arrays(present),
                 pa.concat_arrays([payload.cast(pa.binary()) for payload in payloads]),
@@ -246,7 +249,7 @@ class Fold:
         )
 
     def _compare(self, table: int, key: Key, known: Fact, fact: Fact) -> None:
-        layout, columns = self._layouts[table], self._columns[table]
+        layout, columns = self._sent[table], self._columns[table]
         texts = []
         for body in (known[4], fact[4]):
             arrays = (
@@ -266,3 +269,10 @@ class Fold:
                 f"{fact[0]}: columns {', '.join(differing)} differ",
                 known,
             )
+
+
+def _with_shard(layout: Layout, arrays: Sequence[pa.Array]) -> list[pa.Array]:
+    """The arrays of what was sent, and that of the shard's column."""
+    if layout.shard is None:
+        return list(arrays)
+    return [*arrays, pa.repeat(pa.scalar(layout.shard, pa.string()), len(arrays[0]))]

@@ -34,6 +34,11 @@ class TableCounts:
         )
 
 
+MOST_LEFT_OUT = 20
+"""Tables that a task counts by their names; rows of more are counted under `OTHERS`."""
+OTHERS: TableName = ("", "")
+
+
 @dataclass(slots=True)
 class Report:
     """What a task reports beside its facts. `restarts` are by partition; `missing` the tables that
@@ -42,7 +47,8 @@ class Report:
     `corrupted` counts the rows that differ from their checksums, `corrupted_rows` describes the
     first. `unread` are the schemas that rows of the cut lack, each with the topic, partition and
     offset of such a row; `schemas` those that came with the messages. `tables` are by the number of
-    a layout, or NO_LAYOUT. `facts_sent` is how many facts came before the report."""
+    a layout, or NO_LAYOUT. `facts_sent` is how many facts came before the report. `left_out` are
+    the row changes that the filter does not let pass: no partition is read again for their sake."""
 
     restarts: dict[TopicPartition, int] = field(default_factory=dict)
     missing: dict[TableName, tuple[Table, bool]] = field(default_factory=dict)
@@ -57,7 +63,13 @@ class Report:
     too_large: bool = False
     corrupted: int = 0
     corrupted_rows: list[str] = field(default_factory=list)
+    left_out: dict[TableName, int] = field(default_factory=dict)
     error: tuple[str, str] | None = None
+
+    def leave_out(self, name: TableName) -> None:
+        counted = name in self.left_out or len(self.left_out) < MOST_LEFT_OUT
+        name = name if counted else OTHERS
+        self.left_out[name] = self.left_out.get(name, 0) + 1
 
 
 def pack(report: Report) -> pa.RecordBatch:
@@ -77,6 +89,7 @@ def pack(report: Report) -> pa.RecordBatch:
             "too_large": report.too_large,
             "corrupted": report.corrupted,
             "corrupted_rows": report.corrupted_rows,
+            "left_out": [[*name, rows] for name, rows in report.left_out.items()],
             "error": report.error,
         }
     )
@@ -108,5 +121,6 @@ def unpack(text: bytes) -> Report:
         too_large=members["too_large"],
         corrupted=members["corrupted"],
         corrupted_rows=members["corrupted_rows"],
+        left_out={(schema, table): rows for schema, table, rows in members["left_out"]},
         error=tuple(members["error"]) if members["error"] else None,
     )

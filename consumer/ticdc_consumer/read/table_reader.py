@@ -31,7 +31,7 @@ class TableReader:
         self._fits: Table | None = None
         """The table of a row that had the right key and shape last."""
         if self.number != NO_LAYOUT:
-            self._layout = job.layouts[self.number]
+            self._layout = job.layouts[self.number].sent
             self._restorers = self._protocol.exactness.restore(self._layout)
 
     @property

@@ -52,7 +52,8 @@ class Reading:
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._fast: FastReader = NoFastReader()
         if job.source.gives_messages:
-            self._fast = fast_reader(options, job.layouts, job.shapes, job.latest)
+            sent = [layout.sent for layout in job.layouts]
+            self._fast = fast_reader(options, sent, job.shapes, job.latest)
         self.fold = Fold(
             job.layouts,
             Zone(zone_of_rows(options)),
@@ -191,6 +192,8 @@ class Reading:
     ) -> None:
         table = self._table((change.table.schema, change.table.name))
         if table is None:
+            if change.commit_ts >= self._job.begin:
+                self.report.leave_out((change.table.schema, change.table.name))
             return
         if not self._range.holds(progress, table.number, change.commit_ts, offset, time):
             return

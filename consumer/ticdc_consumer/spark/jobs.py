@@ -256,6 +256,8 @@ def merge(reports: Iterable[Report]) -> Report:
         merged.schemas += report.schemas
         for number, counts in report.tables.items():
             merged.tables[number] = merged.tables.get(number, TableCounts()) + counts
+        for name, rows in report.left_out.items():
+            merged.left_out[name] = merged.left_out.get(name, 0) + rows
         merged.messages += report.messages
         merged.bytes += report.bytes
         merged.facts_sent += report.facts_sent

@@ -84,7 +84,13 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
         raise Unavailable(
             f"Spark did not start: {_first_line(error.java_exception.toString())}"
         ) from error
-    except (PySparkException, Py4JError, ConnectionError) as error:
+    except (Py4JNetworkError, ConnectionError) as error:
+        _require_uninterrupted(error)
+        raise Unavailable(
+            "Spark did not start: its JVM ended before it was ready, as one does that the system "
+            "kills for want of memory; start again"
+        ) from error
+    except (PySparkException, Py4JError) as error:
         raise Unavailable(f"Spark did not start: {_first_line(str(error))}") from error
 
 

@@ -5,20 +5,37 @@ its text as well, so that memory holds what a fresh read gives.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import from_json, to_json
 
-from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.state.destinations import Destinations, Unrouted, apart
+from ticdc_consumer.targets.layout import TableName, TargetName
 
-Basis = Literal["made", "told", "checked", "seen", "found"]
-"""How sure a definition is. "made": the target's table is what the consumer makes of it. "told": it
-is the upstream's, but an operator may have created another table here, or a DDL was skipped;
-"checked" for the pending ALTER TABLE. "seen": no more than the columns that rows had. "found": what
-the target's catalog shows, for the pending ALTER TABLE."""
+Basis = Literal["applied", "declared", "checked", "seen", "reflected"]
+"""How sure a definition is. "applied": the target's table is what the consumer makes of it.
+"declared": it is the upstream's, but an operator may have created another table here, or a DDL was
+skipped; "checked" for the pending ALTER TABLE. "seen": no more than the columns that rows had.
+"reflected": what the target's catalog shows, for the pending ALTER TABLE."""
+
+
+class Shared(Stop):
+    """Rows of two upstream tables would go to one table of the target."""
+
+    @classmethod
+    def by(cls, name: TableName, other: TableName, relation: str) -> "Shared":
+        return cls(
+            f"{'.'.join(other)} and {'.'.join(name)} both go to {relation}: send one elsewhere by "
+            "[tables] route, leave it out by [tables] filter, or tell them apart by [tables.merge]"
+        )
+
+
+NAMED = "named"
+"""The basis, as it is stored, of a table of which nothing is known but where its rows go."""
 
 _NO_FOREIGN_KEYS = '"foreign_keys": []'
 
@@ -46,7 +63,7 @@ class Definition:
     @property
     def created(self) -> bool:
         """Whether it comes from the stream's CREATE TABLE."""
-        return self.basis not in ("seen", "found")
+        return self.basis not in ("seen", "reflected")
 
     def parents(self) -> set[TableName]:
         """The tables that its foreign keys name, in lower case."""
@@ -71,22 +88,40 @@ def lower(name: TableName) -> TableName:
 @dataclass(frozen=True, slots=True)
 class KnownTables:
     """All that is known of the upstream's tables, by their own spelling. Each change gives another
-    value; copies of a dict of 10,000 names take some 0.1 ms."""
+    value; copies of a dict of 10,000 names take some 0.1 ms.
+
+    `destinations` has every known table, also those of which no definition is known."""
 
     by_name: Mapping[TableName, Definition]
+    destinations: Mapping[TableName, TargetName | None]
+    where: Destinations
     _spellings: Mapping[TableName, tuple[TableName, ...]]
     _children: Mapping[TableName, tuple[TableName, ...]]
+    _sharing: Mapping[TargetName, tuple[TableName, ...]]
 
     @classmethod
-    def of(cls, definitions: Iterable[tuple[TableName, Definition]]) -> "KnownTables":
-        by_name = dict(definitions)
+    def of(
+        cls,
+        definitions: Iterable[tuple[TableName, Definition]],
+        where: Destinations | None = None,
+        destinations: Mapping[TableName, TargetName | None] | None = None,
+    ) -> "KnownTables":
+        """`destinations` are those that are stored: of these tables, and of those of which no more
+        is known. Without a stored one, a table's destination is as `where` has it now."""
+        by_name, where, stored = dict(definitions), where or Unrouted(), destinations or {}
         spellings: dict[TableName, tuple[TableName, ...]] = {}
         children: dict[TableName, tuple[TableName, ...]] = {}
+        sharing: dict[TargetName, tuple[TableName, ...]] = {}
         for name, definition in by_name.items():
             _add(spellings, lower(name), name)
             for parent in definition.parents():
                 _add(children, parent, name)
-        return cls(by_name, spellings, children)
+        names = dict.fromkeys((*by_name, *stored))
+        of_all = {name: stored.get(name) or where.of(name) for name in names}
+        for name, destination in of_all.items():
+            if destination is not None:
+                _add(sharing, where.comparable(destination), name)
+        return cls(by_name, of_all, where, spellings, children, sharing)
 
     @property
     def created(self) -> "Definitions":
@@ -104,13 +139,58 @@ class KnownTables:
         return self._spellings.get(lower(name), ())
 
     def of_schema(self, schema: str) -> list[TableName]:
-        return [name for name in self.by_name if name[0] == schema]
+        """All known tables of a schema, also those without a definition."""
+        return [name for name in self.destinations if name[0] == schema]
 
-    def changed(self, changes: Mapping[TableName, Definition | None]) -> "KnownTables":
-        """With these definitions in place of those of the same names, None for one less."""
+    def others(self, name: TableName) -> tuple[TableName, ...]:
+        """The other upstream tables that are known to go where the table `name` goes, and whose
+        rows nothing tells from its rows."""
+        destination = self.where.of(name)
+        if destination is None:
+            return ()
+        sharing = self._sharing.get(self.where.comparable(destination), ())
+        return tuple(
+            other
+            for other in sharing
+            if lower(other) != lower(name) and not apart(self.where, name, other)
+        )
+
+    def require_alone(
+        self,
+        name: TableName,
+        quote: Callable[[str | None, str], str],
+        leaving: Iterable[TableName] = (),
+    ) -> None:
+        """Raises `Shared` if the rows of another table, none of those `leaving`, go where those of
+        `name` go, or if these have gone elsewhere before."""
+        before, now = self.destinations.get(name), self.where.of(name)
+        if now is None:
+            return
+        for other in self.others(name):
+            if other not in leaving:
+                raise Shared.by(name, other, quote(*now))
+        if before and self.where.comparable(before) != self.where.comparable(now):
+            raise Stop(
+                f"the rows of {'.'.join(name)} went to {quote(*before)} until now, and would go to "
+                f"{quote(*now)} by this release's reading of [tables] route"
+            )
+
+    def changed(
+        self, changes: Mapping[TableName, Definition | None], noted: Iterable[TableName] = ()
+    ) -> "KnownTables":
+        """With these definitions in place of those of the same names, None for one less. Of the
+        tables `noted`, which are among those, no more is known from now on than where they go."""
         by_name = dict(self.by_name)
         spellings, children = dict(self._spellings), dict(self._children)
+        destinations, sharing = dict(self.destinations), dict(self._sharing)
         for name, definition in changes.items():
+            left = destinations.pop(name, None)
+            if left is not None:
+                _remove(sharing, self.where.comparable(left), name)
+            if definition is not None or name in noted:
+                destination = destinations[name] = self.where.of(name)
+                if destination is not None:
+                    _add(sharing, self.where.comparable(destination), name)
             previous = by_name.pop(name, None)
             if previous is not None:
                 _remove(spellings, lower(name), name)
@@ -121,7 +201,7 @@ class KnownTables:
                 _add(spellings, lower(name), name)
                 for parent in definition.parents():
                     _add(children, parent, name)
-        return KnownTables(by_name, spellings, children)
+        return KnownTables(by_name, destinations, self.where, spellings, children, sharing)
 
 
 NOTHING_KNOWN = KnownTables.of(())
@@ -135,7 +215,7 @@ class Definitions(Mapping[TableName, Table]):
 
     @classmethod
     def of(cls, tables: Mapping[TableName, Table]) -> "Definitions":
-        return cls(KnownTables.of((n, Definition.of(t, "made")) for n, t in tables.items()))
+        return cls(KnownTables.of((n, Definition.of(t, "applied")) for n, t in tables.items()))
 
     def __getitem__(self, name: TableName) -> Table:
         definition = self._known.get(name)
@@ -174,15 +254,18 @@ class Definitions(Mapping[TableName, Table]):
 
     def changed(self, changes: Mapping[TableName, Table | None]) -> "Definitions":
         """With these tables in place of those of the same names, None for one less."""
-        stored = {n: None if t is None else Definition.of(t, "made") for n, t in changes.items()}
+        stored = {n: None if t is None else Definition.of(t, "applied") for n, t in changes.items()}
         return Definitions(self._known.changed(stored))
 
 
-def _add(index: dict[TableName, tuple[TableName, ...]], key: TableName, name: TableName) -> None:
+Key = TypeVar("Key", TableName, TargetName)
+
+
+def _add(index: dict[Key, tuple[TableName, ...]], key: Key, name: TableName) -> None:
     index[key] = (*index.get(key, ()), name)
 
 
-def _remove(index: dict[TableName, tuple[TableName, ...]], key: TableName, name: TableName) -> None:
+def _remove(index: dict[Key, tuple[TableName, ...]], key: Key, name: TableName) -> None:
     left = tuple(other for other in index[key] if other != name)
     if left:
         index[key] = left

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from ticdc_encoder.event import Table
 
+from ticdc_consumer.state.destinations import Destinations
 from ticdc_consumer.state.known_tables import (
     NOTHING_KNOWN,
     Basis,
@@ -103,11 +104,16 @@ class Ledger(Protocol):
     def definitions(self) -> Definitions:
         """The tables whose CREATE TABLE came through the stream."""
 
-    def define(self, table: Table, basis: Basis = "made") -> None:
-        """Stores a definition; in the transaction in which its CREATE TABLE is done."""
+    def define(self, table: Table, basis: Basis = "applied") -> None:
+        """Stores a definition, and where the table's rows go; in the transaction in which its
+        CREATE TABLE is done."""
+
+    def note(self, schema: str, table: str) -> None:
+        """Stores where the rows of a table go, of which no definition is known, or none any
+        more."""
 
     def forget(self, schema: str, table: str | None = None) -> None:
-        """Drops the definition of a table, or of all tables of a schema."""
+        """Drops what is known of a table that is no longer there, or of all tables of a schema."""
 
     def dropped(self) -> Sequence[DroppedTable]:
         """The dropped tables that are still stored, the oldest first."""
@@ -157,11 +163,14 @@ def _in_order(entries: Mapping[tuple[int, int], LedgerEntry]) -> list[LedgerEntr
 class LedgerInMemory:
     """A ledger that is stored nowhere: what a database's would be."""
 
-    def __init__(self, changefeed: str, keep_dropped: float = 0.0) -> None:
+    def __init__(
+        self, changefeed: str, keep_dropped: float = 0.0, where: Destinations | None = None
+    ) -> None:
         self.changefeed = changefeed
         self.keep_dropped = keep_dropped
+        self.where = where
         self._entries = Entries({}, {}, {})
-        self._known = NOTHING_KNOWN
+        self._known = NOTHING_KNOWN if where is None else KnownTables.of((), where)
         self._dropped: tuple[DroppedTable, ...] = ()
         self._writes = 0
 
@@ -205,11 +214,16 @@ class LedgerInMemory:
     def definitions(self) -> Definitions:
         return self._known.created
 
-    def define(self, table: Table, basis: Basis = "made") -> None:
+    def define(self, table: Table, basis: Basis = "applied") -> None:
         self.put((table.schema, table.name), Definition.of(table, basis))
 
     def put(self, name: TableName, definition: Definition) -> None:
         self._known = self._known.changed({name: definition})
+        self._writes += 1
+
+    def note(self, schema: str, table: str) -> None:
+        name = schema, table
+        self._known = self._known.changed({name: None}, noted={name})
         self._writes += 1
 
     def forget(self, schema: str, table: str | None = None) -> None:

@@ -8,7 +8,7 @@ does not know the layout of the other tables. So `ticdc_state` itself never chan
 To change the layout: change the tables below, and append a `Migration`. `upgrade.py` applies it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,8 @@ DEFINITION = sa.Table(
     sa.Column("table", sa.String(128), primary_key=True),
     sa.Column("definition", _LONG_TEXT, nullable=False),
     sa.Column("basis", sa.String(16), nullable=False),
+    sa.Column("target_schema", sa.String(128)),
+    sa.Column("target_table", sa.String(128)),
     **_EXACT,
 )
 
@@ -174,8 +176,32 @@ def add_column(column: sa.Column[Any]) -> Step:
     return step
 
 
+def rename_values(column: sa.Column[Any], names: Mapping[str, str]) -> Step:
+    """The step that writes other words for a column's values, none of which is an old one, too."""
+
+    def step(connection: sa.Connection) -> None:
+        for before, after in names.items():
+            update = sa.update(column.table).where(column == before)
+            connection.execute(update.values({column.name: after}))
+
+    return step
+
+
+BASES = {"made": "applied", "told": "declared", "found": "reflected"}
+"""What a basis was called up to version 1, and what since (`known_tables.Basis`)."""
+
 MIGRATIONS = (
     Migration("0.1.0"),  # from the tables before `ticdc_state`, whose layout stays
+    # Where a table's rows go is filled when its row is written; until then the routes tell it.
+    Migration(
+        "0.1.0",
+        (
+            add_column(DEFINITION.c.target_schema),
+            add_column(DEFINITION.c.target_table),
+            rename_values(DEFINITION.c.basis, BASES),
+            rename_values(KEPT.c.basis, BASES),
+        ),
+    ),
 )
 """The first leads from version 0 to 1. Nothing here is changed after its release."""
 

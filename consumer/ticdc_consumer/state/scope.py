@@ -16,6 +16,7 @@ def scope_text(options: Options) -> str:
             "filter": list(options.filter),
             "case_sensitive": options.case_sensitive,
             "route": [list(rule) for rule in options.route.items()],
+            **({"merge": [list(rule) for rule in options.merge.items()]} if options.merge else {}),
             "protocol": options.protocol,
             "time_zone": options.time_zone,
             **scope_of(options),
@@ -39,9 +40,9 @@ def check_scope(
     before = json.loads(stored_text)
     now = json.loads(scope_text(options))
     changed = ", ".join(
-        f"{name} was {json.dumps(before.get(name))} and is {json.dumps(now[name])}"
-        for name in sorted(now)
-        if before.get(name) != now[name]
+        f"{name} was {json.dumps(before.get(name))} and is {json.dumps(now.get(name))}"
+        for name in sorted(before | now)
+        if before.get(name) != now.get(name)
     )
     raise Stop(
         f"the checkpoint of changefeed {changefeed} at R = {resolved_ts} was reached with other "

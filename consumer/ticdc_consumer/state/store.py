@@ -16,6 +16,7 @@ from ticdc_encoder.sql.parser import from_json, to_json
 from ticdc_consumer.errors import Fenced
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.destinations import Destinations, InTarget
 from ticdc_consumer.state.lease import Lease
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.schema import CHECKPOINT, OFFSET, SCHEMA
@@ -32,13 +33,26 @@ class Store:
     `Stop` for those of a newer release.
     """
 
-    def __init__(self, target: Target, changefeed: str, keep_dropped: float = 0.0) -> None:
+    def __init__(
+        self,
+        target: Target,
+        changefeed: str,
+        keep_dropped: float = 0.0,
+        where: Destinations | None = None,
+    ) -> None:
+        """`where` the tables' rows go; by their own names, if no setting matters."""
         self.target = target
         self.changefeed = changefeed
         self.tables = OwnTables(target)
         self.lease = Lease(target, changefeed, self.tables)
+        self.where = where or InTarget.unrouted(target)
         self.ledger: Ledger = LedgerInDatabase(
-            target, changefeed, self.check_generation, lambda: self.lease.generation, keep_dropped
+            target,
+            changefeed,
+            self.check_generation,
+            lambda: self.lease.generation,
+            keep_dropped,
+            self.where,
         )
 
     # --- reading -------------------------------------------------------------------------------

@@ -3,15 +3,17 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import from_json, to_json
 
-from ticdc_consumer.state.known_tables import Basis, Definition, Definitions, KnownTables
+from ticdc_consumer.state.destinations import Destinations, InTarget
+from ticdc_consumer.state.known_tables import NAMED, Basis, Definition, Definitions, KnownTables
 from ticdc_consumer.state.ledger import DroppedTable, LedgerEntry, LedgerInMemory
-from ticdc_consumer.state.schema import DEFINITION, KEPT, LEDGER
+from ticdc_consumer.state.schema import BASES, DEFINITION, KEPT, LEDGER
+from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
 
 
@@ -35,13 +37,15 @@ class LedgerInDatabase:
         check: Callable[[], None],
         generation: Callable[[], int],
         keep_dropped: float = 0.0,
+        where: Destinations | None = None,
     ) -> None:
         self.changefeed = changefeed
         self.keep_dropped = keep_dropped
         self.check = check
         self._target = target
         self._generation = generation
-        self._memory = LedgerInMemory(changefeed)
+        self._where = where or InTarget.unrouted(target)
+        self._memory = LedgerInMemory(changefeed, where=self._where)
         self._read_parts: set[sa.Table] = set()
         self._read_at = (0, 0)
         self._writes = 0
@@ -92,9 +96,17 @@ class LedgerInDatabase:
         return self._target.undone, self._generation()
 
     def _select(self, part: sa.Table) -> Sequence[sa.Row[Any]]:
-        statement = sa.select(part).where(part.c.changefeed == self.changefeed)
         with self._target.errors():
+            statement = sa.select(*self._columns(part)).where(part.c.changefeed == self.changefeed)
             return self._target.connection.execute(statement).all()
+
+    def _columns(self, part: sa.Table) -> list[sa.Column[Any]]:
+        """Who only looks may find older tables, which lack what a migration adds."""
+        if self._generation():
+            return list(part.c)
+        existing = sa.inspect(self._target.connection).get_columns(part.name)
+        names = {column["name"] for column in existing}
+        return [column for column in part.c if column.name in names]
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -111,19 +123,30 @@ class LedgerInDatabase:
         update = sa.update(LEDGER).where(LEDGER.c.changefeed == self.changefeed, *of_it)
         self._write(LEDGER, lambda memory: memory.mark(entry), (update.values(values), None))
 
-    def define(self, table: Table, basis: Basis = "made") -> None:
+    def define(self, table: Table, basis: Basis = "applied") -> None:
         name, definition = (table.schema, table.name), Definition.of(table, basis)
+        self._write_table(lambda memory: memory.put(name, definition), name, definition.text, basis)
+
+    def note(self, schema: str, table: str) -> None:
+        self._write_table(lambda memory: memory.note(schema, table), (schema, table), "", NAMED)
+
+    def _write_table(
+        self, remember: Callable[[LedgerInMemory], None], name: TableName, text: str, basis: str
+    ) -> None:
+        target_schema, target_table = self._where.of(name) or (None, None)
         values = {
             "changefeed": self.changefeed,
-            "schema": table.schema,
-            "table": table.name,
-            "definition": definition.text,
+            "schema": name[0],
+            "table": name[1],
+            "definition": text,
             "basis": basis,
+            "target_schema": target_schema,
+            "target_table": target_table,
         }
         self._write(
             DEFINITION,
-            lambda memory: memory.put(name, definition),
-            (sa.delete(DEFINITION).where(*self._defined(table.schema, table.name)), None),
+            remember,
+            (sa.delete(DEFINITION).where(*self._defined(*name)), None),
             (sa.insert(DEFINITION).values(values), None),
         )
 
@@ -175,8 +198,23 @@ def _read_entries(memory: LedgerInMemory, rows: Sequence[sa.Row[Any]]) -> None:
 
 
 def _read_definitions(memory: LedgerInMemory, rows: Sequence[sa.Row[Any]]) -> None:
-    by_name = (((row.schema, row.table), Definition(row.definition, row.basis)) for row in rows)
-    memory.replace_known(KnownTables.of(by_name))
+    by_name = {
+        (row.schema, row.table): Definition(row.definition, _basis(row.basis))
+        for row in rows
+        if row.basis != NAMED
+    }
+    stored: dict[TableName, TargetName | None] = {
+        (row.schema, row.table): (row.target_schema, row.target_table)
+        if getattr(row, "target_table", None)
+        else None
+        for row in rows
+    }
+    memory.replace_known(KnownTables.of(by_name.items(), memory.where, stored))
+
+
+def _basis(stored: str) -> Basis:
+    """Older tables have other words."""
+    return cast(Basis, BASES.get(stored, stored))
 
 
 def _read_dropped(memory: LedgerInMemory, rows: Sequence[sa.Row[Any]]) -> None:
@@ -185,6 +223,7 @@ def _read_dropped(memory: LedgerInMemory, rows: Sequence[sa.Row[Any]]) -> None:
         values = {name: getattr(row, name) for name in DroppedTable.__slots__}
         if row.definition:
             values["definition"] = from_json(json.loads(row.definition))
+        values["basis"] = _basis(row.basis)
         tables.append(DroppedTable(**values))
     memory.replace_dropped(tables)
 

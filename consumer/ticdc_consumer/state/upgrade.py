@@ -37,6 +37,9 @@ class StateVersion:
     least_release: str
 
 
+_OWN = tuple((None, name) for name in sorted(schema.OWN_TABLES))
+
+
 class OwnTables:
     """The consumer's own tables of a target, whatever release made them."""
 
@@ -62,7 +65,7 @@ class OwnTables:
         if stored is None:
             return False
         refuse_newer(stored)
-        self._target.require_lasting(sorted(schema.OWN_TABLES))
+        self._target.require_lasting(_OWN)
         if stored.version < schema.OLDEST_READABLE:
             raise Stop(
                 f"the ticdc_* tables of the target have version {stored.version}, made by an older "
@@ -80,7 +83,7 @@ class OwnTables:
         committed: nothing is changed.
         """
         self._patience = patience
-        self._target.require_lasting(sorted(schema.OWN_TABLES))
+        self._target.require_lasting(_OWN)
         if self._is_current():
             return
         try:

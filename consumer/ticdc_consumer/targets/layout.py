@@ -13,7 +13,7 @@ The arrays hold values in *canonical form*: `pa.binary()` if the source type is 
 digits, TIMESTAMP is in UTC, FLOAT and DOUBLE the shortest decimal, in any notation.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ticdc_encoder.column import Column
 
@@ -93,7 +93,9 @@ class Layout:
     per source column, `codecs` beside it the name of its conversion ("skip" if the target
     generates the column itself); `elements` beside it the labels of ENUM and SET if the
     conversion needs them. `upsert`: the table has no unique key besides the fold key. Without a
-    `key` nothing identifies a row: equal rows are counted instead."""
+    `key` nothing identifies a row: equal rows are counted instead. If the table is shared with
+    others (`[tables.merge]`), `shard` is what the last column of `source` and of `key` holds in
+    every row; no message has it."""
 
     dialect: str
     schema: str
@@ -105,6 +107,22 @@ class Layout:
     key: tuple[str, ...]
     upsert: bool
     elements: tuple[tuple[str, ...], ...] = ()
+    shard: str | None = None
+
+    @property
+    def sent(self) -> "Layout":
+        """Of the columns that rows come with: without the shard's."""
+        if self.shard is None:
+            return self
+        return replace(
+            self,
+            source=self.source[:-1],
+            columns=self.columns[:-1],
+            codecs=self.codecs[:-1],
+            key=self.key[:-1],
+            elements=self.elements[:-1],
+            shard=None,
+        )
 
     @property
     def name(self) -> str:

@@ -222,15 +222,20 @@ class Target(ABC):
         """Whether this user may create the consumer's tables; None if the catalog does not say."""
         return True
 
-    def require_lasting(self, tables: Sequence[str]) -> None:  # noqa: B027
-        """Raises `Stop`, with what helps, if one of these tables of the session's own schema would
-        not keep what was committed, or keep what was rolled back."""
+    def require_lasting(self, tables: Sequence[TargetName]) -> None:  # noqa: B027
+        """Raises `Stop`, with what helps, if one of these tables, as far as they exist, would not
+        keep what was committed, or keep what was rolled back; without a schema it is the session's
+        own."""
 
     # The catalog.
 
     @abstractmethod
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
         """The name in this target of an upstream (already routed) table."""
+
+    def comparable(self, name: TargetName) -> TargetName:
+        """The same for two names if and only if they are one table's here."""
+        return name
 
     @abstractmethod
     def quote(self, schema: str | None, table: str) -> str:
@@ -309,6 +314,10 @@ class Target(ABC):
     def temporary_schema(self, schema: str | None) -> str | None:
         """The schema of temporary tables that replace one of `schema`."""
         return schema
+
+    def copy_to_temporary(self, name: str, columns: str, source: str, where: str) -> list[str]:
+        """A temporary table with these columns and rows of another; all names are quoted."""
+        return [f"CREATE TEMPORARY TABLE {name} AS SELECT {columns} FROM {source}{where}"]  # noqa: S608
 
     def is_complete(self, statement: str) -> bool:
         """Whether the statement ends here, at a `;` that is not part of it."""

@@ -12,8 +12,9 @@ from ticdc_encoder.changefeed.protocols import PROTOCOLS
 from ticdc_encoder.changefeed.route import Router
 from ticdc_encoder.changefeed.split import SplitMode, split
 from ticdc_encoder.changefeed.split import split_mode as mode_of_version
+from ticdc_encoder.changefeed.table_routes import TableRoutes
 from ticdc_encoder.changefeed.tables import TableKey, TablesSent
-from ticdc_encoder.changefeed.versions import version_number
+from ticdc_encoder.changefeed.versions import default_goes_by_index, version_number
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Table, Transaction
 from ticdc_encoder.filters.column import ColumnSelectors, without
@@ -93,6 +94,7 @@ class Changefeed:
             case_sensitive=settings.case_sensitive,
             classic=settings.classic,
             time_zone=time_zone,
+            kafka=True,
         )
         self._selectors = ColumnSelectors(settings.column_selectors, settings.case_sensitive)
         self._router = Router(
@@ -101,8 +103,10 @@ class Changefeed:
             settings.partition_num,
             case_sensitive=settings.case_sensitive,
             classic=settings.classic,
+            default_by_index=default_goes_by_index(settings.version, self.protocol),
             time_zone=time_zone,
         )
+        self._routes = TableRoutes(settings.dispatchers, case_sensitive=settings.case_sensitive)
         self._moves = self._router.moves if settings.split_update_partition_key else None
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
         self._tables = TablesSent(
@@ -153,7 +157,7 @@ class Changefeed:
                 table = self._bootstraps.numbered(change.table, change.commit_ts)
                 change = replace(change, table=table)
                 yield from self._bootstrap(self._bootstraps, table, topic)
-            records = self._encoders.of(topic, partition).row(change)
+            records = self._encoders.of(topic, partition).row(self._routes.change(change))
             yield from messages(topic, partition, records)
 
     def ddl(self, ddl: Ddl) -> list[Message]:
@@ -178,6 +182,7 @@ class Changefeed:
             return sent
         if self._bootstraps is not None:
             ddl = self._with_schema(self._bootstraps, ddl)
+        ddl = self._routes.ddl(ddl, drops=isinstance(statement, DropTable | DropView))
         everywhere = self._traits.ddl_everywhere
         for partition in range(self._router.partitions(topic) if everywhere else 1):
             record = self._encoders.of(topic, partition).ddl(ddl)
@@ -256,13 +261,14 @@ class Changefeed:
             everywhere = self._settings.send_bootstrap_to_all_partition
             for partition in range(self._router.partitions(topic) if everywhere else 1):
                 encoder: Any = self._encoders.of(topic, partition)
-                sent += messages(topic, partition, [encoder.bootstrap(table)])
+                sent += messages(topic, partition, [encoder.bootstrap(self._routes.table(table))])
         return sent
 
     def _schema_ddl(self, ddl: Ddl, statement: Statement) -> str | None:
         """The topic of a DDL that names no table, None if it is not sent."""
         if isinstance(statement, DropSchema):
             self._tables.forget_schema(ddl.schema)
+            self._routes.release(ddl.schema)
         return self._router.default_topic if self._filter.matches_schema(ddl.schema) else None
 
     def _table_ddl(self, ddl: Ddl, statement: Statement) -> str | None:
@@ -283,12 +289,16 @@ class Changefeed:
             if is_sent and not isinstance(statement, CreateView | DropView):
                 self._tables.note_topic(name)
         if isinstance(statement, DropTable):
-            self._tables.forget(name)
+            self._forget(name)
         if renames and old_name != name:
-            self._tables.forget(old_name)
+            self._forget(old_name)
         # The old architecture also sends the DDL that takes a table's last valid key.
         sent = is_sent or bool(self._settings.classic and was_sent)
         return self._router.topic(*old_name) if sent else None
+
+    def _forget(self, name: TableKey) -> None:
+        self._tables.forget(name)
+        self._routes.release(*name)
 
     def _definition_after(
         self, ddl: Ddl, statement: Statement, renamed_from: TableKey | None

@@ -8,12 +8,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from ticdc_encoder.changefeed.known_settings import GLUE, OLD_VALUE, SETTINGS, without_effect
 from ticdc_encoder.changefeed.protocols import PROTOCOLS
 from ticdc_encoder.changefeed.route import PARTITION_RULES, Dispatcher
 from ticdc_encoder.changefeed.versions import (
+    TABLE_ROUTES,
+    UNRELEASED,
     Version,
     case_sensitive_by_default,
     check_architecture,
+    check_has,
 )
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.column import ColumnSelector
@@ -24,8 +28,6 @@ from ticdc_encoder.formats.compression import Compression
 from ticdc_encoder.formats.format import LargeMessageHandle
 from ticdc_encoder.formats.simple import EncodingFormat
 from ticdc_encoder.settings import (
-    SinkSetting,
-    checked,
     entries,
     flat,
     list_of,
@@ -35,195 +37,16 @@ from ticdc_encoder.settings import (
     uri_parts,
 )
 
-_KAFKA = "sink.kafka-config"
-_LARGE = f"{_KAFKA}.large-message-handle"
-_CODEC = f"{_KAFKA}.codec-config"
-
-
-def _or_none(text: str) -> str:
-    return text.lower() or "none"
-
-
-# Field of the configuration -> the setting.
-_SETTINGS: dict[str, SinkSetting] = {
-    "protocol": SinkSetting("sink.protocol", "", "protocol", normal=str.lower),
-    "partition_num": SinkSetting(f"{_KAFKA}.partition-num", 3, "partition-num"),
-    "max_message_bytes": SinkSetting(
-        f"{_KAFKA}.max-message-bytes", 10_485_760, "max-message-bytes"
-    ),
-    "max_batch_size": SinkSetting(f"{_CODEC}.max-batch-size", 16, "max-batch-size"),
-    "enable_tidb_extension": SinkSetting(
-        f"{_CODEC}.enable-tidb-extension", False, "enable-tidb-extension"
-    ),
-    "content_compatible": SinkSetting("sink.content-compatible", False, "content-compatible"),
-    "only_output_updated_columns": SinkSetting(
-        "sink.only-output-updated-columns", False, "only-output-updated-columns"
-    ),
-    "delete_only_output_handle_key_columns": SinkSetting(
-        "sink.delete-only-output-handle-key-columns", False
-    ),
-    "output_row_key": SinkSetting(f"{_CODEC}.output-row-key", False, "output-row-key"),
-    "output_raw_change_event": SinkSetting(f"{_KAFKA}.output-raw-change-event", False),
-    # Ours: no TiCDC has it (tiflow#11297).
-    "split_update_partition_key": SinkSetting(f"{_KAFKA}.split-update-partition-key", False),
-    "large_message_handle_option": SinkSetting(
-        f"{_LARGE}.large-message-handle-option",
-        "none",
-        choices=("none", "handle-key-only", "claim-check"),
-        normal=_or_none,
-    ),
-    "claim_check_storage_uri": SinkSetting(f"{_LARGE}.claim-check-storage-uri", ""),
-    "claim_check_raw_value": SinkSetting(f"{_LARGE}.claim-check-raw-value", False),
-    "compression": SinkSetting(
-        f"{_LARGE}.large-message-handle-compression",
-        "none",
-        choices=("none", "lz4", "snappy"),
-        normal=_or_none,
-    ),
-    "encoding_format": SinkSetting(
-        f"{_CODEC}.encoding-format", "json", "encoding-format", choices=("json", "avro")
-    ),
-    "debezium_disable_schema": SinkSetting(
-        "sink.debezium-disable-schema", False, "debezium-disable-schema"
-    ),
-    "send_bootstrap_interval_in_sec": SinkSetting("sink.send-bootstrap-interval-in-sec", 120),
-    "send_bootstrap_in_msg_count": SinkSetting("sink.send-bootstrap-in-msg-count", 10_000),
-    "send_bootstrap_to_all_partition": SinkSetting("sink.send-bootstrap-to-all-partition", True),
-    "schema_registry": SinkSetting("sink.schema-registry", "", "schema-registry"),
-    "avro_decimal_handling_mode": SinkSetting(
-        f"{_CODEC}.avro-decimal-handling-mode",
-        "precise",
-        "avro-decimal-handling-mode",
-        choices=("precise", "string"),
-    ),
-    "avro_bigint_unsigned_handling_mode": SinkSetting(
-        f"{_CODEC}.avro-bigint-unsigned-handling-mode",
-        "long",
-        "avro-bigint-unsigned-handling-mode",
-        choices=("long", "string"),
-    ),
-    "avro_enable_watermark": SinkSetting(
-        f"{_CODEC}.avro-enable-watermark", False, "avro-enable-watermark"
-    ),
-    "avro_include_before_value": SinkSetting(
-        f"{_CODEC}.avro-include-before-value", False, "avro-include-before-value"
-    ),
-    "integrity_check_level": SinkSetting(
-        "integrity.integrity-check-level", "none", choices=("none", "correctness")
-    ),
-    "force_replicate": SinkSetting("force-replicate", False),
-}
-# Each protocol reads its own of the two.
-_OLD_VALUE = {
-    "debezium": SinkSetting("sink.debezium.output-old-value", True),
-    "open": SinkSetting("sink.open.output-old-value", True),
-}
-_LISTS = (
-    "filter.event-filters",
-    "filter.ignore-txn-start-ts",
-    "filter.rules",
-    "sink.column-selectors",
-    "sink.dispatchers",
-)
-
 _ALIASES = {"flat-avro": "avro", "default": "open-protocol"}
-_WITHOUT_OLD_VALUE = (7, 2, 0)
-"""From here on enable-old-value has no effect."""
+_WITHOUT_OLD_VALUE = (7, 4, 0)
+"""From here on TiCDC has no enable-old-value: `pkg/config/replica_config.go` at v7.3.0, v7.4.0."""
 _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
 
-# They change the messages in ways that are not implemented here.
-_UNSUPPORTED = (
-    "bdr-mode",
-    "enable-active-active",
-    "sink.debezium-include-start-ts",
-)
-_GLUE = f"{_KAFKA}.glue-schema-registry-config"
-# About how TiCDC runs.
-IGNORED_OF_ALL = (
-    "active-active-progress-interval",
-    "active-active-sync-stats-interval",
-    "changefeed-error-stuck-duration",
-    "check-gc-safe-point",
-    "consistent",
-    "enable-old-value",
-    "enable-sync-point",
-    "enable-table-monitor",
-    "event-collector-batch-bytes",
-    "event-collector-batch-count",
-    "ignore-ineligible-table",
-    "integrity.corruption-handle-level",
-    "memory-quota",
-    "mounter",
-    "performance-mode",
-    "scheduler",
-    "sink.advance-timeout-in-sec",
-    "sink.enable-kafka-sink-v2",
-    "sink.encoder-concurrency",
-    "sink.iceberg-config",
-    "sink.mysql-config",
-    "sink.pulsar-config",
-    "sink.safe-mode",
-    "sink.transaction-atomicity",
-    "sql-mode",
-    "sync-point-interval",
-    "sync-point-retention",
-    "synced-status",
-)
-# About how TiCDC connects, or about other sinks and protocols.
-_IGNORED = (
-    *IGNORED_OF_ALL,
-    "sink.cloud-storage-config",
-    "sink.csv",
-    "sink.date-separator",
-    "sink.enable-partition-separator",
-    "sink.file-index-digit",
-    "sink.file-index-width",
-    "sink.send-all-bootstrap-at-start",
-    "sink.terminator",
-    _GLUE,
-    *(
-        f"{_KAFKA}.{name}"
-        for name in (
-            "auto-create-topic",
-            "ca",
-            "cert",
-            "compression",
-            "dial-timeout",
-            "enable-tls",
-            "insecure-skip-verify",
-            "kafka-client-id",
-            "kafka-version",
-            "key",
-            "read-timeout",
-            "replication-factor",
-            "required-acks",
-            "sasl-gssapi-auth-type",
-            "sasl-gssapi-disable-pafxfast",
-            "sasl-gssapi-kerberos-config-path",
-            "sasl-gssapi-key-tab-path",
-            "sasl-gssapi-keytab-path",
-            "sasl-gssapi-password",
-            "sasl-gssapi-realm",
-            "sasl-gssapi-service-name",
-            "sasl-gssapi-user",
-            "sasl-mechanism",
-            "sasl-oauth-audience",
-            "sasl-oauth-client-id",
-            "sasl-oauth-client-secret",
-            "sasl-oauth-grant-type",
-            "sasl-oauth-scopes",
-            "sasl-oauth-token-url",
-            "sasl-password",
-            "sasl-user",
-            "write-timeout",
-        )
-    ),
-)
-_IGNORED_IN_URI = frozenset(
-    path.rpartition(".")[2]
-    for path in _IGNORED
-    if path.startswith(_KAFKA) or path == "sink.transaction-atomicity"
-)
+
+def check_old_value(in_file: Mapping[str, Any], version: Version) -> None:
+    """Raises ConfigError for what changes which rows are sent: see `convertRowChangedEvents`."""
+    if in_file.get("enable-old-value") is False and version < _WITHOUT_OLD_VALUE:
+        raise ConfigError("enable-old-value = false is not supported")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +74,7 @@ class ChangefeedConfig:
     compression: Compression
     encoding_format: EncodingFormat
     debezium_disable_schema: bool
+    debezium_include_start_ts: bool
     send_bootstrap_interval_in_sec: int
     send_bootstrap_in_msg_count: int
     send_bootstrap_to_all_partition: bool
@@ -283,19 +107,22 @@ class ChangefeedConfig:
         check_architecture(version, new=new_architecture)
         topic, in_uri = _sink_uri(sink_uri)
         in_file = dict(flat(toml_table(config)))
-        ignored = _checked(in_uri, in_file)
-        if in_file.get("enable-old-value") is False and version < _WITHOUT_OLD_VALUE:
-            raise ConfigError("enable-old-value = false is not supported")
+        ignored = without_effect(in_uri, in_file)
+        check_old_value(in_file, version)
         dispatchers = tuple(entries("sink.dispatchers", in_file, Dispatcher.parse))
+        for setting in ("target_schema", "target_table"):
+            if any(getattr(dispatcher, setting) for dispatcher in dispatchers):
+                name = setting.replace("_", "-")
+                check_has(name, TABLE_ROUTES, version, new=new_architecture)
         ignored += [
             f"sink.dispatchers: partition = {dispatcher.partition!r}"
             for dispatcher in dispatchers
             if dispatcher.partition.lower() not in PARTITION_RULES
         ]
-        values = read_settings(_SETTINGS, in_file, in_uri)
+        values = read_settings(SETTINGS, in_file, in_uri)
         protocol = values["protocol"] = _ALIASES.get(values["protocol"], values["protocol"])
         family = "debezium" if protocol.startswith("debezium") else "open"
-        old_value = _OLD_VALUE[family].read(in_file, in_uri)
+        old_value = OLD_VALUE[family].read(in_file, in_uri)
         if new_architecture and version < _NEW_ARCHITECTURE_HEEDS_OLD_VALUE:
             old_value = True
         values["integrity_check"] = values.pop("integrity_check_level") == "correctness"
@@ -308,7 +135,7 @@ class ChangefeedConfig:
             column_selectors=tuple(entries("sink.column-selectors", in_file, ColumnSelector.parse)),
             ignored=tuple(sorted(ignored)),
             **values,
-            **filter_settings(in_file, version),
+            **filter_settings(in_file, version, new_architecture=new_architecture),
         )
         parsed._check_protocol()
         parsed._check_large_messages()
@@ -326,8 +153,8 @@ class ChangefeedConfig:
                 f"protocol is {self.protocol!r}, not one of {', '.join(sorted(FORMATS))}"
             )
         traits = PROTOCOLS[self.protocol]
-        if traits.registry and any(path.startswith(_GLUE) for path in self.ignored):
-            raise ConfigError(f"{_GLUE} is not supported")
+        if traits.registry and any(path.startswith(GLUE) for path in self.ignored):
+            raise ConfigError(f"{GLUE} is not supported")
         for name in ("partition_num", "max_message_bytes", "max_batch_size"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name.replace('_', '-')} must be at least 1")
@@ -336,6 +163,11 @@ class ChangefeedConfig:
         if self.version < traits.since:
             version = ".".join(map(str, self.version))
             raise ConfigError(f"TiCDC {version} has no protocol {self.protocol}")
+        if self.debezium_include_start_ts:
+            setting = "debezium-include-start-ts"
+            check_has(setting, UNRELEASED, self.version, new=self.new_architecture)
+            if self.protocol != "debezium":
+                raise ConfigError(f"{setting} is for debezium alone")
         if traits.topic_names_table:
             _require_whole_expressions(self.dispatchers)
 
@@ -366,13 +198,18 @@ class ChangefeedConfig:
             raise ConfigError("force-replicate excludes large-message-handle-option")
 
 
-def filter_settings(in_file: Mapping[str, Any], version: Version) -> dict[str, Any]:
+def filter_settings(
+    in_file: Mapping[str, Any], version: Version, *, new_architecture: bool
+) -> dict[str, Any]:
     """Which tables and events a changefeed sends: fields that every configuration has."""
+    event_filters = tuple(entries("filter.event-filters", in_file, EventFilter.parse))
+    if any(each.ignore_update_only_columns for each in event_filters):
+        check_has("ignore-update-only-columns", UNRELEASED, version, new=new_architecture)
     case_sensitive = in_file.get("case-sensitive", case_sensitive_by_default(version))
     return {
         "case_sensitive": of_type("case-sensitive", case_sensitive, bool),
         "rules": tuple(list_of("filter.rules", in_file, str)),
-        "event_filters": tuple(entries("filter.event-filters", in_file, EventFilter.parse)),
+        "event_filters": event_filters,
         "ignore_txn_start_ts": frozenset(list_of("filter.ignore-txn-start-ts", in_file, int)),
     }
 
@@ -394,12 +231,3 @@ def _sink_uri(sink_uri: str) -> tuple[str, dict[str, str]]:
     if not topic:
         raise ConfigError("the sink URI names no topic")
     return topic, in_uri
-
-
-def _checked(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> list[str]:
-    """The settings without effect. Raises ConfigError for one that is unknown or unsupported."""
-    settings = [*_SETTINGS.values(), *_OLD_VALUE.values()]
-    known = {*(s.path for s in settings if s.path), *_LISTS, "case-sensitive"}
-    unknown = set(in_uri) - {setting.parameter for setting in settings} - _IGNORED_IN_URI
-    ignored = sorted(set(in_uri) & _IGNORED_IN_URI)
-    return ignored + checked(in_file, known, _UNSUPPORTED, _IGNORED, unknown)

@@ -17,8 +17,8 @@ _TOPIC = re.compile(r"[\w.-]*(?:\{schema\})?(?:[\w.-]*\{table\})?[\w.-]*", re.AS
 _NOT_OF_A_TOPIC = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_TOPIC = 249
 
-_UNSUPPORTED = ("target-schema", "target-table")
-_TEXTS = ("topic", "partition", "dispatcher", "index", *_UNSUPPORTED)
+_TARGET = re.compile(r"(?:[^{}]|\{schema\}|\{table\})*")
+_TEXTS = ("topic", "partition", "dispatcher", "index", "target-schema", "target-table")
 
 PARTITION_RULES = {
     "": "table",
@@ -34,13 +34,16 @@ PARTITION_RULES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatcher:
-    """One entry of `[sink] dispatchers`. `topic` is an expression, "" for the default topic."""
+    """One entry of `[sink] dispatchers`. `topic` is an expression, "" for the default topic; so are
+    `target_schema` and `target_table`, "" for the names as they are."""
 
     matcher: tuple[str, ...]
     topic: str = ""
     partition: str = "default"
     index: str = ""
     columns: tuple[str, ...] = ()
+    target_schema: str = ""
+    target_table: str = ""
 
     @classmethod
     def parse(cls, entry: Mapping[str, Any]) -> Self:
@@ -48,10 +51,15 @@ class Dispatcher:
         texts = {name: of_type(name, entry.get(name, ""), str) for name in _TEXTS}
         if unknown := set(entry) - {"matcher", "columns", *_TEXTS}:
             raise ConfigError(f"unknown key of a dispatcher: {', '.join(sorted(unknown))}")
-        for name in _UNSUPPORTED:
-            if texts[name]:
-                raise ConfigError(f"{name} is not supported")
+        for name in ("target-schema", "target-table"):
+            if not _TARGET.fullmatch(texts[name]):
+                raise ConfigError(
+                    f"{name} {texts[name]!r} must contain only literal text, {{schema}}, "
+                    "and {table}"
+                )
         topic = texts["topic"]
+        if "{column:" in topic:
+            raise ConfigError("no release of TiCDC has {column:...} in topics (pingcap/ticdc#4340)")
         if not _TOPIC.fullmatch(topic):
             raise ConfigError(f"not a topic expression: {topic!r}")
         if texts["partition"] and texts["dispatcher"]:
@@ -66,6 +74,8 @@ class Dispatcher:
             partition=rule,
             index=texts["index"],
             columns=columns,
+            target_schema=texts["target-schema"],
+            target_table=texts["target-table"],
         )
 
 
@@ -74,7 +84,8 @@ class Router:
 
     `partitions` is the number of partitions of every topic, or of the topic that it is asked for.
     Rows carry TIMESTAMP in UTC, and are hashed as the server of `time_zone` would. `classic` is
-    the old architecture, which hashes NULL of listed columns as `null`.
+    the old architecture, which hashes NULL of listed columns as `null`. With `default_by_index`,
+    the rule `default` is `index-value` for a table of one unique key.
     """
 
     def __init__(
@@ -85,6 +96,7 @@ class Router:
         *,
         case_sensitive: bool = False,
         classic: bool = False,
+        default_by_index: bool = False,
         time_zone: str = "UTC",
     ) -> None:
         self.default_topic = default_topic
@@ -95,6 +107,7 @@ class Router:
         ]
         self._null = b"null" if classic else None
         self._classic = classic
+        self._default_by_index = default_by_index
         self._in_server_time = server_time(time_zone)
         self._topics: dict[tuple[str, str], str] = {}
         self._hashes: dict[tuple[str, str], tuple[Table, _Hash]] = {}
@@ -153,7 +166,7 @@ class Router:
 
     def _hash(self, table: Table) -> "_Hash":
         dispatcher = self._dispatcher(table.schema, table.name)
-        rule = PARTITION_RULES.get(dispatcher.partition.lower(), "table")
+        rule = self._rule(table, dispatcher)
         if rule == "ts":
             return lambda change: change.commit_ts
         start = crc32(f"{table.schema}{table.name}".encode())
@@ -180,11 +193,19 @@ class Router:
 
         return value_hash
 
+    def _rule(self, table: Table, dispatcher: Dispatcher) -> str:
+        name = dispatcher.partition.lower()
+        rule = PARTITION_RULES.get(name, "table")
+        is_default = rule == "table" and name != "table"
+        if is_default and self._default_by_index and sum(i.unique for i in table.indexes) == 1:
+            return "index-value"
+        return rule
+
     def _dispatched(self, table: Table) -> list[Column] | None:
         """The columns whose values choose the partition, None if none do. Their order has no
         effect: the hash is an XOR."""
         dispatcher = self._dispatcher(table.schema, table.name)
-        match PARTITION_RULES.get(dispatcher.partition.lower(), "table"):
+        match self._rule(table, dispatcher):
             case "columns":
                 return self._named(table, dispatcher.columns)
             case "index-value" if dispatcher.index:

@@ -9,6 +9,7 @@ a hidden number, which no UPDATE changes: see `links.py`.
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import closing
+from enum import Enum
 from heapq import merge
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -29,37 +30,52 @@ the row's only one), and the change."""
 _Ranked = tuple[int, int, Any, int, RowChange]
 """Number of the table, rank, position of the key's value among others (None: not known), number of
 the first change with that value, and the net change."""
+_Placed = Callable[[_Fact], Iterator[_Ranked]]
 _IN_ORDER = INTEGERS | {"year", "decimal", "date", "datetime", "timestamp"}
 """Types whose values are in the order of their keys in TiKV."""
 
 
-def rank(change: RowChange) -> int:
-    """DELETE, UPDATE, INSERT: the order of TiCDC's sorter within a transaction and table."""
+class SortOrder(Enum):
+    """How TiCDC's sorter orders a transaction's changes of one table. Source: `EncodeKey` in
+    `pebble/encoding/key.go` of `cdc/processor/sourcemanager`."""
+
+    BY_KIND = "DELETE, UPDATE, INSERT"
+    # v6.5.0, v6.5.1, v6.6.0, v7.0.0; a new row's hidden number is above that of the others.
+    PUTS_TOGETHER = "DELETE, then UPDATE and INSERT together by their keys"
+    # `SplitUpdateKVEntry` leaves the DELETE half the kind that the sorter takes for an UPDATE's.
+    HALVES = "DELETE, the DELETE halves of all UPDATEs, INSERT together with the other halves"
+
+
+def _rank(change: RowChange) -> int:
     return 0 if change.after is None else 1 if change.before is not None else 2
 
 
 def stored(
-    changes: Iterable[RowChange], room: int = ROOM, *, net: bool = False
+    changes: Iterable[RowChange],
+    room: int = ROOM,
+    *,
+    net: bool = False,
+    order: SortOrder = SortOrder.BY_KIND,
 ) -> Iterator[Iterator[RowChange]]:
     """The changes of one transaction, table by table (or partition of a table) as they first come,
-    each table's DELETE before UPDATE before INSERT, and each of those by the clustered key: in the
-    given order if there is no such key, or one of texts whose collation is not binary, or if a
-    partitioned table's changes do not carry their partition.
+    each table's by kind in this `order`, and each kind by the clustered key: in the given order if
+    there is no such key, or one of texts whose collation is not binary, or if a partitioned table's
+    changes do not carry their partition.
 
     `changes` are those of the statements in their order, or `net`: one of each row. Beyond `room`,
     they are sorted on disk; of each, nine bytes stay in memory. Raises DefinitionError if two rows
     would have one clustered key, or if a row lacks a part of it.
     """
-    facts = _Facts(net=net)
+    facts = _Facts(order, net=net)
     remaining = iter(changes)
     first = [fact for change in islice(remaining, room) for fact in facts.of(change)]
     following = next(remaining, None)
     if following is None:
-        ordered: Iterator[_Ranked] = iter(_netted(_named(first), facts.order))
+        ordered: Iterator[_Ranked] = iter(_netted(_named(first), facts.placed))
     else:
         ordered = _sorted_on_disk(
             chain(first, (f for c in chain([following], remaining) for f in facts.of(c))),
-            facts.order,
+            facts.placed,
         )
     for _, of_table in groupby(ordered, key=itemgetter(0)):
         yield (change for *_, change in of_table)
@@ -77,7 +93,8 @@ _UNNAMED = _Unnamed()
 class _Facts:
     """Numbers tables and changes, and takes the values of the clustered keys."""
 
-    def __init__(self, *, net: bool) -> None:
+    def __init__(self, order: SortOrder, *, net: bool) -> None:
+        self._order = order
         self._net = net
         self._tables: dict[tuple[str, str, int | None], int] = {}
         self._keys: dict[int, tuple[Table, list[tuple[str, str | None]]]] = {}
@@ -114,9 +131,22 @@ class _Facts:
         self._number += 1
         yield group, self._number, new, change.half(before=False)
 
-    def order(self, group: int, value: Hashable) -> Any:
-        """What the rows of the table are sorted by."""
-        return self._orders[group](value)
+    def placed(self, fact: _Fact) -> Iterator[_Ranked]:
+        """Where the net change of a row comes in the order; nothing if nothing remains."""
+        group, number, value, change = fact
+        key = None if value is None else self._orders[group](value)
+        if change.before is None and change.after is None:
+            return
+        rank = _rank(change)
+        if rank == 0 or self._order is SortOrder.BY_KIND:
+            yield group, rank, key, number, change
+            return
+        # Without a key in order, a new row comes after those that were there.
+        last = rank if key is None else key
+        if self._order is SortOrder.HALVES and rank == 1:
+            yield group, 1, key, number, change.half(before=True)
+            change = change.half(before=False)
+        yield group, 2, last, number, change
 
     def _key(self, table: Table) -> list[tuple[str, str | None]]:
         """The columns of the clustered key, each with its collation."""
@@ -186,13 +216,14 @@ def _named(facts: Iterable[_Fact]) -> Iterator[_Fact]:
         yield group, number, (first,), change
 
 
-def _netted(facts: Iterable[Any], order: Callable[[int, Hashable], Any]) -> list[_Ranked]:
+def _netted(facts: Iterable[_Fact], placed: _Placed) -> list[_Ranked]:
     """The net change of each row, in order."""
     ordered: list[_Ranked] = []
     net: dict[tuple[int, Hashable], tuple[int, RowChange]] = {}
-    for group, number, value, change in facts:
+    for fact in facts:
+        group, number, value, change = fact
         if value is None:
-            ordered.append((group, rank(change), None, number, change))
+            ordered.extend(placed(fact))
             continue
         known = net.get((group, value))
         if known is None:
@@ -200,8 +231,7 @@ def _netted(facts: Iterable[Any], order: Callable[[int, Hashable], Any]) -> list
         else:
             net[group, value] = known[0], _joined(known[1], change)
     for (group, value), (number, change) in net.items():
-        if change.before is not None or change.after is not None:
-            ordered.append((group, rank(change), order(group, value), number, change))
+        ordered.extend(placed((group, number, value, change)))
     ordered.sort(key=_POSITION)
     return ordered
 
@@ -234,9 +264,7 @@ def _two_rows(change: RowChange) -> DefinitionError:
     )
 
 
-def _sorted_on_disk(
-    facts: Iterable[_Fact], order: Callable[[int, Hashable], Any]
-) -> Iterator[_Ranked]:
+def _sorted_on_disk(facts: Iterable[_Fact], placed: _Placed) -> Iterator[_Ranked]:
     """As `_netted`: the facts of one row are brought together, then the net changes are merged in
     order."""
     with closing(Runs(_RUNS)) as runs:
@@ -250,6 +278,6 @@ def _sorted_on_disk(
             for group, first, change in links.ends():
                 scattered.append(first % _RUNS, (group, first, (first,), change))
             for run, gathered in enumerate(scattered):
-                for entry in _netted(gathered, order):
+                for entry in _netted(gathered, placed):
                     runs.append(run, entry)
         yield from merge(*runs, key=_POSITION)

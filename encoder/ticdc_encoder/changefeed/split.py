@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain, islice
 
-from ticdc_encoder.changefeed.sorter import stored
+from ticdc_encoder.changefeed.sorter import SortOrder, stored
 from ticdc_encoder.changefeed.spool import ROOM, Spool
 from ticdc_encoder.changefeed.versions import Version, check_architecture, version_number
 from ticdc_encoder.errors import ConfigError
@@ -23,10 +23,12 @@ class SplitMode(Enum):
     MULTI_ROW = "only in transactions of several rows, which are then sorted"
     SORTED = "always; a table's rows of a transaction are then sorted: DELETE, UPDATE, INSERT"
     APPENDED = "always; the DELETE stays, the INSERT follows all other rows of the table"
+    NEVER_BY_KEY = "never; UPDATE and INSERT come together, by their keys"
     # MySQL sinks, which split other UPDATEs, too.
     EACH_IN_PLACE = "every UPDATE; its halves stay where it was"
+    EACH_BY_KEY = "every UPDATE in its place among INSERTs, by their keys"
     EACH_AND_SORTED = "every UPDATE in its place, but as MULTI_ROW what changes a key"
-    EACH_SORTED = "every UPDATE; a table's rows of a transaction are then sorted"
+    EACH_SORTED = "every UPDATE, before the sorter"
     EACH_AND_APPENDED = "every UPDATE in its place, but as APPENDED what changes a key"
 
 
@@ -34,6 +36,13 @@ NEVER, HANDLE_KEY, MULTI_ROW = SplitMode.NEVER, SplitMode.HANDLE_KEY, SplitMode.
 SORTED, APPENDED = SplitMode.SORTED, SplitMode.APPENDED
 EACH_IN_PLACE, EACH_SORTED = SplitMode.EACH_IN_PLACE, SplitMode.EACH_SORTED
 EACH_AND_SORTED, EACH_AND_APPENDED = SplitMode.EACH_AND_SORTED, SplitMode.EACH_AND_APPENDED
+NEVER_BY_KEY, EACH_BY_KEY = SplitMode.NEVER_BY_KEY, SplitMode.EACH_BY_KEY
+_ORDERS = {
+    NEVER_BY_KEY: (SortOrder.PUTS_TOGETHER, NEVER),
+    EACH_BY_KEY: (SortOrder.PUTS_TOGETHER, EACH_IN_PLACE),
+    EACH_SORTED: (SortOrder.HALVES, NEVER),
+}
+"""What is sorted otherwise than by kind, and how it goes on."""
 ALL, ROWS, CSV_AVRO = "ALL", "Canal/Open", "CSV/Avro"
 
 
@@ -57,7 +66,8 @@ class _Release:
 
 _RELEASES = (
     # Release 6.5
-    _Release("0.0.0", "6.5.2", ALL, NEVER),
+    _Release("0.0.0", "6.5.1", ALL, NEVER_BY_KEY),
+    _Release("6.5.2", "6.5.2", ALL, NEVER),
     _Release("6.5.3", "6.5.3", ROWS, NEVER),
     _Release("6.5.3", "6.5.3", CSV_AVRO, HANDLE_KEY),
     _Release("6.5.4", "6.5.4", ROWS, MULTI_ROW),
@@ -65,7 +75,8 @@ _RELEASES = (
     _Release("6.5.5", "6.5.9", ALL, SORTED),
     _Release("6.5.10", "6.5.x", ALL, SORTED, raw=True),
     # Release 7.1
-    _Release("6.6.0", "7.1.0", ALL, NEVER),
+    _Release("6.6.0", "7.0.x", ALL, NEVER_BY_KEY),
+    _Release("7.1.0", "7.1.0", ALL, NEVER),
     _Release("7.1.1", "7.1.1", ROWS, NEVER),
     _Release("7.1.1", "7.1.1", CSV_AVRO, HANDLE_KEY),
     _Release("7.1.2", "7.1.5", ALL, SORTED),
@@ -88,7 +99,8 @@ class _MySqlRelease:
 
     Source: `TrySplitAndSortUpdateEvent` of `cdc/model/sink.go`; where it leaves MySQL alone, the
     puller splits: `shouldSplitKVEntry` of `cdc/processor/sourcemanager`, which knows of safe mode
-    where `cdc/processor/processor.go` asks `IsSinkSafeMode`.
+    where `cdc/processor/processor.go` asks `IsSinkSafeMode`. Before, `prepareDMLs` of the sink's
+    `mysql.go` split, also what is of the very start.
     """
 
     first: str
@@ -99,11 +111,13 @@ class _MySqlRelease:
 
 
 _MYSQL_RELEASES = (
-    _MySqlRelease("0.0.0", "6.5.3", EACH_IN_PLACE),
+    _MySqlRelease("0.0.0", "6.5.1", EACH_BY_KEY, NEVER_BY_KEY),
+    _MySqlRelease("6.5.2", "6.5.3", EACH_IN_PLACE),
     _MySqlRelease("6.5.4", "6.5.9", EACH_AND_SORTED, MULTI_ROW),
     _MySqlRelease("6.5.10", "6.5.11", EACH_SORTED, safe_mode=False),
     _MySqlRelease("6.5.12", "6.5.x", EACH_SORTED),
-    _MySqlRelease("6.6.0", "7.1.1", EACH_IN_PLACE),
+    _MySqlRelease("6.6.0", "7.0.x", EACH_BY_KEY, NEVER_BY_KEY),
+    _MySqlRelease("7.1.0", "7.1.1", EACH_IN_PLACE),
     _MySqlRelease("7.1.2", "7.1.5", EACH_AND_SORTED, MULTI_ROW),
     _MySqlRelease("7.1.6", "7.1.x", EACH_SORTED),
     _MySqlRelease("7.2.0", "7.3.x", EACH_IN_PLACE),
@@ -116,6 +130,8 @@ _MYSQL_RELEASES = (
     _MySqlRelease("8.2.0", "8.4.x", EACH_SORTED, safe_mode=False),
     _MySqlRelease("8.5.0", "x.x.x", EACH_SORTED),
 )
+_FROM_THE_START = (EACH_SORTED, EACH_AND_APPENDED)
+"""What does not split a transaction of the very start of its table."""
 _NEW_ARCHITECTURE = _Release("8.5.4", "x.x.x", ALL, APPENDED, raw=True)
 _NEW_MYSQL = _MySqlRelease("8.5.4", "x.x.x", EACH_AND_APPENDED, APPENDED)
 
@@ -161,7 +177,8 @@ def mysql_split_mode(
     if not new_architecture:
         release = next(r for r in _MYSQL_RELEASES if _within(number, r))
     splits_all = safe_mode and release.safe_mode
-    return release.old if splits_all or commit_ts < threshold_ts else release.new
+    first_new = threshold_ts if release.old in _FROM_THE_START else threshold_ts + 1
+    return release.old if splits_all or commit_ts < first_new else release.new
 
 
 def _within(number: Version, release: _Release | _MySqlRelease) -> bool:
@@ -189,7 +206,8 @@ def split(
     the old one the UPDATE. An UPDATE that `moves` is split whatever the mode is, and sorted.
     """
     halves_are_filtered = mode in (APPENDED, EACH_AND_APPENDED)
-    for of_table in stored(changes, room, net=net):
+    order, mode = _ORDERS.get(mode, (SortOrder.BY_KIND, mode))
+    for of_table in stored(changes, room, net=net, order=order):
         if keeps is None:
             yield from _split(of_table, mode, moves, room)
         elif halves_are_filtered:
@@ -238,7 +256,20 @@ def _split(
 def _changes_key(change: RowChange, mode: SplitMode) -> bool:
     if mode is HANDLE_KEY:
         return change.handle_key_changed
-    return mode is not NEVER and change.key_changed is not None
+    if mode is NEVER or change.key_changed is None:
+        return False
+    return mode in (APPENDED, EACH_AND_APPENDED) or not _only_by_null(change)
+
+
+def _only_by_null(change: RowChange) -> bool:
+    """Whether no key differs but by NULL and the text `null`, which the old architecture takes for
+    each other: `ColumnValueString` of `cdc/model/sink.go`."""
+    before, after = change.before or {}, change.after or {}
+    changed = [(before[n], after.get(n)) for n in change.table.key_columns if n in before]
+    return all(
+        old == new or (None in (old, new) and (old or new) in ("null", b"null"))
+        for old, new in changed
+    )
 
 
 def _other(
@@ -253,9 +284,6 @@ def _other(
         case SplitMode.EACH_IN_PLACE | SplitMode.EACH_AND_APPENDED:
             yield change.half(before=True)
             yield change.half(before=False)
-        case SplitMode.EACH_SORTED:
-            yield change.half(before=True)
-            inserts.append(change.half(before=False))
         case SplitMode.EACH_AND_SORTED:
             updates.append(change.half(before=True))
             updates.append(change.half(before=False))

@@ -4,11 +4,13 @@ If both have a setting, the sink URI's rules. Source: TiCDC's "Replicate Data to
 page and `pkg/sink/cloudstorage/config.go`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ticdc_encoder.changefeed.config import IGNORED_OF_ALL, filter_settings
+from ticdc_encoder.changefeed.config import check_old_value, filter_settings
+from ticdc_encoder.changefeed.known_settings import IGNORED_OF_ALL
+from ticdc_encoder.changefeed.route import Dispatcher
 from ticdc_encoder.changefeed.versions import Version, check_architecture
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.event import EventFilter
@@ -16,6 +18,7 @@ from ticdc_encoder.formats import canal_json, csv
 from ticdc_encoder.settings import (
     SinkSetting,
     checked,
+    entries,
     flat,
     read_settings,
     toml_table,
@@ -174,6 +177,9 @@ class StorageConfig:
             raise ConfigError(f"the sink URI's scheme is {scheme!r}, not one of cloud storage")
         in_file = dict(flat(toml_table(config)))
         _check(in_uri, in_file)
+        if any(of.target_schema or of.target_table for of in _dispatchers(in_file)):
+            raise ConfigError("target-schema and target-table are not supported for cloud storage")
+        check_old_value(in_file, version)
         values = read_settings(_SETTINGS, in_file, in_uri)
         of_csv = read_settings(_CSV_SETTINGS, in_file, in_uri)
         of_canal_json = read_settings(_CANAL_JSON_SETTINGS, in_file, in_uri)
@@ -187,7 +193,12 @@ class StorageConfig:
             options = canal_json.Options(
                 time_zone=time_zone, max_message_bytes=1 << 62, classic=classic, **of_canal_json
             )
-        return cls(format_options=options, **values, **filter_settings(in_file, version))
+        filters = filter_settings(in_file, version, new_architecture=new_architecture)
+        return cls(format_options=options, **values, **filters)
+
+
+def _dispatchers(in_file: Mapping[str, Any]) -> Iterable[Dispatcher]:
+    return entries("sink.dispatchers", in_file, Dispatcher.parse)
 
 
 def _check(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> None:

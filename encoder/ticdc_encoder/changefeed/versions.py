@@ -7,6 +7,11 @@ Version = tuple[int, int, int]
 NEW_ARCHITECTURE: Version = (8, 5, 4)
 """The first version that has it. It is off by default (`newarch` in `pkg/config/server.go`, from
 v8.5.4-release.1 to v9.0.0-beta.2), so that no version tells which of the two ran."""
+TABLE_ROUTES: Version = (8, 5, 7)
+"""The first version with `target-schema` and `target-table`."""
+UNRELEASED: Version = (9, 0, 0)
+"""What TiCDC's master has (pingcap/ticdc, commit b813e76 of August 2026), and no release up to
+8.5.7 or beta of 9.0. Here 9.0.0 stands for it."""
 _FOLDS_CASE: tuple[tuple[Version, Version], ...] = (
     ((6, 5, 6), (6, 6, 0)),
     ((7, 1, 3), (7, 2, 0)),
@@ -14,6 +19,11 @@ _FOLDS_CASE: tuple[tuple[Version, Version], ...] = (
 )
 """From the first version up to, but not including, the second, `case-sensitive` is false by
 default."""
+_AVRO_WITHOUT_OLD_VALUES: tuple[tuple[Version, Version], ...] = (
+    ((6, 5, 3), (6, 6, 0)),
+    ((7, 1, 1), (7, 1, 4)),
+    ((7, 2, 0), (7, 4, 0)),
+)
 _LONGEST = 9
 
 
@@ -35,6 +45,15 @@ def check_architecture(version: Version, *, new: bool) -> None:
         )
 
 
+def check_has(setting: str, since: Version, version: Version, *, new: bool) -> None:
+    """Raises ConfigError unless it is the new architecture, and not before `since`."""
+    if not new or version < since:
+        raise ConfigError(
+            f"{setting} needs TiCDC's new architecture, of {_text(since)} or later: this is the "
+            f"{'new' if new else 'old'} one of {_text(version)}"
+        )
+
+
 def _text(version: Version) -> str:
     return ".".join(map(str, version))
 
@@ -43,3 +62,12 @@ def case_sensitive_by_default(version: Version) -> bool:
     """Whether filters and matchers are case-sensitive by default. Source: TiCDC's "changefeed
     configurations" page."""
     return not any(first <= version < end for first, end in _FOLDS_CASE)
+
+
+def default_goes_by_index(version: Version, protocol: str) -> bool:
+    """Whether the partition rule `default` is `index-value` for tables of one unique key: where
+    old values are off. Source: `default.go` of `mq/dispatcher/partition`, and
+    `ForceDisableOldValueProtocols` of `pkg/config/sink.go`."""
+    return protocol == "avro" and any(
+        first <= version < end for first, end in _AVRO_WITHOUT_OLD_VALUES
+    )

@@ -5,7 +5,7 @@ and the halves of one that the new architecture has split; `split.py` asks it in
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from ticdc_encoder.errors import ConfigError
@@ -83,6 +83,7 @@ class EventFilter:
     ignore_update_old_value_expr: str = ""
     ignore_update_new_value_expr: str = ""
     ignore_delete_value_expr: str = ""
+    ignore_update_only_columns: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, entry: Mapping[str, Any]) -> Self:
@@ -100,6 +101,7 @@ class EventFilter:
             matcher=tuple(list_of("matcher", entry, str)),
             ignore_event=tuple(_ALIASES.get(event, event) for event in events),
             ignore_sql=tuple(list_of("ignore-sql", entry, str)),
+            ignore_update_only_columns=tuple(list_of("ignore-update-only-columns", entry, str)),
             **{name.replace("-", "_"): text for name, text in expressions.items()},
         )
 
@@ -108,7 +110,9 @@ class EventFilters:
     """The filters of a changefeed: what one of them ignores is not sent.
 
     The old architecture (`classic`) takes the names in matchers as they are written, the new one by
-    `case_sensitive`. TIMESTAMP is compared in `time_zone`, the server's.
+    `case_sensitive`. TIMESTAMP is compared in `time_zone`, the server's. In a `kafka` sink alone
+    `ignore-update-only-columns` has an effect (`EnableIgnoreUpdateOnlyColumns` of
+    `downstreamadapter/dispatcher/basic_dispatcher_info.go`).
     """
 
     def __init__(
@@ -118,7 +122,10 @@ class EventFilters:
         case_sensitive: bool = False,
         classic: bool = False,
         time_zone: str = "UTC",
+        kafka: bool = False,
     ) -> None:
+        if not kafka:
+            filters = [replace(each, ignore_update_only_columns=()) for each in filters]
         self._rules = [_EventRule(each, case_sensitive or classic, time_zone) for each in filters]
         self._tests: dict[tuple[str, str], tuple[Table, list[_Test]]] = {}
 
@@ -155,6 +162,7 @@ _Test = Callable[[RowChange], bool]
 class _EventRule:
     def __init__(self, settings: EventFilter, case_sensitive: bool, time_zone: str) -> None:
         self.matcher = TableMatcher(settings.matcher, case_sensitive)
+        self._case_sensitive = case_sensitive
         self._settings = settings
         self._events = frozenset(settings.ignore_event)
         self._time_zone = time_zone
@@ -182,6 +190,7 @@ class _EventRule:
             expression(settings.ignore_update_new_value_expr),
         )
         deleted = expression(settings.ignore_delete_value_expr)
+        unimportant = self._unimportant(table)
 
         def ignores(change: RowChange) -> bool:
             before, after = change.before, change.after
@@ -191,7 +200,26 @@ class _EventRule:
             if before is None or after is None:
                 row, test = (before, deleted) if after is None else (after, inserted)
                 return row is not None and test is not None and test(row)
+            if unimportant is not None and all(
+                name in unimportant or after.get(name) == value for name, value in before.items()
+            ):
+                return True
             whole = {**after, **before}
             return bool((old and old(whole)) or (new and new(after)))
 
         return ignores
+
+    def _unimportant(self, table: Table) -> frozenset[str] | None:
+        """The columns of `ignore-update-only-columns` that are of no key: an UPDATE of no other is
+        ignored. None if the table has no column that is listed. Source: TiCDC's master,
+        `pkg/filter/update_only_columns_filter.go`."""
+        listed = {self._folded(name) for name in self._settings.ignore_update_only_columns}
+        columns = {
+            column.name
+            for column in table.columns
+            if self._folded(column.name) in listed and column.generated != "virtual"
+        }
+        return frozenset(columns.difference(table.key_columns)) if columns else None
+
+    def _folded(self, name: str) -> str:
+        return name if self._case_sensitive else name.lower()

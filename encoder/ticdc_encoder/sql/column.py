@@ -1,5 +1,6 @@
 """A column's type and default as SQL writes them, with what TiDB fills in."""
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -182,12 +183,18 @@ def current_timestamp(words: SqlWords) -> str | None:
 
 def typed_default(words: SqlWords, type_: ColumnType) -> str | None:
     """As `default_of`, of a column of that type: a number for ENUM and SET is that of their labels,
-    a text for BIT its bytes."""
+    a text for BIT its bytes. Bits and hexadecimal digits are what the type makes of them; bytes are
+    `x'...'`, also those of a text that could be mistaken for it."""
     number = words.kind() == "number" or any(map(words.at, ("TRUE", "FALSE", "-", "+")))
     text = words.kind() == "string" or words.at_introducer()
+    literal = words.kind() in ("bits", "hex")
     default = default_of(words)
     if default is None:
         return None
+    if literal:
+        return _of_bytes(type_, default)
+    if number:
+        default = _NUMBER_START.sub(r"\1", default).removesuffix(".")
     if number and type_.name in ("enum", "set"):
         return _labelled(type_, default)
     if number and type_.name in TEXTS and "e" in default.lower():
@@ -195,7 +202,27 @@ def typed_default(words: SqlWords, type_: ColumnType) -> str | None:
         return digits.rstrip("0").rstrip(".") if "." in digits else digits
     if text and type_.name == "bit":
         return f"b'{int.from_bytes(default.encode('utf-8', 'surrogateescape'), 'big'):b}'"
+    if text and type_.binary and _LITERAL_OF_BYTES.fullmatch(default):
+        return f"x'{default.encode().hex()}'"
     return default
+
+
+_NUMBER_START = re.compile(r"^(-?)0+(?=\d)")
+_LITERAL_OF_BYTES = re.compile(r"[bx]'[0-9a-fA-F]*'")
+
+
+def _of_bytes(type_: ColumnType, literal: str) -> str:
+    kind, digits = literal[0], literal[2:-1]
+    number = int(digits or "0", 2 if kind == "b" else 16)
+    size = (len(digits) + 7) // 8 if kind == "b" else (len(digits) + 1) // 2
+    if type_.name == "bit":
+        return f"b'{number:b}'" if kind == "x" else literal
+    if type_.binary:
+        return f"x'{number.to_bytes(size, 'big').hex()}'" if kind == "b" else literal
+    if type_.name in TEXTS or type_.name in ("enum", "set"):
+        raw = number.to_bytes(size, "big").decode("utf-8", "surrogateescape")
+        return re.sub("[\udc80-\udcff]", "\ufffd", raw)  # as TiDB keeps it, in JSON
+    return str(number) if type_.name in INTEGERS | {"decimal", "float", "double"} else literal
 
 
 def _labelled(type_: ColumnType, number: str) -> str:

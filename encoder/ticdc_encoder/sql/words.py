@@ -13,12 +13,11 @@ from ticdc_encoder.errors import DefinitionError
 
 Kind = Literal["word", "name", "string", "number", "bits", "hex", "symbol"]
 
-# Comments whose text TiDB runs: /*!80000 ... */, /*T! ... */, /*T![x] ... */
-_COMMENT = re.compile(
-    r"""('(?:[^'\\]|\\.)*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|`[^`]*+(?:`|\Z))"""
-    r"""|/\*(?:T!(?:\[[^\]]*\])?|!\d*)(.*?)\*/|/\*.*?\*/|(?:--(?=\s|$)|\#)[^\n]*""",
-    re.DOTALL,
-)
+_TEXT = r"""'(?:[^'\\]|\\.)*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|`[^`]*+(?:`|\Z)"""
+_LINE = r"(?:--(?=\s|$)|\#)[^\n]*+"
+# Those whose text TiDB runs: /*!80000 ... */, /*T! ... */, /*T![x] ... */
+_OPENING = r"/\*(?P<runs>T!(?:\[[^\]*]*+\])?|!\d*+)?"
+_TEXT_OR_COMMENT = re.compile(rf"(?P<text>{_TEXT})|(?P<line>{_LINE})|{_OPENING}", re.DOTALL)
 
 
 # Texts that TiCDC writes as they are, except for quotes: labels, and comments other than columns'.
@@ -43,11 +42,36 @@ def escaped(sql: str) -> str:
     return _AS_IT_IS.sub(double, sql) if "\\" in sql else sql
 
 
-def _without_comments(sql: str) -> str:
-    def code(match: re.Match[str]) -> str:
-        return match[1] or f" {match[2] or ''} "
+def masked(sql: str) -> str:
+    """The statement with every backslash that TiCDC does not escape as another character: its
+    words stand where they stood."""
 
-    return _COMMENT.sub(code, sql)
+    def without(match: re.Match[str]) -> str:
+        return match[0].replace("\\", "_") if match[1] or match[2] else match[0]
+
+    return _AS_IT_IS.sub(without, sql) if "\\" in sql else sql
+
+
+def _without_comments(sql: str) -> str:
+    parts: list[str] = []
+    at = searched = 0
+    closed = True
+    while match := _TEXT_OR_COMMENT.search(sql, searched):
+        begin, searched = match.span()
+        if match["text"]:
+            continue
+        inside = ""
+        if not match["line"]:
+            # If one comment is not closed, no later one is.
+            end = sql.find("*/", searched) if closed else -1
+            if end < 0:
+                closed, searched = False, begin + len("/*")
+                continue
+            inside = sql[searched:end] if match["runs"] else ""
+            searched = end + 2
+        parts += (sql[at:begin], f" {inside} ")
+        at = searched
+    return "".join([*parts, sql[at:]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,10 @@ class DuckDb(Target):
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
         return schema, table
 
+    def comparable(self, name: TargetName) -> TargetName:
+        schema, table = name
+        return None if schema is None else _lower(schema), _lower(table)
+
     def quote(self, schema: str | None, table: str) -> str:
         """With the database: a schema may have the file's name."""
         name = quote_name(table)
@@ -213,3 +217,8 @@ class DuckDb(Target):
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)
+
+
+def _lower(name: str) -> str:
+    """Letter by letter."""
+    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in name)

@@ -13,6 +13,7 @@ from ticdc_consumer.check.finding import Finding
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.source.kafka import brokers as listing
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.schema import STATE_VERSION
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.changefeed import Changefeed
@@ -199,7 +200,7 @@ def test_older_tables_are_reported_and_left_to_the_first_run(kafka: Kafka, sqlit
         fine = lines(report(options(kafka, topic, sqlite_url)), "ok")
         assert (
             "checkpoint: the ticdc_* tables have version 0; the first run of this release migrates "
-            "them to 1, and ends older consumers of all changefeeds"
+            f"them to {STATE_VERSION}, and ends older consumers of all changefeeds"
         ) in fine
         assert not sa.inspect(target.connection).has_table("ticdc_state")
 

@@ -135,7 +135,7 @@ def test_an_alter_is_done_once_wherever_it_was_cut_off(target_url: str) -> None:
 # --- what a user did ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+@pytest.mark.parametrize("server", ["mariadb", "mysql", "tidb"])
 def test_a_table_that_is_neither_as_before_nor_as_after_stops(
     server: str, request: pytest.FixtureRequest
 ) -> None:

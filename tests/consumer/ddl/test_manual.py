@@ -219,4 +219,6 @@ def test_a_table_whose_ddl_was_not_understood_keeps_what_is_certain(
             name: ([column.name for column in definition.table.columns], definition.basis)
             for name, definition in here.store.ledger.known().by_name.items()
         }
-        assert known == ({} if remaining is None else {("bank", "accounts"): (remaining, "told")})
+        assert known == (
+            {} if remaining is None else {("bank", "accounts"): (remaining, "declared")}
+        )

@@ -106,7 +106,7 @@ def test_types_that_the_rows_told_let_the_rest_run_too(target_url: str) -> None:
         assert result["id"].startswith("integer" if target.dialect == "sqlite" else "bigint")
 
 
-@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+@pytest.mark.parametrize("server", ["mariadb", "mysql", "tidb"])
 def test_an_alter_of_a_snapshot_that_commits_by_itself_is_done_once_wherever_it_was_cut_off(
     server: str, request: pytest.FixtureRequest
 ) -> None:
@@ -221,12 +221,12 @@ def test_a_table_that_missed_a_ddl_takes_what_it_can_take_exactly(
     target_url: str, statement: str | None, queries: Sequence[str], why: str | None
 ) -> None:
     with opened(target_url) as target:
-        here = snapshot(target, ACCOUNTS, "told")
+        here = snapshot(target, ACCOUNTS, "declared")
         execute(target, *filter(None, [statement]))
         texts = [f"ALTER TABLE accounts {query}" for query in queries]
         if why is None:
             run(here, *texts)
-            assert bases(here) == {"told"}
+            assert bases(here) == {"declared"}
         else:
             with pytest.raises(Stop, match=why):
                 run(here, *texts)
@@ -234,7 +234,7 @@ def test_a_table_that_missed_a_ddl_takes_what_it_can_take_exactly(
 
 def test_a_type_that_a_person_gave_a_column_stops_its_change_alone(postgresql_url: str) -> None:
     with opened(postgresql_url) as target:
-        here = snapshot(target, ACCOUNTS, "told")
+        here = snapshot(target, ACCOUNTS, "declared")
         execute(target, "ALTER TABLE accounts ALTER COLUMN owner TYPE varchar(99)")
         run(here, "ALTER TABLE accounts ADD COLUMN n INT")
         with pytest.raises(Stop, match="is character varying"):

@@ -117,7 +117,7 @@ def test_a_crash_at_any_statement_of_a_swap_is_healed_by_a_restart(target_url: s
 
 
 @pytest.mark.parametrize("moment", ["CREATE TABLE IF NOT EXISTS", "RENAME TABLE"])
-@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+@pytest.mark.parametrize("server", ["mariadb", "mysql", "tidb"])
 def test_a_consumer_that_was_overtaken_does_not_swap_again(
     request: pytest.FixtureRequest, server: str, moment: str
 ) -> None:
@@ -140,7 +140,7 @@ def test_a_consumer_that_was_overtaken_does_not_swap_again(
         assert states(overtaken[0]) == ["done"] * 3
 
 
-@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+@pytest.mark.parametrize("server", ["mariadb", "mysql", "tidb"])
 @pytest.mark.parametrize(
     ("in_the_way", "why"),
     [("CREATE TABLE x (id INT)", "both exist"), ("DROP TABLE log", "there is no `.*`.`log`")],

@@ -22,6 +22,7 @@ FULL = Report(
     too_large=True,
     corrupted=1,
     corrupted_rows=["shop.t: ..."],
+    left_out={("shop", "u"): 14},
     error=("Stop", "..."),
 )
 
@@ -32,6 +33,15 @@ def test_every_part_of_a_report_arrives() -> None:
     assert unpack(row["row"]) == FULL
     empty = Report()
     assert all(getattr(FULL, f.name) != getattr(empty, f.name) for f in fields(Report))
+
+
+def test_a_report_names_only_so_many_tables_that_the_filter_leaves_out() -> None:
+    report = Report()
+    for number in [*range(30), 0, 29]:
+        report.leave_out(("shop", f"t{number}"))
+    assert len(report.left_out) == 21
+    assert report.left_out["shop", "t0"] == 2
+    assert report.left_out["", ""] == 11
 
 
 def test_counts_of_a_table_are_added() -> None:

@@ -173,3 +173,53 @@ def test_the_tracebacks_of_finished_workers_are_not_passed_on() -> None:
         "spark: ERROR Something: of interest\n",
     ]
     assert list(_relevant_lines(output)) == [*output[4:7], output[8]]
+
+
+KILLED = """
+import os, signal, sys, threading
+from pyspark import SparkContext
+from ticdc_consumer.cli.output import print_error
+from ticdc_consumer.spark import session
+from ticdc_encoder.errors import TicdcError
+
+started, initialize = [], SparkContext._initialize_context
+launch = session.launch_gateway
+
+def kill():
+    os.killpg(started[0].proc.pid, signal.SIGKILL)
+
+def launched(*arguments):
+    started.append(launch(*arguments))
+    if sys.argv[1] == "launched":
+        kill()
+        started[0].proc.wait()
+    return started[0]
+
+def initialized(*arguments):
+    threading.Timer(0.2, kill).start()
+    return initialize(*arguments)
+
+session.launch_gateway = launched
+if sys.argv[1] == "initialized":
+    SparkContext._initialize_context = initialized
+try:
+    session.warm_up(session.session({}, "killed"))
+except TicdcError as error:
+    sys.exit(print_error(error))
+"""
+
+
+@pytest.mark.parametrize("moment", ["launched", "initialized"])
+def test_a_jvm_that_is_killed_while_it_starts_is_one_clear_line(moment: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED, moment], capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1].endswith(
+        (
+            "before it was ready, as one does that the system "
+            "kills for want of memory; start again",
+            "its JVM has ended; start again",
+        )
+    )
+    assert "Traceback" not in run.stderr

@@ -36,7 +36,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import from_json, parse_create_table
 
-BASES: list[Basis] = ["made", "told", "checked", "seen", "found"]
+BASES: list[Basis] = ["applied", "declared", "checked", "seen", "reflected"]
 NAMES = ["t", "T", "u", "child"]
 CHILD = "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))"
 PARTITIONED = "CREATE TABLE t (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 4"
@@ -45,7 +45,9 @@ PARTITIONED = "CREATE TABLE t (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTIT
 def everything(ledger: Ledger) -> object:
     """All that a ledger tells."""
     known = ledger.known()
-    again = KnownTables.of(known.by_name.items())
+    again = KnownTables.of(known.by_name.items(), known.where, known.destinations)
+    for name in known.destinations:
+        assert sorted(known.others(name)) == sorted(again.others(name))
     for name in known.by_name:
         assert sorted(known.spellings(name)) == sorted(again.spellings(name))
         assert sorted(known.children(name)) == sorted(again.children(name))
@@ -55,6 +57,7 @@ def everything(ledger: Ledger) -> object:
         list(ledger.of_schemas_and_views()),
         {name: (known.basis, known.table) for name, known in known.by_name.items()},
         list(ledger.dropped()),
+        known.destinations,
     )
 
 
@@ -112,7 +115,7 @@ class Play:
     def _write(self) -> None:
         entries, dropped = self.ledger.entries(), list(self.ledger.dropped())
         table = self._table()
-        match self.rng.randint(0, 7):
+        match self.rng.randint(0, 8):
             case 0 | 1:
                 self._commit_ts += 1
                 view = ("DROP VIEW v", "ALTER TABLE t ADD COLUMN a INT")
@@ -124,7 +127,7 @@ class Play:
                 marked = replace(self.rng.choice(entries), state=state, reason=f"as it is {state}")
                 self.ledger.mark(marked)
             case 3 | 4:
-                self.ledger.define(table, self.rng.choice(BASES))
+                self.ledger.define(self._elsewhere(table), self.rng.choice(BASES))
             case 5:
                 self.ledger.forget("s", self.rng.choice([*NAMES, None]))
             case 6:
@@ -132,10 +135,17 @@ class Play:
                 definition = self.rng.choice([table, None])
                 aside = (None, f"aside_{self._commit_ts}")
                 self.ledger.add_dropped(
-                    DroppedTable(self._commit_ts, 1, "s", "t", *aside, definition, "made")
+                    DroppedTable(self._commit_ts, 1, "s", "t", *aside, definition, "applied")
                 )
             case 7 if dropped:
                 self.ledger.remove_dropped(self.rng.choice(dropped))
+            case 8:
+                other = self._elsewhere(table)
+                self.ledger.note(other.schema, other.name)
+
+    def _elsewhere(self, table: Table) -> Table:
+        """Of another schema, which a target may drop."""
+        return replace(table, schema=self.rng.choice(["s", "s", "S2"]))
 
     def _table(self) -> Table:
         text = self.rng.choice([CHILD, PARTITIONED, "CREATE TABLE u (a VARCHAR(5) DEFAULT 'é')"])
@@ -232,7 +242,8 @@ def test_a_ledger_in_memory_holds_what_one_in_the_database_would(sqlite_url: str
             return call
 
     with opened(sqlite_url) as target:
-        store, copy = Store(target, CHANGEFEED), LedgerInMemory(CHANGEFEED)
+        store = Store(target, CHANGEFEED)
+        copy = LedgerInMemory(CHANGEFEED, where=store.where)
         first(store)
         for seed in range(10):
             play = Play(Random(seed), store)

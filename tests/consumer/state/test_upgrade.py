@@ -1,6 +1,7 @@
 """Tables of every earlier version are migrated; those of a newer one are left alone.
 
-`version_0.*.sql` is what commit 9611725 left in a target, before there was a version.
+`version_0.*.sql` is what commit 9611725 left in a target, before there was a version;
+`version_1.*.sql` what commit c52cc75 had beside it.
 """
 
 import re
@@ -16,7 +17,7 @@ from support.loading import CHANGEFEED, IMPATIENT, Crash, crash_at, first, opene
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
 from ticdc_consumer.state import schema
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
-from ticdc_consumer.state.schema import METADATA, OWN_TABLES, Migration, add_column
+from ticdc_consumer.state.schema import DEFINITION, METADATA, OWN_TABLES, Migration, add_column
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import StateVersion
 from ticdc_consumer.targets.target import Target
@@ -27,13 +28,18 @@ WRITES = re.compile(r"\s*(CREATE|ALTER|INSERT|UPDATE|COMMIT)")
 CURRENT = StateVersion(schema.STATE_VERSION, schema.STATE_VERSION, schema.MIGRATIONS[-1].release)
 
 
-def load_version_0(target: Target) -> None:
-    """The tables and rows of two changefeeds, as commit 9611725 wrote them."""
+OLDER = range(schema.STATE_VERSION)
+OF_NEXT = schema.STATE_VERSION + 1
+
+
+def load(target: Target, version: int = 0) -> None:
+    """The tables and rows of two changefeeds, as a release of that version wrote them."""
     drop_tables(target)
     dialect = target.dialect if target.dialect in ("sqlite", "postgresql") else "mysql"
-    script = (FOLDER / f"version_0.{dialect}.sql").read_text(encoding="utf-8")
-    for statement in script.split(";\n")[:-1]:
-        target.execute(statement).close()
+    for number in range(version + 1):
+        script = (FOLDER / f"version_{number}.{dialect}.sql").read_text(encoding="utf-8")
+        for statement in script.split(";\n")[:-1]:
+            target.execute(statement).close()
 
 
 def drop_tables(target: Target) -> None:
@@ -121,11 +127,30 @@ def test_new_tables_have_the_newest_version(target_url: str) -> None:
         assert not [text for text in ran if "CREATE" in text]
 
 
-def test_tables_of_the_first_release_are_migrated(target_url: str) -> None:
+def bases(target: Target) -> set[tuple[str, str, str | None]]:
+    """Each known table, how sure its definition is, and where its rows are known to go."""
+    rows = target.connection.execute(sa.select(DEFINITION)).all()
+    return {(row.table, row.basis, row.target_table) for row in rows}
+
+
+BASES = {
+    0: {("t", "applied", None)},
+    1: {
+        ("t", "applied", None),
+        ("told", "declared", None),
+        ("checked", "checked", None),
+        ("seen", "seen", None),
+        ("found", "reflected", None),
+    },
+}
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_tables_of_an_older_release_are_migrated(target_url: str, version: int) -> None:
     with opened(target_url) as target:
         assert Store(target, CHANGEFEED).start(IMPATIENT) is None
         new = columns(target)
-        load_version_0(target)
+        load(target, version)
         store = Store(target, CHANGEFEED)
         checkpoint = store.start(IMPATIENT)
         assert is_of_version_0(checkpoint) and has_ledger_of_version_0(store)
@@ -134,28 +159,68 @@ def test_tables_of_the_first_release_are_migrated(target_url: str) -> None:
         assert store.tables.version() == CURRENT
         # The migration fences every changefeed, and the start its own once more.
         assert generations(target) == {"Feed": 2, CHANGEFEED: 3}
+        assert bases(target) == BASES[version]
+        kept = target.execute("SELECT basis FROM ticdc_dropped").all()
+        assert [basis for (basis,) in kept] == ["applied"]
 
 
-def test_what_only_reads_takes_older_tables_and_leaves_them(target_url: str) -> None:
+def test_where_rows_of_older_definitions_go_is_known_by_their_routes(target_url: str) -> None:
     with opened(target_url) as target:
-        load_version_0(target)
+        load(target, 1)
+        store = Store(target, CHANGEFEED)
+        assert store.start(IMPATIENT)
+        known = store.ledger.known()
+        assert known.destinations["shop", "t"] == target.locate("shop", "t")
+        others = known.others(("elsewhere", "T"))
+        assert others == ((("shop", "t"),) if target.dialect == "sqlite" else ())
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_a_migration_that_was_interrupted_is_completed(target_url: str, version: int) -> None:
+    """A crash before each statement that writes, of this release's own migrations."""
+    with opened(target_url) as target:
+        load(target, version)
+        with crash_at(target, 0) as ran:
+            Store(target, CHANGEFEED).start(IMPATIENT)
+        expected = columns(target)
+    for statement in [number for number, text in enumerate(ran, 1) if WRITES.match(text)]:
+        with opened(target_url) as target:
+            load(target, version)
+            with crash_at(target, statement), pytest.raises(Crash):
+                Store(target, CHANGEFEED).start(IMPATIENT)
+            target.connection.invalidate()
+        with opened(target_url) as target:
+            store = Store(target, CHANGEFEED)
+            assert is_of_version_0(store.start(IMPATIENT)) and has_ledger_of_version_0(store)
+            assert (columns(target), bases(target)) == (expected, BASES[version])
+            assert store.tables.version() == CURRENT
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_what_only_reads_takes_older_tables_and_leaves_them(target_url: str, version: int) -> None:
+    with opened(target_url) as target:
+        load(target, version)
         before = contents(target)
         store = Store(target, CHANGEFEED)
         assert is_of_version_0(store.read()) and has_ledger_of_version_0(store)
+        known = store.ledger.known().by_name
+        assert {(name[1], known[name].basis) for name in known} == {b[:2] for b in BASES[version]}
         assert store.changefeeds() == ["Feed", CHANGEFEED]
-        assert contents(target) == before and "ticdc_state" not in before
+        assert contents(target) == before
 
 
 def test_tables_that_are_too_old_to_be_read_wait_for_the_first_run(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(sqlite_url) as target:
-        load_version_0(target)
-        monkeypatch.setattr(schema, "OLDEST_READABLE", 1)
+        load(target)
+        monkeypatch.setattr(schema, "OLDEST_READABLE", 2)
+        before = contents(target)
         store = Store(target, CHANGEFEED)
         for read in (store.read, store.changefeeds, store.schemas):
-            with pytest.raises(Stop, match=r"have version 0.* reads version 1 or later; its first"):
+            with pytest.raises(Stop, match=r"have version 0.* reads version 2 or later; its"):
                 read()
+        assert contents(target) == before
         assert is_of_version_0(store.start(IMPATIENT))
         assert is_of_version_0(store.read())
 
@@ -186,7 +251,8 @@ def test_tables_of_a_newer_release_are_refused_and_left_alone(
                 use()
             assert str(stop.value) == (
                 "the ticdc_* tables of the target have version 99, made by a newer release, and "
-                "this release knows versions up to 1: install ticdc-consumer 4.2.0 or later"
+                f"this release knows versions up to {schema.STATE_VERSION}: install "
+                "ticdc-consumer 4.2.0 or later"
             )
             assert stop.value.exit_code == 3
         assert contents(target) == before
@@ -219,7 +285,7 @@ def test_an_interrupted_migration_is_completed_by_the_next_start(
     """A crash before each statement that writes."""
     with monkeypatch.context() as newer, opened(target_url) as target:
         next_release(newer)
-        load_version_0(target)
+        load(target)
         with crash_at(target, 0) as ran:
             Store(target, CHANGEFEED).start(IMPATIENT)
         expected = columns(target)
@@ -229,7 +295,7 @@ def test_an_interrupted_migration_is_completed_by_the_next_start(
     for statement in writing:
         with opened(target_url) as target, monkeypatch.context() as newer:
             target.execute("DROP TABLE ticdc_more").close()
-            load_version_0(target)
+            load(target)
             next_release(newer)
             with crash_at(target, statement), pytest.raises(Crash):
                 Store(target, CHANGEFEED).start(IMPATIENT)
@@ -237,7 +303,9 @@ def test_an_interrupted_migration_is_completed_by_the_next_start(
         with opened(target_url) as target:
             stored = Store(target, CHANGEFEED).tables.version()
             if stored is not None and stored.migrating_to > schema.STATE_VERSION:
-                with pytest.raises(Stop, match=r"have version 2.*install ticdc-consumer 9\.9"):
+                with pytest.raises(
+                    Stop, match=rf"have version {OF_NEXT}.*install ticdc-consumer 9\.9"
+                ):
                     Store(target, CHANGEFEED).start(IMPATIENT)
             else:  # nothing was done
                 assert generations(target) == {"Feed": 1, CHANGEFEED: 1}
@@ -245,7 +313,7 @@ def test_an_interrupted_migration_is_completed_by_the_next_start(
                 next_release(newer)
                 store = Store(target, CHANGEFEED)
                 assert is_of_version_0(store.start(IMPATIENT)) and has_ledger_of_version_0(store)
-                assert store.tables.version() == StateVersion(2, 2, "9.9")
+                assert store.tables.version() == StateVersion(OF_NEXT, OF_NEXT, "9.9")
                 assert columns(target) == expected
                 assert store.ledger.pending()[0].reason == "seen"
                 assert target.execute("SELECT * FROM ticdc_more").all() == []
@@ -294,7 +362,7 @@ def test_two_that_start_at_once_on_older_tables_migrate_them_once(
 ) -> None:
     with opened(target_url) as target:
         target.execute("DROP TABLE IF EXISTS ticdc_more").close()
-        load_version_0(target)
+        load(target)
     next_release(monkeypatch)
 
     def start(changefeed: str) -> Callable[[], None]:
@@ -308,7 +376,7 @@ def test_two_that_start_at_once_on_older_tables_migrate_them_once(
         assert failures == []
     with opened(target_url) as target:
         store = Store(target, CHANGEFEED)
-        assert store.tables.version() == StateVersion(2, 2, "9.9")
+        assert store.tables.version() == StateVersion(OF_NEXT, OF_NEXT, "9.9")
         assert is_of_version_0(store.read())
         expected = (
             {CHANGEFEED: 4, "Feed": 2}

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 from ticdc_encoder.changefeed.route import Dispatcher, Router
+from ticdc_encoder.changefeed.versions import default_goes_by_index, version_number
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import RowChange, Table, Value
 from ticdc_encoder.sql.parser import parse_create_table
@@ -44,6 +45,46 @@ def test_the_hash_is_that_of_ticdc(
     rule: str, more: dict[str, Any], change: RowChange, partition: int
 ) -> None:
     assert router(rule, **more).partition(change) == partition
+
+
+TWO_KEYS = T1.replace("b int", "b int, unique (b)")
+
+
+@pytest.mark.parametrize(
+    ("sql", "rule", "as_rule"),
+    [
+        (T1, "default", "index-value"),
+        (T1, "no such rule", "index-value"),
+        (T1, "table", "table"),
+        (TWO_KEYS, "default", "table"),
+    ],
+)
+def test_the_default_goes_by_the_only_key_where_old_values_are_off(
+    sql: str, rule: str, as_rule: str
+) -> None:
+    entry = Dispatcher.parse({"matcher": ["*.*"], "partition": rule})
+    off = Router([entry], "topic", 16, default_by_index=True)
+    row = inserted(sql, a=11, b=0)
+    assert off.partition(row) == router(as_rule).partition(row)
+    assert router("default").partition(row) == router("table").partition(row)
+
+
+VERSIONS = [
+    ("6.5.2", False),
+    ("6.5.3", True),
+    ("6.5.12", True),
+    ("7.1.0", False),
+    ("7.1.3", True),
+    ("7.1.4", False),
+    ("7.3.0", True),
+    ("7.4.0", False),
+]
+
+
+@pytest.mark.parametrize(("version", "goes"), VERSIONS)
+def test_old_values_are_off_for_avro_in_some_releases(version: str, goes: bool) -> None:
+    assert default_goes_by_index(version_number(version), "avro") is goes
+    assert not default_goes_by_index(version_number(version), "canal-json")
 
 
 VIRTUAL = "create table test.t1 (id int primary key, v int as (id + 1), a int, b int, unique b (b))"

@@ -126,6 +126,8 @@ EACH_AND_APPENDED = [
 ]
 MODES = [
     (SplitMode.NEVER, WHOLE),
+    (SplitMode.NEVER_BY_KEY, WHOLE),
+    (SplitMode.EACH_BY_KEY, EACH_IN_PLACE),
     (SplitMode.HANDLE_KEY, HANDLE_KEY),
     (SplitMode.MULTI_ROW, SORTED),
     (SplitMode.SORTED, SORTED),
@@ -144,6 +146,8 @@ def test_each_mode_has_its_order(mode: SplitMode, expected: list[str]) -> None:
 
 SINGLE = [
     (SplitMode.NEVER, ["U(1, 10, 0)(1, 11, 0)"]),
+    (SplitMode.NEVER_BY_KEY, ["U(1, 10, 0)(1, 11, 0)"]),
+    (SplitMode.EACH_BY_KEY, ["D(1, 10, 0)", "I(1, 11, 0)"]),
     (SplitMode.HANDLE_KEY, ["I(1, 11, 0)"]),
     (SplitMode.MULTI_ROW, ["U(1, 10, 0)(1, 11, 0)"]),
     (SplitMode.SORTED, ["D(1, 10, 0)", "I(1, 11, 0)"]),
@@ -226,6 +230,43 @@ def test_equal_to_a_collation_is_one_clustered_key() -> None:
         "I('AbC', 1)",
     ]
     assert sent(SplitMode.NEVER, WORDS, (("abc", 1), ("abd", 1))) == ["D('abc', 1)", "I('abd', 1)"]
+
+
+BETWEEN: list[tuple[SplitMode, list[str]]] = [
+    (SplitMode.NEVER, ["D(9, 9)", "U(2, 2)(2, 3)", "I(1, 1)"]),
+    (SplitMode.NEVER_BY_KEY, ["D(9, 9)", "I(1, 1)", "U(2, 2)(2, 3)"]),
+    (SplitMode.EACH_BY_KEY, ["D(9, 9)", "I(1, 1)", "D(2, 2)", "I(2, 3)"]),
+    (SplitMode.EACH_SORTED, ["D(9, 9)", "D(2, 2)", "I(1, 1)", "I(2, 3)"]),
+]
+
+
+@pytest.mark.parametrize(("mode", "expected"), BETWEEN)
+def test_rows_of_a_clustered_key_come_as_the_sorter_has_them(
+    mode: SplitMode, expected: list[str]
+) -> None:
+    assert sent(mode, PLAIN, ((2, 2), (2, 3)), (None, (1, 1)), ((9, 9), None)) == expected
+
+
+def test_a_filter_sees_the_halves_that_the_puller_made() -> None:
+    def keeps(change: RowChange) -> bool:
+        return change.before is None
+
+    update: Step = ((2, 2), (2, 3))
+    assert sent(SplitMode.EACH_SORTED, PLAIN, update, keeps=keeps) == ["I(2, 3)"]
+    assert sent(SplitMode.EACH_IN_PLACE, PLAIN, update, keeps=keeps) == []
+
+
+TEXT = parse_create_table("create table t (id int primary key, u varchar(9) unique)", "s")
+NULLS: list[tuple[SplitMode, list[str]]] = [
+    (SplitMode.SORTED, ["U(1, None)(1, 'null')"]),
+    (SplitMode.APPENDED, ["D(1, None)", "I(1, 'null')"]),
+]
+
+
+@pytest.mark.parametrize(("mode", "expected"), NULLS)
+def test_the_old_architecture_takes_null_for_its_text(mode: SplitMode, expected: list[str]) -> None:
+    assert sent(mode, TEXT, ((1, None), (1, "null"))) == expected
+    assert sent(mode, TEXT, ((1, None), (1, "x"))) == ["D(1, None)", "I(1, 'x')"]
 
 
 def test_nullable_unique_keys_count_and_plain_indexes_do_not() -> None:
@@ -344,6 +385,7 @@ def test_changes_keep_their_table_on_disk() -> None:
 
 # The version, what is older than the start, what is newer, and what is newer in safe mode.
 MYSQL = [
+    ("6.5.1", SplitMode.EACH_BY_KEY, SplitMode.NEVER_BY_KEY, SplitMode.EACH_BY_KEY),
     ("6.5.3", SplitMode.EACH_IN_PLACE, SplitMode.NEVER, SplitMode.EACH_IN_PLACE),
     ("6.5.4", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
     ("6.5.9", SplitMode.EACH_AND_SORTED, SplitMode.MULTI_ROW, SplitMode.EACH_AND_SORTED),
@@ -378,7 +420,9 @@ def test_the_mysql_sink_splits_what_is_older_than_its_start(
     version: str, old: SplitMode, new: SplitMode, safe: SplitMode
 ) -> None:
     assert mysql_split_mode(version, 99, threshold_ts=100) is old
-    assert mysql_split_mode(version, 100, threshold_ts=100) is new
+    at_start = new if old in (SplitMode.EACH_SORTED, SplitMode.EACH_AND_APPENDED) else old
+    assert mysql_split_mode(version, 100, threshold_ts=100) is at_start
+    assert mysql_split_mode(version, 101, threshold_ts=100) is new
     assert mysql_split_mode(version, 100, safe_mode=True) is safe
     assert mysql_split_mode(version, 99, threshold_ts=100, safe_mode=True) is old
 
@@ -408,7 +452,9 @@ def test_there_is_no_new_architecture_before_8_5_4() -> None:
 
 
 VERSIONS = [
-    ("v6.5.0", SplitMode.NEVER, SplitMode.NEVER, False),
+    ("v6.5.0", SplitMode.NEVER_BY_KEY, SplitMode.NEVER_BY_KEY, False),
+    ("6.5.1", SplitMode.NEVER_BY_KEY, SplitMode.NEVER_BY_KEY, False),
+    ("7.0.0", SplitMode.NEVER_BY_KEY, SplitMode.NEVER_BY_KEY, False),
     ("6.5.2", SplitMode.NEVER, SplitMode.NEVER, False),
     ("6.5.3", SplitMode.NEVER, SplitMode.HANDLE_KEY, False),
     ("6.5.4", SplitMode.MULTI_ROW, SplitMode.HANDLE_KEY, False),

@@ -82,6 +82,27 @@ ERRORS = [
 ]
 
 
+OR_SMALLER = (
+    ", or lower [limits] rows_per_epoch (a cut ends at a resolved ts, so that none gets smaller "
+    'than the rows between two), or set [target] apply = "transactions"'
+)
+LIMITS = [
+    (8004, "Transaction is too large, size: 9", f"txn-total-size-limit: raise that{OR_SMALLER}"),
+    (8025, "entry too large", "raise tidb_txn_entry_size_limit there, up to 120 MiB"),
+    (8175, "Your query has been cancelled due to", f"by default): raise that{OR_SMALLER}"),
+    (8176, "Your query has been cancelled due to", f"give it more memory{OR_SMALLER}"),
+    (1105, "Out Of Memory Quota![conn=5]", f"by default): raise that{OR_SMALLER}"),
+]
+
+
+@pytest.mark.parametrize(("code", "text", "advice"), LIMITS)
+def test_a_limit_of_tidb_is_told_with_what_to_change(code: int, text: str, advice: str) -> None:
+    error = translate(err.OperationalError(code, text), LAYOUT)
+    assert type(error) is Stop
+    assert str(error).startswith("shop.item: ")
+    assert str(error).endswith(f"{advice} (error {8175 if code == 1105 else code})")
+
+
 USER = " command denied to user 'a'@'localhost' for table "
 GRANTS = [
     # MariaDB's texts have the database, MySQL's and TiDB's have not.

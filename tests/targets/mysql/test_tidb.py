@@ -122,3 +122,30 @@ def test_what_tidb_cannot_alter_says_so(target: Target) -> None:
     target.execute("CREATE TABLE t (id INT PRIMARY KEY, n INT)")
     with pytest.raises(Stop, match="Unsupported operate same column"), target.errors():
         target.execute("ALTER TABLE t MODIFY COLUMN n BIGINT, ADD KEY n (n), RENAME COLUMN n TO m")
+
+
+# --- its limits: what is measured is in docs/databases.md ----------------------------------------
+
+TEXT = "create table t (id int primary key, v longtext)"
+
+
+def test_the_largest_row_is_that_of_an_entry_and_it_can_be_raised(target: Target) -> None:
+    layout = created(target, defined(TEXT))
+    load(target, layout, [["1", "x" * (6_291_456 - 100)]])
+    with pytest.raises(Stop, match=r"tidb_txn_entry_size_limit there.* \(error 8025\)"):
+        load(target, layout, [["2", "x" * 6_291_456]])
+    target.execute("SET SESSION tidb_txn_entry_size_limit = 8000000")
+    load(target, layout, [["2", "x" * 7_000_000]])
+    assert target.query("SELECT id, length(v) FROM t ORDER BY id") == [(1, 6291356), (2, 7000000)]
+
+
+def test_a_transaction_beyond_the_memory_quota_stops_and_leaves_nothing(target: Target) -> None:
+    layout = created(target, defined(TEXT))
+    rows = [[str(number), "x" * 1000] for number in range(2000)]
+    target.execute("SET SESSION tidb_mem_quota_query = 1048576")
+    with pytest.raises(Stop, match=r"tidb_mem_quota_query .*rows_per_epoch .*\(error 8175\)"):
+        load(target, layout, rows)
+    assert target.query("SELECT count(*) FROM t") == [(0,)]
+    target.execute("SET SESSION tidb_mem_quota_query = 16777216")
+    load(target, layout, rows)
+    assert target.query("SELECT count(*) FROM t") == [(2000,)]

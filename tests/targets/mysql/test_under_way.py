@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -15,13 +16,21 @@ from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.mysql import under_way
+from ticdc_consumer.targets.mysql.dialects import TIDB
 from ticdc_consumer.targets.target import Target
 
 ADD = LedgerEntry(199, 1, "bank", "accounts", "ALTER TABLE accounts ADD INDEX k (owner)")
 
 
-@pytest.fixture(params=["mariadb", "mysql"])
+@pytest.fixture(params=["mariadb", "mysql", "tidb"])
 def family_url(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture(params=["mariadb", "mysql"])
+def killing_url(request: pytest.FixtureRequest) -> str:
+    """Of a server whose sessions end when they are killed: TiDB's end when their DDL does."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
@@ -78,6 +87,19 @@ def logged(then: Callable[[], None]) -> Iterator[AtFirstWord]:
         under_way.logger.removeHandler(handler)
 
 
+def waiting_for_readers(target: Target, session: str) -> str:
+    """The query for an ALTER TABLE of the session that a reader holds up."""
+    if target.dialect == "tidb":
+        return (
+            "SELECT 1 FROM information_schema.ddl_jobs WHERE db_name = DATABASE() "
+            "AND state = 'running' AND schema_state <> 'none'"
+        )
+    return (
+        f"SELECT 1 FROM information_schema.processlist WHERE id = {session} "  # noqa: S608
+        "AND info LIKE 'ALTER%' AND state LIKE '%metadata lock%'"
+    )
+
+
 @contextmanager
 def altering(url: str, statement: str) -> Iterator[threading.Thread]:
     """Another session that sends the statement, and is at it when this begins."""
@@ -85,10 +107,7 @@ def altering(url: str, statement: str) -> Iterator[threading.Thread]:
         session = other.session_id()
         thread = threading.Thread(target=lambda: other.execute(statement).close())
         thread.start()
-        while not watcher.execute(
-            f"SELECT 1 FROM information_schema.processlist WHERE id = {session} "  # noqa: S608
-            "AND info LIKE 'ALTER%' AND state LIKE '%metadata lock%'"
-        ).all():
+        while not watcher.query(waiting_for_readers(watcher, session)):
             assert thread.is_alive()
         yield thread
         thread.join()
@@ -139,6 +158,23 @@ def test_another_tables_ddl_is_not_waited_for(family_url: str) -> None:
         assert keys(target) == {"PRIMARY", "k"}
 
 
+def test_a_job_is_waited_for_that_has_no_session_any_more(tidb_url: str) -> None:
+    """As after TiDB was killed: it goes on with its DDL jobs when it starts anew."""
+    with opened(tidb_url) as target:
+        here = pending_bank(target)
+        relation = target.quote(*place(target))
+        statement = f"ALTER TABLE {relation} ADD KEY `k` (`owner`)"
+        with reading(tidb_url, target) as release, altering(tidb_url, statement):
+            running = [who for who, _, _ in target.query(TIDB.statements)]
+            assert sum(who.startswith("DDL job ") for who in running) >= 1
+            only_jobs = replace(TIDB, statements=TIDB.statements.partition("UNION ALL")[2])
+            with logged(release) as handler:
+                under_way.wait_for_others(target, only_jobs, [place(target)])
+        assert handler.messages[0].startswith("DDL job ")
+        run_pending(here)
+        assert keys(target) == {"PRIMARY", "k"}
+
+
 def test_an_alter_whose_client_timed_out_is_not_started_twice(family_url: str) -> None:
     with opened(family_url) as target:
         here = pending_bank(target)
@@ -170,12 +206,12 @@ def impatient(connection: sa.Connection, _cursor: object, text: str, *_: object)
         driver._read_timeout = 0.02  # type: ignore[union-attr]
 
 
-def test_an_alter_whose_connection_was_killed_is_run_again(family_url: str) -> None:
-    with opened(family_url) as target, opened(family_url) as admin:
+def test_an_alter_whose_connection_was_killed_is_run_again(killing_url: str) -> None:
+    with opened(killing_url) as target, opened(killing_url) as admin:
         here = pending_bank(target)
         session = target.session_id()
         sent = alters(target)
-        with reading(family_url, target) as release:
+        with reading(killing_url, target) as release:
             killer = threading.Thread(target=lambda: kill_when_waiting(admin, session, release))
             killer.start()
             run_pending(here)
@@ -185,10 +221,7 @@ def test_an_alter_whose_connection_was_killed_is_run_again(family_url: str) -> N
 
 
 def kill_when_waiting(admin: Target, session: str, then: Callable[[], None]) -> None:
-    while not admin.execute(
-        f"SELECT 1 FROM information_schema.processlist WHERE id = {session} "  # noqa: S608
-        "AND state LIKE '%metadata lock%'"
-    ).all():
+    while not admin.query(waiting_for_readers(admin, session)):
         pass
     admin.end_session(session)
     then()
@@ -213,7 +246,7 @@ def test_what_is_waited_for_too_long_ends_the_run_for_now_and_leaves_the_ddl_pen
 def test_waiting_ends_with_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(under_way, "LONGEST", -1.0)
     with pytest.raises(Unavailable, match="session 7 of the target still runs: ALTER TABLE t"):
-        under_way.Wait().on(7, "ALTER  TABLE t")
+        under_way.Wait().on("session 7", "ALTER  TABLE t")
 
 
 def keys(target: Target) -> set[str]:

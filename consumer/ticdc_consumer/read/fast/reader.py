@@ -12,7 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 from ticdc_encoder.event import Event
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.fast.json import FastChange
@@ -44,7 +44,7 @@ class NoFastReader:
 
 
 def fast_reader(
-    options: Options,
+    options: ReadOptions,
     layouts: Sequence[Layout],
     shapes: TableShapes,
     latest: int,

@@ -10,6 +10,7 @@ from ticdc_encoder.storage.schema_file import parse_schema_file
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.protocols import for_tasks
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source import TaskSource
@@ -169,4 +170,4 @@ class StorageSource:
     def tasks(
         self, end: int, ddls: Iterable[int], definitions: Mapping[tuple[str, str], Table]
     ) -> TaskSource:
-        return StorageTasks(self._options, end, frozenset(ddls), dict(definitions))
+        return StorageTasks(for_tasks(self._options), end, frozenset(ddls), dict(definitions))

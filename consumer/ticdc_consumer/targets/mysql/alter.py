@@ -1,32 +1,26 @@
 """ALTER TABLE and RENAME TABLE for the MySQL family.
 
-They commit by themselves, so that after a crash only the catalog shows whether they ran. An ALTER
-TABLE is one statement, done as a whole or not at all.
+They commit by themselves, so that after a crash only the catalog shows which of them ran.
 """
 
-import re
-from collections.abc import Iterable
 from typing import Any
 
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.tso import physical
 
-from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.errors import Unsupported
 from ticdc_consumer.targets.layout import TargetName
-from ticdc_consumer.targets.mysql.catalog import unescaped
-from ticdc_consumer.targets.mysql.create import MySqlColumn, MySqlTable, add_reference, shape
+from ticdc_consumer.targets.mysql.create import MySqlColumn, add_reference, shape
 from ticdc_consumer.targets.mysql.dialects import Dialect
+from ticdc_consumer.targets.mysql.primary_key import rebuilt, refusal
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
+from ticdc_consumer.targets.mysql.steps import AlterStep, OrderedClauses, done
 from ticdc_consumer.targets.schema.alter import Alteration, TableAlteration, index_changes
 from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
 
-Facts = dict[str, object]
-
-_TYPE = re.compile(r"(\w+)(?:\((.*)\))?(.*)", re.DOTALL)
-_WIDTH_MEANS_NOTHING = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year"})
-_COLLATE = re.compile(r" character set \w+ collate (\w+)$")
+_OWN_ZERO = frozenset({"json", "vector"})
 
 
 class MySqlAlteration(TableAlteration):
@@ -36,25 +30,27 @@ class MySqlAlteration(TableAlteration):
         self.before = shape(dialect, self.evolved.before)
         self.old = shape(dialect, self.differences.old)
         self.new = shape(dialect, self.evolved.after)
+        self.keys = index_changes(self.before.indexes, self.old.indexes, self.new.indexes)
+        self.left: list[AlterStep] = []
 
     def alteration(self) -> Alteration:
-        """Nothing of the table itself if it is done already. Raises `Stop` also if the table is
-        neither as it was before nor as it is to be."""
-        if _done(self.target, self.dialect, self.schema, self.name, self.before, self.new):
-            return Alteration((*self._dropped_references(), *self._added_references()))
-        return super().alteration()
+        """What a crash left of it. Raises `Stop` also if the table is neither as it was before nor
+        as it is to be."""
+        try:
+            self.prepare()
+        except Unsupported:
+            if self._done([AlterStep("", self.new, bool(self.differences.renamed))]) == 0:
+                raise
+            return Alteration(tuple(self.statements()))  # an operator did it
+        steps = self._steps()
+        ran = self._done(steps)
+        self.left = steps[ran:]
+        if ran == 0 and self.dialect.clustered_keys:
+            self._check_primary_key()
+        return Alteration(tuple(self.statements()), self.refusals() if ran == 0 else ())
 
     def statements(self) -> list[str]:
-        statements = []
-        passing: list[str] = []
-        if clauses := self._clauses(passing):
-            statements = [
-                f"ALTER TABLE {self.relation} {', '.join(clauses)}",
-                *(
-                    f"ALTER TABLE {self.relation} ALTER COLUMN {self.quote(column)} DROP DEFAULT"
-                    for column in passing
-                ),
-            ]
+        statements = [step.text for step in self.left]
         if any("CURRENT_TIMESTAMP" in text for text in statements):
             # The current timestamp that new columns take is that of the DDL.
             seconds, milliseconds = divmod(physical(self.commit_ts), 1000)
@@ -83,34 +79,81 @@ class MySqlAlteration(TableAlteration):
             for each in self.references.added
         ]
 
+    def _done(self, steps: list[AlterStep]) -> int:
+        name = (self.schema, self.name)
+        return done(self.target, self.dialect, name, self.before, steps)
+
+    def _steps(self) -> list[AlterStep]:
+        passing: list[str] = []
+        if self.dialect.dependent_clauses:
+            clauses = self._clauses(passing)
+            text = f"ALTER TABLE {self.relation} {', '.join(clauses)}"
+            steps = [AlterStep(text, self.new, bool(self.differences.renamed))] if clauses else []
+        else:
+            steps = self._ordered_clauses(passing).steps(self.relation)
+        for column in passing:
+            text = f"ALTER TABLE {self.relation} ALTER COLUMN {self.quote(column)} DROP DEFAULT"
+            steps.append(AlterStep(text, self.new))
+        return steps
+
     def _clauses(self, passing: list[str]) -> list[str]:
         """Adds to `passing` the columns whose default is only for the existing rows."""
-        keys = index_changes(self.before.indexes, self.old.indexes, self.new.indexes)
         renamed = {new: old for old, new in self.differences.renamed}
         lines = [
             "DROP PRIMARY KEY"
             if self.before.indexes[name].primary
             else f"DROP INDEX {self.quote(name)}"
-            for name in keys.dropped
+            for name in self.keys.dropped
         ]
         lines += [f"DROP COLUMN {self.quote(name)}" for name in self.differences.dropped]
         for name, column in self.new.columns.items():
-            if name not in self.old.columns:
-                lines.append(self._added(name, column, passing))
-            elif name in renamed:
+            if name in renamed:
                 lines.append(
                     f"CHANGE COLUMN {self.quote(renamed[name])} {self.quote(name)} "
                     f"{column.text()}{self._position(name)}"
                 )
-            elif column != self._before(name) or name in self.evolved.moved:
-                lines.append(
-                    f"MODIFY COLUMN {self.quote(name)} {column.text()}{self._position(name)}"
-                )
-        lines += [f"ADD {self.new.indexes[name].text(name, self.dialect)}" for name in keys.created]
+            elif text := self._placed(name, passing):
+                lines.append(text)
         lines += [
-            f"RENAME INDEX {self.quote(old)} TO {self.quote(new)}" for old, new in keys.renamed
+            f"ADD {self.new.indexes[name].text(name, self.dialect)}" for name in self.keys.created
+        ]
+        lines += [
+            f"RENAME INDEX {self.quote(old)} TO {self.quote(new)}" for old, new in self.keys.renamed
         ]
         return lines
+
+    def _ordered_clauses(self, passing: list[str]) -> OrderedClauses:
+        """The same, such that each may run after those before it."""
+        clauses = OrderedClauses(self.before, self.quote)
+        for name in self.keys.dropped:
+            clauses.drop_key(name)
+        for name in self.differences.dropped:
+            clauses.drop_column(name)
+        for old, new in self.differences.renamed:
+            clauses.rename_column(old, new, self.new.columns[new])
+        renamed = {new for _, new in self.differences.renamed}
+        for name, column in self.new.columns.items():
+            moved = name in self.evolved.moved
+            if name in renamed and not moved:
+                continue
+            if text := self._placed(name, passing):
+                before = list(self.new.columns)[: list(self.new.columns).index(name)]
+                clauses.place_column(name, column, text, before if moved else None)
+        for old, new in self.keys.renamed:
+            clauses.rename_key(old, new)
+        for name in self.keys.created:
+            index = self.new.indexes[name]
+            clauses.add_key(name, index, index.text(name, self.dialect))
+        return clauses
+
+    def _placed(self, name: str, passing: list[str]) -> str:
+        """ADD or MODIFY COLUMN; "" if it stays as it is."""
+        column = self.new.columns[name]
+        if name not in self.old.columns:
+            return self._added(name, column, passing)
+        if column != self._before(name) or name in self.evolved.moved:
+            return f"MODIFY COLUMN {self.quote(name)} {column.text()}{self._position(name)}"
+        return ""
 
     def _before(self, name: str) -> MySqlColumn:
         """As it is now: its type depends on those of all columns of the table."""
@@ -121,7 +164,7 @@ class MySqlAlteration(TableAlteration):
         default = column.default
         if value is not None and default is None:
             definition = next(c for c in self.differences.added if c.name == name)
-            default = _literal(definition, value)
+            default = None if column.type in _OWN_ZERO else _literal(definition, value)
             if default is not None:
                 passing.append(name)
         text = MySqlColumn(column.type, column.nullable, default).text()
@@ -134,105 +177,46 @@ class MySqlAlteration(TableAlteration):
         position = names.index(name)
         return f" AFTER {self.quote(names[position - 1])}" if position else " FIRST"
 
+    def _check_primary_key(self) -> None:
+        """Raises `Unsupported`, with statements that do it, for what TiDB refuses."""
+        names = {source: name for name, source in self.evolved.sources.items()}
+        after = {
+            source: self.new.columns[name]
+            for source, name in names.items()
+            if name in self.new.columns
+        }
+        relation = (self.schema, self.name)
+        reason = refusal(self.target, relation, self.before, self.keys.dropped, after)
+        if reason is None:
+            return
+        values = {
+            name: self.quote(source) for source, name in names.items() if name in self.new.columns
+        }
+        for column in self.differences.added:
+            if self.new.columns[column.name].default is None:
+                value = self.initials.get(column.name)
+                values[column.name] = "NULL" if value is None else _written(value)
+        table = self.evolved.after
+        raise Unsupported(
+            reason, instead=rebuilt(self.target, self.dialect, relation, table, values)
+        )
+
+
+def _written(value: int | str | bytes) -> str:
+    return f"X'{value.hex()}'" if isinstance(value, bytes) else string_literal(str(value))
+
 
 def _literal(column: Column, value: Initial) -> str | None:
     """None if the server's own zero is the same."""
     if column.type.name in ("datetime", "timestamp", "date"):
         return string_literal(str(value))
+    if column.type.name in ("json", "vector"):
+        return f"({string_literal(str(value))})"  # a text here
     if column.default is None:
         return None
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
     raise Unsupported(f"column {column.name}: a default that this {column.type.name} cannot have")
-
-
-# --- the catalog --------------------------------------------------------------------------------
-
-
-def _done(
-    target: Target,
-    dialect: Dialect,
-    schema: str | None,
-    name: str,
-    before: MySqlTable,
-    after: MySqlTable,
-) -> bool:
-    """Whether the table is already as after the DDL. Raises `Stop` if it is neither."""
-    old, new, now = _facts(before), _facts(after), _catalog(target, dialect, schema, name)
-    differing = sorted(fact for fact in old.keys() | new.keys() if old.get(fact) != new.get(fact))
-    if not differing:
-        return False  # columns and keys do not change; what else does may be done twice
-    if all(now.get(fact) == old.get(fact) for fact in differing):
-        return False
-    if all(now.get(fact) == new.get(fact) for fact in differing):
-        return True
-    neither = "; ".join(
-        f"{fact} was {_text(old.get(fact))} before, is {_text(new.get(fact))} after, "
-        f"and is now {_text(now.get(fact))}"
-        for fact in differing
-        if now.get(fact) not in (old.get(fact), new.get(fact))
-    )
-    half = "some of its changes are done and some are not"
-    raise Stop(f"{target.quote(schema, name)} is neither as before nor as after: {neither or half}")
-
-
-def _text(fact: object) -> str:
-    return "absent" if fact is None else str(fact)
-
-
-def _facts(table: MySqlTable) -> Facts:
-    facts: Facts = {}
-    for name, column in table.columns.items():
-        collation = _COLLATE.search(column.type)
-        type_ = _COLLATE.sub("", column.type)
-        facts[f"column {name}"] = _column(
-            type_, collation[1] if collation else None, column.nullable
-        )
-    for name, index in table.indexes.items():
-        facts[f"key {name}"] = _key(index.unique, index.parts)
-    return facts
-
-
-def _catalog(target: Target, dialect: Dialect, schema: str | None, name: str) -> Facts:
-    facts: Facts = {}
-    with target.errors():
-        columns = target.query(
-            "SELECT column_name, column_type, is_nullable, collation_name "
-            "FROM information_schema.columns WHERE table_schema = %s AND table_name = %s",
-            schema,
-            name,
-        )
-        for column, type_, nullable, collation in columns:
-            exact_type = unescaped(dialect, type_)
-            facts[f"column {column}"] = _column(exact_type, collation, nullable == "YES")
-        keys: dict[str, tuple[bool, list[tuple[str, int | None]]]] = {}
-        parts_of_keys = target.query(
-            f"SELECT index_name, non_unique, {dialect.index_column}, sub_part "  # noqa: S608
-            "FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s "
-            "ORDER BY index_name, seq_in_index",
-            schema,
-            name,
-        )
-        for key, plain, column, prefix in parts_of_keys:
-            parts = keys.setdefault(key, (not int(plain), []))[1]  # text in TiDB
-            parts.append((column or "an expression", prefix))
-    for key, (unique, parts) in keys.items():
-        facts[f"key {key}"] = _key(unique, parts)
-    return facts
-
-
-def _column(type_: str, collation: str | None, nullable: bool) -> str:
-    name, arguments, rest = _TYPE.fullmatch(type_).groups()  # type: ignore[union-attr]
-    type_name = name.lower()
-    if arguments and type_name not in _WIDTH_MEANS_NOTHING:
-        type_name += f"({arguments})"
-    words = [type_name, rest.strip().lower(), collation or "", "" if nullable else "not null"]
-    return " ".join(word for word in words if word)
-
-
-def _key(unique: bool, parts: Iterable[tuple[str, int | None]]) -> str:
-    columns = ", ".join(column + (f"({length})" if length else "") for column, length in parts)
-    return f"{'unique ' if unique else ''}({columns})"
 
 
 def rename_table(target: Target, old: TargetName, new: TargetName, _: Table | None) -> list[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, Column, Index
+from ticdc_encoder.column import BINARIES, Column, Index
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.targets.layout import Reference
@@ -12,15 +12,13 @@ from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
 from ticdc_consumer.targets.mysql.types import CatalogType, column_type
 from ticdc_consumer.targets.schema.conversions import CAPACITIES
+from ticdc_consumer.targets.schema.defaults import constant
 from ticdc_consumer.targets.target import Target
 
 _LONGEST_ROW = 65_535
 """Bytes of all columns but those of the TEXT and BLOB families. TiDB has no such limit."""
 _LONGEST_KEY = 3_072
 
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
-_BITS = re.compile(r"b'[01]+'|[0-9]+")
-_HEX_OR_BITS = re.compile(r"[xb]'[0-9a-f]*'", re.I)
 _NOW = re.compile(r"CURRENT_TIMESTAMP(?:\(([0-6])\))?")
 
 
@@ -40,11 +38,22 @@ class MySqlColumn:
 
 @dataclass(frozen=True, slots=True)
 class MySqlIndex:
-    """`parts` are columns, and how many characters of each are indexed, None for all."""
+    """`parts` are columns, and how many characters of each are indexed, None for all. `apart`: the
+    primary key of a TiDB table whose rows have a place of their own."""
 
     unique: bool
     primary: bool
     parts: tuple[tuple[str, int | None], ...]
+    apart: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        return [column for column, _ in self.parts]
+
+    def renamed(self, old: str, new: str) -> "MySqlIndex":
+        """After a column took another name."""
+        parts = ((new if column == old else column, length) for column, length in self.parts)
+        return replace(self, parts=tuple(parts))
 
     def text(self, name: str, dialect: Dialect) -> str:
         parts = ", ".join(
@@ -52,7 +61,7 @@ class MySqlIndex:
             for column, length in self.parts
         )
         if self.primary:
-            return f"PRIMARY KEY ({parts})"
+            return f"PRIMARY KEY ({parts})" + (" NONCLUSTERED" if self.apart else "")
         kind = "UNIQUE KEY" if self.unique else "KEY"
         return f"{kind} {quote_name(name, dialect.wide_names)} ({parts})"
 
@@ -74,12 +83,16 @@ def shape(dialect: Dialect, table: Table) -> MySqlTable:
     indexes = [_whole(index, table) for index in table.indexes if _can_keep(index, columns)]
     types = _within_a_row(columns, indexes, dialect)
     return MySqlTable(
-        {c.name: MySqlColumn(types[c.name], c.nullable, _default(c)) for c in columns},
+        {
+            c.name: MySqlColumn(types[c.name], c.nullable, _default(c, types[c.name], dialect))
+            for c in columns
+        },
         {
             index.name: MySqlIndex(
                 index.unique,
                 index.primary,
                 tuple(zip(index.columns, _lengths(index), strict=True)),
+                dialect.clustered_keys and index.primary and not index.clustered,
             )
             for index in indexes
             if index.unique or _short_enough(index, types)
@@ -113,25 +126,24 @@ def add_reference(target: Target, schema: str | None, name: str, added: Referenc
     )
 
 
-def _default(column: Column) -> str | None:
-    """The default, if it means exactly the same here. Rows carry all their values, so only other
-    writers can miss one that is left out."""
+def _default(column: Column, type_: str, dialect: Dialect) -> str | None:
+    """The default, if its value is certain. Rows carry all their values, so only other writers can
+    miss one that is left out."""
     text, name = column.default, column.type.name
-    if text is None or column.generated:
+    if text is None or column.generated or column.type.binary:
         return None
-    if name in TEMPORALS:
-        if now := _NOW.fullmatch(text):
-            same = int(now[1] or 0) == (column.type.decimals or 0)
-            return text if same and name in ("timestamp", "datetime") else None
-        # A TIMESTAMP's text is in the time zone of the session that wrote it.
-        return None if name == "timestamp" else string_literal(text)
-    if name in INTEGERS or name in ("decimal", "float", "double", "year"):
-        return string_literal(text) if _NUMBER.fullmatch(text) else None
-    if name == "bit":
-        return text if _BITS.fullmatch(text) else None
-    if name in ("enum", "set", "char", "varchar") and not _HEX_OR_BITS.fullmatch(text):
-        return string_literal(text)
-    return None
+    if name in ("timestamp", "datetime") and (now := _NOW.fullmatch(text)):
+        return text if int(now[1] or 0) == (column.type.decimals or 0) else None
+    value = constant(column)
+    if value is None:
+        return None
+    if name == "bit" and isinstance(value, int):
+        return f"b'{value:b}'"
+    literal = string_literal(str(value))
+    if CatalogType.parse(type_).name not in CAPACITIES:
+        return literal
+    # A VARCHAR that is a TEXT here.
+    return f"({literal})" if dialect.text_defaults else None
 
 
 def _can_keep(index: Index, columns: Sequence[Column]) -> bool:

@@ -21,7 +21,15 @@ class Dialect:
     the text NULL), and `escaped_labels` says whether backslashes in ENUM's and SET's labels are
     doubled. `widest_values_bit`: VALUES() of a wider BIT gives other bits, so that an upsert must
     not use it (TiDB 8.4 reverses the bytes of all that take eight). `names_lock_holder`: whether
-    IS_USED_LOCK gives the session that holds a lock; TiDB's gives 1."""
+    IS_USED_LOCK gives the session that holds a lock; TiDB's gives 1.
+
+    `statements` lists what runs, and of which database: the statements of other sessions, and in
+    TiDB its DDL jobs, which outlive the session and even the server that took them.
+
+    `text_defaults`: whether a TEXT may have a default, as an expression (in TiDB 8.4 error 1101).
+    `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
+    `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
+    its rows."""
 
     name: str
     json: str
@@ -36,6 +44,13 @@ class Dialect:
     escaped_labels: bool = True
     widest_values_bit: int = 64
     names_lock_holder: bool = True
+    statements: str = """
+        SELECT CONCAT('session ', id), db, info FROM information_schema.processlist
+        WHERE id <> CONNECTION_ID() AND info IS NOT NULL
+    """
+    text_defaults: bool = True
+    dependent_clauses: bool = True
+    clustered_keys: bool = False
     settings: tuple[str, ...] = ()
 
 
@@ -75,6 +90,17 @@ TIDB = Dialect(
     escaped_labels=False,
     widest_values_bit=56,
     names_lock_holder=False,
+    statements="""
+        SELECT CONCAT('session ', id), db, info FROM information_schema.cluster_processlist
+        WHERE id <> CONNECTION_ID() AND info IS NOT NULL
+        UNION ALL
+        SELECT CONCAT('DDL job ', job_id), db_name, query
+        FROM (SELECT * FROM information_schema.ddl_jobs LIMIT 100) AS latest
+        WHERE state NOT IN ('synced', 'cancelled', 'rollback done') AND job_type NOT LIKE '%subjob%'
+    """,
+    text_defaults=False,
+    dependent_clauses=False,
+    clustered_keys=True,
     settings=("SET SESSION tidb_txn_mode = 'pessimistic'",),
 )
 

@@ -59,6 +59,23 @@ _VALUES = {
 _WITH_TABLE = frozenset({3140, 3141, 3157})
 """These name the column as `t.c`."""
 
+_SMALLER = (
+    "or lower [limits] rows_per_epoch (a cut ends at a resolved ts, so that none gets smaller than "
+    'the rows between two), or set [target] apply = "transactions"'
+)
+_TOO_LARGE = {
+    8004: f"the cut is larger than TiDB's txn-total-size-limit: raise that, {_SMALLER}",
+    8025: "a row is larger than TiDB's txn-entry-size-limit (6 MiB by default): raise "
+    "tidb_txn_entry_size_limit there, up to 120 MiB",
+    8175: "the cut takes TiDB more memory than its tidb_mem_quota_query (1 GiB by default): raise "
+    f"that, {_SMALLER}",
+    8176: f"TiDB's tidb_server_memory_limit is reached: give it more memory, {_SMALLER}",
+}
+"""TiDB's limits, each told by a number of its own (pkg/errno/errcode.go). They would be met again,
+so that nothing is tried again."""
+_OLD_QUOTA = "Out Of Memory Quota!"
+"""How 1105, which may be anything, begins where earlier releases say so for 8175."""
+_ANYTHING = 1105
 _DUPLICATE = 1062
 _PACKET = 1153
 _COLUMN = re.compile(
@@ -117,6 +134,10 @@ def translate(
         return Stop(
             f"{table}a row that is not of this cut holds the value {entry!r} of unique key {key}"
         )
+    if code == _ANYTHING and text.startswith(_OLD_QUOTA):
+        code = 8175
+    if code in _TOO_LARGE:
+        return Stop(f"{table}{_TOO_LARGE[code]} (error {code})")
     if code == _PACKET:
         return Stop(f"{table}a statement is larger than the target's max_allowed_packet")
     return Stop(f"{table}the target refuses: {_QUOTED.sub('...', text)} (error {code})")

@@ -35,7 +35,7 @@ def take_session_lock(
                 ddl = _ddl_under_way(target, dialect, holder)
                 if ddl is None:
                     break
-                wait.on(*ddl)
+                wait.on(f"session {ddl[0]}", ddl[1])
             sleep(PAUSE)
         if holder:
             target.end_session(holder)

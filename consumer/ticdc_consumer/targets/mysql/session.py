@@ -199,14 +199,23 @@ class MySql(Target):
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
 
-    def require_lasting(self, tables: Sequence[str]) -> None:
-        with self.errors():
-            catalog.require_lasting(self.query, tables)
+    def require_lasting(self, tables: Sequence[TargetName]) -> None:
+        # Others are looked at before they are written to: without a write an engine loses nothing.
+        own = [name for schema, name in tables if schema is None]
+        if own:
+            with self.errors():
+                catalog.require_lasting(self.query, own)
 
     # The catalog.
 
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
         return schema, table
+
+    def comparable(self, name: TargetName) -> TargetName:
+        if not self._any_case:
+            return name
+        schema, table = name
+        return None if schema is None else _lower(schema), _lower(table)
 
     def quote(self, schema: str | None, table: str) -> str:
         name = self._quote(table)
@@ -265,7 +274,7 @@ class MySql(Target):
         }
 
     def wait_for_ddl(self, tables: Sequence[TargetName]) -> None:
-        under_way.wait_for_others(self, tables)
+        under_way.wait_for_others(self, self.differences, tables)
 
     # DDL.
 
@@ -314,6 +323,11 @@ class MySql(Target):
         return alter.rename_table(self, old, new, definition)
 
 
+def _lower(name: str) -> str:
+    """As the server does it: letter by letter."""
+    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in name)
+
+
 _NO_SUCH_SESSION = 1094
 
 
@@ -349,6 +363,15 @@ class TiDb(MySql):
         with self.errors():
             number, client = self.query(query)[0]
         return f"{number} {client}"
+
+    def copy_to_temporary(self, name: str, columns: str, source: str, where: str) -> list[str]:
+        """TiDB has no CREATE TABLE ... SELECT, and keeps temporary tables in memory: 64 MB of one
+        by default, 128 GB at most."""
+        return [
+            "SET SESSION tidb_tmp_table_max_size = 137438953472",
+            f"CREATE TEMPORARY TABLE {name} LIKE {source}",
+            f"INSERT INTO {name} ({columns}) SELECT {columns} FROM {source}{where}",  # noqa: S608
+        ]
 
 
 TARGETS: dict[str, type[MySql]] = {target.dialect: target for target in (MySql, MariaDb, TiDb)}

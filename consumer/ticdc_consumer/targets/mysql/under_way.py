@@ -14,6 +14,7 @@ from ticdc_encoder.tso import duration
 
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.targets.layout import TargetName
+from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.target import Target
 
 logger = logging.getLogger(__name__)
@@ -33,10 +34,10 @@ class Wait:
         self._began = time.monotonic()
         self._logged_at = -EVERY
 
-    def on(self, session: object, text: str) -> None:
+    def on(self, who: str, text: str) -> None:
         """Raises `Unavailable` if it takes too long."""
         waited = time.monotonic() - self._began
-        message = f"session {session} of the target still runs: {' '.join(text.split())[:200]}"
+        message = f"{who} of the target still runs: {' '.join(text.split())[:200]}"
         if waited > LONGEST:
             raise Unavailable(f"{message}; it was waited for for {duration(waited)}")
         if waited - self._logged_at >= EVERY:
@@ -49,24 +50,21 @@ def is_ddl(text: object) -> bool:
     return _DDL.match(str(text or "")) is not None
 
 
-def wait_for_others(target: Target, tables: Sequence[TargetName]) -> None:
-    """Returns when no other session runs a DDL of these tables."""
+def wait_for_others(target: Target, dialect: Dialect, tables: Sequence[TargetName]) -> None:
+    """Returns when nobody else runs a DDL of these tables."""
     wait = Wait()
-    while running := _session(target, tables):
+    while running := _runs(target, dialect, tables):
         wait.on(*running)
 
 
-def _session(target: Target, tables: Sequence[TargetName]) -> tuple[object, str] | None:
+def _runs(target: Target, dialect: Dialect, tables: Sequence[TargetName]) -> tuple[str, str] | None:
     if not tables:
         return None
     with target.errors():
-        rows = target.execute(
-            "SELECT id, db, info FROM information_schema.processlist "
-            "WHERE id <> CONNECTION_ID() AND info IS NOT NULL"
-        ).all()
-    for session, database, text in map(tuple, rows):
+        rows = target.query(dialect.statements)
+    for who, database, text in rows:
         if is_ddl(text) and any(_names(str(text), database, table) for table in tables):
-            return session, str(text)
+            return str(who), str(text)
     return None
 
 

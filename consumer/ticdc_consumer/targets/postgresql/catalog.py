@@ -4,7 +4,13 @@ import re
 from collections.abc import Sequence
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, UniqueKey
+from ticdc_consumer.targets.layout import (
+    Reference,
+    TargetColumn,
+    TargetName,
+    TargetTable,
+    UniqueKey,
+)
 from ticdc_consumer.targets.postgresql.types import NONDETERMINISTIC
 from ticdc_consumer.targets.target import Query
 
@@ -23,9 +29,15 @@ WHERE n.nspname = coalesce(%s, current_schema()) AND c.relname = %s
 """
 
 _NOT_LASTING = """
-SELECT c.oid::regclass::text, c.relpersistence, c.relkind
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = current_schema() AND c.relname = ANY (%s) AND c.relpersistence <> 'p'
+WITH RECURSIVE family(oid) AS (
+    SELECT c.oid
+    FROM unnest(%s::text[], %s::text[]) AS named(schema, name)
+    JOIN pg_namespace n ON n.nspname = coalesce(named.schema, current_schema())
+    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = named.name
+    UNION SELECT i.inhrelid FROM pg_inherits i JOIN family ON i.inhparent = family.oid)
+SELECT m.oid::regclass::text, m.relpersistence, m.relkind
+FROM family JOIN pg_class m ON m.oid = family.oid
+WHERE (m.relpersistence <> 'p' AND m.relkind <> 'p') OR m.relkind = 'f'
 ORDER BY 1 LIMIT 1
 """
 
@@ -168,9 +180,10 @@ def describe(
     return TargetTable(schema, table, columns_, tuple(keys), strict, rows)
 
 
-def require_lasting(query: Query, tables: Sequence[str]) -> None:
-    """Raises `Stop` if one of these tables of the session's schema may lose what was committed."""
-    for row in query(_NOT_LASTING, list(tables)):
+def require_lasting(query: Query, tables: Sequence[TargetName]) -> None:
+    """Raises `Stop` if one of these tables may lose what was committed."""
+    schemas, names = [schema for schema, _ in tables], [name for _, name in tables]
+    for row in query(_NOT_LASTING, schemas, names):
         raise Stop(_cure(*row))
 
 

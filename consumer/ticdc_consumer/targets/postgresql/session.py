@@ -154,7 +154,7 @@ class PostgreSQL(Target):
         query = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
         return bool(self.execute(query).scalar())
 
-    def require_lasting(self, tables: Sequence[str]) -> None:
+    def require_lasting(self, tables: Sequence[TargetName]) -> None:
         with self.errors():
             catalog.require_lasting(self.query, tables)
 

@@ -5,7 +5,7 @@ cannot give exactly raises `Unsupported`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -97,17 +97,11 @@ def _survivors(table: Table, names: Mapping[str, str]) -> Table:
 
 def _in_order(pairs: list[tuple[str, str]], used: set[str]) -> tuple[tuple[str, str], ...]:
     """Renames such that each finds its new name free."""
-    ordered = []
-    while pairs:
-        free = [pair for pair in pairs if pair[1] not in used]
-        if not free:
-            raise Unsupported(
-                f"columns change their names in a circle: {', '.join(n for _, n in pairs)}"
-            )
-        old, new = free[0]
-        pairs = pairs[1:] if pairs[0] == free[0] else [pair for pair in pairs if pair != free[0]]
-        used = (used - {old}) | {new}
-        ordered.append((old, new))
+    ordered, circle = _free_first(pairs, used)
+    if circle:
+        raise Unsupported(
+            f"columns change their names in a circle: {', '.join(n for _, n in circle)}"
+        )
     return tuple(ordered)
 
 
@@ -121,7 +115,9 @@ class IndexChanges:
 def index_changes(
     before: Iterable[str], old: Mapping[str, object], new: Mapping[str, object]
 ) -> IndexChanges:
-    """`before` are all names before; `old` and `new` what the surviving and the new indexes are."""
+    """`before` are all names before; `old` and `new` what the surviving and the new indexes are.
+    Each of `renamed` finds its new name free."""
+    used = set(before)
     dropped = [name for name in before if old.get(name) != new.get(name) or name not in new]
     created = [name for name in new if name in dropped or name not in old]
     renamed = []
@@ -131,7 +127,22 @@ def index_changes(
             renamed.append((name, same[0]))
             dropped.remove(name)
             created.remove(same[0])
-    return IndexChanges(tuple(dropped), tuple(created), tuple(renamed))
+    ordered, circle = _free_first(renamed, used - set(dropped))
+    dropped += [name for name, _ in circle]
+    created += [name for _, name in circle]
+    return IndexChanges(tuple(dropped), tuple(created), tuple(ordered))
+
+
+def _free_first(
+    pairs: Sequence[tuple[str, str]], used: set[str]
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Renames such that each finds its new name free, and those that are in a circle."""
+    left, ordered = list(pairs), list[tuple[str, str]]()
+    while free := next((pair for pair in left if pair[1] not in used), None):
+        left.remove(free)
+        used = (used - {free[0]}) | {free[1]}
+        ordered.append(free)
+    return ordered, left
 
 
 def conversions(differences: Differences, empty: bool) -> dict[str, Conversion | None]:
@@ -184,10 +195,14 @@ class TableAlteration(ABC):
 
     def alteration(self) -> Alteration:
         """Raises `Stop` for what cannot be done exactly."""
+        self.prepare()
+        return Alteration(tuple(self.statements()), self.refusals())
+
+    def prepare(self) -> None:
+        """Raises `Unsupported` for what cannot be done exactly."""
         empty = not self.target.has_rows(self.schema, self.name)
         self.conversions = conversions(self.differences, empty)
         self.initials = initials(self.evolved, self.differences, empty, self.commit_ts)
-        return Alteration(tuple(self.statements()), self._refusals())
 
     @abstractmethod
     def statements(self) -> Iterable[str]: ...
@@ -208,7 +223,7 @@ class TableAlteration(ABC):
     def bytes_of(self, column: Column) -> str:
         """The expression of a text's length in bytes of UTF-8."""
 
-    def _refusals(self) -> tuple[tuple[str, str], ...]:
+    def refusals(self) -> tuple[tuple[str, str], ...]:
         """The queries for rows that a conversion would not keep, with the names before."""
         queries = []
         for old, new in self.differences.modified:

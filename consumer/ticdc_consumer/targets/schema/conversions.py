@@ -79,9 +79,21 @@ def conversion(old: Column, new: Column) -> Conversion:
             f"column {new.name}: what a change from {_text(old.type)} to {_text(new.type)} makes "
             "of the values that are there is not sent, and not certain"
         )
-    if old.nullable and not new.nullable:
+    if old.nullable and (not new.nullable or _fills(old, new)):
         return Conversion(result.suffix, (*result.refused, IsNull()))
     return result
+
+
+def _fills(old: Column, new: Column) -> bool:
+    """Whether TiDB may write the new default where the value is NULL: TiDB 8.4 does so where it
+    writes the values anew, and the column gets another default with its type."""
+    if new.default is None or new.default == old.default:
+        return False
+    before, after = old.type, new.type
+    if before.name in INTEGERS and after.name in INTEGERS:
+        return before.unsigned != after.unsigned or _BITS[after.name] < _BITS[before.name]
+    shorter = (after.length or 0) < (before.length or 0)
+    return before != after and (before.name != after.name or shorter or before.name not in TEXTS)
 
 
 def _text(type_: ColumnType) -> str:

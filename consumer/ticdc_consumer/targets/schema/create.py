@@ -1,18 +1,16 @@
 """CREATE TABLE in SQL that PostgreSQL and SQLite share, from a complete upstream definition."""
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ticdc_encoder.column import INTEGERS, TEXTS, Column, Index
+from ticdc_encoder.column import TEMPORALS, TEXTS, Column, Index
 from ticdc_encoder.event import Table
+
+from ticdc_consumer.targets.schema.defaults import constant
 
 LONGEST_INDEXED = 2600
 """Bytes: PostgreSQL refuses rows whose index entry is longer (a third of a page, 2704)."""
-
-_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
-_BITS = re.compile(r"b'([01]+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +139,15 @@ def index_name(table: str, index: str) -> str:
 
 
 def _default(column: Column, words: DdlWords) -> str | None:
-    """The default, if it is exactly the same value. Rows of the stream carry every column, so
-    none is needed for them."""
-    default, kind = column.default, column.type.name
-    if default is None or column.generated:
+    """The default, if its value is certain. Rows of the stream carry every column, so none is
+    needed for them."""
+    default, name = column.default, column.type.name
+    if default is None or column.generated or column.type.binary:
         return None
-    if kind in INTEGERS or kind in ("float", "double", "year"):
-        return literal(default) if _NUMBER.fullmatch(default) else None
-    if kind == "bit":
-        bits = _BITS.fullmatch(default)
-        return literal(str(int(bits[1], 2))) if bits else None
-    if kind == "decimal":
-        digits = default.partition(".")[2]
-        exact = _NUMBER.fullmatch(default) and len(digits) == (column.type.decimals or 0)
-        return literal(default) if exact else None
-    if kind in TEXTS or kind in ("enum", "set"):
-        return None if "\0" in default else literal(default)
-    if kind == "timestamp" and default.upper().startswith("CURRENT_TIMESTAMP"):
+    if name == "timestamp" and default.upper().startswith("CURRENT_TIMESTAMP"):
         return words.now(column)
-    return None
+    value = None if name in TEMPORALS else constant(column)
+    return None if value is None or "\0" in str(value) else literal(str(value))
 
 
 def literal(text: str) -> str:

@@ -128,6 +128,10 @@ class SQLite(Target):
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
         return None, table
 
+    def comparable(self, name: TargetName) -> TargetName:
+        # SQLite knows the case of ASCII letters only.
+        return name[0], name[1].encode().lower().decode()
+
     def quote(self, schema: str | None, table: str) -> str:
         if table.lower().startswith("sqlite_"):
             raise Unsupported(f"the table name {table!r} is reserved by SQLite")

@@ -46,11 +46,13 @@ _WHOLE_OLD = (9, 0, 0)
 class Options:
     """`version` is TiCDC's: older ones have no key (before 8.5.0), and send NULL as it
     is (before 8.5.2). `cluster_id` and `time_zone` are the server's; TIMESTAMP is sent in UTC,
-    except one that stands for NULL. With `require_types`, a row whose schema does not have
+    except one that stands for NULL. `debezium_include_start_ts` adds the transaction's start_ts to
+    rows. With `require_types`, a row whose schema does not have
     TiDB's types is refused."""
 
     enable_tidb_extension: bool = True
     debezium_disable_schema: bool = False
+    debezium_include_start_ts: bool = False
     output_old_value: bool = True
     cluster_id: str = "default"
     time_zone: str = "UTC"
@@ -170,7 +172,11 @@ class Encoder:
         self._null_as_default = options.version >= _NULL_AS_DEFAULT
         self._types = options.enable_tidb_extension and not old
         self._whole = not old
-        self._source = source_json(extension=options.enable_tidb_extension and not options.classic)
+        extension = options.enable_tidb_extension and not options.classic
+        self._source = source_json(extension=extension)
+        self._row_source = source_json(
+            extension=extension, start_ts=options.debezium_include_start_ts
+        )
         self._utc = utc_time(options.time_zone)
         self._cluster = jsoniter(options.cluster_id)
         self._plan = per_table(self._make_plan)
@@ -192,7 +198,8 @@ class Encoder:
             rest, row = f'"op":"d","after":null,"before":{_image(plan, before)}', before
         else:
             raise no_row(plan.table)
-        source = self._source_json(plan.table.schema, plan.table.name, change.commit_ts)
+        start_ts = change.start_ts if self._options.debezium_include_start_ts else None
+        source = self._source_json(plan.table.schema, plan.table.name, change.commit_ts, start_ts)
         value = (
             f'{{"payload":{{{source},"ts_ms":{self._clock()},"transaction":null,{rest}}}'
             f"{plan.schema}}}"
@@ -242,12 +249,13 @@ class Encoder:
         codec = self._options.compression
         return None if key is None else deflate(utf_8(key), codec), deflate(utf_8(value), codec)
 
-    def _source_json(self, db: str, table: str, ts: int) -> str:
+    def _source_json(self, db: str, table: str, ts: int, start_ts: int | None = None) -> str:
+        began = "" if start_ts is None else f'"start_ts":{start_ts},'
         return (
             f'"source":{{"version":"2.4.0.Final","connector":"TiCDC","name":{self._cluster},'
             f'"ts_ms":{physical(ts)},"snapshot":"false","db":{jsoniter(db)},"table":{jsoniter(table)},'
             '"server_id":0,"gtid":null,"file":"","pos":0,"row":0,"thread":0,"query":null,'
-            f'"commit_ts":{ts},"cluster_id":{self._cluster}}}'
+            f'"commit_ts":{ts},{began}"cluster_id":{self._cluster}}}'
         )
 
     def _schema(self, schema: str) -> str:
@@ -285,7 +293,7 @@ class Encoder:
             tuple(columns),
             frozenset(fields),
             self._schema(key),
-            self._schema(_envelope(name, f"{sides}{self._source},{AFTER_SOURCE}")),
+            self._schema(_envelope(name, f"{sides}{self._row_source},{AFTER_SOURCE}")),
         )
 
     def _name(self, table: Table) -> str:

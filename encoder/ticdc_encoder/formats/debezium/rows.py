@@ -8,6 +8,7 @@ from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import RowChange, Table
 from ticdc_encoder.formats.debezium.fields import inferred_type, parse_field
 from ticdc_encoder.formats.debezium.values import reader
+from ticdc_encoder.formats.format import timestamp
 from ticdc_encoder.formats.json_text import Members, load
 from ticdc_encoder.formats.row_reader import RowReader
 
@@ -59,7 +60,8 @@ def read_row(
         reader = _inferred_table(db, table, keys, names, types, old_types)
     reader.read(before, after)
     old = {} if before is None and operation == "u" else before
-    return RowChange(reader.table, ts, old, after)
+    began = timestamp(source["start_ts"], "start_ts") if "start_ts" in source else 0
+    return RowChange(reader.table, ts, old, after, began)
 
 
 def _require_keys(db: str, table: str, keys: tuple[str, ...], names: tuple[str, ...]) -> None:

@@ -63,10 +63,12 @@ _TRANSACTION: Schema = {
 }
 
 
-def source_json(*, extension: bool) -> str:
-    """The field `source`; the new architecture's extension declares two more members of it."""
+def source_json(*, extension: bool, start_ts: bool = False) -> str:
+    """The field `source`; the new architecture's extension declares two more members of it, and
+    `debezium-include-start-ts` another."""
     more = [_field("int64", False, "commit_ts"), _field("string", False, "cluster_id")]
-    return compact(_source(*(more if extension else ())))
+    last = [_field("int64", False, "start_ts")]
+    return compact(_source(*(more if extension else ()), *(last if start_ts else ())))
 
 
 AFTER_SOURCE = ",".join(

@@ -1,0 +1,56 @@
+"""How an option declares the setting that fills it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from ticdc_consumer.config import parsers
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of an option. `read` turns what TOML or a text gives into the option's value, and
+    raises ValueError with the rest of a sentence that begins with the setting's name."""
+
+    name: str
+    read: Callable[[Any], Any]
+    help: str
+    is_table: bool = False
+    """Whether it is a TOML table, whose entries later sources override one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class UrlSetting:
+    """A database's URL. `<name>_file`, `password` and `<password>_file` are settings, too."""
+
+    name: str
+    password: str
+    help: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section whose settings pass through to a client; `example` is one of them."""
+
+    name: str
+    example: str
+    help: str
+
+
+def setting(
+    name: str, read: Callable[[Any], Any], help: str, is_table: bool = False
+) -> dict[str, Setting]:
+    return {"setting": Setting(name, read, help, is_table)}
+
+
+def choice(name: str, choice: object, help: str) -> dict[str, Setting]:
+    return setting(name, parsers.one_of(*get_args(choice)), help)
+
+
+def url(name: str, password: str, help: str, example: str) -> dict[str, UrlSetting]:
+    return {"setting": UrlSetting(name, password, help, example)}
+
+
+def section(name: str, example: str, help: str) -> dict[str, Section]:
+    return {"setting": Section(name, example, help)}

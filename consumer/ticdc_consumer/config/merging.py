@@ -1,0 +1,42 @@
+"""Upstream tables that share a table of the target, and the column that tells their rows apart."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ticdc_encoder.filters.table import TableMatcher
+
+from ticdc_consumer.config.routing import matcher_of
+
+MOST_CHARACTERS = 140
+"""Of a shard's name: two names of 64 characters, the dot, and some quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """What `column` of the target's table holds in the rows of one upstream table."""
+
+    column: str
+    name: str
+
+
+class Merging:
+    """Rules `pattern -> column`; the first pattern that matches decides."""
+
+    def __init__(self, merge: Mapping[str, str], case_sensitive: bool = False) -> None:
+        """A pattern is a filter rule such as `shop_*.orders`. Raises `ConfigError`."""
+        self._rules: list[tuple[TableMatcher, str]] = [
+            (matcher_of(pattern, case_sensitive), column) for pattern, column in merge.items()
+        ]
+
+    def shard(self, schema: str, table: str) -> Shard | None:
+        """None for a table that has its table of the target for itself."""
+        for matcher, column in self._rules:
+            if matcher.matches(schema, table):
+                return Shard(column, f"{_part(schema)}.{_part(table)}")
+        return None
+
+
+def _part(name: str) -> str:
+    """No two tables have one name: a part that is not plain is quoted."""
+    plain = not set(name) & set('."')
+    return name if plain else '"' + name.replace('"', '""') + '"'

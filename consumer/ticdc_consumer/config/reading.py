@@ -1,0 +1,137 @@
+"""What a user may set of how changes are read: what Spark's tasks need, and nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ticdc_consumer.config import choices, parsers
+from ticdc_consumer.config.declaring import choice, section, setting, url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """The part of `Options` that tasks are sent, with no secret that they do not need."""
+
+    protocol: str = field(
+        metadata=setting("protocol", parsers.protocol, "the changefeed's protocol")
+    )
+    storage_url: str | None = field(
+        default=None,
+        repr=False,
+        metadata=setting(
+            "storage.url", parsers.prefix, "prefix of a cloud storage sink, instead of [kafka]"
+        ),
+    )
+    """As fsspec opens it."""
+    storage_date_separator: choices.DateSeparator = field(
+        default="day",
+        metadata=choice(
+            "storage.date_separator", choices.DateSeparator, "the changefeed's date-separator"
+        ),
+    )
+    storage_table_ids: bool = field(
+        default=False,
+        metadata=setting(
+            "storage.table_id_paths", parsers.flag, "the changefeed's use-table-id-as-path"
+        ),
+    )
+    storage_terminator: str = field(
+        default="\r\n",
+        metadata=setting("storage.terminator", parsers.characters, "the changefeed's terminator"),
+    )
+    storage_csv: Mapping[str, bool | str] = field(
+        default_factory=dict,
+        metadata=setting(
+            "storage.csv",
+            parsers.csv_settings,
+            "the changefeed's [sink.csv], under the same names",
+            is_table=True,
+        ),
+    )
+    time_zone: str = field(
+        default="UTC", metadata=setting("source.time_zone", parsers.time_zone, "TiCDC's --tz")
+    )
+    compression: choices.Compression = field(
+        default="none",
+        metadata=choice(
+            "source.compression",
+            choices.Compression,
+            "the changefeed's large-message-handle-compression",
+        ),
+    )
+    claim_check_url: str | None = field(
+        default=None,
+        repr=False,
+        metadata=setting(
+            "source.claim_check",
+            parsers.prefix,
+            "prefix of claim checks: claim-check-storage-uri, as fsspec opens it",
+        ),
+    )
+    claim_check_raw_value: bool = field(
+        default=False,
+        metadata=setting(
+            "source.claim_check_raw_value", parsers.flag, "the changefeed's claim-check-raw-value"
+        ),
+    )
+    on_corruption: choices.OnCorruption = field(
+        default="stop",
+        metadata=choice(
+            "source.on_corruption",
+            choices.OnCorruption,
+            "stop or warn, if a row does not match its checksum",
+        ),
+    )
+    encoding_format: choices.EncodingFormat = field(
+        default="json",
+        metadata=choice(
+            "source.encoding_format", choices.EncodingFormat, "Simple's encoding-format"
+        ),
+    )
+    apply: choices.Apply = field(
+        default="net", metadata=choice("target.apply", choices.Apply, "net or transactions")
+    )
+    rules: frozenset[str] = field(
+        default=frozenset(),
+        metadata=setting(
+            "target.rules", parsers.lossy_rules, "lossy mappings to allow: docs/types.md"
+        ),
+    )
+    filter: tuple[str, ...] = field(
+        default=("*.*",),
+        metadata=setting("tables.filter", parsers.filter_rules, "TiCDC's filter rules"),
+    )
+    case_sensitive: bool = field(
+        default=False,
+        metadata=setting(
+            "tables.case_sensitive", parsers.flag, "whether patterns are case-sensitive"
+        ),
+    )
+    message_limit: int = field(
+        default=256 << 20,
+        metadata=setting("limits.message_limit", parsers.size, "bytes of one inflated value"),
+    )
+    """The most bytes that one compressed value may inflate to."""
+    clock_skew: float = field(
+        default=60.0,
+        metadata=setting("limits.clock_skew", parsers.seconds, "seconds clocks may differ"),
+    )
+    upstream_url: str | None = field(
+        default=None,
+        repr=False,
+        metadata=url(
+            "source.upstream",
+            "source.upstream_password",
+            "SQLAlchemy URL of the TiDB that completes rows of handle-key-only",
+            example="mysql+pymysql://user@host:4000",
+        ),
+    )
+    """The upstream TiDB, which completes rows whose handle key alone was sent."""
+    registry: Mapping[str, str] = field(
+        default_factory=dict,
+        repr=False,
+        metadata=section(
+            "registry",
+            "registry.url",
+            "avro's schema registry: Confluent's client's settings, such as registry.url",
+        ),
+    )

@@ -1,0 +1,139 @@
+"""DDL of tables that `[tables.merge]` joins: each touches the rows of its own shard alone.
+
+The target's table has the shard's column in every key. It is created with the first shard, and
+stays when the last is dropped. What would change the table of all shards is an operator's to do.
+"""
+
+from dataclasses import replace
+
+from ticdc_encoder.column import Column, ColumnType, Index
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.statements import (
+    AlterTable,
+    DropSchema,
+    DropTable,
+    ExchangePartition,
+    NoEffect,
+    RecoverTable,
+    RenameTable,
+    Statement,
+    TruncateTable,
+)
+
+from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard
+from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.create import literal
+
+
+class Merged(Stop):
+    """A DDL of one shard would touch all of them."""
+
+
+def shard_column(shard: Shard) -> Column:
+    """The column that the target's table has beside the upstream's."""
+    type_ = ColumnType(
+        "varchar", length=MOST_CHARACTERS, charset="utf8mb4", collation="utf8mb4_bin"
+    )
+    return Column(shard.column, type_, nullable=False)
+
+
+def with_shard(table: Table, shard: Shard) -> Table:
+    """The table of the target: the shard's column is the last one, and the last of every unique
+    key. Foreign keys are left out. Raises `Unsupported`."""
+    name = f"{table.schema}.{table.name}"
+    if shard.column.lower() in {column.name.lower() for column in table.columns}:
+        raise Unsupported(f"{name} has a column {shard.column} upstream: name another one in merge")
+    if not table.handle_key:
+        raise Unsupported(f"{name} has no key, so its rows cannot be told from other shards'")
+    column = shard_column(shard)
+    return replace(
+        table,
+        columns=(*table.columns, column),
+        indexes=tuple(_with(index, column.name, name) for index in table.indexes),
+        handle_key=(*table.handle_key, column.name),
+        foreign_keys=(),
+    )
+
+
+def _with(index: Index, column: str, name: str) -> Index:
+    if not index.unique:
+        return index
+    if index.expression or index.partial:
+        raise Unsupported(f"unique index {index.name} of {name} is not over columns alone")
+    lengths = index.lengths or (None,) * len(index.columns)
+    return replace(index, columns=(*index.columns, column), lengths=(*lengths, None))
+
+
+def _delete_shard(context: DdlContext, name: TableName, shard: Shard) -> Alteration:
+    """DROP TABLE and TRUNCATE TABLE: the rows of this shard go."""
+    described = context.target.describe(*context.locate(name))
+    if described is None:
+        return Alteration()
+    column = shard_column(shard)
+    existing = {each.name: each for each in described.columns}.get(column.name)
+    merges = context.target.type_rules(context.rules).merges
+    if existing is None or (existing.collation and merges(existing.collation, column.type)):
+        raise Merged(
+            f"{'.'.join(name)}: the target's table has no column {column.name} that tells its rows "
+            "from those of other tables, letter by letter"
+        )
+    return Alteration((f"DELETE FROM {of_shard(context, name, shard)}",), rows_only=True)  # noqa: S608
+
+
+def of_shard(context: DdlContext, name: TableName, shard: Shard) -> str:
+    """The table and the condition of the shard's rows, for a statement."""
+    target = context.target
+    column = target.quote(None, shard.column)
+    return f"{target.quote(*context.locate(name))} WHERE {column} = {literal(shard.name)}"
+
+
+def without_parents(context: DdlContext, table: Table) -> Table:
+    """Without the foreign keys to merged tables, in which no key is that of one shard alone."""
+    keys = tuple(key for key in table.foreign_keys if context.shard(key.parent) is None)
+    return replace(table, foreign_keys=keys)
+
+
+def refuse_merged(context: DdlContext, statement: Statement) -> None:
+    """Raises `Merged` for what would change the table of all shards, or rename one."""
+    for name in _tables(context, statement):
+        shard = context.shard(name)
+        if shard is not None:
+            raise Merged(
+                f"{'.'.join(name)} is merged with other tables by [tables.merge]: this would touch "
+                f"the rows of all of them, or change what {shard.column} holds; do it by hand, to "
+                "the table or to the rows that it is meant for"
+            )
+
+
+def _tables(context: DdlContext, statement: Statement) -> tuple[TableName, ...]:
+    match statement:
+        case AlterTable(schema, table, actions):
+            names = [(schema, table)]
+            names += [
+                context.definitions.spelled(action.table)
+                for action in actions
+                if isinstance(action, ExchangePartition)
+            ]
+            harmless = all(isinstance(action, NoEffect) for action in actions)
+            return () if harmless else tuple(names)
+        case RenameTable(old, new):
+            return old, new
+        case RecoverTable(_, (_, _) as new):
+            return (new,)
+        case DropSchema(schema):
+            return tuple(context.ledger.known().of_schema(schema))
+        case _:
+            return ()
+
+
+def work(context: DdlContext, statement: Statement) -> Alteration | None:
+    """DROP and TRUNCATE of a merged table; None for what is not one of these. Raises `Merged`."""
+    refuse_merged(context, statement)
+    if not isinstance(statement, DropTable | TruncateTable):
+        return None
+    name = statement.schema, statement.table
+    shard = context.shard(name)
+    return None if shard is None else _delete_shard(context, name, shard)

@@ -1,0 +1,89 @@
+"""What TiDB does not change of a primary key, and a new table that takes the old one's place.
+
+A clustered primary key is where the rows are, and is never dropped; the type of a column of any
+primary key changes only where no row has to be written anew (TiDB 8.4, error 8200).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.targets.layout import TargetName
+from ticdc_consumer.targets.mysql.create import MySqlColumn, MySqlTable, create_table
+from ticdc_consumer.targets.mysql.dialects import Dialect
+from ticdc_consumer.targets.mysql.types import CatalogType
+from ticdc_consumer.targets.target import Target
+
+_INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
+_GROWING = ("varchar", "varbinary", "char")
+_REBUILT, _REPLACED = "ticdc_rebuilt", "ticdc_replaced"
+
+
+def refusal(
+    target: Target,
+    name: TargetName,
+    before: MySqlTable,
+    dropped: Sequence[str],
+    after: Mapping[str, MySqlColumn],
+) -> str | None:
+    """Why TiDB would refuse it, None if it would not. `dropped` are the keys that go, and `after`
+    the columns by their names before."""
+    for key, index in before.indexes.items():
+        if not index.primary:
+            continue
+        if key in dropped and _clustered(target, name):
+            return f"{target.quote(*name)} has a clustered primary key, which TiDB does not drop"
+        for column, _ in () if key in dropped else index.parts:
+            old, new = before.columns[column], after.get(column)
+            if new is not None and not _stored_alike(old.type, new.type):
+                return (
+                    f"column {column} is of the primary key, and TiDB does not make "
+                    f"{new.type} of {old.type} there"
+                )
+    return None
+
+
+def rebuilt(
+    target: Target, dialect: Dialect, name: TargetName, table: Table, values: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Statements that put a new table, of these rows, in the place of the old one. `values` are
+    the expressions of the columns that take one from the old table."""
+    schema, _ = name
+    old, new, replaced = (
+        target.quote(*name),
+        *(target.quote(schema, n) for n in (_REBUILT, _REPLACED)),
+    )
+    columns = ", ".join(target.quote(None, column) for column in values)
+    return (
+        create_table(dialect, new, table),
+        f"INSERT INTO {new} ({columns}) SELECT {', '.join(values.values())} FROM {old}",  # noqa: S608
+        f"RENAME TABLE {old} TO {replaced}, {new} TO {old}",
+        f"DROP TABLE {replaced}",
+    )
+
+
+def _clustered(target: Target, name: TargetName) -> bool:
+    with target.errors():
+        rows = target.query(
+            "SELECT tidb_pk_type FROM information_schema.tables "
+            "WHERE table_schema = %s AND table_name = %s",
+            *name,
+        )
+    return [kind for (kind,) in rows] == ["CLUSTERED"]
+
+
+def _stored_alike(old: str, new: str) -> bool:
+    """Whether all values are stored alike."""
+    before, after = CatalogType.parse(old), CatalogType.parse(new)
+    if old == new:
+        return True
+    if before.name in _INTEGERS and after.name in _INTEGERS:
+        wider = _INTEGERS.index(after.name) >= _INTEGERS.index(before.name)
+        return wider and before.unsigned == after.unsigned
+    same = before.name == after.name and before.name in _GROWING
+    return same and after.number(0) >= before.number(0) and _rest(old) == _rest(new)
+
+
+def _rest(type_: str) -> str:
+    """The character set and collation."""
+    return type_.partition(" ")[2]

@@ -1,0 +1,250 @@
+"""An ALTER TABLE as statements that commit one by one, and how many of them a crash let through.
+
+MySQL and MariaDB take all clauses in one statement. TiDB checks each clause against the table
+before the statement, and refuses two that name one column or key (8.4: errors 1068, 1072, 8200):
+there a clause that builds upon another one has a statement of its own. After a crash the catalog
+shows which statement came last.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.targets.layout import TargetName
+from ticdc_consumer.targets.mysql.catalog import unescaped
+from ticdc_consumer.targets.mysql.create import MySqlColumn, MySqlIndex, MySqlTable
+from ticdc_consumer.targets.mysql.dialects import Dialect
+from ticdc_consumer.targets.target import Target
+
+Facts = dict[str, object]
+
+_TYPE = re.compile(r"(\w+)(?:\((.*)\))?(.*)", re.DOTALL)
+_WIDTH_MEANS_NOTHING = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year"})
+_COLLATE = re.compile(r" character set \w+ collate (\w+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class AlterStep:
+    """A statement, and the table after it. `renames`: a column takes another name in it, so that
+    what it does is not to be done twice."""
+
+    text: str
+    after: MySqlTable
+    renames: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _AlterClause:
+    """`names` are the columns and keys that it needs or changes."""
+
+    text: str
+    names: frozenset[str]
+    after: MySqlTable
+    renames: bool
+
+
+class OrderedClauses:
+    """The clauses of an ALTER TABLE, in an order in which each finds the table as it needs it."""
+
+    def __init__(self, before: MySqlTable, quote: Callable[[str], str]) -> None:
+        self._columns, self._indexes = dict(before.columns), dict(before.indexes)
+        self._quote = quote
+        self._clauses: list[_AlterClause] = []
+
+    def drop_key(self, name: str) -> None:
+        index = self._indexes.pop(name)
+        text = "DROP PRIMARY KEY" if index.primary else f"DROP INDEX {self._quote(name)}"
+        self._add(text, index.columns, [name])
+
+    def drop_column(self, name: str) -> None:
+        del self._columns[name]
+        self._add(f"DROP COLUMN {self._quote(name)}", [name])
+
+    def rename_column(self, old: str, new: str, column: MySqlColumn) -> None:
+        self._columns = {
+            new if name == old else name: column if name == old else each
+            for name, each in self._columns.items()
+        }
+        self._indexes = {name: each.renamed(old, new) for name, each in self._indexes.items()}
+        text = f"CHANGE COLUMN {self._quote(old)} {self._quote(new)} {column.text()}"
+        self._add(text, [old, new], renames=True)
+
+    def place_column(
+        self, name: str, column: MySqlColumn, text: str, position: Sequence[str] | None
+    ) -> None:
+        """ADD or MODIFY COLUMN. `position` are the columns before it, None if it stays in its
+        place or is the last."""
+        needed = [name]
+        if position is None:
+            self._columns[name] = column
+        else:
+            others = {other: each for other, each in self._columns.items() if other != name}
+            before = list(others)[: list(others).index(position[-1]) + 1] if position else []
+            self._columns = {
+                **{other: others[other] for other in before},
+                name: column,
+                **{other: each for other, each in others.items() if other not in before},
+            }
+            needed += position[-1:]
+        self._add(text, needed)
+
+    def rename_key(self, old: str, new: str) -> None:
+        self._indexes[new] = self._indexes.pop(old)
+        text = f"RENAME INDEX {self._quote(old)} TO {self._quote(new)}"
+        self._add(text, keys=[old, new])
+
+    def add_key(self, name: str, index: MySqlIndex, text: str) -> None:
+        self._indexes[name] = index
+        self._add(f"ADD {text}", index.columns, [name])
+
+    def steps(self, relation: str) -> list[AlterStep]:
+        """As few statements as TiDB takes."""
+        groups: list[list[_AlterClause]] = []
+        for clause in self._clauses:
+            named = frozenset[str]().union(*(each.names for each in groups[-1])) if groups else None
+            if named is None or named & clause.names:
+                groups.append([])
+            groups[-1].append(clause)
+        return [
+            AlterStep(
+                f"ALTER TABLE {relation} {', '.join(each.text for each in group)}",
+                group[-1].after,
+                any(each.renames for each in group),
+            )
+            for group in groups
+        ]
+
+    def _add(
+        self,
+        text: str,
+        columns: Iterable[str] = (),
+        keys: Iterable[str] = (),
+        renames: bool = False,
+    ) -> None:
+        names = {f"column {name.lower()}" for name in columns}
+        names |= {f"key {name.lower()}" for name in keys}
+        after = MySqlTable(dict(self._columns), dict(self._indexes))
+        self._clauses.append(_AlterClause(text, frozenset(names), after, renames))
+
+
+def done(
+    target: Target,
+    dialect: Dialect,
+    name: TargetName,
+    table: MySqlTable,
+    steps: Sequence[AlterStep],
+) -> int:
+    """How many of the steps from `table` on are done; the least that it can be, where one more
+    time does no harm. Raises `Stop` if the table is as after none of them, and `Unsupported` if a
+    crash would leave it unknown."""
+    states = [table, *(step.after for step in steps)]
+    facts = [_facts(state) for state in states]
+    now = _catalog(target, dialect, name)
+    every = {fact for each in facts for fact in each}
+    differing = sorted(f for f in every if any(each.get(f) != facts[0].get(f) for each in facts))
+    fitting = [
+        number
+        for number, each in enumerate(facts)
+        if all(now.get(fact) == each.get(fact) for fact in differing)
+    ]
+    if not fitting:
+        raise Stop(f"{target.quote(*name)} {_neither(facts, differing, now)}")
+    if _renamed_between(steps, fitting):
+        order = _columns_in_order(target, name)
+        known = [list(states[number].columns) for number in fitting]
+        fitting = [
+            number
+            for number, columns in zip(fitting, known, strict=True)
+            if columns == [column for column in order if column in set(columns)]
+        ]
+        if not fitting:
+            raise Stop(f"{target.quote(*name)} has its columns in another order than it was given")
+    if _renamed_between(steps, fitting):
+        raise Unsupported(
+            f"{target.quote(*name)} has columns of the same names and types before and after it, "
+            "so that after a crash it would not be certain whether it ran"
+        )
+    return fitting[0]
+
+
+def _renamed_between(steps: Sequence[AlterStep], fitting: Sequence[int]) -> bool:
+    return any(step.renames for step in steps[fitting[0] : fitting[-1]])
+
+
+def _neither(facts: Sequence[Facts], differing: Sequence[str], now: Facts) -> str:
+    neither = "; ".join(
+        f"{fact} was {_text(facts[0].get(fact))} before, is {_text(facts[-1].get(fact))} after, "
+        f"and is now {_text(now.get(fact))}"
+        for fact in differing
+        if now.get(fact) not in [each.get(fact) for each in facts]
+    )
+    half = "some of its changes are done and some are not"
+    return f"is neither as before nor as after: {neither or half}"
+
+
+def _text(fact: object) -> str:
+    return "absent" if fact is None else str(fact)
+
+
+def _facts(table: MySqlTable) -> Facts:
+    facts: Facts = {}
+    for name, column in table.columns.items():
+        collation = _COLLATE.search(column.type)
+        type_ = _COLLATE.sub("", column.type)
+        facts[f"column {name}"] = _column(
+            type_, collation[1] if collation else None, column.nullable
+        )
+    for name, index in table.indexes.items():
+        facts[f"key {name}"] = _key(index.unique, index.parts)
+    return facts
+
+
+def _catalog(target: Target, dialect: Dialect, table: TargetName) -> Facts:
+    facts: Facts = {}
+    with target.errors():
+        columns = target.query(
+            "SELECT column_name, column_type, is_nullable, collation_name "
+            "FROM information_schema.columns WHERE table_schema = %s AND table_name = %s",
+            *table,
+        )
+        for column, type_, nullable, collation in columns:
+            exact_type = unescaped(dialect, type_)
+            facts[f"column {column}"] = _column(exact_type, collation, nullable == "YES")
+        keys: dict[str, tuple[bool, list[tuple[str, int | None]]]] = {}
+        parts_of_keys = target.query(
+            f"SELECT index_name, non_unique, {dialect.index_column}, sub_part "  # noqa: S608
+            "FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s "
+            "ORDER BY index_name, seq_in_index",
+            *table,
+        )
+        for key, plain, column, prefix in parts_of_keys:
+            parts = keys.setdefault(key, (not int(plain), []))[1]  # text in TiDB
+            parts.append((column or "an expression", prefix))
+    for key, (unique, parts) in keys.items():
+        facts[f"key {key}"] = _key(unique, parts)
+    return facts
+
+
+def _columns_in_order(target: Target, table: TargetName) -> list[str]:
+    with target.errors():
+        rows = target.query(
+            "SELECT column_name FROM information_schema.columns "
+            "WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
+            *table,
+        )
+    return [str(name) for (name,) in rows]
+
+
+def _column(type_: str, collation: str | None, nullable: bool) -> str:
+    name, arguments, rest = _TYPE.fullmatch(type_).groups()  # type: ignore[union-attr]
+    type_name = name.lower()
+    if arguments and type_name not in _WIDTH_MEANS_NOTHING:
+        type_name += f"({arguments})"
+    words = [type_name, rest.strip().lower(), collation or "", "" if nullable else "not null"]
+    return " ".join(word for word in words if word)
+
+
+def _key(unique: bool, parts: Iterable[tuple[str, int | None]]) -> str:
+    columns = ", ".join(column + (f"({length})" if length else "") for column, length in parts)
+    return f"{'unique ' if unique else ''}({columns})"

@@ -1,0 +1,46 @@
+"""What existing rows hold after a DDL, as a real TiDB answered: `*_columns.tsv`, which
+`support/tidb_answers.py` writes."""
+
+import pytest
+from support.server_address import server_address
+from support.tidb_answers import ADDED, CHANGED, Answer, answers, column, sessions, shown
+from ticdc_consumer.errors import Unsupported
+from ticdc_consumer.targets.schema.initial import initial
+
+STOPS = {
+    "DATETIME DEFAULT '2024-01-01 10:11:12+02:00'": "another time zone",
+    "INT DEFAULT 2.5e0": "halves of a double, which are not those of a text",
+    "INT DEFAULT (5)": "expressions",
+    "TIME DEFAULT '2024-01-01 10:11:12'": "a date",
+    "TIMESTAMP DEFAULT '2024-01-01 10:11:12'": "the session's time zone",
+    "YEAR DEFAULT 1.5": "a year with a fraction",
+}
+"""What stops, and why it does."""
+
+
+@pytest.mark.parametrize("case", answers(ADDED), ids=str)
+def test_a_new_column_gives_existing_rows_what_it_gives_them_in_tidb(case: Answer) -> None:
+    (definition,) = case.question
+    added, computed = column(definition), "DEFAULT (" in definition
+    if definition in STOPS:
+        with pytest.raises(Unsupported):
+            initial(added, computed, 0)
+        return
+    value = initial(added, computed, 0)
+    if added.type.name in ("float", "double"):
+        assert float(str(value)) == float(case.answer.strip("'"))
+    else:
+        assert shown(value).strip("'") == case.answer.strip("'")
+
+
+def test_tidb_gives_these_answers(long: bool) -> None:
+    """All of them with --long."""
+    asked, changed = answers(ADDED), answers(CHANGED)
+    if not long:
+        asked, changed = asked[::24], changed[::48]
+    for tidb in sessions(server_address("TIDB_URL")):
+        told = [tidb.added(*case.question) for case in asked]
+        told += [tidb.changed(*case.question) for case in changed]
+        assert [text.partition("\t")[0] for text in told] == [
+            case.answer for case in (*asked, *changed)
+        ]

@@ -5,7 +5,7 @@ PIP := $(PYTHON) -m pip install -q --disable-pip-version-check -c requirements.l
 STAMP := $(VENV)/.complete
 SOURCES := encoder consumer tests samples bench
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check bench torture golden lock clean
+.PHONY: help setup demo test test-fast check bench fuzz torture golden lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -43,6 +43,9 @@ check: setup  ## formatting, lint, types
 
 bench: setup  ## speed and memory, with the servers of tests/services
 	@$(PYTHON) bench $(ARGS)
+
+fuzz: setup  ## damaged messages, DDL, filters and settings; ARGS="--seconds 3600 --seed 7"
+	@PYTHONPATH=tests $(PYTHON) tests/fuzz $(ARGS)
 
 torture: setup  ## kill -9 at random moments, on every database there is; takes long
 	@$(PYTHON) -m pytest -m torture --long $(ARGS)

@@ -48,6 +48,8 @@ SLOW = (
     "tests/integration/",  # start processes by themselves
     "tests/consumer/spark/",
     "test_promise.py",  # random histories, for longer than all others
+    "ddl/test_histories.py",
+    "test_tidb_gives_these_answers",
     "test_a_crash_at_any_statement",
     "test_an_alter_is_done_once_wherever_it_was_cut_off",
     "test_an_interrupted_migration",

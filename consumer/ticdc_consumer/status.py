@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, lag, moment, with_time
 
 from ticdc_consumer.config.options import Options
@@ -95,7 +96,7 @@ def _json_of(entry: LedgerEntry, *more: str) -> dict[str, Any]:
 
 
 def to_text(status: Status) -> str:
-    return "\n".join(_lines(status))
+    return "\n".join(map(visible, _lines(status)))
 
 
 def _lines(status: Status) -> Iterator[str]:

@@ -14,6 +14,25 @@
 `ticdc_encoder` exports all of them.
 """
 
+import re
+
+_INVISIBLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def visible(text: str) -> str:
+    """The text for a line of a terminal or a log: names and values of the upstream could move the
+    cursor, begin lines of their own or reverse what is read, so that what is not visible (control
+    characters, those of bidirectional text, lone surrogates) is escaped as JSON does it."""
+    return _INVISIBLE.sub(lambda m: _SHORT.get(m[0]) or f"\\u{ord(m[0]):04x}", text)
+
+
+def visible_lines(text: str) -> str:
+    """The same for a text of several lines: they stay apart."""
+    return "\n".join(map(visible, text.split("\n")))
+
 
 class TicdcError(Exception):
     """The root of all errors of this project: one sentence, without a row's contents.
@@ -22,7 +41,7 @@ class TicdcError(Exception):
     """
 
     def __str__(self) -> str:
-        return "; ".join([super().__str__(), *getattr(self, "__notes__", ())])
+        return visible("; ".join([super().__str__(), *getattr(self, "__notes__", ())]))
 
 
 class WireError(TicdcError):

@@ -127,5 +127,5 @@ def test_all_twelve_are_right_here(
             assert sorted(target.execute("SELECT a, b FROM t")) == UPSTREAM
         commits.append(resolved_ts)
 
-    Run(world, protocol, way, path, compare).go()
+    Run(world, protocol, way, f"sqlite:///{path}", compare).go()
     assert set(commits) == {15}

@@ -45,7 +45,7 @@ def play(seed: Random, protocol: str, way: str, path: Path) -> None:
     def compare(resolved_ts: int) -> None:
         assert contents(path) == world.at(resolved_ts)
 
-    Run(world, protocol, way, path, compare).go()
+    Run(world, protocol, way, f"sqlite:///{path}", compare).go()
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])

@@ -70,7 +70,7 @@ def test_the_target_has_the_tables_as_the_messages_name_them(
     world.log = [Record(m.partition, m.key, m.value, born) for born, m in enumerate(sent)]
     path = tmp_path / "target.db"
     reached: list[int] = []
-    Run(world, protocol, way, path, reached.append).go()
+    Run(world, protocol, way, f"sqlite:///{path}", reached.append).go()
     assert reached[-1] == 19
     with closing(sqlite3.connect(path)) as target:
         names = "SELECT name FROM sqlite_master WHERE name NOT LIKE 'ticdc%' AND type = 'table'"

@@ -256,3 +256,10 @@ ALTER TABLE t MODIFY COLUMN f DOUBLE
 -- case: YEAR becomes INT
 ALTER TABLE t MODIFY COLUMN y INT
 -- stops: is not sent, and not certain
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, d DOUBLE(8,2))
+-- rows: 1, 1.25 | 2, NULL
+
+-- case: a DOUBLE loses its digits
+ALTER TABLE t MODIFY COLUMN d DOUBLE
+-- then: 1 1.25 | 2 None

@@ -119,6 +119,8 @@ CHOICE: dict[tuple[str, str], set[tuple[str, bool]]] = {
     ("mariadb", "open.batch16"): {("net", True)},
     ("mysql", "canal-json.ext"): {("transactions", True)},
     ("mysql", "open.batch16"): set(),
+    ("tidb", "canal-json.ext"): {("net", False)},
+    ("tidb", "open.batch16"): set(),
     # A topic for each table: few of them get every resolved ts.
     ("sqlite", "canal-json.topic-expr"): {("net", True)},
     ("postgresql", "open.topic-expr"): set(),

@@ -19,6 +19,8 @@ from ticdc_encoder.event import Ddl, Resolved, Row, RowChange, Table
 from ticdc_encoder.formats import FORMATS
 
 TOPIC = "world"
+FAR = 1000
+"""Between two resolved ts: commit times of a real upstream are not reached in small steps."""
 
 SINGLE = Table.define(
     "w",
@@ -221,6 +223,8 @@ def lay_out(world: World, protocol: str, changes: Sequence[RowChange | Ddl]) -> 
 
     while resolved <= last:
         exact = [c.commit_ts for c in waiting[:6]]
+        if not exact and last - resolved > FAR:
+            exact = [last + 1]
         resolved = rng.choice([resolved + rng.randint(1, 9), *(t for t in exact if t > resolved)])
         due = [c for c in waiting if c.commit_ts < resolved]
         early = [c for c in waiting if c.commit_ts >= resolved and rng.random() < 0.2]

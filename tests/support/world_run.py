@@ -1,8 +1,7 @@
-"""A consumer of a world's log: the real parts from the scout to SQLite, restarted now and then."""
+"""A consumer of a world's log: the real parts from the scout to a target, restarted at times."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -36,14 +35,14 @@ def logs_of(broker: Broker) -> Iterator[None]:
 
 
 class Run:
-    """A consumer, which a crash leaves without anything but its database at `path`."""
+    """A consumer, which a crash leaves without anything but its database at `url`."""
 
     def __init__(
         self,
         world: World,
         protocol: str,
         way: str,
-        path: Path,
+        url: str,
         compare: Callable[[int], None],
         crashes: bool = False,
     ) -> None:
@@ -56,7 +55,7 @@ class Run:
             protocol=protocol,
             topics=(TOPIC,),
             kafka={},
-            target_url=f"sqlite:///{path}",
+            target_url=url,
             apply=cast("Any", way),
             rows_per_epoch=world.rng.choice([3, 10, 1000]),
         )

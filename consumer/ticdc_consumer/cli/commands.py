@@ -11,11 +11,17 @@ from pathlib import Path
 from types import FrameType
 
 from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard_output
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import TicdcError, visible
 
 from ticdc_consumer import config
 from ticdc_consumer.cli.arguments import parser
-from ticdc_consumer.cli.output import hide_secrets, print_error, print_out, print_traceback
+from ticdc_consumer.cli.output import (
+    LogLine,
+    hide_secrets,
+    print_error,
+    print_out,
+    print_traceback,
+)
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Usage
 
@@ -23,6 +29,8 @@ from ticdc_consumer.errors import Usage
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     sys.excepthook = print_traceback
+    if logging.lastResort is not None:  # where records go unless a program has other handlers
+        logging.lastResort.setFormatter(LogLine())
     _silence_py4j()
     arguments = parser().parse_args(argv)
     try:
@@ -72,7 +80,7 @@ def _check(arguments: argparse.Namespace) -> int:
     findings = []
     for finding in check(_options(arguments)):
         findings.append(finding)
-        print_out(str(finding))
+        print_out(visible(str(finding)))
     return exit_code(findings)
 
 
@@ -92,7 +100,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.consumer import Consumer
 
     for cut in Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql):
-        print_out("\n".join(planned(cut)))
+        print_out("\n".join(map(visible, planned(cut))))
     return 0
 
 

@@ -1,12 +1,13 @@
 """What the commands print: never a password, and nothing to a reader who has gone."""
 
+import logging
 import os
 import sys
 import traceback
 from types import TracebackType
 
 from ticdc_encoder.cli.output import standard_output
-from ticdc_encoder.errors import ConfigError, TicdcError
+from ticdc_encoder.errors import ConfigError, TicdcError, visible, visible_lines
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import redact, secrets_of
@@ -24,9 +25,10 @@ def hide_secrets(options: Options) -> None:
 
 
 def print_out(text: str) -> None:
-    """To the standard output. Raises `OutputClosed` or `OutputError`."""
+    """A line to the standard output, or several whose parts are `visible` already. Raises
+    `OutputClosed` or `OutputError`."""
     with standard_output():
-        print(redact(text, _secrets), flush=True)
+        print(visible_lines(redact(text, _secrets)), flush=True)
 
 
 def print_error(error: TicdcError) -> int:
@@ -34,7 +36,7 @@ def print_error(error: TicdcError) -> int:
     code."""
     if os.environ.get("TICDC_DEBUG") == "1":
         print_traceback(type(error), error, error.__traceback__)
-    print(f"ticdc-consumer: {redact(str(error), _secrets)}", file=sys.stderr)
+    print(f"ticdc-consumer: {visible(redact(str(error), _secrets))}", file=sys.stderr)
     return exit_code(error)
 
 
@@ -43,7 +45,19 @@ def print_traceback(
 ) -> None:
     """An excepthook that shows no password."""
     lines = traceback.format_exception(kind, error, trace)
-    sys.stderr.write(redact("".join(lines), _secrets))
+    sys.stderr.write(visible_lines(redact("".join(lines), _secrets)))
+
+
+class LogLine(logging.Formatter):
+    """A record as one line, behind which its traceback may be, without passwords."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = visible(redact(record.getMessage(), _secrets))
+        if not record.exc_info:
+            return message
+        return (
+            f"{message}\n{visible_lines(redact(self.formatException(record.exc_info), _secrets))}"
+        )
 
 
 def exit_code(error: TicdcError) -> int:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TextIO
 
+from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, lag, with_time
 
 from ticdc_consumer.dry_run import PlannedCut
@@ -117,7 +118,7 @@ class RunProgress:
             self._line(nothing_passes(self._all.left_out))
 
     def _line(self, text: str) -> None:
-        print(text, file=self._out, flush=True)
+        print(visible(text), file=self._out, flush=True)
 
 
 def planned(cut: PlannedCut) -> Iterator[str]:

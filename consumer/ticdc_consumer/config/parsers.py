@@ -261,7 +261,7 @@ def size(value: Any) -> int:
 def time_zone(value: Any) -> str:
     try:
         return ZoneInfo(text(value)).key
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a folder of zones
         raise ValueError("must be a zone's name, such as UTC or Asia/Shanghai") from None
 
 

@@ -46,6 +46,8 @@ class Columns:
             text = self._canonical[position](value)
             if text is None:
                 raise Stop(f"{self._layout.name}: no value for key column {name}")
+            if not isinstance(text, str | bytes):
+                raise Stop(f"{self._layout.name}: key column {name} has a value of another type")
             parts.append(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
         return parts[0] if self._single else tuple(parts)
 

@@ -20,6 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
+from ticdc_encoder.errors import visible_lines
 
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.spark.java import java_home
@@ -236,7 +237,7 @@ def _gateway(conf: SparkConf) -> JavaGateway:
 def _pass_on(output: IO[str]) -> None:
     with output:
         for line in _relevant_lines(output):
-            sys.stderr.write(line)
+            sys.stderr.write(visible_lines(line))
 
 
 def _relevant_lines(output: Iterable[str]) -> Iterator[str]:

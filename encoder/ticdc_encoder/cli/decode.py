@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import TicdcError, visible
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Value
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.kafka.records import Located
@@ -53,15 +53,16 @@ def _decoded(record: Located, decode: Any, *arguments: Any) -> Any:
 
 def json_line(event: Event, record: Located | None = None, **more: str) -> str:
     """An event as one line of JSON, with its position in the topic. Integers are exact; DECIMAL is
-    text, bytes are `{"hex": ...}`, what is not UTF-8 in text is an escaped surrogate; a column that
-    was not sent is absent. A commit_ts that the message does not have is null."""
+    text, bytes are `{"hex": ...}`, what is not UTF-8 in text is an escaped surrogate, control
+    characters are escaped; a column that was not sent is absent. A commit_ts that the message
+    does not have is null."""
     members = {**_members(event), **more}
     for name in ("topic", "partition", "offset"):
         value = None if record is None else getattr(record, name)
         if value is not None:
             members[name] = value
     line = json.dumps(members, ensure_ascii=False, separators=(",", ":"))
-    return line if _is_utf_8(line) else json.dumps(members, separators=(",", ":"))
+    return visible(line) if _is_utf_8(line) else json.dumps(members, separators=(",", ":"))
 
 
 def _is_utf_8(line: str) -> bool:

@@ -306,9 +306,12 @@ def _literal(node: exp.Literal) -> Term:
     text: str = node.this
     if node.is_string:
         return Term("text", lambda row: text, literal=text)
-    if "e" in text.lower():
-        return _constant(float(text))
-    return _constant(int(text) if text.isdecimal() else Decimal(text))
+    try:
+        if "e" in text.lower():
+            return _constant(float(text))
+        return _constant(int(text) if text.isdecimal() else Decimal(text))
+    except (ValueError, ArithmeticError) as error:
+        raise ConfigError(f"not an SQL expression: {text[:40]!r} is not a number") from error
 
 
 def _negated(value: Callable[[Row], int | None]) -> Callable[[Row], int | None]:

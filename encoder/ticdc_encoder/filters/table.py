@@ -97,7 +97,9 @@ class _TableRule:
 
 
 _ANYTHING = r"(?s:\A.*\z)"
-_REGEXP = re.compile(r"/((?:\\.|[^/])+)/")
+# What Go's /((?:\\.|[^/])+)/ finds, in linear time: the first slash that is not escaped ends it; if
+# there is none, the last that is.
+_REGEXP = re.compile(r"/((?:\\.|[^/\\]|\\(?=\n))++)/|/((?s:.*)\\)/")
 _QUOTED = re.compile(r'"((?:""|[^"])+)"|`((?:``|[^`])+)`')
 _RANGE = re.compile(r"\[([!^]?)((?:\\[^0-9a-zA-Z]|[^\\\]])+)\]")
 _PLAIN = re.compile(r"[0-9A-Za-z$_\u0080-\U0010ffff]")
@@ -166,7 +168,7 @@ def _pattern(text: str) -> tuple[str, str]:
         raise ConfigError("a pattern is missing")
     if text[0] == "/":
         if match := _REGEXP.match(text):
-            return match[1], text[match.end() :]
+            return match[1] or match[2], text[match.end() :]
         raise ConfigError("an open regular expression")
     if text[0] in '"`':
         if match := _QUOTED.match(text):

@@ -198,7 +198,10 @@ def typed_default(words: SqlWords, type_: ColumnType) -> str | None:
     if number and type_.name in ("enum", "set"):
         return _labelled(type_, default)
     if number and type_.name in TEXTS and "e" in default.lower():
-        digits = f"{Decimal(repr(float(default))):f}"
+        try:
+            digits = f"{Decimal(repr(float(default))):f}"
+        except ValueError as error:
+            raise DefinitionError(f"a default that is not a number: {default[:40]}") from error
         return digits.rstrip("0").rstrip(".") if "." in digits else digits
     if text and type_.name == "bit":
         return f"b'{int.from_bytes(default.encode('utf-8', 'surrogateescape'), 'big'):b}'"

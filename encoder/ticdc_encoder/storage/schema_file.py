@@ -229,7 +229,8 @@ def _column(members: Any) -> tuple[Column, bool] | None:
     if kind not in TYPE_NAMES:
         raise WireError(f"column `{name}` has the unknown type {kind[:40]!r}")
     elements = members.get("ColumnElems") or ()
-    if not all(isinstance(element, str) for element in elements):
+    listed = isinstance(elements, list | tuple)
+    if not listed or not all(isinstance(element, str) for element in elements):
         raise WireError(f"column `{name}` has members that are not text")
     length = _number(members, "ColumnPrecision")
     if kind in _SIZES and kind in TEXTS | BINARIES:

@@ -70,7 +70,7 @@ def play(seed: Random, protocol: str, way: str, path: Path) -> None:
         assert contents(path) == world.at(resolved_ts)
         assert ledger(path) == world.done(resolved_ts)
 
-    Run(world, protocol, way, path, compare, crashes=True).go()
+    Run(world, protocol, way, f"sqlite:///{path}", compare, crashes=True).go()
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])

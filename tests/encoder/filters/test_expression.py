@@ -121,6 +121,7 @@ EXPRESSIONS = {
     "id in (select 1)": "IN is not evaluated",
     "date(at) = '2024-03-01'": "DATE is not evaluated",
     "id =": "not an SQL expression",
+    "id = 1e": "not an SQL expression",
     "id = 'x": "not an SQL expression",
 }
 

@@ -108,6 +108,25 @@ def test_no_expression_takes_longer_than_its_text_is_long() -> None:
     assert not TableMatcher([f"{'*a' * 20}.*"]).matches("a" * 300 + "!", "t")
 
 
+@pytest.mark.parametrize(
+    ("rule", "name", "matches"),
+    [
+        (r"/^a\/b$/.*", "a/b", True),
+        (r"/^a\\/.*", "a\\x", True),
+        (r"/^b|a\/.*", "b", None),
+        ("/" + r"b\.ips" * 40 + "..*", "b", None),
+    ],
+)
+def test_a_regular_expression_ends_at_a_slash_that_is_not_escaped(
+    rule: str, name: str, matches: bool | None
+) -> None:
+    if matches is None:
+        with pytest.raises(ConfigError):
+            TableMatcher([rule])
+    else:
+        assert TableMatcher([rule]).matches(name, "t") is matches
+
+
 @given(st.text(), st.text())
 def test_a_quoted_name_matches_itself_alone(name: str, other: str) -> None:
     assume(name)

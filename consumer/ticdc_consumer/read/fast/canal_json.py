@@ -95,7 +95,8 @@ class FastCanal:
             if match := form.row.fullmatch(value, at):
                 form.add(match[1], match[2])
                 return
-        if len(forms) < MOST_FORMS and self._tables.due(change):
+        # The plain decoder does not look at sqlType, nor whether it is UTF-8.
+        if len(forms) < MOST_FORMS and is_utf_8(value) and self._tables.due(change):
             form_of_row = _form(value, at, change, number, self._tables.key(number))
             if form_of_row is not None:
                 self._forms.setdefault(value[:at], {}).setdefault(kind, []).append(form_of_row)

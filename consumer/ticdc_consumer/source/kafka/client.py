@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import Message as KafkaMessage
 from confluent_kafka import TopicPartition as KafkaTopicPartition
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import TicdcError, visible
 
 from ticdc_consumer.config.callbacks import with_functions
 from ticdc_consumer.errors import Stop, Unavailable
@@ -72,7 +72,7 @@ class Failures:
         self.first = self.first or error.str()
         now = time.monotonic()
         if self._warns and now - self._warned >= WARNING_INTERVAL:
-            logger.warning("Kafka: %s", error.str())
+            logger.warning("Kafka: %s", visible(error.str()))
             self._warned = now
 
     def forget(self) -> None:

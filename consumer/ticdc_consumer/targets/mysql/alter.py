@@ -17,6 +17,7 @@ from ticdc_consumer.targets.mysql.primary_key import rebuilt, refusal
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
 from ticdc_consumer.targets.mysql.steps import AlterStep, OrderedClauses, done
 from ticdc_consumer.targets.schema.alter import Alteration, TableAlteration, index_changes
+from ticdc_consumer.targets.schema.conversions import CAPACITIES
 from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
 
@@ -214,6 +215,8 @@ def _literal(column: Column, value: Initial) -> str | None:
         return f"({string_literal(str(value))})"  # a text here
     if column.default is None:
         return None
+    if column.type.name in CAPACITIES and not value:
+        return "('')"  # the only default that TiDB lets them have
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
     raise Unsupported(f"column {column.name}: a default that this {column.type.name} cannot have")

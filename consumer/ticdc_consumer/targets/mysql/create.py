@@ -130,7 +130,7 @@ def _default(column: Column, type_: str, dialect: Dialect) -> str | None:
     """The default, if its value is certain. Rows carry all their values, so only other writers can
     miss one that is left out."""
     text, name = column.default, column.type.name
-    if text is None or column.generated or column.type.binary:
+    if text is None or column.generated or column.type.binary or name in CAPACITIES:
         return None
     if name in ("timestamp", "datetime") and (now := _NOW.fullmatch(text)):
         return text if int(now[1] or 0) == (column.type.decimals or 0) else None

@@ -114,6 +114,13 @@ def _same(old: ColumnType, new: ColumnType) -> Conversion | None:
     return Conversion() if before == (new.length, new.decimals, new.unsigned) else None
 
 
+def _floats(old: ColumnType, new: ColumnType) -> Conversion | None:
+    """Without digits of its own, a column rounds nothing."""
+    if new.decimals is None and old.unsigned == new.unsigned:
+        return Conversion()
+    return _same(old, new)
+
+
 def _integers(old: ColumnType, new: ColumnType) -> Conversion:
     (low, high), (least, greatest) = _range(old), _range(new)
     refused: list[Condition] = []
@@ -250,6 +257,6 @@ _RULES: tuple[tuple[Matches, Convert], ...] = (
     (_of(_each("year"), _each("year")), _same),
     (_of(_each("json"), _each("json")), _same),
     (_of(_each("vector"), _each("vector")), _same),
-    (_of(_each("float"), _each("float")), _same),
-    (_of(_each("double"), _each("double")), _same),
+    (_of(_each("float"), _each("float")), _floats),
+    (_of(_each("double"), _each("double")), _floats),
 )

@@ -3,6 +3,7 @@
 Source: TiCDC `pkg/sink/codec/open`. Where the two architectures differ, `classic` is the old one.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -108,7 +109,22 @@ def _string(members: Members, name: str) -> str:
     value = members.get(name)
     if value.__class__ is not str:
         raise WireError(f"{name} is missing or not a string")
+    if not _is_utf_8(value):
+        raise WireError(f"{name} is not UTF-8")
     return value
+
+
+def _is_utf_8(text: str) -> bool:
+    """Whether no byte of it was kept by `load`, which is tolerant of values only."""
+    return text.isascii() or not _SURROGATE.search(text)
+
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def _name(members: Members, name: str) -> str:
+    """Of a schema or a table; "" where a DDL has none."""
+    return "" if members.get(name) is None else _string(members, name)
 
 
 def _read(key: bytes, value: bytes, options: Options) -> Event:
@@ -130,7 +146,7 @@ def _read(key: bytes, value: bytes, options: Options) -> Event:
     query = _string(content, "q")
     if code.__class__ is not int or not query:
         raise WireError("a DDL without a query or a type")
-    return Ddl(about.get("scm") or "", about.get("tbl") or "", query, ts, code)
+    return Ddl(_name(about, "scm"), _name(about, "tbl"), query, ts, code)
 
 
 def _images(content: Members) -> tuple[Members | None, Members | None]:
@@ -203,6 +219,8 @@ def _table(
         raise WireError("a row without a table")
     columns, key = [], []
     for column, code, flags, handle in shape:
+        if not _is_utf_8(column):
+            raise WireError("a column whose name is not UTF-8")
         if flags not in range(1 << 16) or handle not in (False, True):
             raise WireError(f"column `{column}` has no valid f or h")
         type_ = column_type(code, int(flags))

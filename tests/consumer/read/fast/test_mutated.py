@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.both_paths import same
+from support.both_paths import learning_at_once, same
 from support.fast_messages import LINES, PEOPLE, PERSON, PROTOCOLS, encoded, message, primed
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.shape import shape
@@ -290,6 +290,17 @@ def test_the_members_of_mysql_type_may_come_in_any_order(
     twice = [members[0], *members[:-1]]
     damaged = value[:start] + b",".join(twice) + value[end:]
     assert not agree(job, reader, (None, damaged))
+
+
+def test_what_is_not_utf_8_where_nobody_looks_is_read_and_not_learned() -> None:
+    job, _, records = prepared("canal-json")
+    key, value = (
+        records[0][0],
+        (records[0][1] or b"").replace(b'"sqlType":{', b'"sqlType":{"\xff":4,'),
+    )
+    with learning_at_once():
+        result = same(job, [(key, value)] * 2)
+    assert (result.error, result.rows, result.read_fast) == ((), 2, 0)
 
 
 def test_a_row_key_changes_nothing() -> None:

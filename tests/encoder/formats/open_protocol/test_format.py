@@ -324,6 +324,13 @@ def _size(size: int) -> bytes:
 
 TS = "ts is not a timestamp of 1 to 2^64 - 1"
 UNTYPED = "a column without t, or with a t, f or h of another type"
+
+
+def _ddl(about: bytes, query: bytes) -> tuple[bytes, bytes]:
+    key = b'{"ts":5,%s,"t":2}' % about
+    return VERSION + _framed(key), _framed(b'{"q":"%s","t":4}' % query)
+
+
 MALFORMED: list[tuple[str, tuple[bytes | None, bytes | None], str]] = [
     ("no key", (None, b""), "no key: not open-protocol of version 1"),
     (
@@ -458,6 +465,21 @@ MALFORMED: list[tuple[str, tuple[bytes | None, bytes | None], str]] = [
         "a surrogate beside invalid UTF-8",
         _column(15, 64, b'"\\ud800\xff"'),
         "the value: an escaped surrogate beside bytes that are not UTF-8",
+    ),
+    (
+        "a column's name that is not UTF-8",
+        _column(15, 64, b'"x"},"\xff":{"t":5,"v":1'),
+        "a column whose name is not UTF-8",
+    ),
+    (
+        "a DDL of a schema that is a number",
+        _ddl(b'"scm":1,"tbl":"t"', b"DROP TABLE t"),
+        "scm is missing or not a string",
+    ),
+    (
+        "a DDL that is not UTF-8",
+        _ddl(b'"scm":"d","tbl":"t"', b"DROP TABLE `\xff`"),
+        "q is not UTF-8",
     ),
     (
         "not a number beside invalid UTF-8",

@@ -1,0 +1,237 @@
+"""TiDB as the judge of DDL: a history runs there, its messages go through the consumer's own parts
+into a target, and after each DDL the target's columns, keys and rows are those of TiDB.
+
+A target's rows are compared with those of a new table that the target makes of TiDB's SHOW CREATE
+TABLE, and into which TiDB's rows are loaded as they are.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+import sqlalchemy as sa
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.read import upstream
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.layout import TargetTable
+from ticdc_consumer.targets.target import Target
+from ticdc_encoder.event import Ddl, Row, RowChange, Table
+from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.values import canonical
+
+from support.canonical_rows import load
+from support.ddl_histories import Histories
+from support.world import World, lay_out
+from support.world_run import Run
+
+SCHEMA = "w"
+BEGIN = 1714885505
+"""Seconds, on 2024-05-05."""
+REFERENCE = "as_in_tidb"
+"""The new table with which a target's own is compared."""
+
+NAMED = {
+    "an expression": r"its default is an expression",
+    "no date": r"PostgreSQL has no date",
+    "a TIMESTAMP of some time zone": r"what its default gives existing rows is not certain",
+    "a change of type": r"what a change from .* makes of the values",
+    "a value that does not fit": r"there are values that its new definition cannot hold",
+    "a BLOB's default": r"\(error 1101\)",
+    "a scheme of partitions": r"not computed here|is in the partition is not certain",
+}
+"""The stops that docs/ddl.md names."""
+
+
+@dataclass(frozen=True)
+class State:
+    """All tables after a commit_ts, each with its rows."""
+
+    commit_ts: int
+    tables: Mapping[str, tuple[Table, tuple[Row, ...]]]
+
+
+@dataclass
+class History:
+    """What TiDB did: `changes` as TiCDC would send them, and its tables after each commit_ts."""
+
+    changes: list[RowChange | Ddl] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
+
+    def at(self, end: int) -> State:
+        before = [state for state in self.states if state.commit_ts < end]
+        return before[-1] if before else State(0, {})
+
+    @property
+    def ddls(self) -> list[Ddl]:
+        return [change for change in self.changes if isinstance(change, Ddl)]
+
+
+class Judge:
+    """A session of TiDB in a database of its own."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+        self._run("SET time_zone = '+00:00', sql_mode = ''")
+
+    def _run(self, text: str) -> Any:
+        return self._connection.exec_driver_sql(text, None, {"no_parameters": True})
+
+    def history(self, seed: int, steps: int) -> History:
+        self._tables: dict[str, tuple[Table, tuple[Row, ...]]] = {}
+        made, rng = History(), Random(seed)
+        random = Histories(rng)
+        second = BEGIN
+        while len(made.ddls) < steps:
+            second += 1
+            milliseconds = second * 1000 + rng.randrange(1000)
+            commit_ts = (milliseconds << 18) + rng.randrange(3)
+            self._run(f"SET timestamp = {milliseconds / 1000:.3f}")
+            if self._tables and rng.random() < 0.6:
+                made.changes += self._rows(random, commit_ts)
+            else:
+                made.changes += self._ddl(random, commit_ts)
+            made.states.append(State(commit_ts, dict(self._tables)))
+        return made
+
+    def _ddl(self, random: Histories, commit_ts: int) -> list[Ddl]:
+        statement = random.ddl({name: table for name, (table, _) in self._tables.items()})
+        try:
+            self._run(statement.text)
+        except sa.exc.DBAPIError:
+            return []  # TiDB refused it, so that it did not happen
+        for name in {statement.table, statement.old or statement.table}:
+            self._look(name)
+        return [Ddl(SCHEMA, statement.table, statement.text, commit_ts)]
+
+    def _rows(self, random: Histories, commit_ts: int) -> list[RowChange]:
+        name = random.rng.choice(sorted(self._tables))
+        table, before = self._tables[name]
+        for text in random.rows(table):
+            try:
+                self._run(text)
+            except sa.exc.DBAPIError:
+                continue
+        self._look(name)
+        key = table.handle_key
+        old = {tuple(row[c] for c in key): row for row in before}
+        new = {tuple(row[c] for c in key): row for row in self._tables[name][1]}
+        return [
+            RowChange(table, commit_ts, before=old.get(at), after=new.get(at))
+            for at in {**old, **new}
+            if old.get(at) != new.get(at)
+        ]
+
+    def _look(self, name: str) -> None:
+        """Reads the table as it is now."""
+        try:
+            _, definition = self._run(f"SHOW CREATE TABLE `{name}`").one()
+        except sa.exc.DBAPIError:
+            self._tables.pop(name, None)
+            return
+        table = parse_create_table(definition, SCHEMA)
+        columns = [column for column in table.columns if column.generated != "virtual"]
+        listed = ", ".join(upstream._selected(column) for column in columns)
+        rows = self._run(f"SELECT {listed} FROM `{name}`").all()  # noqa: S608
+        self._tables[name] = (
+            table,
+            tuple(
+                {c.name: upstream._value(c, value) for c, value in zip(columns, row, strict=True)}
+                for row in rows
+            ),
+        )
+
+
+@dataclass
+class Verdict:
+    """How far a target came, and why it stopped there."""
+
+    ddls: int = 0
+    stop: str | None = None
+
+    @property
+    def named(self) -> str | None:
+        """The name of the stop in NAMED."""
+        found = [name for name, reason in NAMED.items() if re.search(reason, self.stop or "")]
+        return found[0] if found else None
+
+
+def play(history: History, seed: int, url: str) -> Verdict:
+    """Raises AssertionError where the target differs from TiDB."""
+    rng, verdict = Random(seed), Verdict()
+    world = World(rng, rng.choice([1, 2, 3]))
+    lay_out(world, protocol := rng.choice(["canal-json", "open-protocol"]), history.changes)
+    database = str(sa.make_url(url).database)
+    with ExitStack() as stack:
+        watching = open_target(url)
+        stack.callback(watching.close)
+        schema, _ = watching.locate(database, "")
+        for text in watching.create_schema(database) if schema is not None else ():
+            watching.execute(text)
+        previous = [0]
+
+        def compare(resolved_ts: int) -> None:
+            before, now = history.at(previous[0]), history.at(resolved_ts)
+            for name in {**before.tables, **now.tables}:
+                if before.tables.get(name) != now.tables.get(name):
+                    check(watching, schema, name, now.tables.get(name))
+            verdict.ddls += sum(previous[0] <= ddl.commit_ts < resolved_ts for ddl in history.ddls)
+            previous[0] = resolved_ts
+
+        run = Run(world, protocol, "net", url, compare)
+        if schema is not None:
+            run.options = replace(run.options, route={f"{SCHEMA}.*": f"{schema}.{{table}}"})
+        try:
+            run.go()
+        except Stop as stop:
+            verdict.stop = str(stop)
+            verdict.ddls += 1
+    return verdict
+
+
+def check(
+    target: Target, schema: str | None, name: str, expected: tuple[Table, tuple[Row, ...]] | None
+) -> None:
+    """The target's table is what TiDB has."""
+    described = target.describe(schema, name)
+    if expected is None:
+        assert described is None, f"{name} is still there"
+        return
+    table, rows = expected
+    assert described is not None, f"{name} is missing"
+    for text in target.drop_table(schema, REFERENCE):
+        target.execute(text)
+    for text in target.create_table(schema, REFERENCE, table):
+        target.connection.exec_driver_sql(text, None, {"no_parameters": True})
+    new = target.describe(schema, REFERENCE)
+    assert new is not None
+    assert shape(described, target) == shape(new, target), name
+    layout = target.layout(table, table.handle_key, new, table, frozenset())
+    types = {column.name: column.type for column in table.columns}
+    names = [column.name for column in layout.source]
+    load(
+        target,
+        layout,
+        [[None if row[n] is None else canonical(row[n], types[n]) for n in names] for row in rows],
+    )
+    assert contents(target, schema, name, names) == contents(target, schema, REFERENCE, names), name
+
+
+def shape(table: TargetTable, target: Target) -> object:
+    """Columns and keys; in order where the order is TiDB's."""
+    columns: Sequence[Any] = [replace(column, has_default=False) for column in table.columns]
+    if target.dialect in ("sqlite", "postgresql"):
+        columns = sorted(columns, key=lambda column: str(column.name))
+    return columns, {(key.columns, key.primary, key.plain) for key in table.unique_keys}
+
+
+def contents(target: Target, schema: str | None, name: str, columns: Sequence[str]) -> list[Any]:
+    quoted = ", ".join(target.quote(None, column) for column in columns)
+    rows = target.connection.exec_driver_sql(
+        f"SELECT {quoted} FROM {target.quote(schema, name)}",  # noqa: S608
+        None,
+        {"no_parameters": True},
+    )
+    return sorted((dict(zip(columns, row, strict=True)) for row in rows), key=repr)

@@ -136,7 +136,7 @@ class Epochs:
             self._refuse(cut, gathered, gathered.clash)
         new = self._advanced(prepared)
         entries = ddl.entries(cut.ddls)
-        if not entries and gathered.spilled is None and self._applier.reads_ahead:
+        if not entries and self._applier.reads_ahead:
             self._read_ahead(new, until)
         started = time.monotonic()
         try:

@@ -82,6 +82,10 @@ class Unsupported(Stop):
         self.instead = tuple(instead)
 
 
+class LeftOut(Unsupported):
+    """A DDL that the target does not need, since no row depends on it: it is always skipped."""
+
+
 def fault(error: Exception) -> TicdcError:
     """What an exception means that is not ours, where data are read: a `Stop` that names its type
     and the line of this project that raised it, since to try again would raise it again; a `Retry`

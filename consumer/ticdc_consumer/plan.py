@@ -7,6 +7,8 @@ from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 
 FEW = 1_000
 """Messages up to which a cut says nothing about those to come."""
+FIRST_MESSAGES = 50_000
+"""Messages of a cut, at most, as long as none has shown how large they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +16,8 @@ class Cut:
     """The half-open range [`begin`, `end`) of commit_ts that is applied together.
 
     `starts` and `ends` bound what is read, by partition: `ends` were listed after `proof` was
-    seen, so nothing below `end` lies behind them. `ddls` all have commit_ts = `end` - 1.
+    seen, so nothing below `end` lies behind them; `messages` is about how many of them are before
+    `end`. `ddls` all have commit_ts = `end` - 1.
     """
 
     begin: int
@@ -25,19 +28,18 @@ class Cut:
     topic_ids: Mapping[str, str]
     joined: frozenset[TopicPartition] = frozenset()
     ddls: tuple[SeenDdl, ...] = ()
+    messages: float = 0.0
 
     @property
     def offsets(self) -> int:
-        """The number of offsets to read, over all partitions."""
+        """The number of offsets that are listed, over all partitions: the lag."""
         return sum(end - self.starts[partition] for partition, end in self.ends.items())
 
 
-def choose(
-    applied: int, marks: Iterable[Mark], rows_before: Callable[[Mark], float], room: int
-) -> Mark | None:
-    """The greatest mark above `applied` whose rows fit `room`, else the least; None without one."""
+def choose(applied: int, marks: Iterable[Mark], fits: Callable[[Mark], bool]) -> Mark | None:
+    """The greatest mark above `applied` whose cut fits, else the least; None without one."""
     above = sorted(mark for mark in marks if mark.resolved_ts > applied)
-    fitting = [mark for mark in above if rows_before(mark) <= room]
+    fitting = [mark for mark in above if fits(mark)]
     return fitting[-1] if fitting else next(iter(above), None)
 
 
@@ -68,26 +70,36 @@ class Estimates:
             return self
         return Estimates(max(0.1, rows / messages), size / messages)
 
-    def fit(self, messages: int, budget: int) -> bool:
+    def fit_memory(self, messages: float, budget: int) -> bool:
         """Whether the facts of so many messages should fit a budget of bytes: in memory, else by
         Spark's shuffle."""
-        return messages * self.bytes_per_message <= budget
+        return self.size(messages) <= budget
 
-    def rows_before(
-        self,
-        mark: Mark,
-        starts: Mapping[TopicPartition, int],
-        ends: Mapping[TopicPartition, int],
-    ) -> float:
-        """About how many rows are before a mark: its share of its partition, times the lag. All,
-        if it is not in a partition."""
-        head = (mark.topic, 0)
-        share = 1.0
-        if head in ends:
-            lag = max(1, ends[head] - starts[head])
-            share = min(1.0, max(0, mark.offset - starts[head]) / lag)
-        total = sum(ends[partition] - start for partition, start in starts.items())
-        return total * share * self.rows_per_message
+    def size(self, messages: float) -> float:
+        """About the bytes of so many messages; 0 if that is not known."""
+        return messages * self.bytes_per_message
+
+    def fit_cut(self, messages: float, rows: int, budget: int) -> bool:
+        """Whether so many messages make a cut of at most `rows` rows that fits the budget."""
+        if not self.bytes_per_message and messages > FIRST_MESSAGES:
+            return False
+        in_time = messages * self.rows_per_message <= rows
+        return in_time and self.fit_memory(messages, budget)
+
+
+def messages_before(
+    record: Mark | SeenDdl,
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> float:
+    """About how many messages of all partitions are before a record of partition 0: its share of
+    its partition, times the lag. All, if it is not in a partition."""
+    head = (record.topic, 0)
+    share = 1.0
+    if head in ends:
+        lag = max(1, ends[head] - starts[head])
+        share = min(1.0, max(0, record.offset - starts[head]) / lag)
+    return share * sum(ends[partition] - start for partition, start in starts.items())
 
 
 def shares(cut: Cut, tasks: int) -> list[list[int]]:

@@ -16,21 +16,29 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.plan import Cut, Estimates, choose, end_of_cut, shares
+from ticdc_consumer.plan import (
+    Cut,
+    Estimates,
+    choose,
+    end_of_cut,
+    messages_before,
+    shares,
+)
 from ticdc_consumer.protocols import for_tasks
 from ticdc_consumer.protocols.pickled_once import PickledOnce
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.job import ReadJob
+from ticdc_consumer.read.report import Report
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.source import PATIENCE, Source
 from ticdc_consumer.source.ddl_filter import wants
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.log import Log, gaps_since, require
-from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.spark.jobs import Gathered, gather
-from ticdc_consumer.spark.session import cores
+from ticdc_consumer.spark.session import cores, shuffle_partitions
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.waiting import Deadline
@@ -94,8 +102,11 @@ class Reader:
         proof = choose(
             applied,
             self.source.marks,
-            lambda mark: self._estimates.rows_before(mark, starts, listing.ends),
-            self._options.rows_per_epoch,
+            lambda mark: self._estimates.fit_cut(
+                messages_before(mark, starts, listing.ends),
+                self._options.rows_per_epoch,
+                self._options.memory_budget,
+            ),
         )
         if proof is None:
             return None
@@ -107,8 +118,18 @@ class Reader:
         selected = [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
         end, ddls = end_of_cut(applied, reach, selected)
         failpoints.hit("S6")
+        last: Sequence[Mark | SeenDdl] = ddls or [proof]
+        messages = max(messages_before(record, starts, listing.ends) for record in last)
         return Cut(
-            applied, end, proof, starts, listing.ends, listing.topic_ids, joined, tuple(ddls)
+            applied,
+            end,
+            proof,
+            starts,
+            listing.ends,
+            listing.topic_ids,
+            joined,
+            tuple(ddls),
+            messages,
         )
 
     def greatest_mark(self, base: Checkpoint) -> int:
@@ -158,11 +179,11 @@ class Reader:
             known_ddls=frozenset(seen.identity for seen in known),
             layouts=self._lasting(layouts),
             shapes=dict(shapes),
-            most_bytes=self._options.memory_budget // len(groups),
+            most_bytes=self._options.memory_budget,
             schemas=self.schemas.tables,
         )
         failpoints.hit("S3")
-        gathered = self._gather(job, groups, cut.offsets)
+        gathered = self._gather(job, groups, cut.messages)
         report = gathered.report
         self.schemas.learn(report.schemas)
         if report.unread:
@@ -172,8 +193,7 @@ class Reader:
             return gathered
         for partition in partitions:
             report.restarts.setdefault(partition, cut.starts[partition])
-        rows = sum(counts.facts + counts.replays for counts in report.tables.values())
-        self._estimates = self._estimates.after(report.messages, rows, report.bytes)
+        self._estimate(report)
         return gathered
 
     def _lasting(self, layouts: Sequence[Layout]) -> PickledOnce[Layout]:
@@ -207,16 +227,22 @@ class Reader:
             partition = partitions[number]
             starts[partition] = min(offset, starts.get(partition, offset))
             ends[partition] = max(offset + 1, ends.get(partition, 0))
-        self.read(base, replace(cut, starts=starts, ends=ends), layouts, shapes)
+        self.read(base, replace(cut, starts=starts, ends=ends, messages=0.0), layouts, shapes)
 
-    def _gather(self, job: ReadJob, groups: Sequence[Sequence[int]], messages: int) -> Gathered:
+    def _gather(self, job: ReadJob, groups: Sequence[Sequence[int]], messages: float) -> Gathered:
         """In memory if the facts should fit, else by Spark's shuffle; also if they turn out not to
         fit."""
-        if self._estimates.fit(messages, self._options.memory_budget):
-            gathered = gather(self._spark, job, groups, spill=False)
+        if self._estimates.fit_memory(messages, self._options.memory_budget):
+            gathered = gather(self._spark, job, groups, spill=0)
             if not gathered.report.too_large:
                 return gathered
-        return gather(self._spark, replace(job, most_bytes=0), groups, spill=True)
+            self._estimate(gathered.report)
+        parts = shuffle_partitions(self._spark, self._estimates.size(messages))
+        return gather(self._spark, replace(job, most_bytes=0), groups, spill=parts)
+
+    def _estimate(self, report: Report) -> None:
+        rows = sum(counts.facts + counts.replays for counts in report.tables.values())
+        self._estimates = self._estimates.after(report.messages, rows, report.bytes)
 
     def _drain(self, base: Checkpoint, wait: float) -> None:
         """Reads partition 0 of every topic: what has come, or until a cut is full."""

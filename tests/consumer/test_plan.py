@@ -3,7 +3,16 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ticdc_consumer.plan import Cut, Estimates, choose, end_of_cut, shares, spread
+from ticdc_consumer.plan import (
+    FIRST_MESSAGES,
+    Cut,
+    Estimates,
+    choose,
+    end_of_cut,
+    messages_before,
+    shares,
+    spread,
+)
 from ticdc_consumer.source.marks import Mark, SeenDdl
 from ticdc_encoder.event import Ddl
 
@@ -25,7 +34,7 @@ CHOICES = [
     ("applied", "marks", "room", "chosen"), [c[1:] for c in CHOICES], ids=[c[0] for c in CHOICES]
 )
 def test_the_proof_of_a_cut(applied: int, marks: list[int], room: int, chosen: int | None) -> None:
-    result = choose(applied, [Mark(ts) for ts in marks], lambda mark: mark.resolved_ts, room)
+    result = choose(applied, [Mark(ts) for ts in marks], lambda mark: mark.resolved_ts <= room)
     assert (result and result.resolved_ts) == chosen
 
 
@@ -88,26 +97,57 @@ def test_the_shares_of_tasks(weights: dict[int, int], tasks: int, groups: list[l
 
 def test_estimates_follow_the_last_cut_that_is_large_enough() -> None:
     first = Estimates(rows_per_message=1.0)
-    assert first.fit(1 << 40, budget=0)
+    assert first.fit_memory(1 << 40, budget=0)
     assert first.after(messages=1_000, rows=9_000, size=9_000) == first
     assert first.after(messages=2_000, rows=4_000, size=20_000) == Estimates(2.0, 10.0)
     assert first.after(messages=2_000, rows=0, size=0).rows_per_message == 0.1
-    assert Estimates(2.0, 10.0).fit(100, budget=1_000)
-    assert not Estimates(2.0, 10.0).fit(101, budget=1_000)
+    assert Estimates(2.0, 10.0).fit_memory(100, budget=1_000)
+    assert not Estimates(2.0, 10.0).fit_memory(101, budget=1_000)
 
 
-BEFORE = [
-    ("half of its partition, half of all", Mark(9, 15, "t"), 2.0, 30.0),
-    ("all of its partition", Mark(9, 20, "t"), 1.0, 30.0),
-    ("beyond the listed end", Mark(9, 25, "t"), 1.0, 30.0),
-    ("before what is read", Mark(9, 1, "t"), 1.0, 0.0),
-    ("in no partition", Mark(9), 1.0, 30.0),
+FITS = [
+    ("few enough rows, and bytes", Estimates(2.0, 10.0), 100, 200, 1_000, True),
+    ("too many rows", Estimates(2.0, 10.0), 101, 200, 2_000, False),
+    ("too many bytes", Estimates(2.0, 10.0), 101, 300, 1_000, False),
+    (
+        "the size is not known: as many as may be read blindly",
+        Estimates(1.0),
+        50_000,
+        1 << 40,
+        1,
+        True,
+    ),
+    ("the size is not known, and they are more", Estimates(1.0), 50_001, 1 << 40, 1 << 60, False),
 ]
 
 
 @pytest.mark.parametrize(
-    ("mark", "each", "rows"), [b[1:] for b in BEFORE], ids=[b[0] for b in BEFORE]
+    ("estimates", "messages", "rows", "budget", "fits"),
+    [f[1:] for f in FITS],
+    ids=[f[0] for f in FITS],
 )
-def test_about_how_many_rows_are_before_a_mark(mark: Mark, each: float, rows: float) -> None:
+def test_a_cut_fits_by_rows_and_bytes(
+    estimates: Estimates, messages: int, rows: int, budget: int, fits: bool
+) -> None:
+    assert FIRST_MESSAGES == 50_000
+    assert estimates.fit_cut(messages, rows, budget) == fits
+
+
+BEFORE = [
+    ("half of its partition, half of all", Mark(9, 15, "t"), 15.0),
+    ("all of its partition", Mark(9, 20, "t"), 30.0),
+    ("beyond the listed end", Mark(9, 25, "t"), 30.0),
+    ("before what is read", Mark(9, 1, "t"), 0.0),
+    ("in no partition", Mark(9), 30.0),
+    ("a DDL, by its own offset", ddl(9, offset=15), 15.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("record", "messages"), [b[1:] for b in BEFORE], ids=[b[0] for b in BEFORE]
+)
+def test_about_how_many_messages_are_before_a_record(
+    record: Mark | SeenDdl, messages: float
+) -> None:
     starts, ends = {("t", 0): 10, ("t", 1): 0}, {("t", 0): 20, ("t", 1): 20}
-    assert Estimates(each).rows_before(mark, starts, ends) == rows
+    assert messages_before(record, starts, ends) == messages

@@ -20,6 +20,7 @@ from ticdc_consumer.read.report import Report
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.source.kafka.scout import Scout
 from ticdc_consumer.spark import jobs as job
+from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.testing.audit import ShopTables
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Row, RowChange
@@ -389,6 +390,57 @@ def test_a_cut_above_the_memory_budget_gives_the_same_tables(
     assert spilled[-1]
     assert {name: tables.compare(shop, name) for name in TABLES} == {n: [] for n in TABLES}
     tables.engine.dispose()
+
+
+def test_a_backlog_above_the_memory_budget_is_cut_to_fit_it(
+    begin: Begin, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By bytes, from the first cut that showed how large messages are. Nothing is read twice."""
+    monkeypatch.setattr("ticdc_consumer.plan.FEW", 100)
+    monkeypatch.setattr("ticdc_consumer.plan.FIRST_MESSAGES", 250)
+    gathers = list[Gathered]()
+
+    def gather(spark: Any, read: Any, groups: Any, spill: int) -> Gathered:
+        gathers.append(job.gather(spark, read, groups, spill))
+        return gathers[-1]
+
+    feed, run = begin(spark=spark, limits__memory_budget="128 KiB")
+    feed.send(0, item(150, 3))
+    feed.mark(160)
+    with run.consumer() as consumer:
+        list(consumer.epochs("caught-up"))  # the table is known from here on
+        sent = 0
+        for number in range(200, 1200, 100):
+            for partition in (0, 1):
+                feed.send(partition, *(item(number - 1, sent + id) for id in range(10, 110)))
+                sent += 100
+            feed.mark(number)
+        monkeypatch.setattr("ticdc_consumer.reader.gather", gather)
+        cuts = list(consumer.epochs("caught-up"))
+    assert len(ids(run)) == sent + 3
+    assert not any(one.spilled or one.report.too_large for one in gathers)
+    assert 3 < len(cuts) < 10
+    assert len(gathers) == len(cuts)
+    # Beside rows and marks, a cut reads again at most the mark of each partition before it.
+    marks = 10 * 2
+    assert sum(one.report.messages for one in gathers) <= sent + marks + 2 * len(cuts)
+
+
+def test_a_cut_of_more_than_spark_returns_at_a_time_is_folded_by_spark(
+    begin: Begin, spark: SparkSession
+) -> None:
+    """As where many tasks send as much as the memory budget allows one."""
+    feed, run = begin(spark=spark)
+    with run.consumer() as consumer:
+        feed.send(1, *(item(150, id) for id in range(3, 5003)))
+        feed.mark(200)
+        conf = spark.sparkContext._jsc.sc().conf()
+        conf.set("spark.driver.maxResultSize", "150k")
+        try:
+            cuts = list(consumer.epochs("caught-up"))
+        finally:
+            conf.set("spark.driver.maxResultSize", "1g")
+    assert (len(cuts), len(ids(run))) == (1, 5002)
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])

@@ -123,7 +123,8 @@ class Options(ReadOptions):
         default=384 << 20,
         metadata=setting("limits.memory_budget", parsers.size, "bytes the driver may hold"),
     )
-    """Encoded facts that the driver may hold; larger cuts go through Spark's shuffle."""
+    """Encoded facts that the driver may hold of one cut. Cuts are chosen to fit; one that cannot be
+    cut smaller goes through Spark's shuffle."""
     future_limit: float = field(
         default=86_400.0,
         metadata=setting(

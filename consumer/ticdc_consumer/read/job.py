@@ -35,6 +35,8 @@ class ReadJob:
     layouts: tuple[Layout, ...]
     shapes: TableShapes
     most_bytes: int
-    """Encoded facts that one task may send before it calls the cut too large; 0: any number."""
+    """Bytes of encoded facts that one task may send before it calls the cut too large; 0: any
+    number. Each has the whole budget: a hot partition needs it, and cuts are chosen to fit. What
+    all send together is bounded by Spark's `spark.driver.maxResultSize`."""
     schemas: tuple[Table, ...] = ()
     """Those by which rows of Simple are read."""

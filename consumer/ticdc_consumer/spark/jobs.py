@@ -8,7 +8,9 @@ from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel, TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -27,6 +29,9 @@ from ticdc_consumer.reconcile.stream import fold_stream
 from ticdc_consumer.spark.session import failures
 from ticdc_consumer.spark.spilled import STREAMING, spilled_change, spilled_steps
 from ticdc_consumer.targets.layout import Layout
+
+MAX_RESULT_SIZE = "spark.driver.maxResultSize"
+"""What all tasks of a job may send together; Spark ends a job that sends more."""
 
 PACKED = pa.schema([pa.field("payload", pa.binary())])
 """Facts as Arrow streams, one value a batch: the JVM passes them on without looking into them."""
@@ -73,16 +78,18 @@ class Gathered:
 
 
 def gather(
-    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]], spill: bool
+    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]], spill: int
 ) -> Gathered:
     """Reads a cut with one task per group of partition numbers.
 
-    With `spill` Spark folds the facts, else the driver does. If the tasks' facts exceed the memory
-    budget then, `report.too_large` is set and there is no change. Raises what a task reported, and
-    `Retry` if Spark itself failed.
+    With `spill` Spark folds the facts, in so many partitions; with 0 the driver does. If the tasks'
+    facts exceed the memory budget then, `report.too_large` is set and there is no change. Raises
+    what a task reported, and `Retry` if Spark itself failed.
     """
     with failures("read the cut"):
-        return _spilled(spark, job, groups) if spill else _in_memory(spark, job, groups)
+        if spill:
+            return _spilled(spark, job, groups, spill)
+        return _in_memory(spark, job, groups)
 
 
 def _run(
@@ -133,6 +140,10 @@ def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]
     except pa.ArrowInvalid as error:
         # A JVM that dies leaves half an answer; whether it did, the next try shows.
         raise Retry("Spark could not read the cut: its answer was cut off") from error
+    except (PySparkException, Py4JJavaError) as error:
+        if MAX_RESULT_SIZE not in str(error):
+            raise
+        return Gathered(Report(too_large=True))
     table = pa.concat_tables([pa.ipc.open_stream(value.as_buffer()).read_all() for value in packed])
     is_report = pc.equal(table["table"], REPORT)
     report = merge(unpack(text) for text in table.filter(is_report)["row"].to_pylist())
@@ -150,12 +161,14 @@ def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]
     )
 
 
-def _spilled(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]]) -> Gathered:
+def _spilled(
+    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]], parts: int
+) -> Gathered:
     steps = job.options.apply == "transactions"
     source = _source(spark, job, groups, packed=False)
     # A range needs samples, which would read Kafka a second time.
     with _on_disk(source) if steps else nullcontext(source) as facts, ExitStack() as discard:
-        chunks = _folded(spark, job, facts, steps).persist(StorageLevel.DISK_ONLY)
+        chunks = _folded(job, facts, parts, steps).persist(StorageLevel.DISK_ONLY)
         discard.callback(chunks.unpersist)
         notes = chunks.where(f"pass < {ChunkKind.DELETES:d}").collect()
         report = merge(unpack(n["payload"]) for n in notes if n["pass"] == ChunkKind.REPORT)
@@ -189,9 +202,8 @@ def _on_disk(frame: DataFrame) -> Iterator[DataFrame]:
         persisted.unpersist()
 
 
-def _folded(spark: SparkSession, job: ReadJob, facts: DataFrame, steps: bool) -> DataFrame:
+def _folded(job: ReadJob, facts: DataFrame, parts: int, steps: bool) -> DataFrame:
     """Facts -> CHUNKS, by a shuffle; with `steps` sorted by step and pass over all partitions."""
-    parts = int(spark.conf.get("spark.sql.shuffle.partitions") or 32)
     replaces = tuple(layout.replaces for layout in job.layouts)
     fold_them = partial(fold_stream, replaces=replaces, steps=steps, keyless=_keyless(job))
     if steps:

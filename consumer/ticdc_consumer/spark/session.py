@@ -1,6 +1,7 @@
 """A Spark session with the settings that this job was measured with."""
 
 import builtins
+import math
 import os
 import re
 import sys
@@ -31,8 +32,6 @@ DEFAULTS = {
     "spark.python.unix.domain.socket.enabled": "true",
     # Partition counts are ours to choose, by the size of the cut.
     "spark.sql.adaptive.enabled": "false",
-    # Only cuts above the memory budget are shuffled.
-    "spark.sql.shuffle.partitions": "32",
     "spark.sql.session.timeZone": "UTC",
     # A batch is what a worker holds at a time, whatever the size of its rows.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
@@ -48,6 +47,14 @@ DEFAULTS = {
 
 # A machine whose own name does not resolve can still run Spark in one process.
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+PARTITION_BYTES = 32 << 20
+"""Bytes of messages whose facts one partition of a shuffle folds, about; the driver holds the
+result of one at a time."""
+MOST_PARTITIONS = 1_000
+UNKNOWN_SIZE = 32
+"""Partitions of a cut whose size is not known."""
 
 WARM = StructType([StructField("id", LongType())])
 
@@ -171,6 +178,17 @@ def cores(spark: SparkSession) -> int:
     """How many tasks run at a time."""
     with failures("count its cores"):
         return max(1, spark.sparkContext.defaultParallelism)
+
+
+def shuffle_partitions(spark: SparkSession, size: float) -> int:
+    """In how many partitions Spark folds a cut of about `size` bytes: one job for each brings them
+    to the driver. As many as the user set, else by the size, which is 0 if it is not known."""
+    explicit = spark.sparkContext.getConf().get(SHUFFLE_PARTITIONS)
+    if explicit is not None:
+        return int(explicit)
+    if not size:
+        return UNKNOWN_SIZE
+    return min(MOST_PARTITIONS, max(cores(spark), math.ceil(size / PARTITION_BYTES)))
 
 
 def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -25,8 +25,8 @@ def test_tasks_run_in_the_drivers_interpreter(spark: SparkSession) -> None:
 
 
 def test_a_running_session_is_used_as_it_is(spark: SparkSession) -> None:
-    assert session({"sql.shuffle.partitions": "7"}, "other") is spark
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "32"
+    assert session({"sql.session.timeZone": "CET"}, "other") is spark
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
 def test_the_master_of_spark_submit_is_used_whatever_the_settings_name(

@@ -113,6 +113,10 @@ class PostgreSqlAlteration(TableAlteration):
         retyped = old.type != new.type
         if retyped and old.default is not None:
             self._column(name, "DROP DEFAULT")
+        if not retyped and converted and converted.width:
+            zeros = f"repeat('00', {converted.width} - octet_length({quote_name(name)}))"
+            using = f"{quote_name(name)} || decode({zeros}, 'hex')"
+            self._column(name, f"TYPE {new.type} USING {using}")
         if retyped:
             plain = new.type.partition(" COLLATE ")[0]
             using = f"{quote_name(name)}::{plain}"

@@ -2,8 +2,6 @@
 
 import os
 import shlex
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,23 +11,28 @@ from ticdc_consumer.config.settings import variable
 
 _SUBMIT_ARGS = "PYSPARK_SUBMIT_ARGS"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+_TEMPORARY = "-Djava.io.tmpdir="
 
 
 @contextmanager
-def private_settings(settings: Iterable[tuple[str, str]]) -> Iterator[None]:
+def private_settings(settings: Iterable[tuple[str, str]], folder: Path) -> Iterator[None]:
     """Inside, `launch_gateway` starts a JVM with these settings by way of files that this user
     alone can read, and without our own settings in its environment. The files are removed at the
-    end: the JVM has read them when it answers."""
-    folder = Path(tempfile.mkdtemp(prefix="ticdc-spark-"))  # of mode 0700
+    end: the JVM has read them when it answers. Its temporary files are in `folder`, unless a user
+    names another place."""
+    properties, java = folder / "spark.properties", folder / "java.options"
     try:
+        _write(properties, java, dict(settings))
         arguments = os.environ.get(_SUBMIT_ARGS, "pyspark-shell")
-        file = shlex.quote(str(_properties_file(folder, dict(settings))))
+        file = shlex.quote(str(properties))
         with _environment(
             {_SUBMIT_ARGS: f"--properties-file {file} --load-spark-defaults {arguments}"}
         ):
             yield
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        properties.unlink(missing_ok=True)
+        java.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -51,14 +54,18 @@ def _environment(changed: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _properties_file(folder: Path, settings: dict[str, str]) -> Path:
+def _write(properties: Path, java: Path, settings: dict[str, str]) -> None:
     options = settings.get(_JAVA_OPTIONS, "")
     # Of a heap's size Spark says itself that it belongs elsewhere.
-    if options and "-Xmx" not in options:
-        lines = (f'"{_escaped(option)}"\n' for option in shlex.split(options))
-        settings[_JAVA_OPTIONS] = f"@{_private(folder / 'java.options', ''.join(lines))}"
+    if "-Xmx" not in options:
+        everywhere = (options, *(os.environ.get(name, "") for name in _JAVA_VARIABLES))
+        words = shlex.split(options)
+        if not any(_TEMPORARY in place for place in everywhere):
+            words.append(f"{_TEMPORARY}{properties.parent}")
+        _private(java, "".join(f'"{_escaped(option)}"\n' for option in words))
+        settings[_JAVA_OPTIONS] = f"@{java}"
     lines = (f"{_property(name)}={_property(text)}\n" for name, text in settings.items())
-    return _private(folder / "spark.properties", "".join(lines))
+    _private(properties, "".join(lines))
 
 
 def _escaped(option: str) -> str:
@@ -75,7 +82,6 @@ def _property(text: str) -> str:
 _PLAIN = frozenset(map(chr, range(0x21, 0x7F))) - frozenset("\\=:#!")
 
 
-def _private(path: Path, text: str) -> Path:
+def _private(path: Path, text: str) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
-    return path

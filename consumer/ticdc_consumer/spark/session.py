@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 from py4j.java_gateway import JavaGateway
@@ -25,6 +25,7 @@ from ticdc_encoder.errors import visible_lines
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.spark.java import java_home
 from ticdc_consumer.spark.launch import private_settings
+from ticdc_consumer.spark.scratch import scratch
 
 DEFAULTS = {
     "spark.master": "local[2]",
@@ -55,6 +56,9 @@ result of one at a time."""
 MOST_PARTITIONS = 1_000
 UNKNOWN_SIZE = 32
 """Partitions of a cut whose size is not known."""
+
+# A socket's path has 103 bytes on macOS, 107 on Linux; Spark adds /.UUID.sock to its folder.
+LONGEST = 103 - len("/.") - 36 - len(".sock")
 
 WARM = StructType([StructField("id", LongType())])
 
@@ -101,10 +105,11 @@ def _start(conf: SparkConf) -> None:
     JVM that nobody waits for stays for ever."""
 
     def start() -> None:
-        if SparkContext._gateway is None:
-            SparkContext(conf=conf, gateway=_gateway(conf))
-        else:
-            SparkContext(conf=conf)
+        gateway = SparkContext._gateway or _gateway(conf)
+        temporary = gateway.jvm.System.getProperty("java.io.tmpdir")
+        if len(os.fsencode(temporary)) > LONGEST:
+            conf.setIfMissing("spark.python.unix.domain.socket.dir", "/tmp")
+        SparkContext(conf=conf, gateway=gateway)
 
     interrupted: BaseException | None = None
     with ThreadPoolExecutor(1, "spark-start") as threads:
@@ -214,14 +219,17 @@ def _gateway(conf: SparkConf) -> JavaGateway:
     """A JVM whose log about itself reaches nobody, unless it does not start. It ends with this
     process, and by no signal before: neither the terminal's, nor one to the process group, nor
     the SIGTERM that systemd sends to each process of a service."""
-    with private_settings(conf.getAll()):
+    with (
+        scratch(conf.get("spark.app.name", "")) as folder,
+        private_settings(conf.getAll(), folder.path),
+    ):
         os.environ["JAVA_HOME"] = str(java_home())
         reading, writing = os.pipe()
         output = os.fdopen(reading, errors="replace")
         try:
-            gateway = launch_gateway(
-                None, {"stdout": writing, "stderr": writing, "start_new_session": True}
-            )
+            popen: dict[str, Any] = {"stdout": writing, "stderr": writing}
+            popen |= {"start_new_session": True, "pass_fds": [folder.lock]}
+            gateway = launch_gateway(None, popen)
         except PySparkException as error:
             os.close(writing)
             with output:

@@ -71,35 +71,42 @@ def test_no_process_shows_a_secret_of_spark_and_no_file_stays(tmp_path: Path) ->
         "True of two words",
         "True False",
     ]
-    assert [*tmp_path.glob("ticdc-spark-*")] == []
+    assert [*tmp_path.glob("*-spark-*")] == []
 
 
 def test_the_files_are_for_this_user_alone_and_last_as_long_as_they_are_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars x.jar pyspark-shell")
     with (
         pytest.raises(RuntimeError, match="it does not start"),
         private_settings(
-            [("spark.a b", " x:\U0001f600\n"), ("spark.driver.extraJavaOptions", "-Da")]
+            [("spark.a b", " x:\U0001f600\n"), ("spark.driver.extraJavaOptions", "-Da")],
+            tmp_path,
         ),
     ):
-        (folder,) = tmp_path.iterdir()
-        file, options = folder / "spark.properties", folder / "java.options"
-        assert [path.stat().st_mode & 0o777 for path in (folder, file, options)] == [
-            0o700,
-            0o600,
-            0o600,
-        ]
+        file, options = tmp_path / "spark.properties", tmp_path / "java.options"
+        assert [path.stat().st_mode & 0o777 for path in (file, options)] == [0o600, 0o600]
         assert file.read_text() == (
             "spark.a\\u0020b=\\u0020x\\u003a\\ud83d\\ude00\\u000a\n"
             f"spark.driver.extraJavaOptions=@{options}\n"
         )
-        assert options.read_text() == '"-Da"\n'
+        assert options.read_text() == f'"-Da"\n"-Djava.io.tmpdir={tmp_path}"\n'
         assert os.environ["PYSPARK_SUBMIT_ARGS"] == (
             f"--properties-file {file} --load-spark-defaults --jars x.jar pyspark-shell"
         )
         raise RuntimeError("it does not start")
     assert [*tmp_path.iterdir()] == []
     assert os.environ["PYSPARK_SUBMIT_ARGS"] == "--jars x.jar pyspark-shell"
+
+
+@pytest.mark.parametrize(
+    ("options", "variable"),
+    [("-Djava.io.tmpdir=/elsewhere", ""), ("-Da", "-Djava.io.tmpdir=/elsewhere")],
+)
+def test_a_temporary_folder_that_a_user_names_is_kept(
+    options: str, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", variable)
+    with private_settings([("spark.driver.extraJavaOptions", options)], tmp_path):
+        assert (tmp_path / "java.options").read_text() == f'"{options}"\n'

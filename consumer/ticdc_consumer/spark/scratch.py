@@ -46,7 +46,7 @@ def scratch(name: str) -> Iterator[Scratch]:
     parent = Path(tempfile.gettempdir())
     prefix = f"{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-')[:24]}-spark-"
     own = re.compile(re.escape(prefix) + r"[a-z0-9_]{8}")
-    for path in parent.iterdir():
+    for path in parent.glob(f"{prefix}*"):
         if own.fullmatch(path.name):
             with suppress(OSError):
                 _remove_if_left(path)

@@ -46,25 +46,28 @@ def started(temporary: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen
 
 
 def test_what_a_killed_session_left_is_removed_by_the_next_start(tmp_path: Path) -> None:
-    def folders() -> set[Path]:
-        return {*tmp_path.glob("ticdc-orders-spark-*")}
+    temporary = tmp_path / ("x" * 40)
+    temporary.mkdir()
 
-    with started(tmp_path) as (running, _):
+    def folders() -> set[Path]:
+        return {*temporary.glob("ticdc-orders-spark-*")}
+
+    with started(temporary) as (running, _):
         first = folders()
-        with started(tmp_path, "jobs") as (killed, jvm):
+        with started(temporary, "jobs") as (killed, jvm):
             (left,) = folders() - first
             kinds = {path.name.partition("-")[0] for path in left.iterdir()}
             assert kinds >= {"lock", "blockmgr", "spark", "artifacts"}
             killed.send_signal(signal.SIGKILL)
             os.kill(jvm, signal.SIGKILL)
         assert left.exists()
-        with started(tmp_path) as (last, _):
+        with started(temporary) as (last, _):
             assert first < folders()
             assert left not in folders()
             last.communicate("")
         assert folders() == first
         running.communicate("")
-    assert [*tmp_path.iterdir()] == []
+    assert [*temporary.iterdir()] == []
 
 
 def test_a_folder_is_removed_only_when_its_name_is_the_same_and_its_lock_is_free(

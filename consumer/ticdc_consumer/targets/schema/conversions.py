@@ -5,7 +5,7 @@ row that meets one was changed by TiDB in a way that is not known here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 
@@ -61,10 +61,12 @@ Condition = Below | Above | Longer | LongerInBytes | IsNull
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`suffix` is what the text form of every value gets at its end."""
+    """`suffix` is what the text form of every value gets at its end. `width`: shorter binary values
+    get zero bytes at their end, until they are as long."""
 
     suffix: str = ""
     refused: tuple[Condition, ...] = ()
+    width: int = 0
 
 
 def conversion(old: Column, new: Column) -> Conversion:
@@ -80,8 +82,24 @@ def conversion(old: Column, new: Column) -> Conversion:
             "of the values that are there is not sent, and not certain"
         )
     if old.nullable and (not new.nullable or _fills(old, new)):
-        return Conversion(result.suffix, (*result.refused, IsNull()))
+        return replace(result, refused=(*result.refused, IsNull()))
     return result
+
+
+def certain(old: Column, new: Column) -> bool:
+    """Whether `conversion` knows what becomes of the values."""
+    try:
+        conversion(old, new)
+    except Unsupported:
+        return False
+    return True
+
+
+def likely_conversion(old: Column, new: Column) -> Conversion:
+    """Where it is not certain, as the target itself casts the values."""
+    if certain(old, new):
+        return conversion(old, new)
+    return Conversion("", (IsNull(),) if old.nullable and not new.nullable else ())
 
 
 def _fills(old: Column, new: Column) -> bool:
@@ -191,11 +209,10 @@ def _room(type_: ColumnType) -> tuple[Longer | LongerInBytes]:
     return (Longer(1 if type_.length is None else type_.length),)
 
 
-def _binaries(old: ColumnType, new: ColumnType) -> Conversion | None:
-    if "binary" in (old.name, new.name):
-        return _same(old, new) if old.name == new.name else None
+def _binaries(old: ColumnType, new: ColumnType) -> Conversion:
     before, after = _bytes(old), _bytes(new)
-    return Conversion("", () if before <= after else (Longer(after),))
+    width = after if new.name == "binary" and (old.name, before) != (new.name, after) else 0
+    return Conversion("", () if before <= after else (Longer(after),), width)
 
 
 def _bytes(type_: ColumnType) -> int:

@@ -57,7 +57,9 @@ class SqliteAlteration(TableAlteration):
     def _rebuilds(self, before: TableShape, old: TableShape, new: TableShape) -> bool:
         differences = self.differences
         changed = any(new.columns[name] != column for name, column in old.columns.items())
-        converted = any(each is not None and each.suffix for each in self.conversions.values())
+        converted = any(
+            each is not None and (each.suffix or each.width) for each in self.conversions.values()
+        )
         rekeyed = old.primary != new.primary or bool(set(before.primary) & set(differences.dropped))
         return (
             changed
@@ -141,6 +143,9 @@ def _converted(old: Column, new: ColumnShape, conversion: Conversion | None) -> 
     name = quote_name(old.name)
     before = WORDS.column_type(old)
     text = name if before == new.type else f"CAST({name} AS {new.type})"
+    if conversion and conversion.width:
+        zeros = f"zeroblob({conversion.width} - length({name}))"
+        return f"CAST({name} || {zeros} AS BLOB)"  # || makes text of the same bytes
     return f"{text} || {literal(conversion.suffix)}" if conversion and conversion.suffix else text
 
 

@@ -7,6 +7,7 @@ from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
 from ticdc_consumer.targets.postgresql.quoting import quote_name
+from ticdc_consumer.targets.postgresql.types import column_type
 from ticdc_consumer.targets.schema.alter import TableAlteration, index_changes
 from ticdc_consumer.targets.schema.conversions import Conversion
 from ticdc_consumer.targets.schema.create import (
@@ -19,6 +20,16 @@ from ticdc_consumer.targets.schema.create import (
 )
 from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
+
+_WIDER = {
+    "smallint": ("integer", "bigint", "real", "double precision"),
+    "integer": ("bigint", "real", "double precision"),
+    "bigint": ("real", "double precision"),
+    "real": ("double precision",),
+    "timestamp without time zone": ("date",),
+    "date": ("timestamp without time zone",),
+}
+"""The types to which every value of a type is cast, beside text."""
 
 
 class PostgreSqlAlteration(TableAlteration):
@@ -39,6 +50,10 @@ class PostgreSqlAlteration(TableAlteration):
 
     def bytes_of(self, column: Column) -> str:
         return f"octet_length({self._text(column)})"
+
+    def casts(self, old: Column, new: Column) -> bool:
+        before, after = (column_type(each) for each in (old, new))
+        return before == after or after == "text" or after in _WIDER.get(before, ())
 
     def _text(self, column: Column) -> str:
         name = quote_name(column.name)

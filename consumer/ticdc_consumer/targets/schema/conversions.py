@@ -86,6 +86,22 @@ def conversion(old: Column, new: Column) -> Conversion:
     return result
 
 
+def certain(old: Column, new: Column) -> bool:
+    """Whether `conversion` knows what becomes of the values."""
+    try:
+        conversion(old, new)
+    except Unsupported:
+        return False
+    return True
+
+
+def likely_conversion(old: Column, new: Column) -> Conversion:
+    """Where it is not certain, as the target itself casts the values."""
+    if certain(old, new):
+        return conversion(old, new)
+    return Conversion("", (IsNull(),) if old.nullable and not new.nullable else ())
+
+
 def _fills(old: Column, new: Column) -> bool:
     """Whether TiDB may write the new default where the value is NULL: TiDB 8.4 does so where it
     writes the values anew, and the column gets another default with its type."""

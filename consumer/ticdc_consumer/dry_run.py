@@ -249,7 +249,7 @@ class Recorder:
         try:
             planned, aside = self._translated(group)
         except (Unsupported, DefinitionError) as refusal:
-            if not self._context.policy.skips(entry):
+            if not self._context.policy.passes(entry, refusal):
                 self._stop(entry, str(refusal))
                 return
             note = f"would be skipped: {refusal}"

@@ -75,11 +75,15 @@ class Denied(Stop):
 class Unsupported(Stop):
     """A DDL that cannot be done exactly in the target, whatever its state: nothing of it was done.
     `[ddl]` may have it skipped. `instead` are statements that do it, where those are known, but not
-    safe from a crash between them. Exit 3."""
+    safe from a crash between them, or that might do it. Exit 3."""
 
     def __init__(self, reason: str, instead: Sequence[str] = ()) -> None:
         super().__init__(reason)
         self.instead = tuple(instead)
+
+
+class LeftOut(Unsupported):
+    """A DDL that the target does not need, since no row depends on it: it is always skipped."""
 
 
 def fault(error: Exception) -> TicdcError:

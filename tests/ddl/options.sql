@@ -164,3 +164,9 @@ CREATE TABLE t2 (id INT PRIMARY KEY, d DATE DEFAULT 0, n INT DEFAULT 1.5, y YEAR
 -- postgresql: CREATE TABLE "s"."t2" ("id" integer NOT NULL, "d" date, "n" integer DEFAULT '2', "y" smallint DEFAULT '2000', "b" bigint DEFAULT '65', "c" numeric(4,1) DEFAULT '1.3', "v" text DEFAULT 'x', "w" timestamp without time zone, PRIMARY KEY ("id"))
 -- mysql: CREATE TABLE `s`.`t2` (   `id` int NOT NULL,   `d` date NULL DEFAULT '0000-00-00',   `n` int NULL DEFAULT '2',   `y` year NULL DEFAULT '2000',   `b` bit(8) NULL DEFAULT b'1000001',   `c` decimal(4,1) NULL DEFAULT '1.3',   `v` mediumtext character set utf8mb4 collate utf8mb4_bin NULL DEFAULT ('x'),   `w` datetime NULL DEFAULT '2024-01-01 00:00:00',   PRIMARY KEY (`id`) ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 -- tidb: CREATE TABLE `s`.`t2` (   `id` int NOT NULL,   `d` date NULL DEFAULT '0000-00-00',   `n` int NULL DEFAULT '2',   `y` year NULL DEFAULT '2000',   `b` bit(8) NULL DEFAULT b'1000001',   `c` decimal(4,1) NULL DEFAULT '1.3',   `v` mediumtext character set utf8mb4 collate utf8mb4_bin NULL,   `w` datetime NULL DEFAULT '2024-01-01 00:00:00',   PRIMARY KEY (`id`) ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+
+-- case: a new table whose values come from sequences
+CREATE TABLE t2 (id INT PRIMARY KEY DEFAULT NEXT VALUE FOR s.q, n BIGINT DEFAULT NEXTVAL(q), m INT DEFAULT (NEXT VALUE FOR q))
+-- sqlite: CREATE TABLE "t2" ("id" INTEGER NOT NULL, "n" INTEGER, "m" INTEGER, PRIMARY KEY ("id"))
+-- postgresql: CREATE TABLE "s"."t2" ("id" integer NOT NULL, "n" bigint, "m" integer, PRIMARY KEY ("id"))
+-- mysql: CREATE TABLE `s`.`t2` (   `id` int NOT NULL,   `n` bigint NULL,   `m` int NULL,   PRIMARY KEY (`id`) ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin

@@ -268,18 +268,44 @@ ALTER TABLE t MODIFY COLUMN y INT
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "y" TYPE integer USING "y"::integer
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `y` int NULL
 
--- case: VARBINARY becomes BINARY
-ALTER TABLE t MODIFY COLUMN b BINARY(6)
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "e" TEXT, "w" TEXT, "dt" TEXT, "dd" TEXT, "tm" TEXT, "y" INTEGER, "b" BLOB, "f" REAL, PRIMARY KEY ("id"))
--- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "e", "w", "dt", "dd", "tm", "y", "b", "f") SELECT "id", "e", "w", "dt", "dd", "tm", "y", CAST("b" || zeroblob(6 - length("b")) AS BLOB), "f" FROM "t"
--- sqlite: DROP TABLE "t"
--- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
--- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" TYPE bytea USING "b" || decode(repeat('00', 6 - length("b")), 'hex')
--- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `b` binary(6) NULL
-
 -- table: CREATE TABLE t (id INT PRIMARY KEY, d DOUBLE(8,2))
 -- rows: 1, 1.25 | 2, NULL
 
 -- case: a DOUBLE loses its digits
 ALTER TABLE t MODIFY COLUMN d DOUBLE
 -- then: 1 1.25 | 2 None
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, b BINARY(2))
+-- rows: 1, '' | 2, 'ab' | 3, NULL
+
+-- case: BINARY becomes longer
+ALTER TABLE t MODIFY COLUMN b BINARY(4)
+-- then: 1 00000000 | 2 61620000 | 3 None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "b" BLOB, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "b") SELECT "id", CAST("b" || zeroblob(4 - length("b")) AS BLOB) FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" TYPE bytea USING "b" || decode(repeat('00', 4 - octet_length("b")), 'hex')
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `b` binary(4) NULL
+
+-- case: BINARY becomes VARBINARY
+ALTER TABLE t MODIFY COLUMN b VARBINARY(4)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `b` varbinary(4) NULL
+
+-- case: BINARY becomes shorter than its values
+ALTER TABLE t MODIFY COLUMN b BINARY(1)
+-- stops: there are values that its new definition cannot hold
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, b VARBINARY(3) NOT NULL, UNIQUE KEY u (b))
+-- rows: 1, '' | 2, 'abc'
+
+-- case: VARBINARY becomes BINARY
+ALTER TABLE t MODIFY COLUMN b BINARY(4) NOT NULL
+-- then: 1 00000000 | 2 61626300
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "b" BLOB NOT NULL, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "b") SELECT "id", CAST("b" || zeroblob(4 - length("b")) AS BLOB) FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- sqlite: CREATE UNIQUE INDEX "t_u_65660eec" ON "t" ("b")
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" TYPE bytea USING "b" || decode(repeat('00', 4 - octet_length("b")), 'hex')
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `b` binary(4) NOT NULL

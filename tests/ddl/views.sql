@@ -26,6 +26,13 @@ CREATE VIEW v AS SELECT id FROM t WHERE s = 'a'
 -- case: a view of whatever columns there are
 CREATE VIEW v AS SELECT * FROM t
 -- stops: it selects more than columns by their names
+-- stops.mysql: column g is virtual, and not sent
+-- stops.mariadb: column g is virtual, and not sent
+-- stops.tidb: column g is virtual, and not sent
+
+-- case: a view of a table's columns and others
+CREATE VIEW v AS SELECT t.*, 1 FROM t
+-- stops: it selects more than columns by their names
 
 -- case: a view of an expression
 CREATE VIEW v AS SELECT id + 1 FROM t
@@ -108,6 +115,12 @@ DROP VIEW v, w
 -- table: CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)
 -- rows: 1, 2, 3
 -- view: CREATE VIEW v AS SELECT id, a FROM t WHERE a > 0
+
+-- case: a view of whatever columns there are, with a condition
+CREATE OR REPLACE VIEW v AS SELECT * FROM t WHERE b > 2
+-- mysql: CREATE OR REPLACE SQL SECURITY INVOKER VIEW `s`.`v` (`id`, `a`, `b`) AS SELECT `id`, `a`, `b` FROM `s`.`t` WHERE `b` > 2
+-- stops.sqlite: it selects more than columns by their names
+-- stops.postgresql: it selects more than columns by their names
 
 -- case: a table with a view gets a column
 ALTER TABLE t ADD COLUMN c INT

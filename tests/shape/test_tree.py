@@ -38,10 +38,10 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def declared() -> set[str]:
-    """The distributions that users are told to install."""
+def declared(*without: str) -> set[str]:
+    """The distributions that `pyproject.toml` names, without some extras."""
     extras = PROJECT["optional-dependencies"]
-    wanted = [*PROJECT["dependencies"], *(d for e in extras if e != "dev" for d in extras[e])]
+    wanted = [*PROJECT["dependencies"], *(d for e in extras if e not in without for d in extras[e])]
     return {normal(re.split(r"[\[<>=~!; ]", requirement)[0]) for requirement in wanted}
 
 
@@ -128,15 +128,18 @@ def test_what_is_imported_is_declared() -> None:
         f"{module.relative_to(ROOT)}: {name}"
         for module in [*ENCODER.rglob("*.py"), *CONSUMER.rglob("*.py")]
         for name in imported(module) - sys.stdlib_module_names - OURS - {"py4j"}  # pyspark's own
-        if not declared() & {normal(found) for found in distributions.get(name, [name])}
+        if not declared("dev") & {normal(found) for found in distributions.get(name, [name])}
     }
     assert undeclared == set()
 
 
-def test_what_is_declared_is_locked() -> None:
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
-    assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
-    locked = {normal(line.partition("==")[0]) for line in lines}
+LOCKED = re.compile(r"([\w.-]+)==[\w.]+( ; [^\\\n]+)?( \\\n    --hash=sha256:[0-9a-f]{64})+\n")
+
+
+def test_what_is_declared_is_locked_with_its_hashes() -> None:
+    text = (ROOT / "requirements.lock").read_text()
+    assert LOCKED.sub("", text) == ""
+    locked = {normal(package[1]) for package in LOCKED.finditer(text)}
     assert declared() - locked == {"ticdc-consumer"}
 
 

@@ -25,6 +25,7 @@ from ticdc_encoder.sql.words import SqlWords
 from ticdc_consumer.config.choices import OnUnsupported
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.names import parsed
+from ticdc_consumer.errors import LeftOut
 from ticdc_consumer.state.ledger import LedgerEntry
 
 _VERBS = ("CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "RECOVER", "FLASHBACK")
@@ -67,6 +68,10 @@ class Policy:
                 for pattern, choice in options.ddl_tables.items()
             ),
         )
+
+    def passes(self, entry: LedgerEntry, refusal: TicdcError) -> bool:
+        """Whether what was refused is skipped."""
+        return isinstance(refusal, LeftOut) or self.skips(entry)
 
     def skips(self, entry: LedgerEntry) -> bool:
         """An ALTER TABLE of several actions is skipped only if each of them is to be."""

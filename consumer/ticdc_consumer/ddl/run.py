@@ -116,7 +116,7 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
                     _execute(target, work)
                     keep_definition(ledger, entry, set_aside=work.set_aside)
             except Unsupported as refusal:
-                if not context.policy.skips(entry):
+                if not context.policy.passes(entry, refusal):
                     break
                 done.append(_skipped(context, entry, refusal))
             except Stop:
@@ -186,7 +186,7 @@ def _attempt(context: DdlContext, entry: LedgerEntry) -> None:
             failpoints.hit("D4")
         failpoints.hit("D5")
     except Unsupported as refusal:
-        if not context.policy.skips(entry):
+        if not context.policy.passes(entry, refusal):
             raise
         with target.transaction():
             ledger.mark(_skipped(context, entry, refusal))

@@ -2,6 +2,7 @@
 
 import logging
 
+import sqlalchemy as sa
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
@@ -19,11 +20,13 @@ from ticdc_consumer.targets.target import Target
 
 def suggested(context: DdlContext, entry: LedgerEntry) -> list[str]:
     """The statements that the consumer would run, if those are known and only something in the
-    target was in their way; else the statement as sqlglot translates it, with the target's
-    names."""
+    target was in their way; else those that might do it, in the target's types and words. None
+    that the target refuses as it is now."""
     try:
-        return list(translate.work(context, entry).statements)
-    except (translate.InTheWay, Shared, Merged):
+        work = translate.work(context, entry)
+        refused = any(context.target.execute(query).first() for query, _ in work.refusals)
+        return [] if refused else list(work.statements)
+    except (translate.InTheWay, Shared, Merged, sa.exc.DBAPIError):
         return []  # the statement would fail for the same reason, or touch what is not its own
     except Unsupported as refusal:
         return list(refusal.instead) or _transpiled(context.target, entry, context.route)
@@ -43,11 +46,36 @@ def _transpiled(target: Target, entry: LedgerEntry, route: Route) -> list[str]:
         for name in trees[0].find_all(exp.Identifier):
             target.quote(None, name.this)  # what cannot be a name is not suggested
         dialect = target.sqlglot_dialect
-        return [trees[0].sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)]
+        text = trees[0].sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
+        if target.transactional_ddl and not _is_taken(target, trees[0], text):
+            return []
+        return [text]
     except (SqlglotError, TicdcError, RecursionError):
         return []
     finally:
         logger.disabled = before
+
+
+class _Undo(Exception):
+    """Ends a trial."""
+
+
+def _is_taken(target: Target, tree: exp.Expr, text: str) -> bool:
+    """Whether the target takes the statement, and can read what it creates; by a trial that leaves
+    nothing behind. Only of views: they are quickly tried."""
+    if not isinstance(tree, exp.Create) or tree.kind != "VIEW":
+        return False
+    (view, *_) = tree.find_all(exp.Table)
+    plain = exp.Table(this=view.this, db=view.args.get("db")).sql(dialect=target.sqlglot_dialect)
+    try:
+        with target.transaction():
+            target.execute(text)
+            target.execute(f"SELECT * FROM {plain} LIMIT 0")  # noqa: S608
+            raise _Undo
+    except _Undo:
+        return True
+    except (TicdcError, sa.exc.DBAPIError):
+        return False
 
 
 def _move(target: Target, table: exp.Table, schema: str, route: Route) -> None:

@@ -37,7 +37,7 @@ from ticdc_consumer.ddl.definitions import definitions_after, like_definition
 from ticdc_consumer.ddl.foreign_keys import changes, references, waiting
 from ticdc_consumer.ddl.names import own_schema, parsed
 from ticdc_consumer.ddl.sharing import refuse_shared
-from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.errors import LeftOut, Stop, Unsupported
 from ticdc_consumer.state.known_tables import Basis, Definitions
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TableName, TargetTable
@@ -120,6 +120,8 @@ def _work(context: DdlContext, entry: LedgerEntry, statement: Statement) -> Alte
             return views.drop(context, statement)
         case RecoverTable():
             raise Unsupported("it does not name the table that comes back")
+        case Other(_, what) if what.upper().endswith(" SEQUENCE"):
+            raise LeftOut("the target has no sequences: rows carry the values of theirs")
         case Other(_, what):
             raise Unsupported(f"{what.upper()} is not translated")
 

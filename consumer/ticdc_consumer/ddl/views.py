@@ -176,7 +176,7 @@ def _query(context: DdlContext, view: CreateView, definitions: Definitions) -> _
         raise _refused(f"the definition of {'.'.join(name)} did not come through the stream")
     rows = _Rows(target, definitions[name], select)
     names, texts = [], []
-    for item in select.expressions:
+    for item in _items(target, select, definitions[name]):
         column = item.this if isinstance(item, exp.Alias) else item
         if not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
             raise _refused("it selects more than columns by their names")
@@ -197,6 +197,18 @@ def _query(context: DdlContext, view: CreateView, definitions: Definitions) -> _
     if conditions:
         text += " WHERE " + " AND ".join(conditions)
     return _Query(view.columns or tuple(names), text)
+
+
+def _items(target: Target, select: exp.Select, table: Table) -> list[exp.Expr]:
+    """What it selects. `*` is the columns that the table has at this moment, as TiDB has it, where
+    the view is never created again from its statement, when the table has others."""
+    items: list[exp.Expr] = []
+    for item in select.expressions:
+        if type(item) is exp.Star and not any(item.args.values()) and not target.transactional_ddl:
+            items += [exp.column(column.name, quoted=True) for column in table.columns]
+        else:
+            items.append(item)
+    return items
 
 
 class _Rows:

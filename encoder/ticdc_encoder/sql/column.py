@@ -250,6 +250,9 @@ def default_of(words: SqlWords) -> str | None:
     if words.at("("):
         words.parenthesised()
         return None
+    if words.take("NEXT", "VALUE", "FOR"):
+        words.qualified("")
+        return None
     match words.kind():
         case "bits":
             return f"b'{words.next()}'"

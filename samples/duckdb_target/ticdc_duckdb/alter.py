@@ -63,8 +63,8 @@ class DuckDbAlteration(TableAlteration):
         text = f"CAST({quote_name(old.name)} AS {new.type})"
         if conversion.widened:
             return f"CAST(CAST({quote_name(old.name)} AS FLOAT) AS {new.type})"
-        if conversion.padded:
-            zeros = f"repeat('00', {conversion.padded} - octet_length({text}))"
+        if conversion.width:
+            zeros = f"repeat('00', {conversion.width} - octet_length({text}))"
             return f"{text} || unhex({zeros})"
         if conversion.suffix and new.type == "VARCHAR":
             return f"{text} || {literal(conversion.suffix)}"

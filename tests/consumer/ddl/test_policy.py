@@ -87,7 +87,7 @@ def _whole(kind: str, text: str) -> str:
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("CREATE SEQUENCE q", "CREATE SEQUENCE is not translated"),
+        ("CREATE PLACEMENT POLICY q", "CREATE PLACEMENT is not translated"),
         ("ALTER TABLE accounts ORDER BY id", "'ORDER' is not translated"),
         ("ALTER TABLE accounts ADD COLUMN n INT DEFAULT (1 + 1)", "its default is an expression"),
         ("ALTER TABLE accounts ADD COLUMN n NEWTYPE", "unknown type 'newtype'"),
@@ -109,6 +109,26 @@ def test_what_is_skipped_is_in_the_ledger_with_its_reason(
         assert reason in skipped.reason
         assert done.state == "done"
         assert accounts(target) == AFTER
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "CREATE SEQUENCE IF NOT EXISTS q START WITH 5 CACHE 100",
+        "ALTER SEQUENCE q RESTART WITH 7",
+        "DROP SEQUENCE IF EXISTS q, r",
+    ],
+)
+def test_a_sequence_is_left_out_and_told_whatever_the_policy_is(
+    target_url: str, query: str
+) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        here.apply(entry(query, "q"))
+        run_pending(here, Policy("stop"))
+        (skipped,) = here.store.ledger.entries()
+        assert skipped.state == "skipped"
+        assert skipped.reason == "the target has no sequences: rows carry the values of theirs"
 
 
 def apply_with(here: Bank, settings: Options, entries: list[LedgerEntry]) -> None:
@@ -140,7 +160,7 @@ def test_what_the_target_or_its_state_forbids_is_never_skipped(
 def test_what_stopped_is_skipped_once_the_policy_says_so(target_url: str) -> None:
     with opened(target_url) as target:
         here = bank(target)
-        here.apply(entry("CREATE SEQUENCE q"))
+        here.apply(entry("CREATE PLACEMENT POLICY q"))
         with pytest.raises(Stop):
             run_pending(here, Policy())
     with opened(target_url) as target:

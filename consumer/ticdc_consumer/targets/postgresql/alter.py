@@ -7,6 +7,7 @@ from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
 from ticdc_consumer.targets.postgresql.quoting import quote_name
+from ticdc_consumer.targets.postgresql.types import column_type
 from ticdc_consumer.targets.schema.alter import TableAlteration, index_changes
 from ticdc_consumer.targets.schema.conversions import Conversion
 from ticdc_consumer.targets.schema.create import (
@@ -19,6 +20,16 @@ from ticdc_consumer.targets.schema.create import (
 )
 from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
+
+_WIDER = {
+    "smallint": ("integer", "bigint", "real", "double precision"),
+    "integer": ("bigint", "real", "double precision"),
+    "bigint": ("real", "double precision"),
+    "real": ("double precision",),
+    "timestamp without time zone": ("date",),
+    "date": ("timestamp without time zone",),
+}
+"""The types to which every value of a type is cast, beside text."""
 
 
 class PostgreSqlAlteration(TableAlteration):
@@ -39,6 +50,10 @@ class PostgreSqlAlteration(TableAlteration):
 
     def bytes_of(self, column: Column) -> str:
         return f"octet_length({self._text(column)})"
+
+    def casts(self, old: Column, new: Column) -> bool:
+        before, after = (column_type(each) for each in (old, new))
+        return before == after or after == "text" or after in _WIDER.get(before, ())
 
     def _text(self, column: Column) -> str:
         name = quote_name(column.name)
@@ -113,6 +128,10 @@ class PostgreSqlAlteration(TableAlteration):
         retyped = old.type != new.type
         if retyped and old.default is not None:
             self._column(name, "DROP DEFAULT")
+        if not retyped and converted and converted.width:
+            zeros = f"repeat('00', {converted.width} - octet_length({quote_name(name)}))"
+            using = f"{quote_name(name)} || decode({zeros}, 'hex')"
+            self._column(name, f"TYPE {new.type} USING {using}")
         if retyped:
             plain = new.type.partition(" COLLATE ")[0]
             using = f"{quote_name(name)}::{plain}"
@@ -123,10 +142,6 @@ class PostgreSqlAlteration(TableAlteration):
             elif suffix and plain == "text":
                 using = f"{quote_name(name)}::text || {literal(suffix)}"
             self._column(name, f"TYPE {new.type} USING {using}")
-        elif converted and converted.padded:
-            quoted = quote_name(name)
-            zeros = f"repeat('00', {converted.padded} - length({quoted}))"
-            self._column(name, f"TYPE {new.type} USING {quoted} || decode({zeros}, 'hex')")
         if old.not_null != new.not_null:
             self._column(name, "SET NOT NULL" if new.not_null else "DROP NOT NULL")
         if old.default != new.default or (retyped and new.default is not None):

@@ -5,7 +5,7 @@ cannot give exactly raises `Unsupported`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import Unsupported
+from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import ReferenceChanges, TargetName
 from ticdc_consumer.targets.schema.conversions import (
     Above,
@@ -23,9 +23,11 @@ from ticdc_consumer.targets.schema.conversions import (
     IsNull,
     Longer,
     LongerInBytes,
+    certain,
     conversion,
+    likely_conversion,
 )
-from ticdc_consumer.targets.schema.initial import Initial, initial
+from ticdc_consumer.targets.schema.initial import Initial, initial, likely_initial
 
 if TYPE_CHECKING:
     from ticdc_consumer.targets.target import Target
@@ -145,7 +147,11 @@ def _free_first(
     return ordered, left
 
 
-def conversions(differences: Differences, empty: bool) -> dict[str, Conversion | None]:
+def conversions(
+    differences: Differences,
+    empty: bool,
+    convert: Callable[[Column, Column], Conversion] = conversion,
+) -> dict[str, Conversion | None]:
     """By the new name of each column whose definition changes its values or may refuse them;
     None if there are no values to convert. Raises `Unsupported`."""
     changed: dict[str, Conversion | None] = {}
@@ -157,18 +163,22 @@ def conversions(differences: Differences, empty: bool) -> dict[str, Conversion |
             new.expression,
         )
         if not same:
-            changed[new.name] = None if empty else conversion(old, new)
+            changed[new.name] = None if empty else convert(old, new)
     return changed
 
 
 def initials(
-    evolved: Evolved, differences: Differences, empty: bool, commit_ts: int
+    evolved: Evolved,
+    differences: Differences,
+    empty: bool,
+    commit_ts: int,
+    first: Callable[[Column, bool, int], Initial] = initial,
 ) -> dict[str, Initial]:
     """What existing rows get in new columns. Raises `Unsupported`."""
     if empty:
         return {}
     return {
-        column.name: initial(column, column.name in evolved.computed, commit_ts)
+        column.name: first(column, column.name in evolved.computed, commit_ts)
         for column in differences.added
     }
 
@@ -195,8 +205,33 @@ class TableAlteration(ABC):
 
     def alteration(self) -> Alteration:
         """Raises `Stop` for what cannot be done exactly."""
-        self.prepare()
+        try:
+            self.prepare()
+        except Unsupported as refusal:
+            raise Unsupported(str(refusal), self._perhaps()) from refusal
         return Alteration(tuple(self.statements()), self.refusals())
+
+    def _perhaps(self) -> tuple[str, ...]:
+        """What might do it: the rows that are there are cast as the target does it, and new columns
+        have TiDB's zero or NULL. Nothing where the target would refuse that."""
+        differences = self.differences
+        self.conversions = conversions(differences, False, likely_conversion)
+        if not all(
+            self.casts(old, new) for old, new in differences.modified if not certain(old, new)
+        ):
+            return ()
+        try:
+            self.initials = initials(
+                self.evolved, differences, False, self.commit_ts, likely_initial
+            )
+            refused = any(self.target.execute(query).first() for query, _ in self.refusals())
+            return () if refused else tuple(self.statements())
+        except Stop:
+            return ()
+
+    def casts(self, old: Column, new: Column) -> bool:
+        """Whether the target casts every value of the one type to the other."""
+        return True
 
     def prepare(self) -> None:
         """Raises `Unsupported` for what cannot be done exactly."""

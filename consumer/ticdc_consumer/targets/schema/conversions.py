@@ -62,19 +62,19 @@ Condition = Below | Above | Longer | LongerInBytes | IsNull
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`suffix` is what the text form of every value gets at its end, `padded` the length in bytes
-    that every value gets by zero bytes at its end. `widened`: a float32 becomes the same double,
-    whatever shorter decimal the target has for it."""
+    """`suffix` is what the text form of every value gets at its end. `width`: shorter binary values
+    get zero bytes at their end, until they are as long. `widened`: a float32 becomes the same
+    double, whatever shorter decimal the target has for it."""
 
     suffix: str = ""
     refused: tuple[Condition, ...] = ()
-    padded: int | None = None
+    width: int = 0
     widened: bool = False
 
     @property
     def rewrites(self) -> bool:
         """Whether values change even where a target has one type for both."""
-        return bool(self.suffix or self.padded or self.widened)
+        return bool(self.suffix or self.width or self.widened)
 
 
 def conversion(old: Column, new: Column) -> Conversion:
@@ -92,6 +92,22 @@ def conversion(old: Column, new: Column) -> Conversion:
     if old.nullable and (not new.nullable or _fills(old, new)):
         return replace(result, refused=(*result.refused, IsNull()))
     return result
+
+
+def certain(old: Column, new: Column) -> bool:
+    """Whether `conversion` knows what becomes of the values."""
+    try:
+        conversion(old, new)
+    except Unsupported:
+        return False
+    return True
+
+
+def likely_conversion(old: Column, new: Column) -> Conversion:
+    """Where it is not certain, as the target itself casts the values."""
+    if certain(old, new):
+        return conversion(old, new)
+    return Conversion("", (IsNull(),) if old.nullable and not new.nullable else ())
 
 
 def _fills(old: Column, new: Column) -> bool:
@@ -227,10 +243,8 @@ def _room(type_: ColumnType) -> tuple[Longer | LongerInBytes]:
 
 def _binaries(old: ColumnType, new: ColumnType) -> Conversion:
     before, after = _bytes(old), _bytes(new)
-    refused = () if before <= after else (Longer(after),)
-    if new.name == "binary" and (old.name, before) != (new.name, after):
-        return Conversion("", refused, padded=after)
-    return Conversion("", refused)
+    width = after if new.name == "binary" and (old.name, before) != (new.name, after) else 0
+    return Conversion("", () if before <= after else (Longer(after),), width)
 
 
 def _bytes(type_: ColumnType) -> int:

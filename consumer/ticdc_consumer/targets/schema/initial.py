@@ -4,6 +4,7 @@ Only what is known for certain; anything else raises `Unsupported` with the reas
 """
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from ticdc_encoder.column import INTEGERS, TEXTS, Column
@@ -36,6 +37,14 @@ def initial(column: Column, computed: bool, commit_ts: int) -> Initial:
             f"column {column.name}: what its default gives existing rows is not certain"
         )
     return value
+
+
+def likely_initial(column: Column, computed: bool, commit_ts: int) -> Initial:
+    """Where it is not certain, NULL, or TiDB's zero."""
+    try:
+        return initial(column, computed, commit_ts)
+    except Unsupported:
+        return initial(replace(column, default=None, generated=None), False, commit_ts)
 
 
 def now(commit_ts: int, digits: int) -> str:

@@ -143,14 +143,12 @@ def _converted(old: Column, new: ColumnShape, conversion: Conversion | None) -> 
     name = quote_name(old.name)
     before = WORDS.column_type(old)
     text = name if before == new.type else f"CAST({name} AS {new.type})"
-    if conversion is None:
-        return text
-    if conversion.padded:
-        # What || gives is text, of the same bytes.
-        return f"CAST({name} || zeroblob({conversion.padded} - length({name})) AS BLOB)"
-    if conversion.widened:
+    if conversion and conversion.widened:
         return f"{FLOAT32}({name})"
-    return f"{text} || {literal(conversion.suffix)}" if conversion.suffix else text
+    if conversion and conversion.width:
+        zeros = f"zeroblob({conversion.width} - length({name}))"
+        return f"CAST({name} || {zeros} AS BLOB)"  # || makes text of the same bytes
+    return f"{text} || {literal(conversion.suffix)}" if conversion and conversion.suffix else text
 
 
 def _literal(column: Column, value: Initial) -> str:

@@ -84,7 +84,12 @@ ALTER TABLE t MODIFY COLUMN n VARCHAR(1)
 
 -- case: INT becomes DOUBLE
 ALTER TABLE t MODIFY COLUMN n DOUBLE
--- stops: is not sent, and not certain
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" REAL, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", CAST("n" AS REAL), "u", "d", "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE double precision USING "n"::double precision
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` double NULL
 
 -- case: DECIMAL becomes VARCHAR
 ALTER TABLE t MODIFY COLUMN d VARCHAR(20)
@@ -251,11 +256,17 @@ ALTER TABLE t MODIFY COLUMN b BLOB
 
 -- case: FLOAT becomes DOUBLE
 ALTER TABLE t MODIFY COLUMN f DOUBLE
--- stops: is not sent, and not certain
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "e" TEXT, "w" TEXT, "dt" TEXT, "dd" TEXT, "tm" TEXT, "y" INTEGER, "b" BLOB, "f" REAL, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "e", "w", "dt", "dd", "tm", "y", "b", "f") SELECT "id", "e", "w", "dt", "dd", "tm", "y", "b", ticdc_float32("f") FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "f" TYPE double precision USING "f"::real::double precision
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `f` double NULL
 
 -- case: YEAR becomes INT
 ALTER TABLE t MODIFY COLUMN y INT
--- stops: is not sent, and not certain
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "y" TYPE integer USING "y"::integer
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `y` int NULL
 
 -- table: CREATE TABLE t (id INT PRIMARY KEY, d DOUBLE(8,2))
 -- rows: 1, 1.25 | 2, NULL

@@ -61,6 +61,11 @@ class DuckDbAlteration(TableAlteration):
         if conversion is None:  # there are no rows
             return f"CAST(NULL AS {new.type})"
         text = f"CAST({quote_name(old.name)} AS {new.type})"
+        if conversion.widened:
+            return f"CAST(CAST({quote_name(old.name)} AS FLOAT) AS {new.type})"
+        if conversion.width:
+            zeros = f"repeat('00', {conversion.width} - octet_length({text}))"
+            return f"{text} || unhex({zeros})"
         if conversion.suffix and new.type == "VARCHAR":
             return f"{text} || {literal(conversion.suffix)}"
         return text

@@ -62,6 +62,11 @@ class MySqlAlteration(TableAlteration):
     def quote(self, name: str) -> str:
         return quote_name(name, self.dialect.wide_names)
 
+    def number(self, column: Column) -> str:
+        # A YEAR takes the number 1 that it is compared with for 2001, a BIT may be bytes.
+        plus = " + 0" if column.type.name in ("year", "bit") else ""
+        return self.quote(column.name) + plus
+
     def characters(self, column: Column) -> str:
         return f"char_length({self.quote(column.name)})"
 

@@ -137,6 +137,8 @@ class PostgreSqlAlteration(TableAlteration):
             using = f"{quote_name(name)}::{plain}"
             if converted is None:
                 using = f"NULL::{plain}"
+            elif converted.widened:
+                using = f"{quote_name(name)}::real::{plain}"
             elif suffix and plain == "text":
                 using = f"{quote_name(name)}::text || {literal(suffix)}"
             self._column(name, f"TYPE {new.type} USING {using}")

@@ -1,7 +1,8 @@
 """What a MODIFY COLUMN makes of existing values: TiCDC sends no change of them.
 
-Only conversions that keep the text of a value, or add to its end, are known. Each has conditions: a
-row that meets one was changed by TiDB in a way that is not known here.
+Only conversions that keep a value, or add to the end of its text or bytes, are known. Each has
+conditions: a row that meets one was changed by TiDB in a way that is not known here. What a real
+TiDB (8.4) makes of values is in `tests/ddl/changed_columns.tsv`.
 """
 
 from collections.abc import Callable
@@ -62,11 +63,18 @@ Condition = Below | Above | Longer | LongerInBytes | IsNull
 @dataclass(frozen=True, slots=True)
 class Conversion:
     """`suffix` is what the text form of every value gets at its end. `width`: shorter binary values
-    get zero bytes at their end, until they are as long."""
+    get zero bytes at their end, until they are as long. `widened`: a float32 becomes the same
+    double, whatever shorter decimal the target has for it."""
 
     suffix: str = ""
     refused: tuple[Condition, ...] = ()
     width: int = 0
+    widened: bool = False
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether values change even where a target has one type for both."""
+        return bool(self.suffix or self.width or self.widened)
 
 
 def conversion(old: Column, new: Column) -> Conversion:
@@ -139,6 +147,12 @@ def _floats(old: ColumnType, new: ColumnType) -> Conversion | None:
     return _same(old, new)
 
 
+def _float_to_double(old: ColumnType, new: ColumnType) -> Conversion | None:
+    if new.decimals is not None or old.unsigned != new.unsigned:
+        return None
+    return Conversion(widened=True)
+
+
 def _integers(old: ColumnType, new: ColumnType) -> Conversion:
     (low, high), (least, greatest) = _range(old), _range(new)
     refused: list[Condition] = []
@@ -150,10 +164,23 @@ def _integers(old: ColumnType, new: ColumnType) -> Conversion:
 
 
 def _range(type_: ColumnType) -> tuple[int, int]:
+    """The whole numbers that are one value each of the type. A YEAR also has 0."""
+    match type_.name:
+        case "year":
+            return 1901, 2155
+        case "bit":
+            return 0, (1 << (type_.length or 1)) - 1
+        case "float" | "double":
+            most = 1 << (24 if type_.name == "float" else 53)
+            return 0 if type_.unsigned else -most, most
     bits = _BITS[type_.name]
     if type_.unsigned:
         return 0, (1 << bits) - 1
     return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
+def _to_float(old: ColumnType, new: ColumnType) -> Conversion | None:
+    return _integers(old, new) if new.decimals is None else None
 
 
 def _to_decimal(old: ColumnType, new: ColumnType) -> Conversion | None:
@@ -182,6 +209,11 @@ def _digits_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
     if old.zerofill:
         return None
     return Conversion("", _room(new))
+
+
+def _year_to_text(_: ColumnType, new: ColumnType) -> Conversion:
+    # The year 0000 is 0 in TiDB, and 0000 in MySQL.
+    return Conversion("", (Below(1), *_room(new)))
 
 
 def _texts(old: ColumnType, new: ColumnType) -> Conversion | None:
@@ -224,8 +256,14 @@ def _labels(old: ColumnType, new: ColumnType) -> Conversion | None:
     return Conversion() if added else None
 
 
-def _labels_to_text(old: ColumnType, new: ColumnType) -> Conversion:
-    return Conversion("", _room(new))
+def _labels_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
+    if new.name == "char" and any(label.endswith(" ") for label in old.elements):
+        return None
+    return _unicode_to_text(old, new)
+
+
+def _unicode_to_text(_: ColumnType, new: ColumnType) -> Conversion | None:
+    return Conversion("", _room(new)) if new.charset in (None, "utf8mb4") else None
 
 
 def _more_digits(old: ColumnType, new: ColumnType) -> Conversion | None:
@@ -235,10 +273,6 @@ def _more_digits(old: ColumnType, new: ColumnType) -> Conversion | None:
 
 def _date_to_datetime(_: ColumnType, new: ColumnType) -> Conversion:
     return Conversion(" 00:00:00" + _zeros(0, new.decimals or 0))
-
-
-def _bits(old: ColumnType, new: ColumnType) -> Conversion | None:
-    return Conversion() if (old.length or 1) <= (new.length or 1) else None
 
 
 Matches = Callable[[ColumnType, ColumnType], bool]
@@ -259,21 +293,27 @@ _RULES: tuple[tuple[Matches, Convert], ...] = (
     (_of(INTEGERS, INTEGERS), _integers),
     (_of(INTEGERS, _each("decimal")), _to_decimal),
     (_of(_each("decimal"), _each("decimal")), _to_decimal),
-    (_of(INTEGERS | {"decimal"}, _WIDE_TEXT), _digits_to_text),
+    (_of(INTEGERS, _each("float", "double")), _to_float),
+    (_of(INTEGERS, _each("bit", "year")), _integers),
+    (_of(_each("bit"), INTEGERS | {"bit"}), _integers),
+    (_of(_each("year"), INTEGERS), _integers),
+    (_of(INTEGERS | {"decimal"}, TEXTS), _digits_to_text),
+    (_of(_each("year"), TEXTS), _year_to_text),
     (_of(TEXTS, TEXTS), _texts),
     (_of(BINARIES, BINARIES), _binaries),
     (_of(_each("enum"), _each("enum")), _labels),
     (_of(_each("set"), _each("set")), _labels),
-    (_of(_each("enum", "set"), _WIDE_TEXT), _labels_to_text),
+    (_of(_each("enum", "set"), TEXTS), _labels_to_text),
     (_of(_each("datetime"), _each("datetime")), _more_digits),
     (_of(_each("timestamp"), _each("timestamp")), _more_digits),
     (_of(_each("time"), _each("time")), _more_digits),
     (_of(_each("date"), _each("date")), _same),
     (_of(_each("date"), _each("datetime")), _date_to_datetime),
-    (_of(_each("bit"), _each("bit")), _bits),
     (_of(_each("year"), _each("year")), _same),
     (_of(_each("json"), _each("json")), _same),
+    (_of(_each("json"), _WIDE_TEXT), _unicode_to_text),
     (_of(_each("vector"), _each("vector")), _same),
     (_of(_each("float"), _each("float")), _floats),
+    (_of(_each("float"), _each("double")), _float_to_double),
     (_of(_each("double"), _each("double")), _floats),
 )

@@ -29,6 +29,8 @@ from ticdc_consumer.targets.target import Target
 
 REBUILT = "ticdc_rebuilt"
 """The name of the new table until it replaces the old one."""
+FLOAT32 = "ticdc_float32"
+"""A function that every session has: the float32 nearest to a number, as a double."""
 
 
 class SqliteAlteration(TableAlteration):
@@ -57,9 +59,7 @@ class SqliteAlteration(TableAlteration):
     def _rebuilds(self, before: TableShape, old: TableShape, new: TableShape) -> bool:
         differences = self.differences
         changed = any(new.columns[name] != column for name, column in old.columns.items())
-        converted = any(
-            each is not None and (each.suffix or each.width) for each in self.conversions.values()
-        )
+        converted = any(each is not None and each.rewrites for each in self.conversions.values())
         rekeyed = old.primary != new.primary or bool(set(before.primary) & set(differences.dropped))
         return (
             changed
@@ -143,6 +143,8 @@ def _converted(old: Column, new: ColumnShape, conversion: Conversion | None) -> 
     name = quote_name(old.name)
     before = WORDS.column_type(old)
     text = name if before == new.type else f"CAST({name} AS {new.type})"
+    if conversion and conversion.widened:
+        return f"{FLOAT32}({name})"
     if conversion and conversion.width:
         zeros = f"zeroblob({conversion.width} - length({name}))"
         return f"CAST({name} || {zeros} AS BLOB)"  # || makes text of the same bytes

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
+import numpy as np
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
@@ -45,6 +46,10 @@ def open_session(url: sa.URL, to_look: bool = False) -> "SQLite":
     return SQLite.open(_empty(url) if to_look else url)
 
 
+def _float32(value: float | None) -> float | None:
+    return None if value is None else float(np.float32(value))
+
+
 def _empty(url: sa.URL) -> sa.URL:
     """SQLite's own memory instead of a file that does not exist. Raises `Unavailable` if it could
     not be created."""
@@ -81,6 +86,9 @@ class SQLite(Target):
             with self.errors():
                 connection = self.engine.connect()
                 connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+                driver = connection.connection.dbapi_connection
+                if isinstance(driver, sqlite3.Connection):
+                    driver.create_function(alter.FLOAT32, 1, _float32, deterministic=True)
             patiently(lambda: self._write_ahead(connection), BUSY_TIMEOUT, Retry, pause=0.01)
         except Retry as error:
             raise Unavailable(str(error)) from error

@@ -58,7 +58,8 @@ def take_over(options: Options) -> Iterator[Opened]:
             state = store.begin_again(state, _first_checkpoint(options, source))
         else:
             _go_on(options, source, state)
-            _require_lasting(store)
+            with store.lease.explaining():
+                _require_lasting(store)
         yield Opened(target, store, source, state)
 
 

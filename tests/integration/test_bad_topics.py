@@ -116,9 +116,9 @@ def test_a_signal_while_it_starts_ends_the_run_before_its_first_cut(
     feed.send(0, inserted(150, THREE))
     feed.mark(200)
 
-    def opened(url: str) -> Target:
+    def opened(url: str, write_source: int | None) -> Target:
         signal.raise_signal(signal.Signals[name])
-        return open_target(url)
+        return open_target(url, write_source=write_source)
 
     monkeypatch.setattr("ticdc_consumer.opening.open_target", opened)
     outcome = run()

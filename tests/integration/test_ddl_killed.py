@@ -8,6 +8,7 @@ each statement meets every step.
 import os
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -385,14 +386,17 @@ def test_an_alter_whose_consumer_died_is_not_begun_beside_the_one_under_way(
 
 
 @pytest.fixture
-def own_mariadb(mariadb_url: str, tmp_path: Path) -> Iterator["Server"]:
+def own_mariadb(mariadb_url: str) -> Iterator["Server"]:
     """A server for this test alone; `mariadb_url` says whether one may be had."""
-    server = Server(tmp_path / "services")
-    try:
-        server("up")
-        yield server
-    finally:
-        server("wipe")
+    # Not pytest's own temporary folder: a socket's path may be 107 bytes long.
+    with tempfile.TemporaryDirectory(prefix="own-") as folder:
+        Path(folder).chmod(0o755)  # the server may run as a user of its own
+        server = Server(Path(folder) / "services")
+        try:
+            server("up")
+            yield server
+        finally:
+            server("wipe")
 
 
 class Server:

@@ -133,7 +133,7 @@ def test_a_consumer_that_stopped_between_transactions_is_overtaken(
     assert pair.is_right()
 
 
-@pytest.mark.parametrize("pair", ["sqlite", *SERVERS, "tidb"], indirect=True)
+@pytest.mark.parametrize("pair", ["sqlite", *SERVERS], indirect=True)
 def test_a_consumer_that_is_overtaken_while_it_starts_says_so(pair: Pair) -> None:
     with pair.run.consumer() as older:
         pair.overtake()

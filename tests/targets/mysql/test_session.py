@@ -505,7 +505,7 @@ def test_defaults_say_the_same_or_nothing(target: MySql) -> None:
         "2020-02-02 02:02:02.123456",
         "10",
         "q",
-        "None",
+        "ab",
         "None",
         "None",
         "2024",

@@ -47,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 SLOW = (
     "tests/integration/",  # start processes by themselves
     "tests/consumer/spark/",
+    "test_an_installed_database_is_a_target_from_end_to_end",
     "test_promise.py",  # random histories, for longer than all others
     "ddl/test_histories.py",
     "test_tidb_gives_these_answers",

@@ -29,14 +29,14 @@ def test_rows_of_a_column_that_was_skipped_stop_until_it_is_there(begin: Begin) 
 
 
 def test_a_kind_that_is_not_named_stops_with_its_reason_and_how_to_go_on(begin: Begin) -> None:
-    feed, run = begin(ddl__kinds='{"CREATE SEQUENCE" = "skip"}')
-    feed.ddl(110, "CREATE SEQUENCE `q`", "q")
+    feed, run = begin(ddl__kinds='{"CREATE VIEW" = "skip"}')
+    feed.ddl(110, "CREATE VIEW `q` AS SELECT * FROM `items`", "q")
     feed.ddl(111, "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT (1 + 1)", "items")
     feed.mark(120)
     stopped = run()
     assert stopped.code == 3
     assert 'perhaps by: ALTER TABLE "items" ADD COLUMN' in stopped.said
-    assert "CREATE SEQUENCE is not translated" in stopped.said
+    assert "CREATE VIEW is not translated" in stopped.said
 
 
 def test_sql_from_a_file_takes_the_place_of_a_ddl_and_the_run_goes_on(
@@ -61,7 +61,7 @@ def test_sql_from_a_file_takes_the_place_of_a_ddl_and_the_run_goes_on(
 
 def test_what_the_sql_sets_for_its_session_ends_with_it(begin: Begin) -> None:
     feed, run = begin()
-    feed.ddl(110, "CREATE SEQUENCE `q`", "q")
+    feed.ddl(110, "CREATE PLACEMENT POLICY `q` FOLLOWERS=2", "q")
     feed.mark(140)
     assert run().code == 3
     with run.consumer() as consumer:

@@ -126,19 +126,19 @@ def test_ddl_is_told_in_the_targets_words_and_what_waits_for_it_is_not_counted(
 def test_what_would_stop_is_told_last_with_exit_code_3(begin: Begin, plan: Plan) -> None:
     feed, run = begin()
     changes(feed)
-    feed.ddl(115, "CREATE SEQUENCE `q`", "q")
+    feed.ddl(115, "CREATE PLACEMENT POLICY `q` FOLLOWERS=2", "q")
     feed.ddl(116, "DROP TABLE `items`", "items")
     feed.mark(120)
     code, lines, said = plan(run)
     assert code == 3
-    assert lines[-1] == "    would stop: CREATE SEQUENCE is not translated"
-    assert "stops: CREATE SEQUENCE is not translated" in said
+    assert lines[-1] == "    would stop: CREATE PLACEMENT is not translated"
+    assert "stops: CREATE PLACEMENT is not translated" in said
     assert run().code == 3
     code, lines, said = plan(run)  # and so it does where it is pending
     assert (code, len(lines)) == (3, 2)
     code, lines, _ = plan(run, "--set", "ddl.on_unsupported=skip")
     assert code == 0
-    assert "    would be skipped: CREATE SEQUENCE is not translated" in lines
+    assert "    would be skipped: CREATE PLACEMENT is not translated" in lines
     assert '    DROP TABLE IF EXISTS "items";' in lines
 
 

@@ -20,7 +20,7 @@ from ticdc_consumer.targets.target import Target
 
 ALTER = "ALTER TABLE accounts ADD COLUMN note VARCHAR(20)"
 COLUMNS = "id INT PRIMARY KEY, owner VARCHAR(20)"
-SEQUENCE = "CREATE SEQUENCE q"
+PLACEMENT = "CREATE PLACEMENT POLICY q FOLLOWERS=2"
 
 
 def entry(query: str, table: str = "accounts", seq: int = 1) -> LedgerEntry:
@@ -54,7 +54,7 @@ def columns(target: Target, table: str = "accounts") -> list[str]:
 def test_ddl_done_must_name_one_pending_ddl(sqlite_url: str, place_: str, why: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
-        here.apply(entry(SEQUENCE), entry("ALTER TABLE accounts ADD x INT", seq=2))
+        here.apply(entry(PLACEMENT), entry("ALTER TABLE accounts ADD x INT", seq=2))
         with pytest.raises(Usage, match=why):
             done_by_operator(target, here.store.ledger, place_)
         assert states(here) == ["pending", "pending"]
@@ -121,7 +121,7 @@ def test_sql_of_an_operator_runs_in_place_of_the_ddl_and_is_kept_in_the_ledger(
 ) -> None:
     with opened(target_url) as target:
         here = bank(target)
-        here.apply(entry(SEQUENCE))
+        here.apply(entry(PLACEMENT))
         sql = file_of(target)
         done = run_by_operator(target, here.store, "199", sql)
         assert (done.state, done.instead) == ("done", sql)
@@ -133,7 +133,7 @@ def test_sql_of_an_operator_runs_in_place_of_the_ddl_and_is_kept_in_the_ledger(
 def test_sql_that_the_target_refuses_leaves_the_ddl_waiting(target_url: str) -> None:
     with opened(target_url) as target:
         here = bank(target)
-        here.apply(entry(SEQUENCE))
+        here.apply(entry(PLACEMENT))
         with pytest.raises(Stop, match="the target refused statement 2 of 2"):
             run_by_operator(
                 target, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere"
@@ -148,7 +148,7 @@ def test_sql_that_the_target_refuses_leaves_the_ddl_waiting(target_url: str) -> 
 
 def test_sql_of_a_person_that_a_crash_cut_off_is_all_or_waits_again(target_url: str) -> None:
     for before, crashed in crashes(target_url):
-        before.apply(entry(SEQUENCE))
+        before.apply(entry(PLACEMENT))
 
         def work(before: Bank = before) -> None:
             run_by_operator(before.target, before.store, "199", file_of(before.target))

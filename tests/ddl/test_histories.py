@@ -39,12 +39,12 @@ def history() -> Iterator[Callable[[int], History]]:
             yield of
 
 
-def played(history: History, seed: int, target: str, folder: Path) -> Verdict:
+def played(history: History, seed: int, server: str | None, folder: Path) -> Verdict:
+    """Into a new database of the server, or without one into a SQLite file."""
     try:
-        if target == "sqlite":
+        if server is None:
             return play(history, seed, f"sqlite:///{folder / f'{seed}.db'}")
-        server = "POSTGRES_URL" if target == "postgresql" else f"{target.upper()}_URL"
-        with fresh_database(server_address(server)) as url:
+        with fresh_database(server) as url:
             return play(history, seed, url)
     except Exception as error:
         error.add_note(
@@ -55,12 +55,21 @@ def played(history: History, seed: int, target: str, folder: Path) -> Verdict:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_after_each_ddl_a_target_is_as_tidb_is(
-    history: Callable[[int], History], target: str, tmp_path: Path, long: bool
+    request: pytest.FixtureRequest,
+    history: Callable[[int], History],
+    target: str,
+    tmp_path: Path,
+    long: bool,
 ) -> None:
+    server: str | None = None
+    if target == "postgresql":
+        server = request.getfixturevalue("postgresql_server")
+    elif target != "sqlite":
+        server = server_address(f"{target.upper()}_URL")
     seeds = range(LONG) if long else range(TARGETS.index(target), SHORT, len(TARGETS))
     ddls, stops = 0, []
     for seed in seeds:
-        verdict = played(history(seed), seed, target, tmp_path)
+        verdict = played(history(seed), seed, server, tmp_path)
         ddls += verdict.ddls
         if verdict.stop is not None:
             assert verdict.named, verdict.stop

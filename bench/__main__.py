@@ -21,9 +21,11 @@ PROGRAMS = (
     ("throughput.py", "--protocol", "canal-json"),
     ("throughput.py", "--protocol", "open-protocol"),
     ("trickle.py",),
+    ("start.py",),
     ("large.py", "--plot", str(HERE / "large.png")),
     ("transaction.py",),
     ("tables.py",),
+    ("many.py",),
 )
 
 

@@ -101,7 +101,7 @@ def of_records(
 ) -> tuple[Work, Work, Work]:
     """Writing, reading, and the bare parser."""
     wire = FORMATS[protocol]
-    settings = wire.Options(**options)
+    settings = wire.Options(new_architecture=True, **options)
 
     def write() -> list[Record]:
         encoder = wire.Encoder(settings)

@@ -119,7 +119,7 @@ def _changed(chance: random.Random, table: Table) -> dict[str, Any]:
 
 def records(protocol: str, count: int, tables: tuple[Table, ...]) -> list[Record]:
     wire = FORMATS[protocol]
-    encoder = wire.Encoder(wire.Options())
+    encoder = wire.Encoder(wire.Options(new_architecture=True))
     made = [record for change in changes(count, tables) for record in encoder.row(change)]
     made += encoder.flush()
     return [_turned(n, record) for n, record in enumerate(made)]

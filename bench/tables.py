@@ -114,7 +114,7 @@ class Measured:
         apply(self._context, self._store, Step(old, new, [entry]), NoChange(), self._options)
         self._state = new
         ddl.run_pending(self._context, self._store, 1)
-        self._layouts.learn(self._store.ledger)
+        self._layouts.learn(self._store.ledger, [entry])
         took = time.process_time() - began
         last = self._store.ledger.entries()[-1]
         assert (last.commit_ts, last.state) == (entry.commit_ts, "done"), last

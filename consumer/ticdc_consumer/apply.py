@@ -14,8 +14,8 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
-from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
@@ -56,7 +56,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From which checkpoint to which. `entries` are the DDL of `new.resolved_ts - 1`, `seen` the
+    """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
     tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
     does not know yet."""
 
@@ -68,11 +68,11 @@ class Step:
 
     def record_tables(self, ledger: Ledger) -> None:
         """What the rows show of their tables; inside the transaction of the rows."""
-        for table in self.seen:
-            ledger.define(table, "seen")
-        for name in self.newcomers:
-            if name not in ledger.known().destinations:
-                ledger.note(*name)
+        if self.seen:
+            ledger.define_all(self.seen, "seen")
+        known = ledger.known().destinations
+        if unknown := [name for name in self.newcomers if name not in known]:
+            ledger.note_all(unknown)
 
 
 def apply(
@@ -81,7 +81,7 @@ def apply(
     """Moves the tables and the checkpoint one step, both or neither.
 
     Transactional DDL runs here, too; what cannot run, and everything elsewhere, is pending
-    afterwards: see `ddl.run.run_pending`.
+    afterwards: see `ddl.run.run_pending`. Raises `ddl.run.Unshared`.
     """
     applied = Applied()
     target = context.target

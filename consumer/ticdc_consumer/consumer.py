@@ -1,26 +1,28 @@
 """The loop, and the face for embedding."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
-from typing import Literal, Self
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Literal, Self
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply import ToTarget
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl.creation import Together
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
 from ticdc_consumer.dry_run import DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs
 from ticdc_consumer.errors import Away, Usage
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.opening import Opened, look, take_over
+from ticdc_consumer.opening import Opened, look, patiently_read, take_over
 from ticdc_consumer.reader import Reader
-from ticdc_consumer.spark.session import session, stop, warm_up
+from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 IDLE = 1.0
 """Seconds that one step of the loop waits for a quiet topic."""
@@ -38,35 +40,37 @@ class Consumer:
 
     The loop ends by `stop`, or where the argument of `epochs` says. Entering connects to the
     target and the source, takes the changefeed over from an older consumer, and writes the first
-    checkpoint if there is none. Spark starts with the loop (a `spark` that is given is not stopped
-    at the end): what is wrong before is raised at once.
+    checkpoint if there is none: what is wrong there is raised at once. Spark starts beside the
+    first cuts of a loop without an end, else with a cut that needs it (a `spark` that is given is
+    not stopped at the end).
     Whatever is raised is a `TicdcError`; the target is then at a committed cut.
     """
 
-    def __init__(self, options: Options, spark: SparkSession | None = None) -> None:
+    def __init__(self, options: Options, spark: "SparkSession | None" = None) -> None:
         self.options = options
         self._session = spark
+        self._spark = SparkStarter(options.spark, f"ticdc {options.changefeed}", spark)
+        self._spark.gives_up = lambda: self._stopping
         self._exit = ExitStack()
         self._stopping = False
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            self._opened = stack.enter_context(take_over(self.options))
+            opening = take_over(self.options, gives_up=lambda: self._stopping)
+            self._opened = stack.enter_context(opening)
             self.target, self.store = self._opened.target, self._opened.store
-            self.store.lease.gives_up = lambda: self._stopping
             self._tables = TableLayouts(self.options, self.target)
             with self.store.lease.explaining():
-                self._tables.learn(self.store.ledger)
+                learn = partial(self._tables.learn, self.store.ledger)
+                patiently_read(self.store, self.options, learn)
+            stack.callback(self._spark.close)
             self._exit = stack.pop_all()
         return self
 
     @cached_property
     def _epochs(self) -> Epochs:
-        """With it, Spark starts."""
-        spark = self._session or _new_session(self.options.spark, self._name, self._exit)
-        if self._session is None and not self._stopping:
-            warm_up(spark)
-        reader = _reader(self.options, spark, self._opened, self._tables)
+        together = Together.of(self.options, self.target)
+        reader = _reader(self.options, self._spark, self._opened, self._tables, together)
         applier = ToTarget(self.options, self.target, self.store, self._tables)
         epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
         self._exit.callback(epochs.close)
@@ -101,7 +105,10 @@ class Consumer:
         if self._stopping:
             return
         goal = self._epochs.greatest_mark() if until == CAUGHT_UP else until
+        if goal is None and self.options.spark_start == "at-once":
+            self._spark.begin()
         while not self._stopping and (goal is None or self.resolved_ts < goal):
+            self._spark.require()
             try:
                 with self.store.lease.explaining():
                     epoch = self._epochs.next(goal, IDLE)
@@ -139,10 +146,6 @@ class Consumer:
             self._tables.learn(self.store.ledger)
         return entry
 
-    @property
-    def _name(self) -> str:
-        return f"ticdc {self.options.changefeed}"
-
     def _commit_to_source(self) -> None:
         """For lag monitors."""
         positions = self._epochs.state.positions
@@ -156,7 +159,7 @@ def plan(
     until: Goal = CAUGHT_UP,
     *,
     sql: bool = False,
-    spark: SparkSession | None = None,
+    spark: "SparkSession | None" = None,
 ) -> Iterator[PlannedCut]:
     """What the next cuts of a changefeed would do; also beside a consumer that runs. Nothing is
     taken over, nothing is written. With `sql`, small cuts have the statements for their rows.
@@ -165,10 +168,11 @@ def plan(
     """
     with ExitStack() as stack:
         opened = stack.enter_context(look(options))
-        spark = spark or _new_session(options.spark, "ticdc plan", stack)
+        starter = SparkStarter(options.spark, "ticdc plan", spark)
+        stack.callback(starter.close)
         options = replace(options, apply="net")
         tables = TableLayouts(options, opened.target)
-        reader = _reader(options, spark, opened, tables)
+        reader = _reader(options, starter, opened, tables)
         where = opened.store.where
         ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped, where)
         if opened.stored:
@@ -193,13 +197,12 @@ def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
         raise stopped
 
 
-def _new_session(settings: Mapping[str, str], name: str, stack: ExitStack) -> SparkSession:
-    """A session that ends with the stack."""
-    spark = session(settings, name)
-    stack.callback(stop, spark)
-    return spark
-
-
-def _reader(options: Options, spark: SparkSession, opened: Opened, tables: TableLayouts) -> Reader:
+def _reader(
+    options: Options,
+    spark: SparkStarter,
+    opened: Opened,
+    tables: TableLayouts,
+    together: Together | None = None,
+) -> Reader:
     schemas = opened.state.schemas.values()
-    return Reader(options, spark, opened.source, lambda: tables.definitions, schemas)
+    return Reader(options, spark, opened.source, lambda: tables.definitions, schemas, together)

@@ -19,8 +19,8 @@ from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reader import Reader
+from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
-from ticdc_consumer.spark.jobs import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets.layout import Layout, TargetName

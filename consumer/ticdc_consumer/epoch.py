@@ -10,13 +10,14 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.apply import Applied, Applier, Counts, Step
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.creation import early
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.prepare import Knowledge, Prepared, Preparer
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.reconcile.chunks import Clash
-from ticdc_consumer.spark.jobs import Gathered
+from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.waiting import back_off
@@ -86,6 +87,7 @@ class Epochs:
         self._tables = tables
         self._preparer = Preparer(reader, options.retries)
         self._all_done = False
+        self._done: Sequence[LedgerEntry] | None = None  # at the start it may be any
         self.state = state
 
     def close(self) -> None:
@@ -121,7 +123,7 @@ class Epochs:
         if self._all_done:
             return
         self._applier.run_pending()
-        self._tables.learn(self._applier.ledger)
+        self._tables.learn(self._applier.ledger, self._done)
         self._all_done = True
 
     def _next(self, until: int | None, wait: float) -> Epoch | None:
@@ -141,14 +143,18 @@ class Epochs:
         started = time.monotonic()
         try:
             applied = self._apply(new, gathered, entries)
+        except ddl.Unshared as unshared:
+            self._reader.together.shorten(unshared.number)
+            return self._next(until, 0.0)
         finally:
             gathered.release()
+        self._reader.together.applied(len(entries))
         prepared.seconds["load"] = time.monotonic() - started
         self.state = new
         if entries:
             self._reader.schemas.keep(new.schemas)
             started = time.monotonic()
-            self._all_done = False
+            self._all_done, self._done = False, entries
             self.run_pending()
             prepared.seconds["ddl"] = time.monotonic() - started
         else:
@@ -172,12 +178,18 @@ class Epochs:
             self._preparer.begin(base, until, self._knowledge())
 
     def _knowledge(self) -> Knowledge:
-        return Knowledge(list(self._tables.layouts), dict(self._tables.shapes))
+        return Knowledge(*self._tables.for_tasks())
 
     def _complete(self, prepared: Prepared, until: int | None) -> Prepared | None:
         """Creates the layouts that the reading missed, and reads again, until none is missing. None
         if rows wait for their schema."""
-        while prepared.gathered.report.missing:
+        while True:
+            if shorter := self._before_rows(prepared):
+                self._reader.together.shorten(shorter)
+                prepared = self._planned_again(until)
+                continue
+            if not prepared.gathered.report.missing:
+                return prepared
             for table, deletes_only in prepared.gathered.report.missing.values():
                 fresh = self.state.resolved_ts == 0
                 self._tables.add(table, deletes_only, fresh)
@@ -187,13 +199,24 @@ class Epochs:
             if gathered.report.unread:
                 return None
             if gathered.report.unknown_ddls:
-                again = self._preparer.prepare(self.state, until, 0.0, self._knowledge())
-                if again is None:
-                    raise Unavailable("the marks that were seen are no longer in the log")
-                prepared = again
+                prepared = self._planned_again(until)
             else:
                 prepared = replace(prepared, gathered=gathered)
-        return prepared
+
+    def _planned_again(self, until: int | None) -> Prepared:
+        again = self._preparer.prepare(self.state, until, 0.0, self._knowledge())
+        if again is None:
+            raise Unavailable("the marks that were seen are no longer in the log")
+        return again
+
+    def _before_rows(self, prepared: Prepared) -> int:
+        """How many of the DDL that share the cut it may have, 0 for all: none with rows of a table
+        that one before it creates."""
+        gathered, cut = prepared.gathered, prepared.cut
+        with_rows = [n for n, counts in gathered.report.tables.items() if n >= 0 and counts.facts]
+        met = [gathered.layouts[n] for n in with_rows if gathered.layouts]
+        names = [(layout.schema, layout.table) for layout in met]
+        return early(cut, [*gathered.report.missing, *names])
 
     def _apply(
         self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]

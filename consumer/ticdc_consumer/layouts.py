@@ -12,22 +12,28 @@ from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.ddl.merged_tables import shard_column
+from ticdc_consumer.ddl.touched import touched
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.exactness import (
     require_all_columns,
 )
-from ticdc_consumer.protocols.shape import Shape, shape
+from ticdc_consumer.protocols.pickled_once import PickledInBlocks
+from ticdc_consumer.protocols.shape import PickledShapes, Shape, shape
 from ticdc_consumer.state.destinations import InTarget, apart
 from ticdc_consumer.state.known_tables import KnownTables, Shared, lower
-from ticdc_consumer.state.ledger import Ledger
+from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.state.other_changefeeds import OtherChangefeeds
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TableName, TargetName, TargetTable
 from ticdc_consumer.targets.target import Target
 
+ForTasks = tuple[PickledInBlocks[Layout], PickledShapes]
+
 
 class TableLayouts:
-    """The layouts of the tables that rows have come for, numbered; built again after a DDL."""
+    """The layouts of the tables that rows have come for, numbered. One that a DDL may have changed
+    is built again when the next row comes."""
 
     def __init__(self, options: Options, target: Target) -> None:
         self._options = options
@@ -39,29 +45,56 @@ class TableLayouts:
         self.definitions: Mapping[TableName, Table] = {}
         self._seen: dict[TableName, tuple[Column, ...]] = {}
         self._where = InTarget.by(options, target)
+        self._others = OtherChangefeeds(target, options.changefeed, self._where)
         self._known = KnownTables.of((), self._where)
         self.layouts: list[Layout] = []
         self.shapes: dict[TableName, tuple[int, Shape | None]] = {}
+        self._unused: list[int] = []  # numbers of layouts that were dropped
         self._claims: dict[TargetName, TableName] = {}
+        self._claimed: dict[TableName, dict[TableName, TargetName]] = {}  # by lower case
         self._new: set[TableName] = set()  # layouts that were built since the ledger was written
+        self._for_tasks: ForTasks | None = None
+        self._sent: ForTasks | None = None
 
-    def forget(self) -> None:
-        """Drops all layouts: the tables may have changed."""
-        self.layouts = []
-        self.shapes = {}
-        self._claims = {}
-        self._new = set()
+    def learn(self, ledger: Ledger, done: Sequence[LedgerEntry] | None = None) -> None:
+        """Takes the definitions of the upstream's tables from the ledger. Drops the layouts that
+        the DDL `done` since then may have changed; without these, all."""
+        before, self._known = self._known, ledger.known()
+        self.definitions = self._known.created
+        self._seen = {}
+        # With another table, names may be written alike on the wire.
+        any_table = done is None or self._exactness.wire_name is not None
+        changed = None if any_table else touched(done or (), before, self._known)
+        if changed is None:
+            self._forget_all()
+        else:
+            for name in changed:
+                self._forget(name)
 
-    def learn(self, ledger: Ledger) -> None:
-        """Takes the definitions of the upstream's tables from the ledger; drops all layouts."""
-        self.forget()
-        self._known = known = ledger.known()
-        self.definitions = known.created
-        self._seen = {
-            name: definition.table.columns
-            for name, definition in known.by_name.items()
-            if definition.basis == "seen"
-        }
+    def _forget_all(self) -> None:
+        self.layouts, self.shapes, self._unused = [], {}, []
+        self._claims, self._claimed, self._new = {}, {}, set()
+        self._for_tasks = None
+
+    def _forget(self, in_lower_case: TableName) -> None:
+        for name, destination in self._claimed.pop(in_lower_case, {}).items():
+            if self._claims.get(destination) == name:
+                del self._claims[destination]
+            number, _ = self.shapes.pop(name, (None, None))
+            if number is not None:
+                self._unused.append(number)
+                self._for_tasks = None
+            self._new.discard(name)
+
+    def for_tasks(self) -> ForTasks:
+        """The layouts and shapes as they are now; what stayed is not pickled again."""
+        if self._for_tasks is None:
+            layouts, shapes = self._sent or (None, None)
+            self._for_tasks = self._sent = (
+                PickledInBlocks(self.layouts, layouts),
+                PickledShapes(self.shapes, shapes),
+            )
+        return self._for_tasks
 
     def sightings(self) -> list[Table]:
         """The tables as rows show them, if their CREATE TABLE did not come and the ledger does not
@@ -77,19 +110,27 @@ class TableLayouts:
             table
             for table in sighted
             if (table.schema, table.name) not in self.definitions
-            and self._seen.get((table.schema, table.name)) != table.columns
+            and self._columns_seen((table.schema, table.name)) != table.columns
         ]
+
+    def _columns_seen(self, name: TableName) -> tuple[Column, ...] | None:
+        """The columns that the ledger has from rows."""
+        known = self._known.get(name)
+        stored = known.table.columns if known is not None and known.basis == "seen" else None
+        return self._seen.get(name, stored)
 
     def newcomers(self) -> list[TableName]:
         """The tables that the ledger does not know, not even by name."""
         return [name for name in sorted(self._new) if name not in self._known.destinations]
 
     def note_recorded(self, sightings: Sequence[Table], newcomers: Iterable[TableName]) -> None:
-        """The ledger has these `sightings` and `newcomers` now."""
+        """The ledger has these `sightings` and `newcomers` now. Raises `Stop` if another changefeed
+        took one of the tables in the same moment."""
         self._seen |= {(table.schema, table.name): table.columns for table in sightings}
-        noted = set(newcomers)
-        self._known = self._known.changed(dict.fromkeys(noted), noted=noted)
+        if noted := set(newcomers):
+            self._known = self._known.changed(dict.fromkeys(noted), noted=noted)
         self._new = set()
+        self._others.require_none_has(noted)
 
     def _layout(self, name: TableName) -> tuple[Layout, Shape | None]:
         number, columns = self.shapes[name]
@@ -132,9 +173,13 @@ class TableLayouts:
         if not deletes_only:
             require_all_columns(source, definition, described)
         existing = self.shapes.get(name)
-        number = len(self.layouts) if existing is None else existing[0]
+        if existing is not None:
+            number = existing[0]
+        else:
+            number = self._unused.pop() if self._unused else len(self.layouts)
         self.layouts[number : number + 1] = [layout]
         self.shapes[name] = (number, None if deletes_only else shape(source))
+        self._for_tasks = None
         self._new.add(name)
 
     def _layout_of(
@@ -158,10 +203,13 @@ class TableLayouts:
 
     def claim(self, name: TableName) -> None:
         """Takes the target's table for the rows of an upstream table. Raises `Stop` if those of
-        another go there."""
+        another go there, also those of another changefeed."""
         self._known.require_alone(name, self._target.quote)
+        self._others.require_none_has([name])
         destination = self._target.locate(*self._routes(*name))
-        other = self._claims.setdefault(self._target.comparable(destination), name)
+        comparable = self._target.comparable(destination)
+        other = self._claims.setdefault(comparable, name)
+        self._claimed.setdefault(lower(name), {})[name] = comparable
         if lower(other) != lower(name) and not apart(self._where, name, other):
             raise Shared.by(name, other, self._target.quote(*destination))
 

@@ -1,6 +1,6 @@
 """What `run` and `plan` begin with: target, store, source, and the checkpoint to go on from."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
@@ -21,6 +21,8 @@ from ticdc_consumer.source.log import (
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import InTarget
+from ticdc_consumer.state.other_changefeeds import OtherChangefeeds
+from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.scope import scope_hash
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -39,15 +41,16 @@ class Opened:
 
 
 @contextmanager
-def take_over(options: Options) -> Iterator[Opened]:
+def take_over(options: Options, gives_up: Callable[[], bool] = lambda: False) -> Iterator[Opened]:
     """Takes the changefeed over from an older consumer, and writes the first checkpoint if there is
-    none. Raises what ends a run at its start."""
+    none. Raises what ends a run at its start. `gives_up` is the lease's."""
     with (
         closing(open_target(options.target_url, write_source=options.write_source)) as target,
         closing(open_source(options)) as source,
     ):
         where = InTarget.by(options, target)
         store = Store(target, options.changefeed, options.ddl_keep_dropped, where)
+        store.lease.gives_up = gives_up
         failpoints.hit("S0")
         state = store.start(options.takeover_after)
         failpoints.hit("S1")
@@ -59,7 +62,7 @@ def take_over(options: Options) -> Iterator[Opened]:
         else:
             _go_on(options, source, state)
             with store.lease.explaining():
-                _require_lasting(store)
+                patiently_read(store, options, lambda: _check_tables(store))
         yield Opened(target, store, source, state)
 
 
@@ -79,7 +82,7 @@ def look(options: Options) -> Iterator[Opened]:
             state = _first_checkpoint(options, source)
         else:
             _go_on(options, source, state)
-            _require_lasting(store)
+            _check_tables(store)
         yield Opened(target, store, source, state, stored is not None)
 
 
@@ -118,10 +121,21 @@ def _first_checkpoint(options: Options, source: Source) -> Checkpoint:
     return Checkpoint.first(options, 0 if from_ts is None else from_ts + 1, positions)
 
 
-def _require_lasting(store: Store) -> None:
-    """Raises `Stop` if a table that rows went to may lose them, whether or not more rows come."""
-    destinations = store.ledger.known().destinations.values()
+def _check_tables(store: Store) -> None:
+    """Raises `Stop` if a table that rows went to may lose them, or is another changefeed's, whether
+    or not more rows come."""
+    known = store.ledger.known()
+    destinations = known.destinations.values()
     store.target.require_lasting([name for name in destinations if name is not None])
+    OtherChangefeeds(store.target, store.changefeed, known.where).require_none_has(
+        known.destinations
+    )
+
+
+def patiently_read(store: Store, options: Options, read: Callable[[], None]) -> None:
+    """Runs `read`, which only reads, until the target answers; in a new session if its was lost.
+    Raises `Unavailable`, and `Fenced` if another consumer took over."""
+    until_known(store, options.retries, read, happened=lambda: False)
 
 
 def _go_on(options: Options, source: Source, state: Checkpoint) -> None:

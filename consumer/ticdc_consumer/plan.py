@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 
@@ -17,7 +18,7 @@ class Cut:
 
     `starts` and `ends` bound what is read, by partition: `ends` were listed after `proof` was
     seen, so nothing below `end` lies behind them; `messages` is about how many of them are before
-    `end`. `ddls` all have commit_ts = `end` - 1.
+    `end`. The last of the `ddls` have commit_ts = `end` - 1; others only if they share the cut.
     """
 
     begin: int
@@ -43,18 +44,35 @@ def choose(applied: int, marks: Iterable[Mark], fits: Callable[[Mark], bool]) ->
     return fitting[-1] if fitting else next(iter(above), None)
 
 
-def end_of_cut(applied: int, reach: int, ddls: Iterable[SeenDdl]) -> tuple[int, list[SeenDdl]]:
+def end_of_cut(
+    applied: int,
+    reach: int,
+    ddls: Iterable[SeenDdl],
+    most: int = 1,
+    may_share: Callable[[SeenDdl], bool] = lambda _: False,
+) -> tuple[int, list[SeenDdl]]:
     """Where the cut that a proof at `reach` allows must end, and the DDL that follow it.
 
     A cut ends just after the least commit_ts T of a DDL in [applied, reach), with all DDL of T:
-    rows of T belong to the schema before it.
+    rows of T belong to the schema before it. DDL that `may_share` a cut with those before them are
+    in the same cut, `most` in all; whoever reads it must see to it that no row between them is of
+    a table that they concern.
     """
-    inside = [seen for seen in ddls if applied <= seen.ddl.commit_ts < reach]
-    if not inside:
-        return reach, []
-    least = min(seen.ddl.commit_ts for seen in inside)
-    first = [seen for seen in inside if seen.ddl.commit_ts == least]
-    return least + 1, sorted(first, key=lambda seen: (seen.topic, seen.offset))
+    inside = sorted(
+        (seen for seen in ddls if applied <= seen.ddl.commit_ts < reach),
+        key=lambda seen: (seen.ddl.commit_ts, seen.topic, seen.offset),
+    )
+    selected: list[SeenDdl] = []
+    for _, group in groupby(inside, key=lambda seen: seen.ddl.commit_ts):
+        of_one_ts = [*group]
+        if selected and len(selected) + len(of_one_ts) > most:
+            break
+        if selected and not all(map(may_share, of_one_ts)):
+            break
+        selected += of_one_ts
+        if most == 1 or not all(map(may_share, of_one_ts)):
+            break
+    return (selected[-1].ddl.commit_ts + 1, selected) if selected else (reach, [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +109,21 @@ def messages_before(
     record: Mark | SeenDdl,
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
+    lag: int,
 ) -> float:
     """About how many messages of all partitions are before a record of partition 0: its share of
-    its partition, times the lag. All, if it is not in a partition."""
+    its partition, times the `lag` of all. All, if it is not in a partition."""
     head = (record.topic, 0)
     share = 1.0
     if head in ends:
-        lag = max(1, ends[head] - starts[head])
-        share = min(1.0, max(0, record.offset - starts[head]) / lag)
-    return share * sum(ends[partition] - start for partition, start in starts.items())
+        own = max(1, ends[head] - starts[head])
+        share = min(1.0, max(0, record.offset - starts[head]) / own)
+    return share * lag
+
+
+def lag_of(starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
+    """The messages from `starts` to `ends`, of all partitions together."""
+    return sum(ends[partition] - start for partition, start in starts.items())
 
 
 def shares(cut: Cut, tasks: int) -> list[list[int]]:

@@ -10,7 +10,7 @@ from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.reader import Reader
-from ticdc_consumer.spark.jobs import Gathered
+from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.waiting import back_off

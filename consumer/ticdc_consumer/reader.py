@@ -3,42 +3,42 @@
 So the next cut can be read while this one is loaded.
 """
 
-import operator
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-from pyspark.sql import SparkSession
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.ddl.creation import Together, creates
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.plan import (
     Cut,
     Estimates,
     choose,
     end_of_cut,
+    lag_of,
     messages_before,
     shares,
 )
 from ticdc_consumer.protocols import for_tasks
-from ticdc_consumer.protocols.pickled_once import PickledOnce
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.report import Report
 from ticdc_consumer.reconcile.chunks import Clash
+from ticdc_consumer.reconcile.gathered import Gathered, gather_here
 from ticdc_consumer.source import PATIENCE, Source
 from ticdc_consumer.source.ddl_filter import wants
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.log import Log, gaps_since, require
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
-from ticdc_consumer.spark.jobs import Gathered, gather
-from ticdc_consumer.spark.session import cores, shuffle_partitions
+from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.waiting import Deadline
@@ -47,6 +47,8 @@ MARKLESS = 60.0
 """Seconds to wait for a changefeed's first resolved ts after its first rows."""
 SMALL = 5_000
 """Messages up to which one task reads all partitions: a second task costs more than it saves."""
+SMALL_BYTES = 16 << 20
+"""Bytes of messages, and of their facts, up to which the driver reads a cut itself."""
 
 
 EVERYTHING = 1 << 64
@@ -61,14 +63,16 @@ class Reader:
     def __init__(
         self,
         options: Options,
-        spark: SparkSession,
+        spark: SparkStarter,
         source: Source,
         definitions: Callable[[], Definitions] = dict,
         schemas: Iterable[Table] = (),
+        together: Together | None = None,
     ) -> None:
         """`definitions` are the tables whose CREATE TABLE came through the stream, `schemas`
-        Simple's that the target holds."""
+        Simple's that the target holds; `together` may be DDL of one cut, else each has its own."""
         self.source = source
+        self.together = together or Together()
         self.source.schemas.learn(schemas)
         self.leave_out: tuple[str, ...] = ()
         """Patterns of tables whose rows are not read, but whose DDL are."""
@@ -76,8 +80,8 @@ class Reader:
         self._spark = spark
         self._definitions = definitions
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
-        self._layouts: PickledOnce[Layout] = PickledOnce()
         self._estimates = Estimates(source.rows_per_offset)
+        self._bytes_per_offset = 0.0  # of the cut before
         self._unread: dict[SchemaKey, tuple[str, int, int]] = {}
         self._unread_since = 0.0
 
@@ -99,11 +103,12 @@ class Reader:
         # Listed after the marks were seen: nothing below any of them is outside.
         listing = self.source.list_patiently(base.positions, PATIENCE)
         starts, joined = self._starts(base, listing)
+        lag = lag_of(starts, listing.ends)
         proof = choose(
             applied,
             self.source.marks,
             lambda mark: self._estimates.fit_cut(
-                messages_before(mark, starts, listing.ends),
+                messages_before(mark, starts, listing.ends, lag),
                 self._options.rows_per_epoch,
                 self._options.memory_budget,
             ),
@@ -116,10 +121,10 @@ class Reader:
         heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
         self.source.read_to(reach, heads, PATIENCE)
         selected = [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
-        end, ddls = end_of_cut(applied, reach, selected)
+        end, ddls = end_of_cut(applied, reach, selected, self.together.limit, creates)
         failpoints.hit("S6")
         last: Sequence[Mark | SeenDdl] = ddls or [proof]
-        messages = max(messages_before(record, starts, listing.ends) for record in last)
+        messages = max(messages_before(record, starts, listing.ends, lag) for record in last)
         return Cut(
             applied,
             end,
@@ -135,14 +140,10 @@ class Reader:
     def greatest_mark(self, base: Checkpoint) -> int:
         """The greatest resolved ts that the source has now."""
         listing = self.source.list_patiently((), PATIENCE)
-        self.source.follow(
-            {
-                topic: base.positions[topic, 0].restart_offset
-                if (topic, 0) in base.positions
-                else 0
-                for topic in listing.topics
-            }
-        )
+        self.source.follow({topic: _start(base, (topic, 0)) for topic in listing.topics})
+        lag = sum(end - _start(base, partition) for partition, end in listing.ends.items())
+        if lag and not self._is_small(lag):
+            self._spark.begin()  # while partition 0 is read
         heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
         self.source.read_to(EVERYTHING, heads, PATIENCE)
         if not base.mark_time:
@@ -159,31 +160,8 @@ class Reader:
         """Reads a cut with the given layouts; the report names those that are missing, and DDL that
         the cut does not have. If it has `unread` rows, whose schema has not come yet, the cut is
         not to be applied: `plan` gives none before the schema has come."""
-        small = cut.offsets * self.source.rows_per_offset <= SMALL
-        groups = shares(cut, 1 if small else cores(self._spark))
-        partitions = tuple(sorted(cut.ends))
-        known = [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
-        job = ReadJob(
-            options=self._read_options(),
-            source=self.source.tasks(
-                cut.end, {seen.ddl.commit_ts for seen in known}, self._definitions()
-            ),
-            begin=cut.begin,
-            end=cut.end,
-            latest=latest_sane(self._options),
-            partitions=partitions,
-            starts=cut.starts,
-            ends=cut.ends,
-            joined=cut.joined,
-            proof_time=base.mark_time,
-            known_ddls=frozenset(seen.identity for seen in known),
-            layouts=self._lasting(layouts),
-            shapes=dict(shapes),
-            most_bytes=self._options.memory_budget,
-            schemas=self.schemas.tables,
-        )
         failpoints.hit("S3")
-        gathered = self._gather(job, groups, cut.messages)
+        gathered = self._gather(cut, partial(self._job, base, cut, layouts, shapes))
         report = gathered.report
         self.schemas.learn(report.schemas)
         if report.unread:
@@ -191,17 +169,47 @@ class Reader:
                 return self.read(base, cut, layouts, shapes)
             self._unread, self._unread_since = report.unread, time.monotonic()
             return gathered
-        for partition in partitions:
+        for partition in cut.ends:
             report.restarts.setdefault(partition, cut.starts[partition])
         self._estimate(report)
         return gathered
 
-    def _lasting(self, layouts: Sequence[Layout]) -> PickledOnce[Layout]:
-        """The same as for the job before, if they are."""
-        same = len(layouts) == len(self._layouts)
-        if not same or any(map(operator.is_not, layouts, self._layouts)):
-            self._layouts = PickledOnce(layouts)
-        return self._layouts
+    def _job(
+        self,
+        base: Checkpoint,
+        cut: Cut,
+        layouts: Sequence[Layout],
+        shapes: TableShapes,
+        here: bool,
+    ) -> ReadJob:
+        known = [
+            seen
+            for seen in self.source.ddls()
+            if seen.ddl.commit_ts < cut.end and wants(self._filter, seen.ddl)
+        ]
+        most_bytes = self._options.memory_budget
+        return ReadJob(
+            options=self._read_options(),
+            source=self.source.tasks(
+                cut.end,
+                {seen.ddl.commit_ts for seen in known},
+                self._definitions(),
+                here=here,
+            ),
+            begin=cut.begin,
+            end=cut.end,
+            latest=latest_sane(self._options),
+            partitions=tuple(sorted(cut.ends)),
+            starts=cut.starts,
+            ends=cut.ends,
+            joined=cut.joined,
+            proof_time=base.mark_time,
+            known_ddls=frozenset(seen.identity for seen in known),
+            layouts=layouts,
+            shapes=shapes,
+            most_bytes=min(most_bytes, SMALL_BYTES) if here else most_bytes,
+            schemas=self.schemas.tables,
+        )
 
     def _read_options(self) -> ReadOptions:
         options = for_tasks(self._options)
@@ -229,20 +237,47 @@ class Reader:
             ends[partition] = max(offset + 1, ends.get(partition, 0))
         self.read(base, replace(cut, starts=starts, ends=ends, messages=0.0), layouts, shapes)
 
-    def _gather(self, job: ReadJob, groups: Sequence[Sequence[int]], messages: float) -> Gathered:
-        """In memory if the facts should fit, else by Spark's shuffle; also if they turn out not to
-        fit."""
-        if self._estimates.fit_memory(messages, self._options.memory_budget):
-            gathered = gather(self._spark, job, groups, spill=0)
+    def _gather(self, cut: Cut, job: Callable[[bool], ReadJob]) -> Gathered:
+        """By the driver if the cut is small, else by Spark; also if it turns out not to be. `job`
+        takes whether it is for the driver."""
+        budget = self._options.memory_budget
+        fits = self._estimates.fit_memory(cut.messages, budget)
+        if fits and self._is_small(cut.offsets):
+            gathered = gather_here(job(True), shares(cut, 1)[0])
             if not gathered.report.too_large:
                 return gathered
             self._estimate(gathered.report)
-        parts = shuffle_partitions(self._spark, self._estimates.size(messages))
-        return gather(self._spark, replace(job, most_bytes=0), groups, spill=parts)
+            fits = budget > SMALL_BYTES
+        return self._gather_by_spark(cut, job(False), fits)
+
+    def _gather_by_spark(self, cut: Cut, job: ReadJob, fits: bool) -> Gathered:
+        """Folded by the driver if the facts should fit its memory, else by Spark's shuffle; also if
+        they turn out not to fit."""
+        from ticdc_consumer.spark import jobs
+        from ticdc_consumer.spark.session import cores, shuffle_partitions
+
+        spark = self._spark.session()
+        one_task = cut.offsets * self.source.rows_per_offset <= SMALL
+        groups = shares(cut, 1 if one_task else cores(spark))
+        if fits:
+            gathered = jobs.gather(spark, job, groups, spill=0)
+            if not gathered.report.too_large:
+                return gathered
+            self._estimate(gathered.report)
+        parts = shuffle_partitions(spark, self._estimates.size(cut.messages))
+        return jobs.gather(spark, replace(job, most_bytes=0), groups, spill=parts)
+
+    def _is_small(self, offsets: int) -> bool:
+        """Whether the driver should read so many offsets itself."""
+        messages = offsets * self.source.rows_per_offset
+        size = offsets * self._bytes_per_offset
+        return messages < self._options.spark_from_messages and size <= SMALL_BYTES
 
     def _estimate(self, report: Report) -> None:
         rows = sum(counts.facts + counts.replays for counts in report.tables.values())
         self._estimates = self._estimates.after(report.messages, rows, report.bytes)
+        if report.messages:
+            self._bytes_per_offset = report.bytes / report.messages
 
     def _drain(self, base: Checkpoint, wait: float) -> None:
         """Reads partition 0 of every topic: what has come, or until a cut is full."""
@@ -300,3 +335,9 @@ class Reader:
         starts.update(dict.fromkeys(new, 0))
         self.source.follow({topic: 0 for topic, number in new if number == 0})
         return starts, frozenset(new if self.source.listing_may_lag else ())
+
+
+def _start(base: Checkpoint, topic_partition: TopicPartition) -> int:
+    """Where a partition is read from; one that joins, from its beginning."""
+    position = base.positions.get(topic_partition)
+    return position.restart_offset if position else 0

@@ -1,4 +1,4 @@
-"""Where a changefeed is, from its target alone."""
+"""Where a changefeed is, from its target alone; and the end of one, which the target forgets."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,8 +9,9 @@ from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, lag, moment, with_time
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.ddl.generated_columns import LeftOutColumn, all_left_out
 from ticdc_consumer.state.checkpoint import Position
+from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
@@ -30,6 +31,7 @@ class Status:
     skipped: Sequence[LedgerEntry]
     counters: Mapping[str, int]
     at_least_once: Sequence[str]
+    left_out: Sequence[LeftOutColumn] = ()
 
     @property
     def tidb_snapshot(self) -> int:
@@ -38,14 +40,10 @@ class Status:
 
 def read(target: Target, options: Options) -> Status:
     """Reads without waiting for a consumer that runs. Raises `Stop` before the first start."""
-    store = Store(target, options.changefeed)
+    store = Store(target, options.changefeed, where=InTarget.by(options, target))
     checkpoint = store.read()
     if checkpoint is None:
-        known = ", ".join(store.changefeeds()) or "none"
-        raise Stop(
-            f"changefeed {options.changefeed} has no checkpoint in the target, "
-            f"which knows the changefeeds: {known}"
-        )
+        raise store.unknown()
     entries = store.ledger.entries()
     return Status(
         changefeed=options.changefeed,
@@ -57,6 +55,29 @@ def read(target: Target, options: Options) -> Status:
         skipped=[entry for entry in entries if entry.state == "skipped"],
         counters=checkpoint.counters,
         at_least_once=options.at_least_once,
+        left_out=all_left_out(target, store.ledger.known()),
+    )
+
+
+def end(target: Target, options: Options) -> str:
+    """Ends the changefeed, and says what is left of it. Raises `Stop` if there is none."""
+    store = Store(target, options.changefeed)
+    if store.read() is None:
+        raise store.unknown()
+    dropped_tables = [
+        target.quote(of.target_schema, of.target_table) for of in store.ledger.dropped()
+    ]
+    last_state = store.end(options.takeover_after)
+    if last_state is None:
+        raise store.unknown()
+    left = (
+        f"; dropped tables that were kept are left: {', '.join(dropped_tables)}"
+        if dropped_tables
+        else ""
+    )
+    return (
+        f"changefeed {options.changefeed} is ended; its tables stay as they are, at R = "
+        f"{with_time(last_state.resolved_ts)}{left}"
     )
 
 
@@ -83,6 +104,16 @@ def to_json(status: Status) -> str:
             "skipped_ddl": [_json_of(entry, "reason") for entry in status.skipped],
             "counters": dict(status.counters),
             "at_least_once": list(status.at_least_once),
+            "left_out": [
+                {
+                    "schema": column.table[0],
+                    "table": column.table[1],
+                    "column": column.column,
+                    "unique_keys": list(column.unique_keys),
+                    "reason": column.reason,
+                }
+                for column in status.left_out
+            ],
         },
         indent=2,
         ensure_ascii=False,
@@ -108,6 +139,8 @@ def _lines(status: Status) -> Iterator[str]:
         yield f"{name:<15} {count:,}"
     for table in status.at_least_once:
         yield f"at least once   {table}: it may have rows more than once"
+    for column in status.left_out:
+        yield f"left out        {'.'.join(column.table)}: {column.text()}"
     for entry in status.pending:
         yield f"DDL pending     {_ddl(entry)}"
     for entry in status.skipped:

@@ -57,6 +57,11 @@ class Column:
     auto_increment: bool = False
     on_update: bool = field(default=False, compare=False)
 
+    @property
+    def virtual(self) -> bool:
+        """Whether it is computed when it is read: TiCDC sends no values of it."""
+        return self.generated == "virtual"
+
 
 @dataclass(frozen=True, slots=True)
 class Index:

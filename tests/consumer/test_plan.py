@@ -9,6 +9,7 @@ from ticdc_consumer.plan import (
     Estimates,
     choose,
     end_of_cut,
+    lag_of,
     messages_before,
     shares,
     spread,
@@ -55,6 +56,33 @@ def test_the_end_of_a_cut(
     applied: int, reach: int, ddls: list[int], end: int, selected: list[int]
 ) -> None:
     result, followers = end_of_cut(applied, reach, [ddl(ts) for ts in ddls])
+    assert (result, [seen.ddl.commit_ts for seen in followers]) == (end, selected)
+
+
+SHARED = [
+    ("all, up to the mark", [5, 6, 8, 9], [], 100, 9, [5, 6, 8]),
+    ("no more than may", [5, 6, 8], [], 2, 7, [5, 6]),
+    ("not a part of one commit_ts", [5, 6, 6], [], 2, 6, [5]),
+    ("not what must be alone", [5, 6, 8], [6], 100, 6, [5]),
+    ("not after what must be alone", [5, 6, 8], [5], 100, 6, [5]),
+    ("none of a commit_ts that has one that must be alone", [5, 6, 6], [6], 100, 6, [5]),
+    ("one each, if one may", [5, 6], [], 1, 6, [5]),
+    ("the first commit_ts is never divided", [5, 5, 5], [], 2, 6, [5, 5, 5]),
+]
+
+
+@pytest.mark.parametrize(
+    ("ddls", "alone", "most", "end", "selected"),
+    [s[1:] for s in SHARED],
+    ids=[s[0] for s in SHARED],
+)
+def test_ddl_that_may_share_a_cut_do(
+    ddls: list[int], alone: list[int], most: int, end: int, selected: list[int]
+) -> None:
+    def may_share(seen: SeenDdl) -> bool:
+        return seen.ddl.commit_ts not in alone
+
+    result, followers = end_of_cut(5, 9, [ddl(ts) for ts in ddls], most, may_share)
     assert (result, [seen.ddl.commit_ts for seen in followers]) == (end, selected)
 
 
@@ -150,4 +178,4 @@ def test_about_how_many_messages_are_before_a_record(
     record: Mark | SeenDdl, messages: float
 ) -> None:
     starts, ends = {("t", 0): 10, ("t", 1): 0}, {("t", 0): 20, ("t", 1): 20}
-    assert messages_before(record, starts, ends) == messages
+    assert messages_before(record, starts, ends, lag_of(starts, ends)) == messages

@@ -7,6 +7,8 @@ world's log and by a loop in this process.
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -18,13 +20,22 @@ from support.world import SQL, TABLES, make_world
 from support.world_run import Run
 from ticdc_consumer import apply as apply_step
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.plan import Cut, shares
 from ticdc_consumer.read import task as read
 from ticdc_consumer.read.cut_range import CutRange
+from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.reader import Reader
+from ticdc_consumer.reconcile.gathered import Gathered, gather_here
 from ticdc_consumer.source.kafka import tasks as poll
+from ticdc_consumer.source.kafka.recent import Recent
+from ticdc_consumer.source.kafka.tasks import KafkaTasks
+from ticdc_consumer.spark import jobs
 from ticdc_consumer.state.store import Store
+from ticdc_encoder.errors import TicdcError
 
 SEEDS = range(250)
+PROTOCOLS = ("canal-json", "open-protocol", "simple", "debezium")
+WAYS = ("net", "transactions")
 
 
 def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -48,8 +59,8 @@ def play(seed: Random, protocol: str, way: str, path: Path) -> None:
     Run(world, protocol, way, f"sqlite:///{path}", compare).go()
 
 
-@pytest.mark.parametrize("way", ["net", "transactions"])
-@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple", "debezium"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -58,6 +69,57 @@ def test_every_commit_equals_the_upstream_at_its_resolved_ts(
     tmp_path: Path, protocol: str, way: str, seed: int
 ) -> None:
     play(Random(seed), protocol, way, tmp_path / "target.db")
+
+
+def test_the_driver_and_sparks_tasks_read_the_same(tmp_path: Path) -> None:
+    """The same facts, counts, restart offsets and errors, of every cut of random histories."""
+    cuts = 0
+
+    def both(self: Any, cut: Cut, job: Callable[[bool], ReadJob]) -> Gathered:
+        nonlocal cuts
+        cuts += 1
+        groups = shares(cut, self._spark.session().defaultParallelism)
+        here = what_is_read(lambda: gather_here(job(True), shares(cut, 1)[0]))
+        read_by_tasks = replace(job(True), source=KafkaTasks({}))
+        spark = what_is_read(
+            lambda: jobs.gather(self._spark.session(), read_by_tasks, groups, spill=0)
+        )
+        if isinstance(here, TicdcError):
+            assert (type(here), str(here)) == (type(spark), str(spark))
+            raise here
+        assert isinstance(spark, Gathered)
+        assert comparable(here) == comparable(spark)
+        return here
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reader, "_gather", both)
+        for seed, protocol, way in product(range(4), PROTOCOLS, WAYS):
+            play(Random(seed), protocol, way, tmp_path / "target.db")
+    assert cuts > 150
+
+
+def what_is_read(gather: Callable[[], Gathered]) -> Gathered | TicdcError:
+    try:
+        return gather()
+    except TicdcError as error:
+        return error
+
+
+def comparable(gathered: Gathered) -> dict[str, Any]:
+    """All that a cut's facts and its report say in whatever order partitions are read. That decides
+    which of two copies is the first, and whether a copy is seen that a third fact supersedes."""
+    report = gathered.report
+    facts = None if gathered.facts is None else gathered.facts.drop(["place", "offset"])
+    return {
+        **asdict(replace(report, facts_sent=0)),
+        "tables": {number: (of.facts, of.replays) for number, of in report.tables.items()},
+        "missing": set(report.missing),
+        "unknown_ddls": set(report.unknown_ddls),
+        "unread": set(report.unread),
+        "schemas": set(report.schemas),
+        "facts": facts and facts.to_pylist(),
+        "clash": gathered.clash is not None,
+    }
 
 
 def rows_before_deletes(patch: pytest.MonkeyPatch) -> None:
@@ -121,6 +183,11 @@ def early_listing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reader, "plan", listed_before)
 
 
+def forgotten_messages_are_covered(patch: pytest.MonkeyPatch) -> None:
+    """A small cut takes what is remembered of a partition for all of it."""
+    patch.setattr(Recent, "covers", lambda self, partition, offset: partition in self.partitions)
+
+
 def unread_rows_are_passed_over(patch: pytest.MonkeyPatch) -> None:
     """A row without its schema does not keep its cut from being committed."""
     patch.setattr(read.Reading, "read_waiting", lambda *_: None)
@@ -161,7 +228,16 @@ def test_each_rule_about_schemas_is_needed(
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])
-@pytest.mark.parametrize("broken", [rows_before_deletes, closed_cut, no_listed_end, early_listing])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        rows_before_deletes,
+        closed_cut,
+        no_listed_end,
+        early_listing,
+        forgotten_messages_are_covered,
+    ],
+)
 def test_each_rule_is_needed_since_without_it_some_history_goes_wrong(
     tmp_path: Path, way: str, broken: Callable[[pytest.MonkeyPatch], None]
 ) -> None:

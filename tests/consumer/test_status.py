@@ -13,6 +13,7 @@ from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
+from ticdc_encoder.sql.parser import parse_create_table
 
 R = 429918007904436226
 POSITIONS = {
@@ -100,6 +101,7 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
         ],
         "counters": {},
         "at_least_once": ["shop.log"],
+        "left_out": [],
     }
 
 
@@ -141,3 +143,28 @@ def test_a_changefeed_that_never_started_is_told_beside_those_that_did(
     begun(target, options(target_url))
     with pytest.raises(Stop, match=r"other has no checkpoint.*changefeeds: orders"):
         status.read(target, options(target_url, "other"))
+
+
+def test_virtual_columns_that_the_target_lacks_are_told_with_the_reason(
+    target: Target, target_url: str
+) -> None:
+    store = begun(target, options(target_url))
+    table = parse_create_table(
+        "CREATE TABLE t (id INT PRIMARY KEY, v BIGINT AS (id + 1), d DOUBLE AS (SQRT(id)),"
+        " UNIQUE KEY u (d))",
+        "public" if target.dialect == "postgresql" else str(target.engine.url.database),
+    )
+    for text in target.create_table(*target.locate(table.schema, "t"), table):
+        target.execute(text)
+    with target.transaction():
+        store.ledger.define(table)
+    result = status.read(target, options(target_url))
+    (left,) = result.left_out
+    told = (
+        "virtual column d is left out, and with it unique key u: SQRT does not mean the same here "
+        "for certain"
+    )
+    assert left.text() == told
+    assert f"left out        {table.schema}.t: {told}" in status.to_text(result).splitlines()
+    (shown,) = json.loads(status.to_json(result))["left_out"]
+    assert (shown["column"], shown["unique_keys"]) == ("d", ["u"])

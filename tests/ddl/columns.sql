@@ -282,6 +282,13 @@ ALTER TABLE t ADD COLUMN b YEAR DEFAULT 1999
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" smallint DEFAULT '1999'
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` year NULL DEFAULT '1999'
 
+-- case: the year 0000 as a default
+ALTER TABLE t ADD COLUMN b YEAR DEFAULT '0000'
+-- then: 1 10 x 0 | 2 None y 0
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" INTEGER DEFAULT '0'
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" smallint DEFAULT '0'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` year NULL DEFAULT '0000'
+
 -- case: a YEAR default of two digits
 ALTER TABLE t ADD COLUMN b YEAR DEFAULT 99
 -- then: 1 10 x 1999 | 2 None y 1999
@@ -365,6 +372,10 @@ ALTER TABLE t ADD COLUMN b VARBINARY(8) DEFAULT 'ab' NOT NULL
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varbinary(8) NOT NULL DEFAULT X'6162'
 -- mysql: ALTER TABLE `s`.`t` ALTER COLUMN `b` DROP DEFAULT
 
+-- case: a BINARY default of which a longer type would show more
+ALTER TABLE t ADD COLUMN b BINARY(3) DEFAULT x'00ff'
+-- stops: what its default gives existing rows is not certain
+
 -- case: a hexadecimal default
 ALTER TABLE t ADD COLUMN b VARBINARY(8) DEFAULT x'00ff'
 -- then: 1 10 x 00efbfbd | 2 None y 00efbfbd
@@ -425,9 +436,6 @@ ALTER TABLE t ADD COLUMN b VARCHAR(36) DEFAULT (UUID())
 -- case: today as default
 ALTER TABLE t ADD COLUMN b DATE DEFAULT (CURRENT_DATE)
 -- stops: its default is an expression, whose values are not sent
-
--- case: a virtual column never arrives
-ALTER TABLE t ADD COLUMN b INT GENERATED ALWAYS AS (a + 1) VIRTUAL
 
 -- case: a stored column has values that are not sent
 ALTER TABLE t ADD COLUMN b INT AS (a + 1) STORED
@@ -632,14 +640,8 @@ ALTER TABLE t DROP COLUMN a
 -- postgresql: ALTER TABLE "s"."t" DROP COLUMN "a"
 -- mysql: ALTER TABLE `s`.`t` DROP COLUMN `a`
 
--- table: CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT AS (a + 1) VIRTUAL, KEY (b))
+-- table: CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT AS (a + (SELECT 1)) VIRTUAL, KEY (b))
 -- rows:
-
--- case: a virtual column goes
-ALTER TABLE t DROP COLUMN b
-
--- case: a virtual column is renamed
-ALTER TABLE t RENAME COLUMN b TO c
 
 -- case: an empty table takes anything
 ALTER TABLE t ADD COLUMN c JSON NOT NULL, ADD COLUMN d DATETIME NOT NULL, MODIFY COLUMN a VARCHAR(5)

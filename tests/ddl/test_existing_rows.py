@@ -14,6 +14,10 @@ STOPS = {
     "TIME DEFAULT '2024-01-01 10:11:12'": "a date",
     "TIMESTAMP DEFAULT '2024-01-01 10:11:12'": "the session's time zone",
     "YEAR DEFAULT 1.5": "a year with a fraction",
+    "VARBINARY(3) DEFAULT x'00ff'": "bytes beyond its length, which a longer type would show",
+    "VARBINARY(2) DEFAULT x'e282'": "the same",
+    "BINARY(4) DEFAULT x'00ff'": "the same",
+    "BINARY(2) DEFAULT x'00ff'": "the same",
 }
 """What stops, and why it does."""
 

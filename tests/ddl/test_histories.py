@@ -32,7 +32,6 @@ def history() -> Iterator[Callable[[int], History]]:
 
             def of(seed: int) -> History:
                 if seed not in made:
-                    connection.exec_driver_sql("DROP TABLE IF EXISTS a, b, c, d")
                     made[seed] = Judge(connection).history(seed, STEPS)
                 return made[seed]
 

@@ -64,9 +64,19 @@ ALTER TABLE t MODIFY COLUMN n DECIMAL(12,2)
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE numeric(12,2) USING "n"::numeric(12,2)
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` decimal(12,2) NULL
 
--- case: INT becomes a DECIMAL that is too short
+-- case: INT becomes a DECIMAL of fewer digits where the values fit
 ALTER TABLE t MODIFY COLUMN n DECIMAL(5,2)
--- stops: is not sent, and not certain
+-- then: 1 10.00 5 1.10 abc c | 2 None 0 None None None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" TEXT, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", CAST("n" AS TEXT) || '.00', "u", "d", "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "n" TYPE numeric(5,2) USING "n"::numeric(5,2)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `n` decimal(5,2) NULL
+
+-- case: INT becomes a DECIMAL that is too short for a value
+ALTER TABLE t MODIFY COLUMN n DECIMAL(3,2)
+-- stops: there are values that its new definition cannot hold
 
 -- case: INT becomes VARCHAR
 ALTER TABLE t MODIFY COLUMN n VARCHAR(11)
@@ -109,7 +119,23 @@ ALTER TABLE t MODIFY COLUMN d DECIMAL(14,4)
 
 -- case: DECIMAL of fewer digits
 ALTER TABLE t MODIFY COLUMN d DECIMAL(10,1)
--- stops: is not sent, and not certain
+-- then: 1 10 5 1.1 abc c | 2 None 0 None None None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" INTEGER, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", "n", "u", ticdc_decimal("d", 1), "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "d" TYPE numeric(10,1) USING "d"::numeric(10,1)
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `d` decimal(10,1) NULL
+
+-- case: DECIMAL becomes FLOAT
+ALTER TABLE t MODIFY COLUMN d FLOAT
+-- then: 1 10 5 1.1 abc c | 2 None 0 None None None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" INTEGER, "u" INTEGER NOT NULL, "d" REAL, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", "n", "u", ticdc_single("d"), "s", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "d" TYPE real USING "d"::double precision::real
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `d` float NULL
 
 -- case: VARCHAR becomes longer
 ALTER TABLE t MODIFY COLUMN s VARCHAR(40)
@@ -129,7 +155,13 @@ ALTER TABLE t MODIFY COLUMN s TEXT
 
 -- case: VARCHAR becomes CHAR
 ALTER TABLE t MODIFY COLUMN s CHAR(10)
--- stops: is not sent, and not certain
+-- then: 1 10 5 1.10 abc c | 2 None 0 None None None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "n" INTEGER, "u" INTEGER NOT NULL, "d" TEXT, "s" TEXT, "c" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "n", "u", "d", "s", "c") SELECT "id", "n", "u", "d", rtrim("s", ' '), "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "s" TYPE text USING rtrim("s", ' ')
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `s` char(10) character set utf8mb4 collate utf8mb4_bin NULL
 
 -- case: CHAR becomes VARCHAR
 ALTER TABLE t MODIFY COLUMN c VARCHAR(5) NOT NULL DEFAULT ''
@@ -201,6 +233,16 @@ ALTER TABLE t MODIFY COLUMN e ENUM('a','b','c')
 
 -- case: ENUM with its labels in another order
 ALTER TABLE t MODIFY COLUMN e ENUM('b','a')
+-- then.sqlite: 1 b p,q 2024-05-05 01:02:03 2024-05-06 01:02:03 2024 None 1.5
+-- then: 1 b p,q 2024-05-05 01:02:03 2024-05-06 1:02:03 2024 None 1.5
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `e` enum('b','a') character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: ENUM without a label that a row has
+ALTER TABLE t MODIFY COLUMN e ENUM('a')
+-- stops: there are values that its new definition cannot hold
+
+-- case: SET with its labels in another order
+ALTER TABLE t MODIFY COLUMN w SET('q','p')
 -- stops: is not sent, and not certain
 
 -- case: ENUM becomes VARCHAR
@@ -236,6 +278,38 @@ ALTER TABLE t MODIFY COLUMN dd DATETIME
 
 -- case: DATETIME becomes DATE
 ALTER TABLE t MODIFY COLUMN dt DATE
+-- then.sqlite: 1 b p,q 2024-05-05 2024-05-06 01:02:03 2024 None 1.5
+-- then: 1 b p,q 2024-05-05 2024-05-06 1:02:03 2024 None 1.5
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "e" TEXT, "w" TEXT, "dt" TEXT, "dd" TEXT, "tm" TEXT, "y" INTEGER, "b" BLOB, "f" REAL, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "e", "w", "dt", "dd", "tm", "y", "b", "f") SELECT "id", "e", "w", substr("dt", 1, 10), "dd", "tm", "y", "b", "f" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "dt" TYPE date USING "dt"::date
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `dt` date NULL
+
+-- case: DATE becomes a number
+ALTER TABLE t MODIFY COLUMN dd INT
+-- then.sqlite: 1 b p,q 2024-05-05 01:02:03 20240506 01:02:03 2024 None 1.5
+-- then: 1 b p,q 2024-05-05 01:02:03 20240506 1:02:03 2024 None 1.5
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "e" TEXT, "w" TEXT, "dt" TEXT, "dd" INTEGER, "tm" TEXT, "y" INTEGER, "b" BLOB, "f" REAL, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "e", "w", "dt", "dd", "tm", "y", "b", "f") SELECT "id", "e", "w", "dt", CAST(replace(replace(replace("dd", ':', ''), '-', ''), ' ', '') AS INTEGER), "tm", "y", "b", "f" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "dd" TYPE integer USING (to_char("dd", 'YYYYMMDD'))::integer
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `dd` int NULL
+
+-- case: DATE becomes a number that is too small for it
+ALTER TABLE t MODIFY COLUMN dd MEDIUMINT
+-- stops: is not sent, and not certain
+
+-- case: TIME becomes text
+ALTER TABLE t MODIFY COLUMN tm VARCHAR(10)
+-- then: 1 b p,q 2024-05-05 01:02:03 2024-05-06 01:02:03 2024 None 1.5
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "tm" TYPE text USING CASE WHEN "tm" < interval '0' THEN '-' ELSE '' END || to_char(CASE WHEN "tm" < interval '0' THEN -"tm" ELSE "tm" END, 'HH24:MI:SS')
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `tm` varchar(10) character set utf8mb4 collate utf8mb4_bin NULL
+
+-- case: TIME becomes text that is too short for some
+ALTER TABLE t MODIFY COLUMN tm VARCHAR(9)
 -- stops: is not sent, and not certain
 
 -- case: TIME of more digits
@@ -309,3 +383,65 @@ ALTER TABLE t MODIFY COLUMN b BINARY(4) NOT NULL
 -- sqlite: CREATE UNIQUE INDEX "t_u_65660eec" ON "t" ("b")
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" TYPE bytea USING "b" || decode(repeat('00', 4 - octet_length("b")), 'hex')
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `b` binary(4) NOT NULL
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, d DATETIME(6) NOT NULL, tm TIME(6), UNIQUE KEY u (d))
+-- rows: 1, '1999-12-31 23:59:59.5', '10:11:12.5' | 2, '2024-02-28 23:59:59.499999', NULL
+
+-- case: DATETIME of fewer digits
+ALTER TABLE t MODIFY COLUMN d DATETIME NOT NULL
+-- then.sqlite: 1 2000-01-01 00:00:00 10:11:12.5 | 2 2024-02-28 23:59:59 None
+-- then: 1 2000-01-01 00:00:00 10:11:12.500000 | 2 2024-02-28 23:59:59 None
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "d" TEXT NOT NULL, "tm" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "d", "tm") SELECT "id", ticdc_rounded("d", 0), "tm" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- sqlite: CREATE UNIQUE INDEX "t_u_65660eec" ON "t" ("d")
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "d" TYPE timestamp without time zone USING "d" + (floor((extract(microseconds FROM "d")::numeric + 500000) / 1000000) * 1000000 - extract(microseconds FROM "d")::numeric)::double precision * interval '1 microsecond'
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `d` datetime NOT NULL
+-- mariadb: SET SESSION sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL')
+-- mariadb: ALTER TABLE `s`.`t` MODIFY COLUMN `d` datetime NOT NULL
+-- mariadb: SET SESSION sql_mode = REPLACE(@@sql_mode, ',TIME_ROUND_FRACTIONAL', '')
+
+-- case: TIME of fewer digits
+ALTER TABLE t MODIFY COLUMN tm TIME
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "d" TEXT NOT NULL, "tm" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "d", "tm") SELECT "id", "d", ticdc_rounded("tm", 0) FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- sqlite: CREATE UNIQUE INDEX "t_u_65660eec" ON "t" ("d")
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "tm" TYPE interval USING "tm" + (floor((extract(microseconds FROM "tm")::numeric + 500000) / 1000000) * 1000000 - extract(microseconds FROM "tm")::numeric)::double precision * interval '1 microsecond'
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `tm` time NULL
+-- mariadb: SET SESSION sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL')
+-- mariadb: ALTER TABLE `s`.`t` MODIFY COLUMN `tm` time NULL
+-- mariadb: SET SESSION sql_mode = REPLACE(@@sql_mode, ',TIME_ROUND_FRACTIONAL', '')
+
+-- case: DATETIME of digits becomes DATE
+ALTER TABLE t MODIFY COLUMN d DATE NOT NULL
+-- then: 1 1999-12-31 10:11:12.500000 | 2 2024-02-28 None
+-- then.sqlite: 1 1999-12-31 10:11:12.5 | 2 2024-02-28 None
+-- mysql: SET SESSION sql_mode = CONCAT(@@sql_mode, ',TIME_TRUNCATE_FRACTIONAL')
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `d` date NOT NULL
+-- mysql: SET SESSION sql_mode = REPLACE(@@sql_mode, ',TIME_TRUNCATE_FRACTIONAL', '')
+-- mariadb: ALTER TABLE `s`.`t` MODIFY COLUMN `d` date NOT NULL
+-- tidb: ALTER TABLE `s`.`t` MODIFY COLUMN `d` date NOT NULL
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "d" TEXT NOT NULL, "tm" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "d", "tm") SELECT "id", substr("d", 1, 10), "tm" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- sqlite: CREATE UNIQUE INDEX "t_u_65660eec" ON "t" ("d")
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "d" TYPE date USING "d"::date
+
+-- case: DATETIME becomes DATE where a TIME is rounded
+ALTER TABLE t MODIFY COLUMN d DATE NOT NULL, MODIFY COLUMN tm TIME
+-- stops.mysql: column d loses its time, which this server would round
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "d" TEXT NOT NULL, "tm" TEXT, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "d", "tm") SELECT "id", substr("d", 1, 10), ticdc_rounded("tm", 0) FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- sqlite: CREATE UNIQUE INDEX "t_u_65660eec" ON "t" ("d")
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "d" TYPE date USING "d"::date
+-- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "tm" TYPE interval USING "tm" + (floor((extract(microseconds FROM "tm")::numeric + 500000) / 1000000) * 1000000 - extract(microseconds FROM "tm")::numeric)::double precision * interval '1 microsecond'
+-- mariadb: SET SESSION sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL')
+-- mariadb: ALTER TABLE `s`.`t` MODIFY COLUMN `d` date NOT NULL, MODIFY COLUMN `tm` time NULL
+-- mariadb: SET SESSION sql_mode = REPLACE(@@sql_mode, ',TIME_ROUND_FRACTIONAL', '')
+-- tidb: ALTER TABLE `s`.`t` MODIFY COLUMN `d` date NOT NULL, MODIFY COLUMN `tm` time NULL

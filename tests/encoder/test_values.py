@@ -62,7 +62,7 @@ def test_a_number_beyond_32_bits_is_no_float(value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "new", "classic"),
+    ("value", "new", "old"),
     [
         (0.0, "0", "0"),
         (1.0, "1", "1"),
@@ -74,11 +74,9 @@ def test_a_number_beyond_32_bits_is_no_float(value: float) -> None:
         (-3.4028235e38, "-3.4028235e+38", "-3.4028235e+38"),
     ],
 )
-def test_json_floats_have_an_exponent_where_go_writes_one(
-    value: float, new: str, classic: str
-) -> None:
-    assert json_float(value, classic=False) == new
-    assert json_float(value, classic=True) == classic
+def test_json_floats_have_an_exponent_where_go_writes_one(value: float, new: str, old: str) -> None:
+    assert json_float(value, new_architecture=True) == new
+    assert json_float(value, new_architecture=False) == old
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,13 @@ from support.torture_topics import Feed, inserted, ts
 def command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Make:
-    """Makes commands of a changefeed. Their tasks run in this process, since what they report goes
-    the same way, unless a Spark is given."""
+    """Makes commands of a changefeed. Their small cuts are read by the driver, all of them by
+    Spark if one is given."""
 
     def make(feeds: Sequence[Feed], target_url: str, spark: Any = None, **settings: Any) -> Command:
         commands(spark or LocalSpark(2), monkeypatch)
+        if spark is not None:
+            settings.setdefault("spark__from_messages", 0)
         return Command(feeds, target_url, tmp_path, capsys, **settings)
 
     return make

@@ -178,7 +178,7 @@ def test_a_topic_that_was_created_again_is_refused_where_topics_have_no_ids(
     begin: Begin, monkeypatch: pytest.MonkeyPatch, rows: int, words: str
 ) -> None:
     """As brokers before Kafka 2.8: the last mark that was read tells."""
-    monkeypatch.setattr(Cluster, "topic_ids", lambda _, topics: dict.fromkeys(topics, ""))
+    monkeypatch.setattr(Cluster, "ask_ids", lambda _, topics: lambda: dict.fromkeys(topics, ""))
     feed, run = begin()
     again(feed, rows)
     refuses(run, f"{feed.topic}{words}")

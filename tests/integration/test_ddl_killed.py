@@ -363,7 +363,7 @@ def send_alter(feed: Feed, at: int, number: int) -> None:
     feed.mark(at + 2)
 
 
-@pytest.mark.parametrize("server", ["postgresql", "mariadb", "mysql"])
+@pytest.mark.parametrize("server", ["postgresql", "mariadb", "mysql", "tidb"])
 def test_an_alter_whose_consumer_died_is_not_begun_beside_the_one_under_way(
     request: pytest.FixtureRequest,
     mock_kafka: brokers.Mock,

@@ -83,7 +83,10 @@ def test_a_signal_ends_the_demo_wherever_it_is_and_leaves_nothing(
             os.killpg(process.pid, number)  # as a terminal does
         else:
             process.terminate()
-        _, said = process.communicate(timeout=60)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()  # else a process that hangs is waited for
     assert process.returncode == 128 + number
     interrupted = "ticdc-consumer: interrupted; what was not committed is undone\n"
     assert said == (interrupted if number == signal.SIGINT else "")

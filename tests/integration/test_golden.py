@@ -209,6 +209,7 @@ def test_the_target_is_what_tidb_was_at_every_resolved_ts(
             place,
             spark,
             case.way,
+            by_spark=case.again,
             rules=frozenset().union(*(work.rules for work in own.values())),
             filter=("*.*", *(f"!{table}" for table in sorted(left_out))),
             at_least_once=keyless,

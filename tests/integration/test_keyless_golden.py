@@ -44,6 +44,7 @@ def test_tables_without_a_key_are_what_tidbs_were(
     place = Place(request.getfixturevalue(f"{target}_url"), target)
     topics = send(mock_kafka, variant, again=False)
     settings: dict[str, Any] = {"at_least_once": WITHOUT_KEY, "memory_budget": budget}
+    settings["by_spark"] = way == "net"
     with consumer_of(variant, topics, mock_kafka, place, spark, way, **settings) as consumer:
         for state in given.states:
             run_to(consumer, state.ts, place, given, {})

@@ -18,9 +18,12 @@ from support.torture_upstream import DISPATCHERS, waves
 from ticdc_consumer.check.checks import check, exit_code
 from ticdc_consumer.read.report import Report
 from ticdc_consumer.reader import Reader
+from ticdc_consumer.reconcile.gathered import Gathered
+from ticdc_consumer.reconcile.gathered import merge as merge_reports
 from ticdc_consumer.source.kafka.scout import Scout
 from ticdc_consumer.spark import jobs as job
-from ticdc_consumer.spark.jobs import Gathered
+from ticdc_consumer.spark.jobs import gather as by_spark
+from ticdc_consumer.spark.spilled import SpilledCut
 from ticdc_consumer.testing.audit import ShopTables
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Row, RowChange
@@ -380,9 +383,9 @@ def test_a_cut_above_the_memory_budget_gives_the_same_tables(
 
     def gather(spark: Any, read: Any, groups: Any, spill: bool) -> Any:
         spilled.append(spill)
-        return job.gather(spark, read, groups, spill)
+        return by_spark(spark, read, groups, spill)
 
-    monkeypatch.setattr("ticdc_consumer.reader.gather", gather)
+    monkeypatch.setattr(job, "gather", gather)
     with run.consumer() as consumer:
         cuts = list(consumer.epochs("caught-up"))
         tables = ShopTables.of(consumer.options, consumer.target)
@@ -401,7 +404,7 @@ def test_a_backlog_above_the_memory_budget_is_cut_to_fit_it(
     gathers = list[Gathered]()
 
     def gather(spark: Any, read: Any, groups: Any, spill: int) -> Gathered:
-        gathers.append(job.gather(spark, read, groups, spill))
+        gathers.append(by_spark(spark, read, groups, spill))
         return gathers[-1]
 
     feed, run = begin(spark=spark, limits__memory_budget="128 KiB")
@@ -415,7 +418,7 @@ def test_a_backlog_above_the_memory_budget_is_cut_to_fit_it(
                 feed.send(partition, *(item(number - 1, sent + id) for id in range(10, 110)))
                 sent += 100
             feed.mark(number)
-        monkeypatch.setattr("ticdc_consumer.reader.gather", gather)
+        monkeypatch.setattr(job, "gather", gather)
         cuts = list(consumer.epochs("caught-up"))
     assert len(ids(run)) == sent + 3
     assert not any(one.spilled or one.report.too_large for one in gathers)
@@ -474,13 +477,13 @@ def test_what_spark_lost_of_a_large_cut_and_cannot_read_again_is_no_smaller_cut(
     before = run.contents()
 
     def gather(spark: Any, read: Any, groups: Any, spill: bool) -> Any:
-        gathered = job.gather(spark, read, groups, spill)
-        if gathered.spilled is not None:
-            gathered.spilled.unpersist(blocking=True)
+        gathered = by_spark(spark, read, groups, spill)
+        if isinstance(gathered.spilled, SpilledCut):
+            gathered.spilled.chunks.unpersist(blocking=True)
             feed.kafka.delete_records(feed.topic, 1, 4)
         return gathered
 
-    monkeypatch.setattr("ticdc_consumer.reader.gather", gather)
+    monkeypatch.setattr(job, "gather", gather)
     outcome = run()
     assert (outcome.code, run.contents()) == (1, before)
     assert "Spark could not stream the cut" in outcome.said
@@ -496,11 +499,10 @@ def test_a_large_cut_of_which_spark_folded_less_than_was_read_is_read_again(
     before, tries = run.contents(), list[int]()
 
     def merge(reports: Any) -> Report:
-        merged = job_merge(reports)
+        merged = merge_reports(reports)
         tries.append(merged.facts_sent)
         return replace(merged, facts_sent=merged.facts_sent + 1)
 
-    job_merge = job.merge
     monkeypatch.setattr(job, "merge", merge)
     outcome = run()
     assert (outcome.code, run.contents()) == (1, before)

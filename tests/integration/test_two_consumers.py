@@ -153,8 +153,7 @@ def test_a_consumer_that_is_overtaken_while_it_starts_says_so(pair: Pair) -> Non
         older_process.kill()
 
 
-# On TiDB nobody knows the session of a consumer that has written no checkpoint: the newer one ends.
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mariadb", "mysql"])
+@pytest.mark.parametrize("kind", ["sqlite", *SERVERS])
 def test_a_consumer_that_is_overtaken_at_its_first_start_says_so(
     request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make, kind: str
 ) -> None:
@@ -225,7 +224,9 @@ def test_of_two_that_begin_at_once_one_goes_on(
     feed.create(10)
     feed.send(0, *[inserted(20 + n, {"id": n, "name": "x"}) for n in range(50)])
     feed.mark(100)
-    rivals = [run.driver(until="caught-up", limits__takeover_after="1") for _ in range(3)]
+    # The one that creates the ticdc_* tables would be ended between two of them: TiDB takes longer.
+    patience = "10" if kind == "tidb" else "1"
+    rivals = [run.driver(until="caught-up", limits__takeover_after=patience) for _ in range(3)]
     ends = [rival.wait() for rival in rivals]
     assert [said for code, said in ends if code not in (0, 4)] == []
     for code, said in ends:

@@ -4,88 +4,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column
+from ticdc_encoder.column import Column, Index
 from ticdc_encoder.event import Table
 
+from support.ddl_columns import CHANGES, TYPES, named, values
+
 NAMES = ("a", "b", "c")
-TYPES = (
-    "TINYINT", "SMALLINT UNSIGNED", "MEDIUMINT", "INT", "INT UNSIGNED", "BIGINT",
-    "BIGINT UNSIGNED", "DECIMAL(6,2)", "DECIMAL(20,5)", "FLOAT", "DOUBLE", "DOUBLE(8,2)",
-    "BIT(1)", "BIT(8)", "BIT(40)", "YEAR", "DATE", "DATETIME", "DATETIME(3)", "TIMESTAMP",
-    "TIMESTAMP(6)", "TIME", "TIME(2)", "CHAR(4)", "VARCHAR(8)", "VARCHAR(40)", "TEXT",
-    "VARCHAR(8) CHARACTER SET latin1", "BINARY(3)", "VARBINARY(8)", "BLOB",
-    "ENUM('p','q','r')", "SET('p','q','r')", "JSON",
-)  # fmt: skip
-LARGER = {
-    "TINYINT": ("SMALLINT", "INT", "DECIMAL(20,5)", "VARCHAR(40)"),
-    "SMALLINT UNSIGNED": ("INT UNSIGNED", "INT", "BIGINT UNSIGNED"),
-    "MEDIUMINT": ("INT", "BIGINT", "TEXT"),
-    "INT": ("BIGINT", "DECIMAL(20,5)", "VARCHAR(40)"),
-    "INT UNSIGNED": ("BIGINT UNSIGNED", "BIGINT"),
-    "DECIMAL(6,2)": ("DECIMAL(20,5)", "DECIMAL(8,2)", "VARCHAR(40)"),
-    "FLOAT": ("DOUBLE",),
-    "BIT(1)": ("BIT(8)",),
-    "BIT(8)": ("BIT(40)",),
-    "DATE": ("DATETIME",),
-    "DATETIME": ("DATETIME(3)",),
-    "DATETIME(3)": ("DATETIME(6)",),
-    "TIMESTAMP": ("TIMESTAMP(6)",),
-    "TIME": ("TIME(2)",),
-    "CHAR(4)": ("CHAR(9)", "VARCHAR(8)", "TEXT"),
-    "VARCHAR(8)": ("VARCHAR(40)", "TEXT"),
-    "VARCHAR(40)": ("VARCHAR(200)", "TEXT"),
-    "VARCHAR(8) CHARACTER SET latin1": ("VARCHAR(40)",),
-    "TEXT": ("MEDIUMTEXT", "LONGTEXT"),
-    "BINARY(3)": ("BINARY(5)",),
-    "VARBINARY(8)": ("VARBINARY(20)", "BLOB"),
-    "BLOB": ("LONGBLOB",),
-    "ENUM('p','q','r')": ("ENUM('p','q','r','s')", "VARCHAR(40)"),
-    "SET('p','q','r')": ("SET('p','q','r','s')", "VARCHAR(40)"),
-}
-_DATES = ("'2024-02-29'", "'1969-12-31'", "'9999-12-31'", "'1000-01-01'", "20240101")
-_MOMENTS = ("'2024-02-29 10:11:12.5'", "'1969-12-31 23:59:59.25'", "'9999-01-01'", "20240101101112")
-_STAMPS = ("'2024-02-29 10:11:12.5'", "'1971-01-01 00:00:01'", "'2037-12-31 23:59:59'")
-
-
-def values(type_: str) -> tuple[str, ...]:
-    """Literals for a column of that type."""
-    name = type_.split("(")[0].split(" ")[0].lower()
-    if name in INTEGERS:
-        return "0", "1", "7", "100", "'12'"
-    match name:
-        case "decimal" | "float" | "double":
-            return "0", "1.5", "-2.25", "0.1", "1234.567", "'3.14'", "1e2"
-        case "bit":
-            return "0", "1", "b'1'"
-        case "year":
-            return "2024", "1901", "70", "'0000'"
-        case "date":
-            return _DATES
-        case "datetime":
-            return _MOMENTS
-        case "timestamp":
-            return _STAMPS
-        case "time":
-            return "'10:11:12.5'", "'-1:02:03'", "'838:59:59'", "101112"
-        case "enum":
-            return "'p'", "'q'", "2"
-        case "set":
-            return "'p'", "'q,p'", "3"
-        case "json":
-            return """'{"a": [1, "x"]}'""", "'null'", "'7'"
-    if name in BINARIES:
-        return "x'00ff'", "'ab'", "''", "x'616200'"
-    assert name in TEXTS or name in ("mediumtext", "longtext"), type_
-    return "''", "'ab'", "'é'", "'a b '", "'it''s'", "'x\\\\y'"
+ROOM = "d"
+"""A name that no CREATE TABLE takes, so that a rename may."""
+SEQUENCE = "seq"
+VIEW = "v"
 
 
 @dataclass
 class Statement:
-    """`table` is the name that TiCDC sends beside it; `old` the name before a rename."""
+    """`sent` is what TiCDC sends of it: the name of a table, and a query. `touched` are all the
+    tables that it may change."""
 
     text: str
-    table: str
-    old: str | None = None
+    sent: tuple[tuple[str, str], ...]
+    touched: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str, table: str, *others: str) -> "Statement":
+        return cls(text, ((table, text),), frozenset({table, *others}))
 
 
 class Histories:
@@ -94,27 +36,34 @@ class Histories:
     def __init__(self, rng: Random) -> None:
         self.rng = rng
         self._number = 0
+        self._planned: list[Statement] = []
 
     def ddl(self, tables: dict[str, Table]) -> Statement:
         rng = self.rng
+        if self._planned:
+            return self._planned.pop(0)
         free = [name for name in NAMES if name not in tables]
         if not tables or (free and rng.random() < 0.15):
             return self._create(rng.choice(free), tables)
         name = rng.choice(sorted(tables))
-        if rng.random() < 0.12:
-            return self._of_table(name, free)
-        ways: list[Callable[[Table], str]] = [*[self._add] * 6, *[self._modify] * 5]
-        ways += [self._drop, self._rename, self._default, self._index, self._index, self._other]
-        table = tables[name]
-        clauses = [rng.choice(ways)(table)]
-        if rng.random() < 0.15:
-            clauses.append(self._add(table))
-        return Statement(f"ALTER TABLE `{name}` {', '.join(clauses)}", name)
+        if rng.random() < 0.14:
+            return self._of_table(name, free, tables)
+        if rng.random() < 0.03:
+            return self._sequence()
+        if rng.random() < 0.04:
+            return self._view(tables[name])
+        clauses = list(self._clauses(tables[name], tables))
+        return Statement.of(f"ALTER TABLE `{name}` {', '.join(clauses)}", name)
 
     def rows(self, table: Table) -> Iterator[str]:
         rng, name = self.rng, table.name
         for _ in range(rng.randint(0, 4)):
-            columns = [column for column in table.columns if not column.generated]
+            columns = [
+                column
+                for column in table.columns
+                if not column.generated
+                and (column.name == "id" or column.default is None or rng.random() < 0.8)
+            ]
             listed = ", ".join(f"`{column.name}`" for column in columns)
             given = ", ".join(self._value(column) for column in columns)
             yield f"REPLACE INTO `{name}` ({listed}) VALUES ({given})"  # noqa: S608
@@ -131,38 +80,113 @@ class Histories:
             return "NULL"
         return self.rng.choice(values(column.type.name))
 
-    # --- statements -----------------------------------------------------------------------------
+    def _new(self, letter: str) -> str:
+        self._number += 1
+        return f"{letter}{self._number}"
+
+    # --- tables ---------------------------------------------------------------------------------
 
     def _create(self, name: str, tables: dict[str, Table]) -> Statement:
         rng = self.rng
         if tables and rng.random() < 0.15:
-            return Statement(f"CREATE TABLE `{name}` LIKE `{rng.choice(sorted(tables))}`", name)
-        columns = [f"`id` {rng.choice(['INT', 'BIGINT', 'SMALLINT UNSIGNED'])} NOT NULL"]
-        columns += [self._column() for _ in range(rng.randint(1, 4))]
-        key = rng.choice(["PRIMARY KEY (`id`)"] * 3 + ["PRIMARY KEY (`id`) NONCLUSTERED"])
-        columns.append(rng.choice([key, key, key, "UNIQUE KEY `k` (`id`)"]))
-        parts = ""
-        if rng.random() < 0.15:
-            parts = rng.choice(_PARTITIONS)
-        return Statement(f"CREATE TABLE `{name}` ({', '.join(columns)}){parts}", name)
+            like = rng.choice(sorted(tables))
+            if tables[like].partitioned and rng.random() < 0.7:
+                # The table that a partition is exchanged with.
+                self._planned += [
+                    Statement.of(f"ALTER TABLE `{name}` REMOVE PARTITIONING", name),
+                    Statement.of(
+                        f"ALTER TABLE `{like}` EXCHANGE PARTITION `p0` WITH TABLE `{name}`",
+                        like,
+                        name,
+                    ),
+                ]
+            return Statement.of(f"CREATE TABLE `{name}` LIKE `{like}`", name)
+        columns = [self._column() for _ in range(rng.randint(1, 4))]
+        if rng.random() < 0.1:
+            kind = rng.choice(["STORED", "VIRTUAL"])
+            columns.append(f"`{self._new('g')}` BIGINT AS (`id` + 1) {kind}")
+        parts = rng.choice(_PARTITIONS) if rng.random() < 0.2 else ""
+        columns += self._keys(bool(parts))
+        if parts and rng.random() < 0.2:
+            columns.append(f"INDEX `{self._new('i')}` (`id`)")
+        options = rng.choice(_OPTIONS) if rng.random() < 0.2 else ""
+        return Statement.of(f"CREATE TABLE `{name}` ({', '.join(columns)}){options}{parts}", name)
 
-    def _of_table(self, name: str, free: list[str]) -> Statement:
+    def _keys(self, partitioned: bool) -> list[str]:
+        """The column `id`, perhaps a second one of the key, and the key."""
         rng = self.rng
-        new = rng.choice([*free, "d"])
-        return rng.choice(
+        way = rng.random()
+        type_ = rng.choice(["INT", "BIGINT", "SMALLINT UNSIGNED"])
+        if way < 0.1:
+            return [f"`id` {type_} NOT NULL AUTO_INCREMENT PRIMARY KEY"]
+        if way < 0.15 and not partitioned:
+            return ["`id` BIGINT AUTO_RANDOM PRIMARY KEY CLUSTERED"]
+        id_ = f"`id` {type_} NOT NULL"
+        if way < 0.3:
+            second = self._new("k")
+            of = rng.choice([t for t in TYPES if t not in ("TEXT", "BLOB", "JSON")])
+            clustered = rng.choice(["", " NONCLUSTERED"])
+            return [id_, f"`{second}` {of} NOT NULL", f"PRIMARY KEY (`id`, `{second}`){clustered}"]
+        if way < 0.45:
+            return [id_, "UNIQUE KEY `k` (`id`)"]
+        if way < 0.55:
+            return [id_, "PRIMARY KEY (`id`) NONCLUSTERED", "UNIQUE KEY `k` (`id`)"]
+        return [id_, f"PRIMARY KEY (`id`){rng.choice(['', '', ' NONCLUSTERED', ' CLUSTERED'])}"]
+
+    def _of_table(self, name: str, free: list[str], tables: dict[str, Table]) -> Statement:
+        rng = self.rng
+        new = rng.choice([other for other in (*free, ROOM) if other not in tables] or [name])
+        others = sorted(set(tables) - {name})
+        ways = [
+            Statement.of(f"TRUNCATE TABLE `{name}`", name),
+            Statement.of(f"DROP TABLE `{name}`", name),
+            Statement.of(f"RENAME TABLE `{name}` TO `{new}`", new, name),
+            Statement.of(f"ALTER TABLE `{name}` RENAME TO `{new}`", new, name),
+        ]
+        if others and new != name:
+            ways.append(_renames((name, new), (rng.choice(others), name)))
+        return rng.choice(ways)
+
+    def _sequence(self) -> Statement:
+        text = self.rng.choice(
             [
-                Statement(f"TRUNCATE TABLE `{name}`", name),
-                Statement(f"DROP TABLE `{name}`", name),
-                Statement(f"RENAME TABLE `{name}` TO `{new}`", new, name),
-                Statement(f"ALTER TABLE `{name}` RENAME TO `{new}`", new, name),
+                f"CREATE SEQUENCE IF NOT EXISTS `{SEQUENCE}`",
+                f"ALTER SEQUENCE `{SEQUENCE}` INCREMENT BY 2",
+                f"DROP SEQUENCE IF EXISTS `{SEQUENCE}`",
             ]
         )
+        return Statement(text, ((SEQUENCE, text),), frozenset())
+
+    def _view(self, table: Table) -> Statement:
+        rng = self.rng
+        chosen = ", ".join(rng.choice([["`id`"], [f"`{self._own(table).name}`", "`id`"]]))
+        replaced = rng.choice(["", "OR REPLACE "])
+        condition = rng.choice(["", " WHERE `id` > 9"])
+        query = f"SELECT {chosen} FROM `{table.name}`{condition}"  # noqa: S608
+        text = rng.choice([f"CREATE {replaced}VIEW `{VIEW}` AS {query}", f"DROP VIEW `{VIEW}`"])
+        return Statement(text, ((VIEW, text),), frozenset())
+
+    # --- clauses --------------------------------------------------------------------------------
+
+    def _clauses(self, table: Table, tables: dict[str, Table]) -> Iterator[str]:
+        rng = self.rng
+        ways: list[Callable[[Table], str]] = [*[self._add] * 6, *[self._modify] * 7]
+        ways += [self._drop, self._rename, self._default, self._index, self._index, self._other]
+        if rng.random() < 0.05:
+            yield self._foreign_key(table, tables)
+        elif rng.random() < 0.05:
+            # Another column takes the name.
+            own = self._own(table)
+            yield f"DROP COLUMN `{own.name}`"
+            yield f"ADD COLUMN {self._column(own.name)}{self._place(table)}"
+        else:
+            yield rng.choice(ways)(table)
+        while rng.random() < 0.2:
+            yield rng.choice([self._add, self._add, *ways])(table)
 
     def _column(self, name: str = "", type_: str = "") -> str:
         rng = self.rng
-        if not name:
-            self._number += 1
-            name = f"c{self._number}"
+        name = name or self._new("c")
         type_ = type_ or rng.choice(TYPES)
         null = rng.choice(["", "", " NULL", " NOT NULL"])
         default = ""
@@ -171,6 +195,8 @@ class Histories:
             if type_.startswith(("DATETIME", "TIMESTAMP")) and rng.random() < 0.3:
                 digits = type_.partition("(")[2]
                 default = " DEFAULT CURRENT_TIMESTAMP" + (f"({digits}" if digits else "")
+            if type_ == "BIGINT" and rng.random() < 0.2:
+                default = f" DEFAULT NEXT VALUE FOR `{SEQUENCE}`"
         return f"`{name}` {type_}{null}{default}"
 
     def _place(self, table: Table) -> str:
@@ -178,6 +204,11 @@ class Histories:
         return self.rng.choice(["", "", "", " FIRST", *others])
 
     def _add(self, table: Table) -> str:
+        rng = self.rng
+        if rng.random() < 0.05:
+            return f"ADD COLUMN `{self._new('g')}` BIGINT AS (`id` * 2) VIRTUAL"
+        if rng.random() < 0.1:
+            return f"ADD COLUMN ({self._column()}, {self._column()})"
         return f"ADD COLUMN {self._column()}{self._place(table)}"
 
     def _own(self, table: Table) -> Column:
@@ -187,20 +218,21 @@ class Histories:
 
     def _modify(self, table: Table) -> str:
         rng, old = self.rng, self._own(table)
-        type_ = next((of for of in TYPES if _is(of, old)), None)
-        larger = LARGER.get(type_ or "", ()) + ((type_,) if type_ else ())
-        new = rng.choice(larger) if larger and rng.random() < 0.97 else rng.choice(TYPES)
+        type_ = named(old)
+        new_types = CHANGES.get(type_ or "", ()) + ((type_,) if type_ else ())
+        new = rng.choice(new_types) if new_types and rng.random() < 0.97 else rng.choice(TYPES)
+        if old.name == "id":
+            new = rng.choice(["BIGINT", "INT"])
         if rng.random() < 0.7:
             return f"MODIFY COLUMN {self._column(old.name, new)}{self._place(table)}"
-        self._number += 1
-        return f"CHANGE COLUMN `{old.name}` {self._column(f'c{self._number}', new)}"
+        changed = self._column(self._new("c"), new)
+        return f"CHANGE COLUMN `{old.name}` {changed}{self._place(table)}"
 
     def _drop(self, table: Table) -> str:
         return f"DROP COLUMN `{self._own(table).name}`"
 
     def _rename(self, table: Table) -> str:
-        self._number += 1
-        return f"RENAME COLUMN `{self._own(table).name}` TO `c{self._number}`"
+        return f"RENAME COLUMN `{self._own(table).name}` TO `{self._new('c')}`"
 
     def _default(self, table: Table) -> str:
         column = self._own(table)
@@ -209,45 +241,100 @@ class Histories:
 
     def _index(self, table: Table) -> str:
         rng = self.rng
-        droppable = [index.name for index in table.indexes if index.name not in ("PRIMARY", "k")]
+        primary = next((index for index in table.indexes if index.primary), None)
+        if rng.random() < 0.15 and (primary is None or not primary.clustered):
+            return "ADD PRIMARY KEY (`id`)" if primary is None else "DROP PRIMARY KEY"
+        droppable = [index.name for index in table.indexes if not index.primary]
         if droppable and rng.random() < 0.5:
             name = rng.choice(droppable)
-            return rng.choice([f"DROP INDEX `{name}`", f"RENAME INDEX `{name}` TO `{name}x`"])
+            return rng.choice(
+                [
+                    f"DROP INDEX `{name}`",
+                    f"DROP INDEX `{name}`",
+                    f"RENAME INDEX `{name}` TO `{name}x`",
+                    f"ALTER INDEX `{name}` INVISIBLE",
+                    f"DROP INDEX `{name}`, ADD {self._new_index(table, name)}",
+                ]
+            )
+        return f"ADD {self._new_index(table, self._new('i'))}"
+
+    def _new_index(self, table: Table, name: str) -> str:
+        rng = self.rng
         columns = rng.sample(table.columns, min(len(table.columns), rng.randint(1, 2)))
-        parts = ", ".join(
+        parts = [
             f"`{column.name}`" + ("(3)" if column.type.name in ("text", "blob") else "")
             for column in columns
-        )
-        self._number += 1
+        ]
+        if rng.random() < 0.05:
+            parts = ["(`id` + 1)"]
         kind = rng.choice(["INDEX", "INDEX", "UNIQUE INDEX"])
-        return f"ADD {kind} `i{self._number}` ({parts})"
+        return f"{kind} `{name}` ({', '.join(parts)})"
+
+    def _foreign_key(self, table: Table, tables: dict[str, Table]) -> str:
+        rng = self.rng
+        if table.foreign_keys and rng.random() < 0.5:
+            return f"DROP FOREIGN KEY `{rng.choice(table.foreign_keys).name}`"
+        parents = [other for other in sorted(tables) if _first(tables[other]) is not None]
+        parent = rng.choice(parents or sorted(tables))
+        action = rng.choice(["", " ON DELETE CASCADE", " ON DELETE SET NULL ON UPDATE CASCADE"])
+        column = rng.choice(table.columns).name
+        name = self._new("f")
+        return (
+            f"ADD CONSTRAINT `{name}` FOREIGN KEY (`{column}`) REFERENCES `{parent}` (`id`){action}"
+        )
 
     def _other(self, table: Table) -> str:
-        choices = ["COMMENT = 'x'", "CONVERT TO CHARACTER SET utf8mb4", "AUTO_INCREMENT = 100"]
+        choices = ["COMMENT = 'x'", "AUTO_INCREMENT = 100", "CONVERT TO CHARACTER SET utf8mb4"]
+        choices += [
+            "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+            "DEFAULT CHARACTER SET latin1",
+            f"ADD CONSTRAINT `{self._new('x')}` CHECK (`id` > 0)",
+        ]
         if table.partitioned:
-            choices += ["TRUNCATE PARTITION `p0`", "DROP PARTITION `p0`", "REMOVE PARTITIONING"]
+            choices += ["TRUNCATE PARTITION `p0`", "DROP PARTITION `p0`", "REMOVE PARTITIONING"] * 2
+            choices += [
+                "ADD PARTITION PARTITIONS 2",
+                "COALESCE PARTITION 1",
+                "ADD PARTITION (PARTITION `p9` VALUES LESS THAN (1000))",
+                "ADD PARTITION (PARTITION `p9` VALUES IN (40, 41))",
+                "REORGANIZE PARTITION `p0` INTO (PARTITION `p7` VALUES LESS THAN (5), "
+                "PARTITION `p0` VALUES LESS THAN (10))",
+            ]
+        else:
+            choices.append(self.rng.choice(_PARTITIONS).strip())
         return self.rng.choice(choices)
 
 
-def _is(type_: str, column: Column) -> bool:
-    """Whether the column may be of that one of TYPES."""
-    name, _, rest = type_.partition("(")
-    digits = rest.partition(")")[0]
-    of = column.type
-    numbers = [str(n) for n in (of.length, of.decimals) if n is not None]
-    if name.split(" ")[0].lower() != of.name or ("UNSIGNED" in type_) != of.unsigned:
-        return False
-    if of.name in INTEGERS or of.name in ("float", "double", "year", "text", "blob", "json"):
-        return True
-    if of.name in ("enum", "set"):
-        return rest == ",".join(f"'{label}'" for label in of.elements) + ")"
-    if of.name in ("datetime", "timestamp", "time"):
-        return digits == str(of.decimals or "")
-    return digits == ",".join(numbers) and ("latin1" in type_) == (of.charset == "latin1")
+def _first(table: Table) -> Index | None:
+    """A key that a foreign key may refer to by `id`."""
+    return next((i for i in table.indexes if i.unique and i.columns[:1] == ("id",)), None)
+
+
+def _renames(*pairs: tuple[str, str]) -> Statement:
+    """TiCDC sends each for itself."""
+    moves = [f"`{old}` TO `{new}`" for old, new in pairs]
+    return Statement(
+        f"RENAME TABLE {', '.join(moves)}",
+        tuple((new, f"RENAME TABLE {move}") for (_, new), move in zip(pairs, moves, strict=True)),
+        frozenset(name for pair in pairs for name in pair),
+    )
 
 
 _PARTITIONS = (
     " PARTITION BY HASH (`id`) PARTITIONS 3",
     " PARTITION BY RANGE (`id`) (PARTITION `p0` VALUES LESS THAN (10), "
     "PARTITION `p1` VALUES LESS THAN (MAXVALUE))",
+    " PARTITION BY RANGE (`id`) (PARTITION `p0` VALUES LESS THAN (10), "
+    "PARTITION `p1` VALUES LESS THAN (100))",
+    " PARTITION BY LIST (`id`) (PARTITION `p0` VALUES IN (1, 2, 3, 4, 5, 6, 7, 8), "
+    "PARTITION `p1` VALUES IN (9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20))",
+    " PARTITION BY RANGE COLUMNS (`id`) (PARTITION `p0` VALUES LESS THAN (15), "
+    "PARTITION `p1` VALUES LESS THAN (MAXVALUE))",
+)
+_OPTIONS = (
+    " DEFAULT CHARACTER SET latin1",
+    " COLLATE utf8mb4_general_ci",
+    " COLLATE utf8mb4_0900_ai_ci",
+    " CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci",
+    " COMMENT = 'x'",
 )

@@ -63,7 +63,7 @@ HOSTILE = (
 
 def encoded(protocol: str, changes: Iterable[RowChange], **settings: Any) -> list[Record]:
     wire = FORMATS[protocol]
-    encoder = wire.Encoder(wire.Options(**settings))
+    encoder = wire.Encoder(wire.Options(**({"new_architecture": True} | settings)))
     records = [record for change in changes for record in encoder.row(change)]
     return records + encoder.flush()
 

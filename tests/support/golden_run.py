@@ -112,9 +112,13 @@ def consumer_of(
     spark: SparkSession,
     way: str,
     rules: frozenset[str] = frozenset(),
+    by_spark: bool = False,
     **settings: Any,
 ) -> Iterator[Consumer]:
+    """With `by_spark` it reads every cut, else the driver the small ones, which are all."""
     protocol = protocol_of(variant) or ""
+    if by_spark:
+        settings["spark_from_messages"] = 0
     options = Options(
         changefeed="golden",
         protocol=protocol,

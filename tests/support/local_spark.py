@@ -13,8 +13,10 @@ class LocalSpark:
     def __init__(self, tasks: int) -> None:
         self.sparkContext = self
         self.defaultParallelism = tasks
+        self.jobs = 0
 
     def range(self, start: int, end: int, step: int, parts: int) -> "LocalFrame":
+        self.jobs += 1
         return LocalFrame([pa.RecordBatch.from_pydict({"id": [n]}) for n in range(start, end)])
 
 

@@ -31,5 +31,5 @@ def common(variant: Variant) -> dict[str, Any]:
         "compression": large.get("large-message-handle-compression", "none"),
         "large_message_handle_option": "none" if handle == "claim-check" else handle,
         "max_message_bytes": int(uri(variant)["max-message-bytes"]),
-        "classic": variant.name.startswith("classic."),
+        "new_architecture": not variant.name.startswith("classic."),
     }

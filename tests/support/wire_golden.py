@@ -48,7 +48,7 @@ def options_of(variant: Variant) -> Any:
         "compression": large.get("large-message-handle-compression", "none"),
         "large_message_handle_option": "none" if handle == "claim-check" else handle,
         "max_message_bytes": int(uri["max-message-bytes"]),
-        "classic": variant.name.startswith("classic."),
+        "new_architecture": not variant.name.startswith("classic."),
     }
     batches = {
         "max_batch_size": int(uri.get("max-batch-size", 16)),

@@ -184,7 +184,7 @@ def _changes(
 def lay_out(world: World, protocol: str, changes: Sequence[RowChange | Ddl]) -> None:
     rng = world.rng
     wire_format = FORMATS[protocol]
-    encoder = wire_format.Encoder(wire_format.Options(), lambda: 0)
+    encoder = wire_format.Encoder(wire_format.Options(new_architecture=True), lambda: 0)
     schemas = _Schemas(changes) if protocol == "simple" else None
     marked = [0, *(p for p in range(1, world.partitions) if rng.random() < 0.7)]
     waiting = list(changes)
@@ -357,6 +357,11 @@ class FakeConsumer:
 
     def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
         self.positions.update({place.partition: place.offset for place in partitions})
+
+    def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
+        for place in partitions:
+            del self.positions[place.partition]
+            self.told.pop(place.partition, None)
 
     def unassign(self) -> None:
         self.positions = {}

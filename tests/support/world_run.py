@@ -8,13 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 from ticdc_consumer.apply import ToTarget
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl.creation import Together
 from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reader import Reader
-from ticdc_consumer.source.kafka import scout
+from ticdc_consumer.source.kafka import follower, scout
 from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.source.kafka.brokers import Cluster
 from ticdc_consumer.source.kafka.source import KafkaSource
+from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -30,7 +32,12 @@ def logs_of(broker: Broker) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scout, "Consumer", lambda _: FakeConsumer(broker))
         patch.setattr(poll, "Consumer", lambda _: FakeConsumer(broker))
+        patch.setattr(follower, "Consumer", lambda _: FakeConsumer(broker))
         patch.setattr(poll, "_consumers", {})
+        # What is remembered of the log, by the scout and of other partitions.
+        patch.setattr(scout, "FAR_BEHIND", broker.world.rng.choice([2, 4, 1000]))
+        for module in (scout, follower):
+            patch.setattr(module, "MOST_BYTES", broker.world.rng.choice([1, 2000, 1 << 20]))
         yield
 
 
@@ -58,7 +65,10 @@ class Run:
             target_url=url,
             apply=cast("Any", way),
             rows_per_epoch=world.rng.choice([3, 10, 1000]),
+            # By Spark, by the driver, or by either as the cut is large or small.
+            spark_from_messages=world.rng.choice([0, 6, 20, 5000]),
         )
+        self.most_together = world.rng.choice([1, 2, 100])
 
     def start(self) -> Epochs:
         target = open_target(self.options.target_url)
@@ -71,8 +81,11 @@ class Run:
             state = Checkpoint.first(self.options, 0, positions)
             store.begin_first(state)
         source = KafkaSource(self.options, cast("Cluster", FakeCluster(self.broker)))
-        spark = cast("SparkSession", LocalSpark(self.world.rng.choice([1, 2])))
-        reader = Reader(self.options, spark, source, schemas=state.schemas.values())
+        self.spark = LocalSpark(self.world.rng.choice([1, 2]))
+        starter = SparkStarter({}, "world", cast("SparkSession", self.spark))
+        together = Together(self.most_together if self.options.apply == "net" else 1)
+        schemas = state.schemas.values()
+        reader = Reader(self.options, starter, source, schemas=schemas, together=together)
         tables = TableLayouts(self.options, target)
         tables.definitions = store.ledger.definitions()
         self.target = target

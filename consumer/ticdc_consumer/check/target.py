@@ -9,6 +9,7 @@ from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
+from ticdc_consumer.ddl.generated_columns import left_out
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
@@ -95,7 +96,11 @@ def tables(premises: Premises) -> Iterator[Finding]:
         subject = f"table {name[0]}.{name[1]}"
         try:
             relation = opened.locate(*checked.route(*name))
-            if name in sample.created and opened.describe(*relation) is None:
+            existing = opened.describe(*relation)
+            if name in checked.definitions:
+                for column in left_out(opened, checked.definitions[name], existing):
+                    yield warn(subject, column.text())
+            if name in sample.created and existing is None:
                 checked.claim(name)
                 yield ok(subject, "will be created by its own CREATE TABLE, which is in the log")
                 continue

@@ -20,6 +20,7 @@ EXAMPLES = {
     "  ticdc-consumer plan orders.toml --until 429918007904436226 --sql",
     "status": "examples:\n  ticdc-consumer status orders.toml\n"
     "  ticdc-consumer status orders.toml --json | jq .lag_seconds",
+    "end": "example:\n  ticdc-consumer end orders.toml",
     "demo": """examples:
   ticdc-consumer demo
   ticdc-consumer demo --protocol open-protocol --rows 100000
@@ -44,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     _check(_command(commands, "check", "check every precondition; nothing is written"))
     _plan(_command(commands, "plan", "show what the next cuts would do; nothing is done"))
     _status(_command(commands, "status", "show where the target is"))
+    _takes_config(_command(commands, "end", "forget a changefeed; its tables stay as they are"))
     return parser
 
 

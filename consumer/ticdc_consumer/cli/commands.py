@@ -5,10 +5,9 @@ import argparse
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
-from types import FrameType
 
 from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard_output
 from ticdc_encoder.errors import TicdcError, visible
@@ -22,6 +21,7 @@ from ticdc_consumer.cli.output import (
     print_out,
     print_traceback,
 )
+from ticdc_consumer.cli.signals import stopping
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Usage
 
@@ -61,7 +61,7 @@ def _run(arguments: argparse.Namespace) -> int:
     sql = _text_of(arguments.ddl_run[1]) if arguments.ddl_run else None
     progress = RunProgress(sys.stderr)
     consumer = Consumer(options)
-    with _stopping(consumer.stop) as signals, consumer:
+    with stopping(consumer.stop) as signals, consumer:
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
             print(f"DDL {entry.id} is marked done", file=sys.stderr)
@@ -70,7 +70,7 @@ def _run(arguments: argparse.Namespace) -> int:
             print(f"DDL {entry.id} is done by {arguments.ddl_run[1]}", file=sys.stderr)
         for epoch in consumer.epochs(arguments.until):
             progress.report(epoch)
-    progress.sum_up(f"stopped by {signals[0]}" if signals else "done")
+    progress.sum_up(f"stopped by {signals[0].name}" if signals else "done")
     return 0
 
 
@@ -107,10 +107,20 @@ def _plan(arguments: argparse.Namespace) -> int:
 def _demo(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.demo import demo
 
-    # An exception lets the demo remove its folder, and end Spark.
+    # Until there is a consumer to stop: an exception lets the demo remove its folder.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with standard_output():
         demo(arguments.rows, arguments.protocol, arguments.target, arguments.seed)
+    return 0
+
+
+def _end(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.status import end
+    from ticdc_consumer.targets import open_target
+
+    options = _options(arguments)
+    with closing(open_target(options.target_url)) as target:
+        print_out(visible(end(target, options)))
     return 0
 
 
@@ -120,6 +130,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "plan": _plan,
     "status": _status,
+    "end": _end,
 }
 
 
@@ -139,24 +150,3 @@ def _text_of(file: str) -> str:
         raise Usage(f"cannot read {file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise Usage(f"{file} is not UTF-8 text") from None
-
-
-@contextmanager
-def _stopping(stop: Callable[[], None]) -> Iterator[list[str]]:
-    """The first SIGINT or SIGTERM ends the run after the epoch that is under way; one more ends
-    it at once, and the database undoes what was not committed. Yields a list of the names of the
-    signals that came."""
-    signals: list[str] = []
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        if signals:
-            raise KeyboardInterrupt
-        signals.append(signal.Signals(number).name)
-        stop()
-
-    before = {n: signal.signal(n, on_signal) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield signals
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

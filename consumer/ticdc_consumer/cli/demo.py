@@ -20,6 +20,7 @@ from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import config
 from ticdc_consumer.cli.progress import RunTotals
+from ticdc_consumer.cli.signals import end_by, stopping
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Stop, Usage
@@ -66,11 +67,15 @@ def demo(
             f"a shop's changes, as {protocol}, through Kafka and Spark, into {database}{until}"
         )
         screen.line("Spark starts ...")
-        consumer = stack.enter_context(Consumer(options))
+        consumer = Consumer(options)
+        signals = stack.enter_context(stopping(consumer.stop))
+        stack.enter_context(consumer)
         tables = ShopTables.of(options, consumer.target)
         stack.callback(tables.engine.dispose)
         audit = Audit(options.changefeed, tables, shop.total)
         totals, seconds = _consume(consumer, upstream, audit, screen)
+        if signals:
+            end_by(signals[0])
         differing = {name: tables.compare(shop, name) for name in TABLES}
     for name, keys in differing.items():
         verdict = f"{len(keys):,} keys differ, one is {keys[0]}" if keys else "equal to upstream"
@@ -115,10 +120,10 @@ def _consume(
     """Applies all that the upstream sends; returns the sums, and the seconds it took."""
     totals, began = RunTotals(), time.monotonic()
     with ThreadPoolExecutor(2) as threads:
-        running = [threads.submit(upstream.run), threads.submit(audit.run)]
-        for thread in running:
-            thread.add_done_callback(lambda done: consumer.stop() if done.exception() else None)
         try:
+            running = [threads.submit(upstream.run), threads.submit(audit.run)]
+            for thread in running:
+                thread.add_done_callback(lambda done: consumer.stop() if done.exception() else None)
             for epoch in consumer.epochs():
                 totals.add(epoch)
                 upstream.applied(epoch.resolved_ts)

@@ -66,13 +66,14 @@ def nothing_passes(left_out: Counter[str]) -> str:
 
 
 class RunProgress:
-    """Prints lines about the epochs since the last line; `sum_up` prints all of them together."""
+    """Prints lines about the epochs since the last line, the first at once; `sum_up` prints all of
+    them together."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._all = RunTotals()
         self._recent = RunTotals()
-        self._began = self._printed_at = time.monotonic()
+        self._began = self._printed_at = self._next_line = time.monotonic()
         self._resolved_ts: int | None = None
         self._warned = False
 
@@ -83,7 +84,8 @@ class RunProgress:
         for entry in epoch.ddls:
             query = " ".join(entry.query.split())[:LONGEST_QUERY]
             line = f"DDL {entry.id} in {entry.schema or '-'}: {query}"
-            self._line(f"{line}; skipped: {entry.reason}" if entry.reason else line)
+            skipped = entry.state == "skipped"
+            self._line(f"{line}; skipped: {entry.reason}" if skipped else line)
         for row in epoch.corrupted_rows:
             self._line(f"warning: {row}")
         if more := epoch.corrupted - len(epoch.corrupted_rows):
@@ -92,14 +94,14 @@ class RunProgress:
         if now - self._began >= SECONDS_TO_PASS and not self._warned:
             self._warned = True
             self._warn()
-        if now - self._printed_at >= SECONDS_PER_LINE:
-            rate = self._recent.changes / (now - self._printed_at)
+        if now >= self._next_line:
+            rate = self._recent.changes / max(1e-9, now - self._printed_at)
             self._line(
                 f"R {with_time(epoch.resolved_ts)}, lag {duration(lag(epoch.resolved_ts))}, "
                 f"{rate:,.0f} changes/s: {self._recent}"
             )
             self._recent = RunTotals()
-            self._printed_at = now
+            self._printed_at, self._next_line = now, now + SECONDS_PER_LINE
 
     def sum_up(self, why: str) -> None:
         seconds = max(1e-9, time.monotonic() - self._began)

@@ -151,6 +151,24 @@ class Options(ReadOptions):
             "seconds to wait before an older consumer is ended",
         ),
     )
+    spark_start: choices.SparkStart = field(
+        default="at-once",
+        metadata=choice(
+            "spark.start",
+            choices.SparkStart,
+            "at-once, or when-needed: without a JVM until a cut is large",
+        ),
+    )
+    """A run that is to end needs no Spark for small cuts, and starts none, in either case."""
+    spark_from_messages: int = field(
+        default=5_000,
+        metadata=setting(
+            "spark.from_messages",
+            parsers.whole_number,
+            "messages of a cut from which Spark reads it; the driver reads smaller ones",
+        ),
+    )
+    """With 0 Spark reads every cut. Below the default, Spark's task costs more than it saves."""
     retries: int = field(
         default=8,
         metadata=setting("limits.retries", parsers.count, "how often an epoch is tried again"),

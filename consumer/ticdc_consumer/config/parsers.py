@@ -206,10 +206,15 @@ def flag(value: Any) -> bool:
     return str(value).lower() == "true"
 
 
-def count(value: Any) -> int:
+def whole_number(value: Any) -> int:
+    """0 or more."""
     if isinstance(value, bool) or not re.fullmatch(r"\d{1,20}", str(value).replace("_", "")):
         raise ValueError("must be a whole number")
-    number = int(value)
+    return int(value)
+
+
+def count(value: Any) -> int:
+    number = whole_number(value)
     if number < 1:
         raise ValueError("must be 1 or more")
     return number

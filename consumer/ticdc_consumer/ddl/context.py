@@ -10,6 +10,7 @@ from ticdc_consumer.ddl.names import Route, in_target, statement_of
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.state.known_tables import Definitions
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.state.other_changefeeds import OtherChangefeeds
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
 
@@ -36,6 +37,12 @@ class DdlContext:
     def definitions(self) -> Definitions:
         """The tables whose CREATE TABLE came through the stream."""
         return self.ledger.definitions()
+
+    @property
+    def others(self) -> OtherChangefeeds:
+        """The other changefeeds of the target."""
+        where = self.ledger.known().where
+        return OtherChangefeeds(self.target, self.ledger.changefeed, where)
 
     def statement(self, entry: LedgerEntry) -> Statement:
         """What an entry does, with names in the tables' own spelling. Raises `Stop`,

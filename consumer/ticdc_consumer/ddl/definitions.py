@@ -150,6 +150,31 @@ def definitions_after(
     return definitions.changed(changes)
 
 
+def definitions_at(ledger: Ledger, order: tuple[int, int]) -> Definitions:
+    """What the DDL before that (commit_ts, seq) left, by their statements."""
+    definitions, dropped = Definitions(), dict[TableName, Table]()
+    for entry in ledger.entries():
+        if entry.order >= order:
+            break
+        if entry.state == "pending":
+            continue
+        try:
+            statement = statement_of(entry, definitions)
+            match statement:
+                case DropTable(schema, name) if (schema, name) in definitions:
+                    dropped[schema, name] = definitions[schema, name]
+                case TruncateTable(schema, name) if (schema, name) in definitions:
+                    dropped[schema, name] = definitions[schema, name]
+                case RecoverTable((_, _) as of, (schema, name)) if of in dropped:
+                    back = replace(dropped[of], schema=schema, name=name)
+                    definitions = definitions.changed({(schema, name): back})
+                    continue
+            definitions = definitions_after(statement, definitions, ledger)
+        except TicdcError:
+            definitions = definitions.changed({(entry.schema, entry.table): None})
+    return definitions
+
+
 def _set_aside(ledger: Ledger, entry: LedgerEntry, statement: Statement, aside: TargetName) -> None:
     if isinstance(statement, DropTable | TruncateTable):
         name = statement.schema, statement.table

@@ -20,12 +20,15 @@ _TRANSACTIONS = frozenset(
     {"BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT", "SAVEPOINT", "RELEASE", "PREPARE"}
 )
 
+BY_OPERATOR = "an operator did it"
+"""The reason of an entry whose work was done elsewhere."""
+
 
 def done_by_operator(target: Target, ledger: Ledger, entry_id: str) -> LedgerEntry:
     """`--ddl-done TS[:SEQ]`: marks a pending DDL that an operator has run. Raises `Usage` unless
     `entry_id` names exactly one."""
     entry = _pending(ledger, entry_id, "--ddl-done")
-    done = replace(entry, state="done")
+    done = replace(entry, state="done", reason=BY_OPERATOR)
     with target.transaction():
         ledger.mark(done)
         keep_definition(ledger, entry, "declared")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import permutations
+from itertools import groupby, permutations
 
 import sqlalchemy as sa
 from ticdc_encoder.errors import DefinitionError, TicdcError
@@ -39,8 +39,14 @@ from ticdc_consumer.targets.target import Target
 
 
 def entries(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
-    """The ledger's entries for the DDL of one commit_ts, one per identity, in the order of
-    (topic, offset of the first copy). Raises `Stop` for what no ledger could hold."""
+    """The ledger's entries for the DDL of a cut, one per identity, in the order of (commit_ts,
+    topic, offset of the first copy). Raises `Stop` for what no ledger could hold."""
+    ordered = sorted(seen, key=lambda one: one.ddl.commit_ts)
+    groups = groupby(ordered, key=lambda one: one.ddl.commit_ts)
+    return [entry for _, group in groups for entry in _entries_of_one_ts(group)]
+
+
+def _entries_of_one_ts(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
     first: dict[tuple[str, str, str], SeenDdl] = {}
     for one in sorted(seen, key=lambda one: (one.topic, one.offset)):
         if "\0" in one.ddl.schema + one.ddl.table + one.ddl.query:
@@ -103,6 +109,7 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
     """What the cut's own transaction does for its DDL: run or skip them, or leave them pending.
 
     The first that cannot be run leaves nothing behind; it is pending, with all that follow it.
+    Raises `Unshared` if these have other commit_ts: no cut goes past a DDL that is pending.
     """
     target, ledger = context.target, context.ledger
     done: list[LedgerEntry] = []
@@ -123,7 +130,18 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
                 break
             else:
                 done.append(replace(entry, state="done"))
-    ledger.add([*done, *entries[len(done) :]])
+    waiting = entries[len(done) :]
+    if waiting and entries[0].commit_ts != entries[-1].commit_ts:
+        raise Unshared(sum(entry.commit_ts < waiting[0].commit_ts for entry in entries))
+    ledger.add([*done, *waiting])
+
+
+class Unshared(Exception):
+    """Not all DDL that share a cut can be run: only the first `number` of them, if any."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def run_pending(context: DdlContext, store: Store, retries: int) -> None:

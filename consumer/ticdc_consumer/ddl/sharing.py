@@ -1,4 +1,5 @@
-"""No DDL touches a table of the target that another upstream table's rows go to."""
+"""No DDL touches a table of the target that another upstream table's rows go to, or another
+changefeed's."""
 
 from collections.abc import Iterator
 
@@ -27,8 +28,10 @@ def refuse_shared(context: DdlContext, statement: Statement) -> None:
     """Raises `Shared` if a table or view that the statement touches shares its place in the target
     with another one."""
     known = context.ledger.known()
-    for name, leaving in _touched(context, known, statement):
+    touched = list(_touched(context, known, statement))
+    for name, leaving in touched:
         known.require_alone(name, context.target.quote, leaving)
+    context.others.require_none_has(name for name, _ in touched)
     if isinstance(statement, CreateView | DropView):
         _refuse_shared_view(context, known, (statement.schema, statement.view))
 

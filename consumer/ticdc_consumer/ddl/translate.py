@@ -31,7 +31,14 @@ from ticdc_encoder.sql.statements import (
 )
 
 from ticdc_consumer.config.merging import Shard
-from ticdc_consumer.ddl import dropped_tables, merged_tables, partitions, reflection, views
+from ticdc_consumer.ddl import (
+    dropped_tables,
+    generated_columns,
+    merged_tables,
+    partitions,
+    reflection,
+    views,
+)
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after, like_definition
 from ticdc_consumer.ddl.foreign_keys import changes, references, waiting
@@ -59,7 +66,7 @@ def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
     if not changed:
         return alteration
     after = definitions_after(statement, definitions, context.ledger)
-    before, again = views.around(context, changed, after)
+    before, again = views.around(context, statement, changed, after)
     return replace(alteration, statements=(*before, *alteration.statements, *again))
 
 
@@ -169,7 +176,8 @@ def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> 
     """Adds to an existing table those foreign keys that it lacks."""
     target = context.target
     name = context.locate((table.schema, table.name))
-    if target.describe(*name) is None:
+    described = target.describe(*name)
+    if described is None:
         return ()
     existing = target.references(*name)
     present = {reference.key for reference in existing}
@@ -177,6 +185,7 @@ def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> 
     if not missing:
         return ()
     unchanged = Evolved(table, table, {column.name: column.name for column in table.columns})
+    unchanged = generated_columns.as_it_is(target, unchanged, described, certain=True)
     added = ReferenceChanges(existing, (), missing)
     return target.alter_table(*name, unchanged, 0, added).statements
 
@@ -294,8 +303,11 @@ def _alter(context: DdlContext, altered: AlterTable, commit_ts: int) -> Alterati
         return _change_partitions(context, altered)
     known = context.ledger.known().get(name)
     evolved = reflection.evolved(target, table, altered, known)
-    if target.describe(*table) is None:
+    existing = target.describe(*table)
+    if existing is None:
         raise Stop(f"there is no table {target.quote(*table)}")
+    certain = known is not None and known.basis in ("applied", "checked")
+    evolved = generated_columns.as_it_is(target, evolved, existing, certain)
     references = changes(target, evolved, context.definitions, context.locate)
     return target.alter_table(*table, evolved, commit_ts, references)
 

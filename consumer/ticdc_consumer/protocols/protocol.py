@@ -11,7 +11,7 @@ from ticdc_encoder.formats import Format
 from ticdc_encoder.formats.compression import inflate
 from ticdc_encoder.formats.simple import Waiting
 from ticdc_encoder.storage.layout import FileFormat
-from ticdc_encoder.tso import compose
+from ticdc_encoder.tso import compose, moment
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.reading import ReadOptions
@@ -159,8 +159,12 @@ def check_ts(event: Event | Waiting, latest: int) -> None:
     ts = event.resolved_ts if isinstance(event, Resolved) else event.commit_ts
     if not 0 < ts <= latest:
         what = "resolved ts" if isinstance(event, Resolved) else "commit_ts"
-        why = "is not positive" if ts <= 0 else "lies too far in the future (limits.future_limit)"
-        raise Stop(f"{what} {ts} {why}")
+        if ts <= 0:
+            raise Stop(f"{what} {ts} is not positive")
+        raise Stop(
+            f"{what} {ts} lies too far in the future (limits.future_limit): it is after "
+            f"{moment(latest):%Y-%m-%d %H:%M} UTC; is this machine's clock right?"
+        )
 
 
 def located(error: TicdcError, topic: str, partition: int, offset: int) -> TicdcError:

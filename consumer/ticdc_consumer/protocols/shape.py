@@ -1,9 +1,12 @@
 """What must not change about a table's rows within a cut."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
 
 from ticdc_encoder.event import Table
 
+from ticdc_consumer.protocols.pickled_once import PickledInBlocks, PickledOnce
 from ticdc_consumer.targets.layout import TableName
 
 Shape = tuple[tuple[str, str, bool], ...]
@@ -17,3 +20,39 @@ None if only DELETEs were seen, which need not carry all columns."""
 def shape(table: Table) -> Shape:
     """The shape of the rows that come with this table."""
     return tuple(sorted((c.name, c.type.name, c.type.unsigned) for c in table.columns))
+
+
+class PickledShapes(TableShapes):
+    """`TableShapes` of which a task unpickles the names, and the shapes of the tables it meets."""
+
+    def __init__(self, shapes: TableShapes, before: "PickledShapes | None" = None) -> None:
+        by_number = dict(shapes.values())
+        numbered = [by_number.get(number) for number in range(max(by_number, default=-1) + 1)]
+        self._names = PickledOnce((name, number) for name, (number, _) in shapes.items())
+        old = before._shapes if before is not None else None
+        self._shapes: PickledInBlocks[Shape | None] = PickledInBlocks(numbered, old)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (self._names, self._shapes)
+
+    @cached_property
+    def _numbers(self) -> dict[TableName, int]:
+        return dict(self._names)
+
+    def __getitem__(self, name: TableName) -> tuple[int, Shape | None]:
+        number = self._numbers[name]
+        return number, self._shapes[number]
+
+    def __iter__(self) -> Iterator[TableName]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _received(
+    names: PickledOnce[tuple[TableName, int]], shapes: PickledInBlocks[Shape | None]
+) -> PickledShapes:
+    received = PickledShapes({})
+    received._names, received._shapes = names, shapes
+    return received

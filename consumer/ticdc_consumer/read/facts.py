@@ -5,7 +5,7 @@ deduplication, transaction order and DELETE before INSERT at once. The maximum i
 is taken as early as possible: here, inside the task that reads.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,7 +76,8 @@ class Conflict(Stop):
 
 
 class Fold:
-    """The maximum over the facts of one task, flushed at a budget.
+    """The maximum over the facts of one task, flushed at a budget. Nothing is made for a table
+    before its first fact.
 
     With `steps` every commit_ts is kept apart (`apply = "transactions"`).
     """
@@ -85,12 +86,13 @@ class Fold:
         self, layouts: Sequence[Layout], zone: Zone, parse: Parse, steps: bool = False
     ) -> None:
         self._layouts = layouts
-        self._sent = [layout.sent for layout in layouts]
-        self._columns = [Columns(layout, zone) for layout in self._sent]
+        self._zone = zone
+        self._sent: dict[int, Layout] = {}
+        self._met: dict[int, Columns] = {}
         self._parse = parse
         self._steps = steps
-        self._facts: list[dict[Any, Fact]] = [{} for _ in layouts]
-        self._rows: dict[int, Rows] = {n: {} for n, layout in enumerate(layouts) if not layout.key}
+        self._facts: defaultdict[int, dict[Any, Fact]] = defaultdict(dict)
+        self._rows: defaultdict[int, Rows] = defaultdict(dict)
         self.counts = FactCounts()
         self.bytes = 0
 
@@ -115,9 +117,10 @@ class Fold:
     ) -> int:
         """Adds the facts of one decoded change and returns how many they are. `size` is about the
         bytes that they take. Raises `Conflict`."""
-        if table in self._rows:
+        columns = self._columns(table)
+        if not self._sent[table].key:
             return self._add_rows(table, change, size)
-        before, after = self._columns[table].keys(change)
+        before, after = columns.keys(change)
         if after is not None:
             fact = (change.commit_ts, True, partition, offset, change.after)
             self.add(table, after, fact, size)
@@ -127,7 +130,7 @@ class Fold:
 
     def _add_rows(self, table: int, change: RowChange, size: int) -> int:
         """One row less, one row more. Only TiKV's key shows that a change is a copy."""
-        columns, rows = self._columns[table], self._rows[table]
+        columns, rows = self._columns(table), self._rows[table]
         images = [(-1, change.before), (1, change.after)]
         rows_changed = [(sign, image) for sign, image in images if image is not None]
         for sign, image in rows_changed:
@@ -185,7 +188,7 @@ class Fold:
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """The facts that remain, encoded for the target, a batch per table; forgets them."""
-        for number, facts in enumerate(self._facts):
+        for number, facts in self._facts.items():
             if facts:
                 self.counts.sent += len(facts)
                 yield self._batch(number, facts)
@@ -198,7 +201,7 @@ class Fold:
         self.bytes = 0
 
     def _batch(self, number: int, facts: Mapping[Any, Fact]) -> pa.RecordBatch:
-        layout, columns = self._layouts[number], self._columns[number]
+        layout, columns = self._layouts[number], self._columns(number)
         encode_rows, encode_keys = encoders(layout.dialect)
         # Present facts first, those with a fast reader's pieces before decoded rows.
         pieces = [item for item in facts.items() if type(item[1][4]) is bytes]
@@ -232,7 +235,7 @@ class Fold:
         )
 
     def _rows_batch(self, number: int, rows: Rows) -> pa.RecordBatch:
-        layout, columns = self._layouts[number], self._columns[number]
+        layout, columns = self._layouts[number], self._columns(number)
         encode_rows, _ = encoders(layout.dialect)
         arrays = columns.in_utc(columns.arrays_of([row for row, _, _, _ in rows]))
         return pa.RecordBatch.from_arrays(
@@ -248,8 +251,16 @@ class Fold:
             schema=SCHEMA,
         )
 
+    def _columns(self, table: int) -> Columns:
+        columns = self._met.get(table)
+        if columns is None:
+            layout = self._sent[table] = self._layouts[table].sent
+            columns = self._met[table] = Columns(layout, self._zone)
+        return columns
+
     def _compare(self, table: int, key: Key, known: Fact, fact: Fact) -> None:
-        layout, columns = self._sent[table], self._columns[table]
+        columns = self._columns(table)
+        layout = self._sent[table]
         texts = []
         for body in (known[4], fact[4]):
             arrays = (

@@ -1,6 +1,6 @@
 """What the tasks that read a cut are given."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ticdc_encoder.event import Table
@@ -14,7 +14,7 @@ from ticdc_consumer.targets.layout import Layout
 
 @dataclass(frozen=True, slots=True)
 class ReadJob:
-    """What all tasks of one cut need; pickled to them.
+    """What all tasks of one cut need; pickled to those of Spark.
 
     The cut is [`begin`, `end`) of commit_ts; no commit_ts above `latest` is believed. Each of the
     `partitions` is read from its offset in `starts` to the one in `ends`, at most. Those in
@@ -32,7 +32,7 @@ class ReadJob:
     joined: frozenset[TopicPartition]
     proof_time: int
     known_ddls: frozenset[DdlIdentity]
-    layouts: tuple[Layout, ...]
+    layouts: Sequence[Layout]
     shapes: TableShapes
     most_bytes: int
     """Bytes of encoded facts that one task may send before it calls the cut too large; 0: any

@@ -141,6 +141,8 @@ class LargeRows(Generic[T]):
         protocol = protocol_of(self._options)
         assert protocol.format is not None
         of_format = without_limits(protocol.format_options(self._options))
+        # Its columns come in the table's order.
+        of_format = replace(of_format, new_architecture=True)
         encoder = protocol.format.Encoder(of_format, lambda: 0)
         sent = like[0].table
         table = replace(table, version=sent.version, table_id=sent.table_id)

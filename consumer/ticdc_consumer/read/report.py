@@ -66,6 +66,11 @@ class Report:
     left_out: dict[TableName, int] = field(default_factory=dict)
     error: tuple[str, str] | None = None
 
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the task lacked a layout, a DDL or a schema: the cut is read again then."""
+        return bool(self.missing or self.unknown_ddls or self.unread)
+
     def leave_out(self, name: TableName) -> None:
         counted = name in self.left_out or len(self.left_out) < MOST_LEFT_OUT
         name = name if counted else OTHERS

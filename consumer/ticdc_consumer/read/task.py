@@ -1,4 +1,4 @@
-"""Kafka -> facts, inside Spark's tasks.
+"""Kafka -> facts, inside Spark's tasks, or in the driver if the cut is small.
 
 A task reads each of its partitions from the restart offset to the first mark >= the cut's end, or
 to the listed end, whichever comes first. It never writes: it sends facts to the driver, and one
@@ -52,8 +52,7 @@ class Reading:
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._fast: FastReader = NoFastReader()
         if job.source.gives_messages:
-            sent = [layout.sent for layout in job.layouts]
-            self._fast = fast_reader(options, sent, job.shapes, job.latest)
+            self._fast = fast_reader(options, job.layouts, job.shapes, job.latest)
         self.fold = Fold(
             job.layouts,
             Zone(zone_of_rows(options)),
@@ -136,7 +135,7 @@ class Reading:
                     table = self._table((change.table.schema, change.table.name))
                     assert table is not None
                     self._add_row(progress, table, change, offset, _size(change.after))
-                except Exception as error:  # noqa: BLE001
+                except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
                     raise self._located(error, progress, offset) from None
             yield
 
@@ -286,13 +285,15 @@ def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
         return
     failpoints.hit("S4")
     # Hundreds of thousands of tuples that no cycle holds: the collector would only walk over them.
+    collects = gc.isenabled()
     gc.disable()
     try:
         yield from _read(job, reading)
     except Exception as error:  # noqa: BLE001 - the driver raises what is reported
         reading.report.error = _reported(error, reading.progress.values())
     finally:
-        gc.enable()
+        if collects:
+            gc.enable()
     yield reading.close()
 
 

@@ -99,11 +99,17 @@ class Source(Protocol):
     # Rows.
 
     def tasks(
-        self, end: int, ddls: Iterable[int], definitions: Mapping[tuple[str, str], Table]
+        self,
+        end: int,
+        ddls: Iterable[int],
+        definitions: Mapping[tuple[str, str], Table],
+        *,
+        here: bool = False,
     ) -> "TaskSource":
-        """What Spark's tasks read the rows of a cut with, which ends at `end`. `ddls` are the
-        commit_ts of the DDL seen, `definitions` the tables whose CREATE TABLE came through the
-        stream."""
+        """What tasks read the rows of a cut with, which ends at `end`. `ddls` are the commit_ts of
+        the DDL seen, `definitions` the tables whose CREATE TABLE came through the stream. With
+        `here` it is for one task in this process, and may use what the source has open; else it is
+        pickled to Spark's tasks."""
 
 
 class ReadProgress(Protocol):
@@ -144,7 +150,7 @@ class Receiver(Protocol[ProgressT]):
 
 
 class TaskSource(Protocol):
-    """What tasks read a source with; pickled to them with the job."""
+    """What tasks read a source with."""
 
     @property
     def gives_messages(self) -> bool:
@@ -158,11 +164,13 @@ class TaskSource(Protocol):
 @dataclass(frozen=True, slots=True)
 class SourceKind:
     """`chosen` decides by the settings whether a source is of this kind, `scope` is what it adds
-    to the settings that give R its meaning."""
+    to the settings that give R its meaning. `rows_need_definitions`: rows of a table are read by
+    what its CREATE TABLE, once it is done, says of them."""
 
     chosen: Callable[[Options], bool]
     open: Callable[[Options], Source]
     scope: Mapping[str, object] = field(default_factory=dict)
+    rows_need_definitions: bool = False
 
 
 def _kafka(options: Options) -> Source:
@@ -181,7 +189,10 @@ def _storage(options: Options) -> Source:
 SOURCES: dict[str, SourceKind] = {
     "kafka": SourceKind(lambda options: True, _kafka),
     "storage": SourceKind(
-        lambda options: options.storage_url is not None, _storage, {"storage": True}
+        lambda options: options.storage_url is not None,
+        _storage,
+        {"storage": True},
+        rows_need_definitions=True,
     ),
 }
 """Asked from the last to the first: Kafka is what remains."""
@@ -200,3 +211,8 @@ def open_source(options: Options) -> Source:
 def scope_of(options: Options) -> Mapping[str, object]:
     """What the source adds to the settings that give R its meaning."""
     return SOURCES[source_kind(options)].scope
+
+
+def rows_need_definitions(options: Options) -> bool:
+    """Whether rows of a table are read by what its CREATE TABLE, once it is done, says of them."""
+    return SOURCES[source_kind(options)].rows_need_definitions

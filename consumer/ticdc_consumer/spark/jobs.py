@@ -2,12 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel, TaskContext
 from pyspark.errors import PySparkException
@@ -15,20 +13,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
-from ticdc_encoder.errors import TicdcError
 
-from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
+from ticdc_consumer.errors import Retry
 from ticdc_consumer.read.facts import REPORT, SCHEMA
 from ticdc_consumer.read.job import ReadJob
-from ticdc_consumer.read.report import Report, TableCounts, unpack
+from ticdc_consumer.read.report import Report, unpack
 from ticdc_consumer.read.task import read
 from ticdc_consumer.reconcile.chunks import CHUNKS, ChunkKind, Clash
-from ticdc_consumer.reconcile.fold import fold
-from ticdc_consumer.reconcile.net_change import FoldedChange, NetChange, folded_steps
+from ticdc_consumer.reconcile.gathered import Gathered, keyless, merge, of_tasks
 from ticdc_consumer.reconcile.stream import fold_stream
 from ticdc_consumer.spark.session import failures
-from ticdc_consumer.spark.spilled import STREAMING, spilled_change, spilled_steps
-from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.spark.spilled import STREAMING, SpilledCut, spilled_change
 
 MAX_RESULT_SIZE = "spark.driver.maxResultSize"
 """What all tasks of a job may send together; Spark ends a job that sends more."""
@@ -41,40 +36,6 @@ PACKED = pa.schema([pa.field("payload", pa.binary())])
 PACKED_STRUCT: StructType = from_arrow_schema(PACKED)
 FACTS_STRUCT: StructType = from_arrow_schema(SCHEMA)
 CHUNKS_STRUCT: StructType = from_arrow_schema(CHUNKS)
-
-
-@dataclass(slots=True)
-class Gathered:
-    """A cut that was read: `report` of all tasks together, and what is to be applied."""
-
-    report: Report
-    change: NetChange | None = None
-    facts: pa.Table | None = None
-    spilled: DataFrame | None = None
-    layouts: Sequence[Layout] = ()
-    duplicates: Counter[int] = field(default_factory=Counter)
-    clash: Clash | None = None
-
-    def steps(self) -> Iterator[tuple[int, NetChange]]:
-        """The change of each commit_ts, oldest first, if the cut was read with `steps`.
-
-        Raises `Unavailable` if Spark fails: some steps are committed then, and only a new start
-        reads the rest again.
-        """
-        if self.spilled is not None:
-            try:
-                yield from spilled_steps(self.layouts, self.spilled)
-            except Retry as error:
-                raise Unavailable(str(error)) from error
-        elif self.facts is not None:
-            yield from folded_steps(self.layouts, self.facts)
-
-    def release(self) -> None:
-        """Frees what Spark holds of the cut. A JVM that has ended holds nothing."""
-        if self.spilled is not None:
-            with suppress(Retry, Unavailable), failures("free the cut"):
-                self.spilled.unpersist()
-            self.spilled = None
 
 
 def gather(
@@ -145,20 +106,7 @@ def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]
             raise
         return Gathered(Report(too_large=True))
     table = pa.concat_tables([pa.ipc.open_stream(value.as_buffer()).read_all() for value in packed])
-    is_report = pc.equal(table["table"], REPORT)
-    report = merge(unpack(text) for text in table.filter(is_report)["row"].to_pylist())
-    if report.too_large or _is_incomplete(report):
-        return Gathered(report)
-    steps = job.options.apply == "transactions"
-    folded = fold(table.filter(pc.invert(is_report)), steps, _keyless(job))
-    return Gathered(
-        report,
-        FoldedChange(job.layouts, folded.facts),
-        folded.facts,
-        layouts=job.layouts,
-        duplicates=Counter(folded.duplicates),
-        clash=folded.clash,
-    )
+    return of_tasks(job, table)
 
 
 def _spilled(
@@ -174,7 +122,7 @@ def _spilled(
         report = merge(unpack(n["payload"]) for n in notes if n["pass"] == ChunkKind.REPORT)
         if report.facts_sent != sum(n["count"] for n in notes if n["pass"] == ChunkKind.TAKEN):
             raise Retry("Spark lost a part of the cut, and did not read the same again")
-        if _is_incomplete(report):
+        if report.is_incomplete:
             return Gathered(report)
         duplicates: Counter[int] = Counter()
         for note in notes:
@@ -184,7 +132,7 @@ def _spilled(
         gathered = Gathered(
             report,
             spilled_change(job.layouts, chunks),
-            spilled=chunks,
+            spilled=SpilledCut(job.layouts, chunks),
             layouts=job.layouts,
             duplicates=duplicates,
             clash=next(map(Clash.from_bytes, clashes), None),
@@ -205,7 +153,8 @@ def _on_disk(frame: DataFrame) -> Iterator[DataFrame]:
 def _folded(job: ReadJob, facts: DataFrame, parts: int, steps: bool) -> DataFrame:
     """Facts -> CHUNKS, by a shuffle; with `steps` sorted by step and pass over all partitions."""
     replaces = tuple(layout.replaces for layout in job.layouts)
-    fold_them = partial(fold_stream, replaces=replaces, steps=steps, keyless=_keyless(job))
+    without_key = keyless(job, range(len(job.layouts)))
+    fold_them = partial(fold_stream, replaces=replaces, steps=steps, keyless=without_key)
     if steps:
         sorted_facts = facts.repartitionByRange(parts, "commit_ts").sortWithinPartitions(
             "commit_ts", "table", "key", "present"
@@ -218,48 +167,3 @@ def _folded(job: ReadJob, facts: DataFrame, parts: int, steps: bool) -> DataFram
         "hash", "table", "key", "commit_ts", "present"
     )
     return sorted_facts.mapInArrow(fold_them, CHUNKS_STRUCT)
-
-
-def _is_incomplete(report: Report) -> bool:
-    """Whether the tasks lacked a layout, a DDL or a schema: the cut is read again then."""
-    return bool(report.missing or report.unknown_ddls or report.unread)
-
-
-def _keyless(job: ReadJob) -> tuple[int, ...]:
-    return tuple(number for number, layout in enumerate(job.layouts) if not layout.key)
-
-
-_ERRORS: dict[str, type[TicdcError]] = {
-    "Unavailable": Unavailable,
-    "Fenced": Fenced,
-    "Retry": Retry,
-    "RegistryError": Retry,
-}
-
-
-def merge(reports: Iterable[Report]) -> Report:
-    """One report of all tasks. Raises the error that the first of them reported."""
-    merged = Report()
-    for report in reports:
-        if report.error is not None:
-            kind, words = report.error
-            raise _ERRORS.get(kind, Stop)(words)
-        merged.restarts.update(report.restarts)
-        for name, (table, deletes_only) in report.missing.items():
-            if name not in merged.missing or not deletes_only:
-                merged.missing[name] = (table, deletes_only)
-        merged.unknown_ddls += report.unknown_ddls
-        merged.stale_ddls += report.stale_ddls
-        merged.corrupted += report.corrupted
-        merged.corrupted_rows += report.corrupted_rows
-        merged.unread.update(report.unread)
-        merged.schemas += report.schemas
-        for number, counts in report.tables.items():
-            merged.tables[number] = merged.tables.get(number, TableCounts()) + counts
-        for name, rows in report.left_out.items():
-            merged.left_out[name] = merged.left_out.get(name, 0) + rows
-        merged.messages += report.messages
-        merged.bytes += report.bytes
-        merged.facts_sent += report.facts_sent
-        merged.too_large |= report.too_large
-    return merged

@@ -60,6 +60,8 @@ UNKNOWN_SIZE = 32
 # A socket's path has 103 bytes on macOS, 107 on Linux; Spark adds /.UUID.sock to its folder.
 LONGEST = 103 - len("/.") - 36 - len(".sock")
 
+WARMING_JOBS = 12
+"""The first takes seconds, the twelfth a third longer than the thousandth."""
 WARM = StructType([StructField("id", LongType())])
 
 
@@ -74,6 +76,8 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
+    if SparkContext._active_spark_context is not None:  # of another thread
+        return SparkSession.builder.getOrCreate()
     full_names = {
         name if name.startswith("spark.") else f"spark.{name}": value
         for name, value in settings.items()
@@ -146,8 +150,22 @@ def failures(doing: str) -> Iterator[None]:
                 f"Spark could not {doing}: {kind} in a Python worker, which another try would "
                 "raise again: report it with the traceback that TICDC_DEBUG=1 shows"
             ) from error
-        reason = _first_line(str(error).strip()) or repr(error)
-        raise Retry(f"Spark could not {doing}: {reason}") from error
+        raise Retry(f"Spark could not {doing}: {_reason(error)}") from error
+
+
+_FULL = "No space left on device"
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).strip()
+    if _FULL in text:
+        return (
+            f"a disk is full ({_FULL}), most likely that of its temporary files: make room there, "
+            "or name another folder by [spark] local.dir"
+        )
+    # Before it, Py4J says which of its own objects was called.
+    java = text.partition("\n: ")[2]
+    return _first_line(java or text) or repr(error)
 
 
 def _fault_of_worker(text: str) -> str:
@@ -171,9 +189,8 @@ def _require_uninterrupted(error: BaseException) -> None:
         cause = cause.__cause__ or cause.__context__
 
 
-def warm_up(spark: SparkSession, jobs: int = 12) -> None:
-    """Runs small jobs until Python workers run and the JVM has compiled what each job needs: the
-    first takes seconds, the twelfth a third longer than the thousandth."""
+def warm_up(spark: SparkSession, jobs: int = WARMING_JOBS) -> None:
+    """Runs small jobs until Python workers run and the JVM has compiled what each job needs."""
     with failures("start Python workers"):
         for _ in range(jobs):
             spark.range(0, 2, 1, 2).mapInArrow(_unchanged, WARM).toArrow()

@@ -1,12 +1,14 @@
 """A net change that lies on Spark's disks, streamed to the driver in bounded memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from ticdc_consumer.errors import Retry, Unavailable
 from ticdc_consumer.reconcile.chunks import ChunkKind, unpack
 from ticdc_consumer.reconcile.net_change import NetChange
 from ticdc_consumer.spark.session import failures
@@ -36,6 +38,25 @@ class SpilledChange:
     def _pass(self, kind: ChunkKind) -> Iterator[tuple[int, pa.BinaryArray]]:
         for chunk in self.read(kind):
             yield chunk["table"], unpack(chunk["payload"])
+
+
+@dataclass(frozen=True, slots=True)
+class SpilledCut:
+    """A cut whose `chunks` Spark keeps (a `reconcile.gathered.Spilled`)."""
+
+    layouts: Sequence[Layout]
+    chunks: DataFrame
+
+    def steps(self) -> Iterator[tuple[int, NetChange]]:
+        try:
+            yield from spilled_steps(self.layouts, self.chunks)
+        except Retry as error:
+            raise Unavailable(str(error)) from error
+
+    def release(self) -> None:
+        """A JVM that has ended holds nothing."""
+        with suppress(Retry, Unavailable), failures("free the cut"):
+            self.chunks.unpersist()
 
 
 def spilled_change(layouts: Sequence[Layout], chunks: DataFrame) -> NetChange:

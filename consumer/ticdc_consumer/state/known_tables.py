@@ -38,6 +38,7 @@ NAMED = "named"
 """The basis, as it is stored, of a table of which nothing is known but where its rows go."""
 
 _NO_FOREIGN_KEYS = '"foreign_keys": []'
+_VIRTUAL = '"generated": "virtual"'
 
 
 class Definition:
@@ -64,6 +65,11 @@ class Definition:
     def created(self) -> bool:
         """Whether it comes from the stream's CREATE TABLE."""
         return self.basis not in ("seen", "reflected")
+
+    @property
+    def computes(self) -> bool:
+        """Whether it has virtual columns."""
+        return _VIRTUAL in self.text
 
     def parents(self) -> set[TableName]:
         """The tables that its foreign keys name, in lower case."""
@@ -142,16 +148,19 @@ class KnownTables:
         """All known tables of a schema, also those without a definition."""
         return [name for name in self.destinations if name[0] == schema]
 
-    def others(self, name: TableName) -> tuple[TableName, ...]:
-        """The other upstream tables that are known to go where the table `name` goes, and whose
-        rows nothing tells from its rows."""
+    def sharing(self, name: TableName) -> tuple[TableName, ...]:
+        """The upstream tables that are known to go where the table `name` goes."""
         destination = self.where.of(name)
         if destination is None:
             return ()
-        sharing = self._sharing.get(self.where.comparable(destination), ())
+        return self._sharing.get(self.where.comparable(destination), ())
+
+    def others(self, name: TableName) -> tuple[TableName, ...]:
+        """The other upstream tables that are known to go where the table `name` goes, and whose
+        rows nothing tells from its rows."""
         return tuple(
             other
-            for other in sharing
+            for other in self.sharing(name)
             if lower(other) != lower(name) and not apart(self.where, name, other)
         )
 

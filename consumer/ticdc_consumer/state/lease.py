@@ -17,7 +17,7 @@ from ticdc_consumer.errors import Away, Fenced, Retry, Unavailable, UnknownCommi
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.waiting import sleep
+from ticdc_consumer.waiting import sleep, until
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +25,8 @@ WARNING_INTERVAL = 30.0
 """Seconds between two warnings that the target does not answer."""
 PAUSE = 1.0
 """Seconds between two tries to reach it."""
+SHOWN_AFTER = 5.0
+"""Seconds, at most, until a consumer that ended another one's start shows in the checkpoint."""
 
 T = TypeVar("T")
 
@@ -39,6 +41,8 @@ class Lease:
         self._tables = tables
         self._mine = CHECKPOINT.c.changefeed == changefeed
         self._takeover_after = 30.0
+        self._began: tuple[int, str] | None = None
+        """The checkpoint's generation when `take` began, and the session that it began in."""
         self.gives_up: Callable[[], bool] = lambda: False
         """Whether a target that does not answer is not to be waited for any longer."""
 
@@ -52,6 +56,7 @@ class Lease:
         self._takeover_after = takeover_after
         self.generation = 0
         self._tables.prepare(takeover_after)
+        self._began = (self._stored_generation(), self._target.session_id())
 
         def raise_generation() -> tuple[int, T] | None:
             row = self.locked_row()
@@ -66,6 +71,7 @@ class Lease:
         if result is None:
             return None
         self.generation, started = result
+        self._began = None
         return started
 
     def begin(self, generation: int, insert: Callable[[], None]) -> None:
@@ -90,6 +96,15 @@ class Lease:
     def correct(self, update: Callable[[], None]) -> None:
         """Runs `update`, which replaces a first checkpoint."""
         self._overtake(update, "it is not known whether its first checkpoint was replaced")
+
+    def end(self, delete: Callable[[], None]) -> None:
+        """Runs `delete`, which removes the checkpoint."""
+
+        def delete_own() -> None:
+            self.own(self.locked_row())
+            delete()
+
+        self._overtake(delete_own, "it is not known whether it was ended")
 
     def reconnect(self) -> Any:
         """A new session, fenced like the first; returns the checkpoint's row. A server that does
@@ -142,12 +157,29 @@ class Lease:
             raise
 
     def _refuse_displaced(self, error: TicdcError) -> None:
+        if self._began is not None and until(self._other_began, SHOWN_AFTER):
+            raise Fenced(
+                f"changefeed {self.changefeed}: a newer consumer took over while this one began"
+            ) from error
         row = self._newly_read()
         if row is not None and row.generation > self.generation > 0:
             try:
                 self.own(row)
             except Fenced as fenced:
                 raise fenced from error
+
+    def _other_began(self) -> bool:
+        """Whether the checkpoint is another session's that began after this consumer did."""
+        row = self._newly_read()
+        if row is None or self._began is None:
+            return False
+        generation, session = self._began
+        return bool(row.generation > generation and row.owner != session)
+
+    def _stored_generation(self) -> int:
+        with self._target.errors():
+            row = self._row(sa.select(CHECKPOINT).where(self._mine))
+        return 0 if row is None else int(row.generation)
 
     def _newly_read(self) -> Any:
         """The checkpoint's row, in a new session; None also if that cannot be had now."""

@@ -23,7 +23,8 @@ LedgerState = Literal["pending", "done", "skipped"]
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
     """One DDL, numbered from 1 within its commit_ts in the order of execution. `reason` is why it
-    was skipped, `instead` the SQL that an operator had run in its place."""
+    was skipped, or that an operator did it elsewhere; `instead` is the SQL that an operator had run
+    in its place."""
 
     commit_ts: int
     seq: int
@@ -108,9 +109,15 @@ class Ledger(Protocol):
         """Stores a definition, and where the table's rows go; in the transaction in which its
         CREATE TABLE is done."""
 
+    def define_all(self, tables: Sequence[Table], basis: Basis) -> None:
+        """The same of several tables."""
+
     def note(self, schema: str, table: str) -> None:
         """Stores where the rows of a table go, of which no definition is known, or none any
         more."""
+
+    def note_all(self, names: Sequence[TableName]) -> None:
+        """The same of several tables."""
 
     def forget(self, schema: str, table: str | None = None) -> None:
         """Drops what is known of a table that is no longer there, or of all tables of a schema."""
@@ -215,15 +222,20 @@ class LedgerInMemory:
         return self._known.created
 
     def define(self, table: Table, basis: Basis = "applied") -> None:
-        self.put((table.schema, table.name), Definition.of(table, basis))
+        self.define_all([table], basis)
 
-    def put(self, name: TableName, definition: Definition) -> None:
-        self._known = self._known.changed({name: definition})
+    def define_all(self, tables: Sequence[Table], basis: Basis) -> None:
+        self.put({(table.schema, table.name): Definition.of(table, basis) for table in tables})
+
+    def put(self, definitions: Mapping[TableName, Definition]) -> None:
+        self._known = self._known.changed(definitions)
         self._writes += 1
 
     def note(self, schema: str, table: str) -> None:
-        name = schema, table
-        self._known = self._known.changed({name: None}, noted={name})
+        self.note_all([(schema, table)])
+
+    def note_all(self, names: Sequence[TableName]) -> None:
+        self._known = self._known.changed(dict.fromkeys(names), noted=set(names))
         self._writes += 1
 
     def forget(self, schema: str, table: str | None = None) -> None:

@@ -6,23 +6,30 @@ checkpoint still is what this consumer read or wrote last, or nothing is written
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Literal
 
 import sqlalchemy as sa
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import from_json, to_json
 
-from ticdc_consumer.errors import Fenced
+from ticdc_consumer.errors import Fenced, Stop
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import Destinations, InTarget
 from ticdc_consumer.state.lease import Lease
 from ticdc_consumer.state.ledger import Ledger
-from ticdc_consumer.state.schema import CHECKPOINT, OFFSET, SCHEMA
+from ticdc_consumer.state.schema import CHECKPOINT, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.target import Target
+
+AT_ONCE = 2_000
+"""Positions that one statement writes: databases take some 32,000 parameters, at least."""
+
+_COLUMNS = attrgetter(*[column.name for column in list(OFFSET.c)[1:]])
+"""What `OFFSET` has of a position, after the changefeed."""
 
 
 class Store:
@@ -75,6 +82,14 @@ class Store:
         """Simple's schemas that the target holds."""
         return self._schemas() if self.tables.readable() else {}
 
+    def unknown(self) -> Stop:
+        """What to say where there is no checkpoint, and there must be one."""
+        known = ", ".join(self.changefeeds()) or "none"
+        return Stop(
+            f"changefeed {self.changefeed} has no checkpoint in the target, "
+            f"which knows the changefeeds: {known}"
+        )
+
     # --- the lease -----------------------------------------------------------------------------
 
     def start(self, takeover_after: float) -> Checkpoint | None:
@@ -121,6 +136,22 @@ class Store:
 
         self.lease.correct(update)
         return replace(checkpoint, generation=self.lease.generation)
+
+    def end(self, takeover_after: float) -> Checkpoint | None:
+        """Removes what the ticdc_* tables hold of the changefeed, and nothing else. Gives where it
+        was; None, and nothing is removed, if there is no checkpoint. A consumer that runs is
+        refused from here on, as by a newer one."""
+        checkpoint = self.start(takeover_after)
+        if checkpoint is None:
+            return None
+
+        def delete() -> None:
+            for table in METADATA.sorted_tables:
+                if "changefeed" in table.c:
+                    self._run(sa.delete(table).where(table.c.changefeed == self.changefeed))
+
+        self.lease.end(delete)
+        return checkpoint
 
     def check_generation(self) -> None:
         """Locks the checkpoint, and raises `Fenced` if another consumer took it over."""
@@ -222,23 +253,19 @@ class Store:
     def _write_positions(
         self, old: Mapping[tuple[str, int], Position], new: Mapping[tuple[str, int], Position]
     ) -> None:
-        """A DELETE per topic and one INSERT: fewer round trips than an UPDATE per partition."""
-        changed = [position for key, position in new.items() if old.get(key) != position]
-        stale: dict[str, list[int]] = {}
-        for (topic, partition), position in old.items():
-            if new.get((topic, partition)) != position:
-                stale.setdefault(topic, []).append(partition)
-        for topic, partitions in stale.items():
-            self._run(
-                sa.delete(OFFSET).where(
-                    OFFSET.c.changefeed == self.changefeed,
-                    OFFSET.c.topic == topic,
-                    OFFSET.c.partition.in_(partitions),
-                )
-            )
-        if changed:
-            rows = [{"changefeed": self.changefeed, **asdict(position)} for position in changed]
-            self._run(sa.insert(OFFSET), rows)
+        """Those that moved, in one statement for all topics."""
+        dropped = [key for key in old if key not in new]
+        for start in range(0, len(dropped), AT_ONCE):
+            names = sa.tuple_(OFFSET.c.topic, OFFSET.c.partition)
+            of_them = names.in_(dropped[start : start + AT_ONCE])
+            self._run(sa.delete(OFFSET).where(OFFSET.c.changefeed == self.changefeed, of_them))
+        moved = [
+            (self.changefeed, *_COLUMNS(position))
+            for key, position in new.items()
+            if old.get(key) != position
+        ]
+        for start in range(0, len(moved), AT_ONCE):
+            self.target.put(OFFSET, moved[start : start + AT_ONCE])
 
     def _write_schemas(
         self, old: Mapping[SchemaKey, Table], new: Mapping[SchemaKey, Table]

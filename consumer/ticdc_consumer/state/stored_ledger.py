@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -15,6 +16,9 @@ from ticdc_consumer.state.ledger import DroppedTable, LedgerEntry, LedgerInMemor
 from ticdc_consumer.state.schema import BASES, DEFINITION, KEPT, LEDGER
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
+
+AT_ONCE = 100
+"""Tables that one statement writes: servers bound its bytes."""
 
 
 class LedgerInDatabase:
@@ -114,52 +118,56 @@ class LedgerInDatabase:
         new = list(entries)
         rows = [{"changefeed": self.changefeed, **asdict(entry)} for entry in new]
         if rows:
-            self._write(LEDGER, lambda memory: memory.add(new), (sa.insert(LEDGER), rows))
+            insert = partial(self._target.connection.execute, sa.insert(LEDGER), rows)
+            self._write(LEDGER, lambda memory: memory.add(new), insert)
 
     def mark(self, entry: LedgerEntry) -> None:
         self.check()
         of_it = (LEDGER.c.commit_ts == entry.commit_ts, LEDGER.c.seq == entry.seq)
         values = {"state": entry.state, "reason": entry.reason, "instead": entry.instead}
         update = sa.update(LEDGER).where(LEDGER.c.changefeed == self.changefeed, *of_it)
-        self._write(LEDGER, lambda memory: memory.mark(entry), (update.values(values), None))
+        self._write(LEDGER, lambda memory: memory.mark(entry), self._run(update.values(values)))
 
     def define(self, table: Table, basis: Basis = "applied") -> None:
-        name, definition = (table.schema, table.name), Definition.of(table, basis)
-        self._write_table(lambda memory: memory.put(name, definition), name, definition.text, basis)
+        self.define_all([table], basis)
+
+    def define_all(self, tables: Sequence[Table], basis: Basis) -> None:
+        new = {(table.schema, table.name): Definition.of(table, basis) for table in tables}
+        texts = {name: definition.text for name, definition in new.items()}
+        self._write_tables(lambda memory: memory.put(new), texts, basis)
 
     def note(self, schema: str, table: str) -> None:
-        self._write_table(lambda memory: memory.note(schema, table), (schema, table), "", NAMED)
+        self.note_all([(schema, table)])
 
-    def _write_table(
-        self, remember: Callable[[LedgerInMemory], None], name: TableName, text: str, basis: str
+    def note_all(self, names: Sequence[TableName]) -> None:
+        self._write_tables(lambda memory: memory.note_all(names), dict.fromkeys(names, ""), NAMED)
+
+    def _write_tables(
+        self,
+        remember: Callable[[LedgerInMemory], None],
+        definitions: Mapping[TableName, str],
+        basis: str,
     ) -> None:
-        target_schema, target_table = self._where.of(name) or (None, None)
-        values = {
-            "changefeed": self.changefeed,
-            "schema": name[0],
-            "table": name[1],
-            "definition": text,
-            "basis": basis,
-            "target_schema": target_schema,
-            "target_table": target_table,
-        }
-        self._write(
-            DEFINITION,
-            remember,
-            (sa.delete(DEFINITION).where(*self._defined(*name)), None),
-            (sa.insert(DEFINITION).values(values), None),
-        )
+        rows = [
+            (self.changefeed, *name, text, basis, *(self._where.of(name) or (None, None)))
+            for name, text in definitions.items()
+        ]
+        writes = [
+            partial(self._target.put, DEFINITION, rows[start : start + AT_ONCE])
+            for start in range(0, len(rows), AT_ONCE)
+        ]
+        self._write(DEFINITION, remember, *writes)
 
     def forget(self, schema: str, table: str | None = None) -> None:
         delete = sa.delete(DEFINITION).where(*self._defined(schema, table))
-        self._write(DEFINITION, lambda memory: memory.forget(schema, table), (delete, None))
+        self._write(DEFINITION, lambda memory: memory.forget(schema, table), self._run(delete))
 
     def add_dropped(self, table: DroppedTable) -> None:
         values = {name: getattr(table, name) for name in DroppedTable.__slots__}
         if table.definition is not None:
             values["definition"] = json.dumps(to_json(table.definition))
         insert = sa.insert(KEPT).values(changefeed=self.changefeed, **values)
-        self._write(KEPT, lambda memory: memory.add_dropped(table), (insert, None))
+        self._write(KEPT, lambda memory: memory.add_dropped(table), self._run(insert))
 
     def remove_dropped(self, table: DroppedTable) -> None:
         self.check()
@@ -168,7 +176,10 @@ class LedgerInDatabase:
             KEPT.c.commit_ts == table.commit_ts,
             KEPT.c.seq == table.seq,
         )
-        self._write(KEPT, lambda memory: memory.remove_dropped(table), (delete, None))
+        self._write(KEPT, lambda memory: memory.remove_dropped(table), self._run(delete))
+
+    def _run(self, statement: sa.Executable) -> Callable[[], object]:
+        return partial(self._target.connection.execute, statement)
 
     def _defined(self, schema: str, table: str | None = None) -> list[sa.ColumnElement[bool]]:
         rows = [DEFINITION.c.changefeed == self.changefeed, DEFINITION.c.schema == schema]
@@ -178,12 +189,12 @@ class LedgerInDatabase:
         self,
         part: sa.Table,
         remember: Callable[[LedgerInMemory], None],
-        *statements: tuple[sa.Executable, Any],
+        *writes: Callable[[], object],
     ) -> None:
         self._writes += 1
         try:
-            for statement, rows in statements:
-                self._target.connection.execute(statement, rows)
+            for write in writes:
+                write()
             if self._remembers(part):
                 remember(self._memory)
         except BaseException:

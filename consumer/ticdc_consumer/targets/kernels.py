@@ -16,7 +16,8 @@ from ticdc_consumer.targets.layout import Layout
 Convert = Callable[[pa.Array, str, tuple[str, ...]], pa.Array]
 """(canonical values, the codec's argument, labels) -> text."""
 
-_FIRST_YEAR = pa.scalar(datetime.datetime(1, 1, 1), pa.timestamp("us"))
+_FIRST_YEAR = datetime.datetime(1, 1, 1)
+"""No Arrow scalar: to make one imports pandas, for which a command without rows need not wait."""
 
 
 class Refused(Exception):
@@ -137,7 +138,11 @@ def moments(array: pa.Array) -> pa.Array | None:
         values = pc.cast(array, pa.timestamp("us"))
     except pa.ArrowInvalid:
         return None
-    return None if pc.any(pc.less(values, _FIRST_YEAR)).as_py() else values
+    return (
+        None
+        if pc.any(pc.less(values, pa.scalar(_FIRST_YEAR, pa.timestamp("us")))).as_py()
+        else values
+    )
 
 
 def impossible(array: pa.Array) -> pa.Array:

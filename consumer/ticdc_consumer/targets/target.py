@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from ticdc_consumer.targets.layout import (
     TargetTable,
 )
 from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.generated import WriterOf
 
 T = TypeVar("T")
 
@@ -57,6 +59,9 @@ class Target(ABC):
     """Whether columns of dates hold zero and partial dates."""
     timestamp_zone: ClassVar[str] = ""
     """What the literal of a TIMESTAMP in UTC ends with."""
+
+    alters_as_mysql: ClassVar[bool] = True
+    """Of the MySQL family: whether ALTER TABLE and CREATE TABLE take all that MySQL's take."""
 
     connection: sa.Connection
     bulk: Bulk
@@ -161,6 +166,31 @@ class Target(ABC):
     def query(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
         return [tuple(row) for row in self.execute(statement, parameters).all()]
+
+    def put(self, table: sa.Table, rows: Sequence[tuple[object, ...]]) -> None:
+        """Writes rows into a table of the consumer's own, in place of those with the same primary
+        key: one statement. Their values are as the driver takes them, in the order of columns."""
+        mark = "?" if self.engine.dialect.paramstyle == "qmark" else "%s"
+        row = f"({', '.join([mark] * len(table.columns))})"
+        into, replacing = self.put_words(table)
+        values = ", ".join([row] * len(rows))
+        self.execute(f"{into} VALUES {values} {replacing}", tuple(chain(*rows))).close()
+
+    def put_words(self, table: sa.Table) -> tuple[str, str]:
+        """The text before and after the rows of `put`."""
+        names, keys, others = self._columns_of(table)
+        sets = ", ".join(f"{name} = EXCLUDED.{name}" for name in others)
+        return (
+            f"INSERT INTO {self.quote(None, table.name)} ({', '.join(names)})",
+            f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {sets}",
+        )
+
+    def _columns_of(self, table: sa.Table) -> tuple[list[str], list[str], list[str]]:
+        """The quoted names of all columns, those of the primary key, and those of the others."""
+        quoted = {column.name: self.quote(None, column.name) for column in table.columns}
+        keys = [column.name for column in table.primary_key]
+        others = [quote for name, quote in quoted.items() if name not in keys]
+        return [*quoted.values()], [quoted[name] for name in keys], others
 
     @abstractmethod
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
@@ -335,6 +365,10 @@ class Target(ABC):
     def sorts_below_space(self, name: str) -> str | None:
         """The condition that a quoted text column holds characters that sort below the space, if
         `comparable_text` does not compare those as a padded text."""
+        return None
+
+    def writer_of(self) -> WriterOf | None:
+        """Writes the expressions of virtual columns; None if none is computed here."""
         return None
 
     # DDL, as text of this dialect.

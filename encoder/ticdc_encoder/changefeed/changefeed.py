@@ -14,7 +14,7 @@ from ticdc_encoder.changefeed.split import SplitMode, split
 from ticdc_encoder.changefeed.split import split_mode as mode_of_version
 from ticdc_encoder.changefeed.table_routes import TableRoutes
 from ticdc_encoder.changefeed.tables import TableKey, TablesSent
-from ticdc_encoder.changefeed.versions import default_goes_by_index, version_number
+from ticdc_encoder.changefeed.versions import default_goes_by_index
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Table, Transaction
 from ticdc_encoder.filters.column import ColumnSelectors, without
@@ -39,6 +39,7 @@ from ticdc_encoder.sql.parser import (
     parse_ddl,
 )
 from ticdc_encoder.sql.statements import CreateView, DropView
+from ticdc_encoder.version import version_number
 
 _EXCHANGE_PARTITION = 42
 
@@ -92,7 +93,7 @@ class Changefeed:
         self._events = EventFilters(
             settings.event_filters,
             case_sensitive=settings.case_sensitive,
-            classic=settings.classic,
+            new_architecture=new_architecture,
             time_zone=time_zone,
             kafka=True,
         )
@@ -102,7 +103,7 @@ class Changefeed:
             settings.topic,
             settings.partition_num,
             case_sensitive=settings.case_sensitive,
-            classic=settings.classic,
+            new_architecture=new_architecture,
             default_by_index=default_goes_by_index(settings.version, self.protocol),
             time_zone=time_zone,
         )
@@ -236,7 +237,7 @@ class Changefeed:
         elif before is not None:
             with suppress(DefinitionError):  # the user knows the table otherwise than its rows do
                 after = after or apply(statement, before)
-            previous = previous or (before if self._settings.classic else None)
+            previous = previous or (None if self._settings.new_architecture else before)
         if self._bootstraps is not None:
             previous, after = (
                 table and self._bootstraps.numbered(table, ddl.commit_ts)
@@ -293,7 +294,7 @@ class Changefeed:
         if renames and old_name != name:
             self._forget(old_name)
         # The old architecture also sends the DDL that takes a table's last valid key.
-        sent = is_sent or bool(self._settings.classic and was_sent)
+        sent = is_sent or bool(was_sent and not self._settings.new_architecture)
         return self._router.topic(*old_name) if sent else None
 
     def _forget(self, name: TableKey) -> None:

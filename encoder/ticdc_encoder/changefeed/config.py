@@ -14,7 +14,6 @@ from ticdc_encoder.changefeed.route import PARTITION_RULES, Dispatcher
 from ticdc_encoder.changefeed.versions import (
     TABLE_ROUTES,
     UNRELEASED,
-    Version,
     case_sensitive_by_default,
     check_architecture,
     check_has,
@@ -36,11 +35,12 @@ from ticdc_encoder.settings import (
     toml_table,
     uri_parts,
 )
+from ticdc_encoder.version import Version, version_number
 
 _ALIASES = {"flat-avro": "avro", "default": "open-protocol"}
-_WITHOUT_OLD_VALUE = (7, 4, 0)
+_WITHOUT_OLD_VALUE = Version(7, 4, 0)
 """From here on TiCDC has no enable-old-value: `pkg/config/replica_config.go` at v7.3.0, v7.4.0."""
-_NEW_ARCHITECTURE_HEEDS_OLD_VALUE = (8, 5, 6)
+_NEW_ARCHITECTURE_HEEDS_OLD_VALUE = version_number("8.5.6-release.1")
 
 
 def check_old_value(in_file: Mapping[str, Any], version: Version) -> None:
@@ -142,11 +142,6 @@ class ChangefeedConfig:
         parsed._check_force_replicate()
         return parsed
 
-    @property
-    def classic(self) -> bool:
-        """Whether it is TiCDC's old architecture."""
-        return not self.new_architecture
-
     def _check_protocol(self) -> None:
         if self.protocol not in FORMATS:
             raise ConfigError(
@@ -160,9 +155,8 @@ class ChangefeedConfig:
                 raise ConfigError(f"{name.replace('_', '-')} must be at least 1")
         if self.integrity_check and self.column_selectors:
             raise ConfigError("column-selectors exclude integrity-check-level = 'correctness'")
-        if self.version < traits.since:
-            version = ".".join(map(str, self.version))
-            raise ConfigError(f"TiCDC {version} has no protocol {self.protocol}")
+        if traits.since is not None and self.version < traits.since:
+            raise ConfigError(f"TiCDC {self.version} has no protocol {self.protocol}")
         if self.debezium_include_start_ts:
             setting = "debezium-include-start-ts"
             check_has(setting, UNRELEASED, self.version, new=self.new_architecture)
@@ -189,12 +183,13 @@ class ChangefeedConfig:
     def _check_force_replicate(self) -> None:
         if not self.force_replicate:
             return
+        old = not self.new_architecture
         refusing = PROTOCOLS[self.protocol].refuses_force_replicate
         if refusing is not None and self.version >= refusing:
             raise ConfigError("force-replicate is not for avro, whose keys it would leave out")
-        if self.classic and self.delete_only_output_handle_key_columns:
+        if old and self.delete_only_output_handle_key_columns:
             raise ConfigError("force-replicate excludes delete-only-output-handle-key-columns")
-        if self.classic and self.large_message_handle_option != "none":
+        if old and self.large_message_handle_option != "none":
             raise ConfigError("force-replicate excludes large-message-handle-option")
 
 

@@ -26,9 +26,7 @@ class Encoders:
         if registry is None and PROTOCOLS[settings.protocol].registry and settings.schema_registry:
             registry = ConfluentRegistry({"url": settings.schema_registry})
         self._format = FORMATS[settings.protocol]
-        self._options = partial(
-            _format_options, settings, registry=registry, classic=settings.classic, **more
-        )
+        self._options = partial(_format_options, settings, registry=registry, **more)
         self._clock = clock
         self._claim_checks: ClaimCheckStorage | None = None
         if settings.large_message_handle_option == "claim-check":

@@ -5,13 +5,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from ticdc_encoder.changefeed.versions import Version
 from ticdc_encoder.formats.debezium.ddl import CHANGE_TYPES
-
-_DEBEZIUM_SINCE: Version = (9, 0, 0)
-"""The old architecture's Debezium has DDL and resolved ts from here on: that of 8.5.4 to 8.5.7 is
-pingcap/tiflow's release-8.5 (`go.mod` of pingcap/ticdc), whose `pkg/sink/codec/debezium/encoder.go`
-returns neither."""
+from ticdc_encoder.formats.debezium.format import WHOLE_OLD
+from ticdc_encoder.version import Version
 
 
 class _Settings(Protocol):
@@ -24,7 +20,7 @@ class _Settings(Protocol):
     @property
     def avro_enable_watermark(self) -> bool: ...
     @property
-    def classic(self) -> bool: ...
+    def new_architecture(self) -> bool: ...
 
 
 Condition = Callable[[_Settings], bool]
@@ -43,7 +39,7 @@ def _with_watermark(settings: _Settings) -> bool:
 
 
 def _of_debezium(settings: _Settings) -> bool:
-    return not settings.classic or settings.version >= _DEBEZIUM_SINCE
+    return settings.new_architecture or settings.version >= WHOLE_OLD
 
 
 def _of_debezium_with_extension(settings: _Settings) -> bool:
@@ -61,7 +57,7 @@ class ProtocolTraits:
     and after it if `ddl_has_tables`. With `bootstraps` it sends schemas between rows, too.
     """
 
-    since: Version = (0, 0, 0)
+    since: Version | None = None
     refuses_force_replicate: Version | None = None
     handles_large_messages: bool = False
     registry: bool = False
@@ -76,7 +72,7 @@ class ProtocolTraits:
 
 PROTOCOLS: dict[str, ProtocolTraits] = {
     "avro": ProtocolTraits(
-        refuses_force_replicate=(7, 3, 0),
+        refuses_force_replicate=Version(7, 3, 0),
         registry=True,
         topic_names_table=True,
         resolved=_with_watermark,
@@ -88,21 +84,21 @@ PROTOCOLS: dict[str, ProtocolTraits] = {
         ddl_everywhere=False,
     ),
     "debezium": ProtocolTraits(
-        since=(8, 0, 0),
+        since=Version(8, 0, 0),
         resolved=_of_debezium_with_extension,
         ddl=_of_debezium,
         ddl_kinds=CHANGE_TYPES,
         ddl_has_tables=True,
     ),
     "debezium-avro": ProtocolTraits(
-        refuses_force_replicate=(7, 3, 0),
+        refuses_force_replicate=Version(7, 3, 0),
         registry=True,
         resolved=_with_watermark,
         ddl=_with_watermark,
     ),
     "open-protocol": ProtocolTraits(handles_large_messages=True),
     "simple": ProtocolTraits(
-        since=(8, 0, 0),
+        since=Version(8, 0, 0),
         handles_large_messages=True,
         ddl_has_tables=True,
         bootstraps=True,

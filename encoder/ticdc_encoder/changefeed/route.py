@@ -83,9 +83,9 @@ class Router:
     """The first dispatcher whose matcher fits decides; a last one fits every table.
 
     `partitions` is the number of partitions of every topic, or of the topic that it is asked for.
-    Rows carry TIMESTAMP in UTC, and are hashed as the server of `time_zone` would. `classic` is
-    the old architecture, which hashes NULL of listed columns as `null`. With `default_by_index`,
-    the rule `default` is `index-value` for a table of one unique key.
+    Rows carry TIMESTAMP in UTC, and are hashed as the server of `time_zone` would. Without
+    `new_architecture`, NULL of listed columns is hashed as `null`. With `default_by_index`, the
+    rule `default` is `index-value` for a table of one unique key.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Router:
         partitions: Callable[[str], int] | int,
         *,
         case_sensitive: bool = False,
-        classic: bool = False,
+        new_architecture: bool = False,
         default_by_index: bool = False,
         time_zone: str = "UTC",
     ) -> None:
@@ -105,8 +105,8 @@ class Router:
             (TableMatcher(dispatcher.matcher, case_sensitive), dispatcher)
             for dispatcher in (*dispatchers, Dispatcher(matcher=("*.*",)))
         ]
-        self._null = b"null" if classic else None
-        self._classic = classic
+        self._null = None if new_architecture else b"null"
+        self._new = new_architecture
         self._default_by_index = default_by_index
         self._in_server_time = server_time(time_zone)
         self._topics: dict[tuple[str, str], str] = {}
@@ -220,7 +220,7 @@ class Router:
         columns."""
         columns = _declared(table, names)
         sent = [column for column in table.columns if column.generated != "virtual"]
-        if not self._classic or len(sent) == len(table.columns):
+        if self._new or len(sent) == len(table.columns):
             return columns
         positions = [table.columns.index(column) for column in columns]
         if max(positions) >= len(sent):

@@ -12,9 +12,10 @@ from itertools import chain, islice
 
 from ticdc_encoder.changefeed.sorter import SortOrder, stored
 from ticdc_encoder.changefeed.spool import ROOM, Spool
-from ticdc_encoder.changefeed.versions import Version, check_architecture, version_number
+from ticdc_encoder.changefeed.versions import check_architecture
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import RowChange
+from ticdc_encoder.version import Version, last_of, version_number
 
 
 class SplitMode(Enum):
@@ -150,7 +151,7 @@ def split_mode(
     protocols = (ALL, CSV_AVRO if protocol in ("avro", "csv") else ROWS)
     release = _NEW_ARCHITECTURE
     if not new_architecture:
-        release = next(r for r in _RELEASES if r.protocol in protocols and _within(number, r))
+        release = next(r for r in _RELEASES if r.protocol in protocols and _up_to(r, number))
     if not output_raw_change_event:
         return release.mode
     if not release.raw:
@@ -175,15 +176,16 @@ def mysql_split_mode(
     check_architecture(number, new=new_architecture)
     release = _NEW_MYSQL
     if not new_architecture:
-        release = next(r for r in _MYSQL_RELEASES if _within(number, r))
+        release = next(r for r in _MYSQL_RELEASES if _up_to(r, number))
     splits_all = safe_mode and release.safe_mode
     first_new = threshold_ts if release.old in _FROM_THE_START else threshold_ts + 1
     return release.old if splits_all or commit_ts < first_new else release.new
 
 
-def _within(number: Version, release: _Release | _MySqlRelease) -> bool:
-    last = tuple(1 << 30 if part == "x" else int(part) for part in release.last.split("."))
-    return version_number(release.first) <= number <= last
+def _up_to(release: _Release | _MySqlRelease, number: Version) -> bool:
+    """Whether the line is that of the version, if none before is. What precedes a release goes by
+    that release's line, as the betas of 9.0, which were run, do."""
+    return number <= last_of(release.last)
 
 
 _Test = Callable[[RowChange], bool]

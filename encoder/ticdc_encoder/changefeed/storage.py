@@ -7,7 +7,6 @@ from typing import Any
 
 from ticdc_encoder.changefeed.split import split, split_mode
 from ticdc_encoder.changefeed.storage_config import StorageConfig
-from ticdc_encoder.changefeed.versions import version_number
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction
 from ticdc_encoder.filters.event import EventFilters
 from ticdc_encoder.filters.table import TableFilter
@@ -21,6 +20,7 @@ from ticdc_encoder.storage.layout import (
     metadata_json,
 )
 from ticdc_encoder.storage.schema_file import SchemaFile, schema_file
+from ticdc_encoder.version import version_number
 
 _EXCHANGE_PARTITION = 42
 _DATES = {"year": "%Y", "month": "%Y-%m", "day": "%Y-%m-%d"}
@@ -77,7 +77,7 @@ class StorageChangefeed:
         self._events = EventFilters(
             settings.event_filters,
             case_sensitive=settings.case_sensitive,
-            classic=not new_architecture,
+            new_architecture=new_architecture,
             time_zone=time_zone,
         )
         self._extension = FILE_FORMATS[settings.protocol].extension

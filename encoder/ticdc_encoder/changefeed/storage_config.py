@@ -11,7 +11,7 @@ from typing import Any, Self
 from ticdc_encoder.changefeed.config import check_old_value, filter_settings
 from ticdc_encoder.changefeed.known_settings import IGNORED_OF_ALL
 from ticdc_encoder.changefeed.route import Dispatcher
-from ticdc_encoder.changefeed.versions import Version, check_architecture
+from ticdc_encoder.changefeed.versions import check_architecture
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.event import EventFilter
 from ticdc_encoder.formats import canal_json, csv
@@ -25,6 +25,7 @@ from ticdc_encoder.settings import (
     uri_parts,
 )
 from ticdc_encoder.storage.layout import DateSeparator
+from ticdc_encoder.version import Version
 
 _SCHEMES = ("file", "local", "nfs", "s3", "gcs", "gs", "azure", "azblob")
 _CSV = "sink.csv"
@@ -183,15 +184,17 @@ class StorageConfig:
         values = read_settings(_SETTINGS, in_file, in_uri)
         of_csv = read_settings(_CSV_SETTINGS, in_file, in_uri)
         of_canal_json = read_settings(_CANAL_JSON_SETTINGS, in_file, in_uri)
-        classic = not new_architecture
         # The new architecture has no such column.
-        of_csv["output_handle_key"] = classic and of_csv["output_handle_key"]
+        of_csv["output_handle_key"] = of_csv["output_handle_key"] and not new_architecture
         options: canal_json.Options | csv.Options
         if values["protocol"] == "csv":
             options = csv.Options(terminator=values["terminator"], time_zone=time_zone, **of_csv)
         else:
             options = canal_json.Options(
-                time_zone=time_zone, max_message_bytes=1 << 62, classic=classic, **of_canal_json
+                time_zone=time_zone,
+                max_message_bytes=1 << 62,
+                new_architecture=new_architecture,
+                **of_canal_json,
             )
         filters = filter_settings(in_file, version, new_architecture=new_architecture)
         return cls(format_options=options, **values, **filters)

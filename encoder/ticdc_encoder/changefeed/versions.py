@@ -1,47 +1,34 @@
-"""TiCDC's versions, and what they change in how a configuration is read."""
+"""What TiCDC's versions change in how a configuration is read."""
 
 from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.version import Version, last_of, version_number
 
-Version = tuple[int, int, int]
-
-NEW_ARCHITECTURE: Version = (8, 5, 4)
+NEW_ARCHITECTURE = version_number("8.5.4-release.1")
 """The first version that has it. It is off by default (`newarch` in `pkg/config/server.go`, from
 v8.5.4-release.1 to v9.0.0-beta.2), so that no version tells which of the two ran."""
-TABLE_ROUTES: Version = (8, 5, 7)
-"""The first version with `target-schema` and `target-table`."""
-UNRELEASED: Version = (9, 0, 0)
+TABLE_ROUTES = Version(8, 5, 7)
+"""The first version with `target-schema` and `target-table`; v8.5.7-release.1 has neither."""
+UNRELEASED = Version(9, 0, 0)
 """What TiCDC's master has (pingcap/ticdc, commit b813e76 of August 2026), and no release up to
 8.5.7 or beta of 9.0. Here 9.0.0 stands for it."""
-_FOLDS_CASE: tuple[tuple[Version, Version], ...] = (
-    ((6, 5, 6), (6, 6, 0)),
-    ((7, 1, 3), (7, 2, 0)),
-    ((7, 5, 0), (1 << 30, 0, 0)),
-)
-"""From the first version up to, but not including, the second, `case-sensitive` is false by
-default."""
-_AVRO_WITHOUT_OLD_VALUES: tuple[tuple[Version, Version], ...] = (
-    ((6, 5, 3), (6, 6, 0)),
-    ((7, 1, 1), (7, 1, 4)),
-    ((7, 2, 0), (7, 4, 0)),
-)
-_LONGEST = 9
-
-
-def version_number(version: str) -> Version:
-    """`v8.5.4-pre` -> (8, 5, 4). Raises ConfigError."""
-    parts = version.removeprefix("v").partition("-")[0].split(".")
-    if len(parts) != 3 or not all(part.isdecimal() and len(part) <= _LONGEST for part in parts):
-        raise ConfigError(f"not a TiCDC version: {version!r}")
-    major, minor, patch = map(int, parts)
-    return major, minor, patch
+_FOLDS_CASE = (("6.5.6", "6.5.x"), ("7.1.3", "7.1.x"), ("7.5.0", "x.x.x"))
+"""From the first version to the last, `case-sensitive` is false by default."""
+_AVRO_WITHOUT_OLD_VALUES = (("6.5.3", "6.5.x"), ("7.1.1", "7.1.3"), ("7.2.0", "7.3.x"))
 
 
 def check_architecture(version: Version, *, new: bool) -> None:
-    """Raises ConfigError for a version that does not have the new architecture."""
+    """Raises ConfigError for a version that does not have the new architecture, or one that is not
+    known here: v9.0.0-beta.1 and v9.0.0-beta.2.pre of pingcap/ticdc, of March and June 2025, are
+    older than v8.5.4-release.1. The first splits no UPDATE, and the other does so whatever
+    `output-raw-change-event` says (`pkg/eventservice`)."""
     if new and version < NEW_ARCHITECTURE:
         raise ConfigError(
-            f"TiCDC {_text(version)} has no new architecture: {_text(NEW_ARCHITECTURE)} is the "
-            "first that has"
+            f"TiCDC {version} has no new architecture: {NEW_ARCHITECTURE} is the first that has"
+        )
+    if new and version.pre_release and version.numbers >= UNRELEASED.numbers:
+        raise ConfigError(
+            f"the new architecture of TiCDC {version} is not known: 8.5.4 to 8.5.7 are, and "
+            f"{UNRELEASED}, which stands for TiCDC's master"
         )
 
 
@@ -49,25 +36,23 @@ def check_has(setting: str, since: Version, version: Version, *, new: bool) -> N
     """Raises ConfigError unless it is the new architecture, and not before `since`."""
     if not new or version < since:
         raise ConfigError(
-            f"{setting} needs TiCDC's new architecture, of {_text(since)} or later: this is the "
-            f"{'new' if new else 'old'} one of {_text(version)}"
+            f"{setting} needs TiCDC's new architecture, of {since} or later: this is the "
+            f"{'new' if new else 'old'} one of {version}"
         )
 
 
-def _text(version: Version) -> str:
-    return ".".join(map(str, version))
+def _is_within(version: Version, ranges: tuple[tuple[str, str], ...]) -> bool:
+    return any(version_number(first) <= version <= last_of(last) for first, last in ranges)
 
 
 def case_sensitive_by_default(version: Version) -> bool:
     """Whether filters and matchers are case-sensitive by default. Source: TiCDC's "changefeed
     configurations" page."""
-    return not any(first <= version < end for first, end in _FOLDS_CASE)
+    return not _is_within(version, _FOLDS_CASE)
 
 
 def default_goes_by_index(version: Version, protocol: str) -> bool:
     """Whether the partition rule `default` is `index-value` for tables of one unique key: where
     old values are off. Source: `default.go` of `mq/dispatcher/partition`, and
     `ForceDisableOldValueProtocols` of `pkg/config/sink.go`."""
-    return protocol == "avro" and any(
-        first <= version < end for first, end in _AVRO_WITHOUT_OLD_VALUES
-    )
+    return protocol == "avro" and _is_within(version, _AVRO_WITHOUT_OLD_VALUES)

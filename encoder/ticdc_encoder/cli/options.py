@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from ticdc_encoder.changefeed.versions import version_number
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.formats.registry import ConfluentRegistry
 from ticdc_encoder.settings import of_text, one_of
+from ticdc_encoder.version import Version, version_number
 
 _REGISTRY = "schema-registry"
 
@@ -48,7 +48,7 @@ def _named(field: str) -> str:
 def _value(key: str, text: str, kind: Any) -> Any:
     if get_origin(kind) is Literal:
         return one_of(key, text, *get_args(kind))
-    if key == "version":
+    if kind is Version:
         return version_number(text)
     return of_text(key, text, kind)
 
@@ -58,4 +58,4 @@ def _values(kind: Any) -> str:
         return "|".join(get_args(kind))
     if kind in (bool, int, str):
         return {bool: "true|false", int: "N", str: "TEXT"}[kind]
-    return "X.Y.Z" if get_origin(kind) is tuple else "URL"
+    return "X.Y.Z" if kind is Version else "URL"

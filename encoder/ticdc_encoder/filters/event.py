@@ -109,7 +109,7 @@ class EventFilter:
 class EventFilters:
     """The filters of a changefeed: what one of them ignores is not sent.
 
-    The old architecture (`classic`) takes the names in matchers as they are written, the new one by
+    The old architecture takes the names in matchers as they are written, the new one by
     `case_sensitive`. TIMESTAMP is compared in `time_zone`, the server's. In a `kafka` sink alone
     `ignore-update-only-columns` has an effect (`EnableIgnoreUpdateOnlyColumns` of
     `downstreamadapter/dispatcher/basic_dispatcher_info.go`).
@@ -120,13 +120,14 @@ class EventFilters:
         filters: Sequence[EventFilter] = (),
         *,
         case_sensitive: bool = False,
-        classic: bool = False,
+        new_architecture: bool = False,
         time_zone: str = "UTC",
         kafka: bool = False,
     ) -> None:
         if not kafka:
             filters = [replace(each, ignore_update_only_columns=()) for each in filters]
-        self._rules = [_EventRule(each, case_sensitive or classic, time_zone) for each in filters]
+        as_written = case_sensitive or not new_architecture
+        self._rules = [_EventRule(each, as_written, time_zone) for each in filters]
         self._tests: dict[tuple[str, str], tuple[Table, list[_Test]]] = {}
 
     def keeps(self, change: RowChange) -> bool:

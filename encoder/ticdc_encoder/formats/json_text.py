@@ -40,12 +40,12 @@ jsoniter = StringWriter(_CONTROLS)
 """
 
 
-def json_float(value: float, *, classic: bool) -> str:
-    """As jsoniter writes it; Go's own encoder, of the classic architecture, drops the zero that
-    pads a negative exponent."""
+def json_float(value: float, *, new_architecture: bool) -> str:
+    """As jsoniter writes it; Go's own encoder, of the old architecture, drops the zero that pads a
+    negative exponent."""
     if value == 0 or 1e-6 <= abs(value) < 1e21:
         return fixed(value)
-    return repr(value).replace("e-0", "e-") if classic else repr(value)
+    return repr(value) if new_architecture else repr(value).replace("e-0", "e-")
 
 
 def utf_8(text: str) -> bytes:

@@ -7,6 +7,7 @@ That would lose what a user added, so the table must be as the consumer created 
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.schema.alter import TableAlteration
+from ticdc_consumer.targets.schema.changes import Appended, Padded, Stripped, Widened
 from ticdc_consumer.targets.schema.conversions import Conversion
 from ticdc_consumer.targets.schema.create import ColumnShape, TableShape, index_name, literal
 from ticdc_consumer.targets.schema.initial import Initial
@@ -23,6 +24,8 @@ REBUILT = "ticdc_rebuilt"
 
 
 class DuckDbAlteration(TableAlteration):
+    computed = (Appended, Padded, Stripped, Widened)
+
     def statements(self) -> list[str]:
         _check_ours(self.target, self.schema, self.name, shape(self.evolved.before))
         rebuilt = self.target.quote(self.schema, REBUILT)
@@ -49,9 +52,12 @@ class DuckDbAlteration(TableAlteration):
     def quote(self, name: str) -> str:
         return quote_name(name)
 
-    def characters(self, column: Column) -> str:
+    def characters(self, column: Column, stripped: bool = False) -> str:
         name = quote_name(column.name)
-        return f"octet_length({name})" if column.type.binary else f"length(CAST({name} AS VARCHAR))"
+        if column.type.binary:
+            return f"octet_length({name})"
+        text = f"CAST({name} AS VARCHAR)"
+        return f"length(rtrim({text}, ' '))" if stripped else f"length({text})"
 
     def bytes_of(self, column: Column) -> str:
         return f"strlen(CAST({quote_name(column.name)} AS VARCHAR))"
@@ -60,14 +66,17 @@ class DuckDbAlteration(TableAlteration):
         conversion = self.conversions.get(name, Conversion())
         if conversion is None:  # there are no rows
             return f"CAST(NULL AS {new.type})"
-        text = f"CAST({quote_name(old.name)} AS {new.type})"
-        if conversion.widened:
-            return f"CAST(CAST({quote_name(old.name)} AS FLOAT) AS {new.type})"
-        if conversion.width:
-            zeros = f"repeat('00', {conversion.width} - octet_length({text}))"
-            return f"{text} || unhex({zeros})"
-        if conversion.suffix and new.type == "VARCHAR":
-            return f"{text} || {literal(conversion.suffix)}"
+        name = quote_name(old.name)
+        text = f"CAST({name} AS {new.type})"
+        match conversion.change:
+            case Widened():
+                return f"CAST(CAST({name} AS FLOAT) AS {new.type})"
+            case Padded(width):
+                return f"{text} || unhex(repeat('00', {width} - octet_length({text})))"
+            case Stripped():
+                return f"rtrim({text}, ' ')"
+            case Appended(suffix) if new.type == "VARCHAR":
+                return f"{text} || {literal(suffix)}"
         return text
 
 

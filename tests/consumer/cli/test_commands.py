@@ -55,6 +55,7 @@ HELP = [
     (["run"], ["--until", "--ddl-done", "caught-up", "examples:", "source.time_zone", "kafka.*"]),
     (["check"], ["nothing is written", "tables.route"]),
     (["status"], ["--json", "jq .lag_seconds"]),
+    (["end"], ["its tables stay as they are", "tables.route"]),
     (["demo"], ["--rows", "--protocol", "--target"]),
 ]
 
@@ -128,6 +129,7 @@ ERRORS = [
     (1, ["status", "{}", "--set", "target.url=sqlite:////no/x.db"], "cannot be created"),
     (1, ["status", "{}", "--set", "target.url=sqlite:////no/such/folder/x.db"], "/no/such/folder"),
     (3, ["status", "{}"], "changefeed orders has no checkpoint in the target"),
+    (3, ["end", "{}"], "changefeed orders has no checkpoint in the target"),
 ]
 
 
@@ -161,7 +163,7 @@ def test_wrong_usage_is_told_before_spark_starts(
     def session(*_: object) -> None:
         raise AssertionError("Spark starts")
 
-    monkeypatch.setattr("ticdc_consumer.consumer.session", session)
+    monkeypatch.setattr("ticdc_consumer.spark.session.session", session)
     topic = mock_kafka.create_topic("orders")
     sets = [f"kafka.topics={topic}", f"kafka.bootstrap.servers={mock_kafka.bootstrap}"]
     begin = ["run", str(written), "--from-ts", str(TS), *(f"--set={one}" for one in sets)]
@@ -328,6 +330,6 @@ def test_a_run_stops_at_a_ddl_goes_on_when_an_operator_did_it_and_ends_by_a_sign
             break
     process.send_signal(signal.SIGTERM)
     _, printed = process.communicate()
-    assert process.returncode == 0
+    assert process.returncode == 0, printed
     assert printed.splitlines()[-1].startswith(f"stopped by SIGTERM: R {TS + 10} (")
     assert content(tmp_path / "target.db") == [(1, "a"), (2, "b"), (3, "c")]

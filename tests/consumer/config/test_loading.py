@@ -259,6 +259,10 @@ SETS = [
         frozenset({"same-collations", "vector-as-text"}),
     ),
     ("spark.executor.memoryOverhead=1g", "spark", {"spark.executor.memoryOverhead": "1g"}),
+    ("spark.start=when-needed", "spark_start", "when-needed"),
+    ("spark.start=when-needed", "spark", {}),
+    ("spark.from_messages=0", "spark_from_messages", 0),
+    ("spark.from_messages=20_000", "spark_from_messages", 20_000),
 ]
 
 
@@ -390,6 +394,8 @@ REFUSED = [
     ("tables.route=[1", "tables.route is not a TOML value"),
     ("tables.case_sensitive=maybe", "tables.case_sensitive must be true or false"),
     ("limits.retries=-1", "limits.retries must be a whole number"),
+    ("spark.start=never", "spark.start must be at-once or when-needed"),
+    ("spark.from_messages=-1", "spark.from_messages must be a whole number"),
     ("limits.rows_per_epoch=0", "limits.rows_per_epoch must be 1 or more"),
     ("limits.rows_per_epoch=many", "limits.rows_per_epoch must be a whole number"),
     ("limits.memory_budget=1 MB", 'limits.memory_budget must be bytes, such as 65536 or "256 MiB"'),

@@ -134,7 +134,8 @@ def test_sql_that_the_target_refuses_leaves_the_ddl_waiting(target_url: str) -> 
     with opened(target_url) as target:
         here = bank(target)
         here.apply(entry(PLACEMENT))
-        with pytest.raises(Stop, match="the target refused statement 2 of 2"):
+        # TiDB may call a statement's outcome unknown while other sessions change its schema.
+        with pytest.raises(Stop, match="statement 2 of 2"):
             run_by_operator(
                 target, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere"
             )

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.ddl_world import make_ddl_world
 from support.world_run import Run
 from ticdc_consumer import apply as apply_step
-from ticdc_consumer import plan
+from ticdc_consumer import epoch, plan
 from ticdc_consumer import reader as cuts
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.layouts import TableLayouts
@@ -104,7 +104,9 @@ def rows_after_ddl(patch: pytest.MonkeyPatch) -> None:
 def cut_to_the_mark(patch: pytest.MonkeyPatch) -> None:
     """A cut goes on to its mark, and then all DDL below that run."""
 
-    def to_the_mark(applied: int, reach: int, ddls: Sequence[SeenDdl]) -> tuple[int, list[SeenDdl]]:
+    def to_the_mark(
+        applied: int, reach: int, ddls: Sequence[SeenDdl], *_: Any
+    ) -> tuple[int, list[SeenDdl]]:
         return reach, [seen for seen in ddls if applied <= seen.ddl.commit_ts < reach]
 
     patch.setattr(cuts, "end_of_cut", to_the_mark)
@@ -114,7 +116,9 @@ def cut_before_the_ddl(patch: pytest.MonkeyPatch) -> None:
     """A cut ends at T, so that rows of the commit_ts of a DDL come after it."""
     original = plan.end_of_cut
 
-    def before(applied: int, reach: int, ddls: Sequence[SeenDdl]) -> tuple[int, list[SeenDdl]]:
+    def before(
+        applied: int, reach: int, ddls: Sequence[SeenDdl], *_: Any
+    ) -> tuple[int, list[SeenDdl]]:
         end, together = original(applied + 1, reach, ddls)
         return (max(applied + 1, end - 1), together) if together else (end, together)
 
@@ -124,7 +128,9 @@ def cut_before_the_ddl(patch: pytest.MonkeyPatch) -> None:
 def as_they_come(patch: pytest.MonkeyPatch) -> None:
     """The DDL that came first is the next, whatever its commit_ts."""
 
-    def first(applied: int, reach: int, ddls: Sequence[SeenDdl]) -> tuple[int, list[SeenDdl]]:
+    def first(
+        applied: int, reach: int, ddls: Sequence[SeenDdl], *_: Any
+    ) -> tuple[int, list[SeenDdl]]:
         waiting = [seen for seen in ddls if applied <= seen.ddl.commit_ts < reach]
         if not waiting:
             return reach, []
@@ -137,7 +143,9 @@ def as_they_come(patch: pytest.MonkeyPatch) -> None:
 def replays_run(patch: pytest.MonkeyPatch) -> None:
     """A DDL below the applied R is as good as any."""
 
-    def again(applied: int, reach: int, ddls: Sequence[SeenDdl]) -> tuple[int, list[SeenDdl]]:
+    def again(
+        applied: int, reach: int, ddls: Sequence[SeenDdl], *_: Any
+    ) -> tuple[int, list[SeenDdl]]:
         waiting = [seen for seen in ddls if seen.ddl.commit_ts < reach]
         if not waiting:
             return reach, []
@@ -187,7 +195,17 @@ def unread_partition_0(patch: pytest.MonkeyPatch) -> None:
 
 def old_layouts(patch: pytest.MonkeyPatch) -> None:
     """The layouts that were made before a DDL are used after it."""
-    patch.setattr(TableLayouts, "forget", lambda _: None)
+    patch.setattr(TableLayouts, "_forget", lambda *_: None)
+
+
+def early_rows_are_passed_over(patch: pytest.MonkeyPatch) -> None:
+    """CREATE TABLEs share a cut that has rows of one of their tables."""
+    patch.setattr(epoch, "early", lambda *_: 0)
+
+
+def any_ddl_share_a_cut(patch: pytest.MonkeyPatch) -> None:
+    """Not only CREATE TABLEs share a cut."""
+    patch.setattr(cuts, "creates", lambda _: True)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +220,8 @@ def old_layouts(patch: pytest.MonkeyPatch) -> None:
         renames_as_they_come,
         unread_partition_0,
         old_layouts,
+        early_rows_are_passed_over,
+        any_ddl_share_a_cut,
     ],
 )
 def test_each_rule_of_ddl_is_needed_since_without_it_some_history_goes_wrong(

@@ -19,7 +19,7 @@ from support.loading import (
 )
 from ticdc_consumer import apply as apply_step
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.manual import done_by_operator
+from ticdc_consumer.ddl.manual import BY_OPERATOR, done_by_operator
 from ticdc_consumer.errors import Fenced, Stop
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.source.marks import SeenDdl
@@ -159,7 +159,7 @@ def test_what_cannot_run_waits_for_a_person_behind_its_cut(
         with pytest.raises(Stop, match="--ddl-done 199:1"):
             run_pending(here)
         done = done_by_operator(target, here.store.ledger, "199:1")
-        assert done == replace(entry(query, table), state="done")
+        assert done == replace(entry(query, table), state="done", reason=BY_OPERATOR)
         run_pending(here)
         assert exists(target, "log")
         assert states(here) == ["done", "done"]

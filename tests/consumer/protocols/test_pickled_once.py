@@ -1,6 +1,14 @@
 import pickle
 
-from ticdc_consumer.protocols.pickled_once import PickledOnce, _unpickled
+import pytest
+from ticdc_consumer.protocols.pickled_once import (
+    BLOCK,
+    PickledInBlocks,
+    PickledOnce,
+    _unpickled,
+    unpacked,
+)
+from ticdc_consumer.protocols.shape import PickledShapes
 
 
 def test_it_is_pickled_once_and_unpickled_once() -> None:
@@ -17,3 +25,68 @@ def test_it_is_pickled_once_and_unpickled_once() -> None:
 def test_what_was_unpickled_may_be_sent_on() -> None:
     once = pickle.loads(pickle.dumps(PickledOnce([1, 2])))
     assert pickle.loads(pickle.dumps(once)) is pickle.loads(pickle.dumps(once))
+
+
+class Item:
+    """Nothing but itself."""
+
+
+def test_only_the_blocks_that_are_asked_for_are_unpickled() -> None:
+    unpacked.cache_clear()
+    sent = pickle.dumps(PickledInBlocks([[n] for n in range(10 * BLOCK)]))
+    received = pickle.loads(sent)
+    assert len(received) == 10 * BLOCK
+    assert unpacked.cache_info().misses == 0
+    assert received[0] == [0] and received[BLOCK - 1] == [BLOCK - 1] and received[-1] == [319]
+    assert unpacked.cache_info().misses == 2
+    # The next task of the same process.
+    assert pickle.loads(sent)[0] is received[0]
+    assert unpacked.cache_info().misses == 2
+    assert list(received) == [[n] for n in range(10 * BLOCK)]
+
+
+@pytest.mark.parametrize(
+    ("change", "packed_again"),
+    [
+        ("none", 0),
+        ("the first is another", 1),
+        ("one more", 1),
+        ("one less", 1),
+        ("all are others", 4),
+    ],
+)
+def test_only_blocks_that_changed_are_pickled_again(change: str, packed_again: int) -> None:
+    items = [Item() for _ in range(3 * BLOCK + 5)]
+    before = PickledInBlocks(items)
+    pickle.dumps(before)
+    match change:
+        case "the first is another":
+            items[0] = Item()
+        case "one more":
+            items.append(Item())
+        case "one less":
+            items.pop()
+        case "all are others":
+            items = [Item() for _ in items]
+    after = PickledInBlocks(items, before)
+    assert list(after) == items
+    assert sum(block._packed is None for block in after._blocks) == packed_again
+
+
+@pytest.mark.parametrize("index", [-1, 0, 2])
+def test_it_is_indexed_as_a_list(index: int) -> None:
+    assert PickledInBlocks("abc")[index] == "abc"[index]
+    assert PickledInBlocks("abc")[1:] == ["b", "c"]
+    with pytest.raises(IndexError):
+        PickledInBlocks("abc")[3 if index >= 0 else -4]
+
+
+def test_shapes_of_tables_that_are_not_met_stay_packed() -> None:
+    shapes = {("s", f"t{n}"): (n, (("a", "int", False),) if n % 2 else None) for n in range(200)}
+    before = PickledShapes(shapes)
+    unpacked.cache_clear()
+    received = pickle.loads(pickle.dumps(before))
+    assert received["s", "t7"] == (7, (("a", "int", False),))
+    assert unpacked.cache_info().misses == 1
+    assert received.get(("s", "other")) is None
+    assert dict(received) == shapes

@@ -1,15 +1,17 @@
 """What leaves the driver for Spark's tasks, as it is pickled."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 from support import brokers
 from support.local_spark import LocalFrame, LocalSpark
 from support.torture_topics import Feed, inserted
 from ticdc_consumer import config
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.source.kafka.source import KafkaSource
+from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 
 SECRETS = {
@@ -64,10 +66,11 @@ def test_tasks_are_sent_no_secret_that_they_do_not_need(
             "kafka.bootstrap.servers": mock_kafka.bootstrap,
             "kafka.log_level": 2,
             **settings,
+            "spark.from_messages": 0,
         }
     )
     source, spark = KafkaSource.connect(options), PicklingSpark(2)
-    reader = Reader(options, spark, source)  # type: ignore[arg-type]
+    reader = Reader(options, SparkStarter({}, "private", cast("SparkSession", spark)), source)
     listing = source.list()
     base = Checkpoint.first(
         options,

@@ -272,6 +272,7 @@ def test_what_an_update_leaves_out_did_not_change() -> None:
 def read(protocol: str, changes: Iterable[RowChange], **options: bool) -> Outcome:
     """What a task makes of the messages, whose fast reader learns from the first on."""
     wire_format = FORMATS[protocol]
+    options = {"new_architecture": True} | options
     encoder = wire_format.Encoder(wire_format.Options(**options), lambda: 0)
     records = [record for one in changes for record in [*encoder.row(one), *encoder.flush()]]
     consumer = options_for(protocol)

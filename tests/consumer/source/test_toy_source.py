@@ -113,7 +113,12 @@ class ToySource:
         return
 
     def tasks(
-        self, end: int, ddls: Iterable[int], definitions: Mapping[tuple[str, str], Table]
+        self,
+        end: int,
+        ddls: Iterable[int],
+        definitions: Mapping[tuple[str, str], Table],
+        *,
+        here: bool = False,
     ) -> TaskSource:
         return ToyTasks(self._folder)
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 from ticdc_consumer.errors import Retry, Stop
@@ -55,7 +57,7 @@ def unlucky(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     ("raises", "kind", "words"),
     [
         (faulty, Stop, "Spark could not fold: KeyError in a Python worker, which another try"),
-        (unlucky, Retry, "Spark could not fold: "),
+        (unlucky, Retry, "Spark could not fold: a disk is full (No space left on device)"),
     ],
 )
 def test_what_a_worker_would_raise_again_is_not_tried_again(
@@ -66,6 +68,30 @@ def test_what_a_worker_would_raise_again_is_not_tried_again(
     assert type(caught.value) is kind
     assert str(caught.value).startswith(words)
     assert "secret" not in str(caught.value)
+
+
+CALL = "An error occurred while calling o64.count.\n: "
+LOST = "org.apache.spark.SparkException: Lost task 0.0 (TID 0) (10.0.0.1 executor driver): "
+REASONS: list[tuple[Exception, str]] = [
+    (
+        Py4JError(f"{CALL}{LOST}java.io.IOException: No space left on device\n\tat java.base/x"),
+        "a disk is full (No space left on device), most likely that of its temporary files",
+    ),
+    (
+        Py4JError(f"{CALL}java.lang.OutOfMemoryError: Java heap space\n\tat y"),
+        "java.lang.OutOfMemoryError: Java heap space",
+    ),
+    (PySparkException("[X] y\nz"), "[X] y"),
+    (EOFError(), "EOFError()"),
+]
+
+
+@pytest.mark.parametrize(("error", "reason"), REASONS)
+def test_what_spark_says_is_its_own_reason(error: Exception, reason: str) -> None:
+    with pytest.raises(Retry) as caught, failures("fold"):
+        raise error
+    assert str(caught.value).startswith(f"Spark could not fold: {reason}")
+    assert "\n" not in str(caught.value)
 
 
 QUIET = """

@@ -355,3 +355,20 @@ def test_a_definition_is_parsed_when_it_is_asked_for_and_then_once(
             ledger.forget("bank", "a")
         assert ledger.definitions()["bank", "b"].name == "b"
         assert parsed == ["b"]
+
+
+def test_the_tables_of_a_cut_are_recorded_a_hundred_by_a_statement(target_url: str) -> None:
+    tables = [replace(ACCOUNTS, name=f"t{n}") for n in range(250)]
+    names = [("bank", f"n{n}") for n in range(120)] + [("bank", "t7")]
+    with opened(target_url) as target:
+        ledger = bank(target).store.ledger
+        with crash_at(target, 0) as ran, target.transaction():
+            ledger.define_all(tables, "seen")
+            ledger.note_all(names)
+        assert sum("ticdc_table" in text for text in ran) == 3 + 2
+        with opened(target_url) as other:
+            for known in (ledger.known(), Store(other, CHANGEFEED).ledger.known()):
+                assert known.get(("bank", "t7")) is None
+                assert {definition.basis for definition in known.by_name.values()} == {"seen"}
+                assert len(known.by_name) == 249
+                assert known.destinations.keys() == {("bank", t.name) for t in tables} | {*names}

@@ -17,13 +17,14 @@ from support.loading import (
     options,
 )
 from ticdc_consumer.errors import Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
-from ticdc_consumer.protocols.schemas import key_of
+from ticdc_consumer.protocols.schemas import SchemaKey, key_of
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.scope import scope_hash
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
+from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import parse_create_table
 
 SERVERS = ["postgresql", "mariadb", "mysql", "tidb"]
@@ -73,7 +74,25 @@ def test_only_positions_that_change_are_written(target_url: str) -> None:
         with crash_at(target, 0) as ran:
             write(store, old, new)
         assert store.read() == new
-        assert sum("ticdc_offset" in statement for statement in ran) == 3
+        # What is gone, and in one statement all that moved.
+        assert sum("ticdc_offset" in statement for statement in ran) == 2
+
+
+def test_a_thousand_positions_of_a_hundred_topics_move_in_one_statement(target_url: str) -> None:
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        old = first(store, 1)
+        places = [(f"topic{n % 100}", n // 100) for n in range(1000)]
+        for resolved_ts, moved in ((150, places), (151, places[::3]), (152, [])):
+            positions = dict(old.positions) | {
+                place: Position(place[0], "", place[1], resolved_ts) for place in moved
+            }
+            new = replace(old, resolved_ts=resolved_ts, positions=positions)
+            with crash_at(target, 0) as ran:
+                write(store, old, new)
+            assert sum("ticdc_offset" in statement for statement in ran) == bool(moved)
+            assert store.read() == new
+            old = new
 
 
 def test_a_first_checkpoint_is_replaced_by_the_consumer_that_has_it(target_url: str) -> None:
@@ -219,6 +238,26 @@ def test_a_consumer_stopped_inside_its_transaction_is_overtaken(server_url: str)
         with pytest.raises(Fenced, match="generation 3, this one has 2"):
             older.recover()
         assert newer.read() == started
+
+
+def test_of_two_that_take_it_over_at_once_the_slower_one_is_told(
+    server_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(server_url) as target, opened(server_url) as other:
+        slower, newer = Store(target, CHANGEFEED), Store(other, CHANGEFEED)
+        first(slower)
+        read = slower._schemas
+
+        def overtaken() -> dict[SchemaKey, Table]:
+            newer.start(IMPATIENT)
+            return read()
+
+        monkeypatch.setattr(slower, "_schemas", overtaken)
+        with pytest.raises(Fenced, match="a newer consumer took over while this one began"):
+            slower.start(IMPATIENT)
+        old = newer.read()
+        assert old is not None
+        write(newer, old, replace(old, resolved_ts=150))
 
 
 def test_a_lock_on_the_file_cannot_be_taken_away(sqlite_url: str) -> None:

@@ -3,10 +3,11 @@ from typing import Any
 
 import pytest
 from ticdc_encoder.changefeed.route import Dispatcher, Router
-from ticdc_encoder.changefeed.versions import default_goes_by_index, version_number
+from ticdc_encoder.changefeed.versions import default_goes_by_index
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import RowChange, Table, Value
 from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.version import version_number
 
 T1 = "create table test.t1 (a int primary key, b int)"
 T2 = "create table test.t2 (a int, b int, primary key (a, b))"
@@ -16,7 +17,7 @@ LOWER = "create table test.t1 (col2 int not null, col1 int not null, unique inde
 
 def router(rule: str, partitions: int = 16, **more: Any) -> Router:
     entry = {"matcher": ["*.*"], "partition": rule, **more}
-    return Router([Dispatcher.parse(entry)], "topic", partitions)
+    return Router([Dispatcher.parse(entry)], "topic", partitions, new_architecture=True)
 
 
 def inserted(sql: str, **row: Value) -> RowChange:
@@ -103,8 +104,8 @@ def test_the_old_architecture_takes_another_column_behind_a_virtual_one(
 ) -> None:
     change = inserted(VIRTUAL, id=1, a=20, b=30)
     whole = {"matcher": ["*.*"], "partition": "columns", "columns": [column]}
-    classic = Router([Dispatcher.parse({"matcher": ["*.*"], **entry})], "t", 1 << 32, classic=True)
-    assert classic.partition(change) == router(**without_matcher(whole)).partition(change)
+    old = Router([Dispatcher.parse({"matcher": ["*.*"], **entry})], "t", 1 << 32)
+    assert old.partition(change) == router(**without_matcher(whole)).partition(change)
 
 
 def without_matcher(entry: dict[str, Any]) -> dict[str, Any]:
@@ -121,9 +122,9 @@ def without_matcher(entry: dict[str, Any]) -> dict[str, Any]:
 def test_a_virtual_column_behind_which_the_old_architecture_panics_is_refused(
     entry: dict[str, Any],
 ) -> None:
-    classic = Router([Dispatcher.parse({"matcher": ["*.*"], **entry})], "t", 16, classic=True)
+    old = Router([Dispatcher.parse({"matcher": ["*.*"], **entry})], "t", 16)
     with pytest.raises(ConfigError, match="has virtual columns before those of its dispatcher"):
-        classic.partition(inserted(VIRTUAL, id=1, a=20, b=30))
+        old.partition(inserted(VIRTUAL, id=1, a=20, b=30))
 
 
 def test_an_update_goes_by_its_new_row_and_a_delete_by_its_old() -> None:
@@ -144,10 +145,11 @@ def test_null_is_left_out_and_was_the_word_before() -> None:
     of_table = partition("table", sql, {"id": 1})
     by_v = {"matcher": ["*.*"], "partition": "columns", "columns": ["v"]}
     dispatchers = [Dispatcher.parse(by_v)]
-    assert Router(dispatchers, "t", 1 << 32).partition(change) == of_table
+    new = Router(dispatchers, "t", 1 << 32, new_architecture=True)
+    assert new.partition(change) == of_table
     text = "create table t (id int primary key, v varchar(9))"
-    classic = Router(dispatchers, "t", 1 << 32, classic=True)
-    assert classic.partition(change) == classic.partition(inserted(text, id=1, v="null"))
+    old = Router(dispatchers, "t", 1 << 32)
+    assert old.partition(change) == old.partition(inserted(text, id=1, v="null"))
 
 
 SAME_TEXT = [

@@ -290,6 +290,7 @@ def test_debezium_has_ddl_and_resolved_ts_in_the_new_architecture_and_in_9_0() -
         ("8.5.4", True, 2),
         ("8.5.7", False, 0),
         ("8.5.7", True, 2),
+        ("9.0.0-beta.1", False, 2),
         ("9.0.0", False, 2),
     ):
         changefeed = Changefeed(DEBEZIUM_URI, version=version, new_architecture=new)

@@ -411,6 +411,7 @@ MYSQL = [
     ("8.5.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
     ("8.5.3", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
     ("8.5.4", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
+    ("9.0.0-beta.1", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
     ("9.0.0", SplitMode.EACH_SORTED, SplitMode.NEVER, SplitMode.EACH_SORTED),
 ]
 
@@ -427,7 +428,7 @@ def test_the_mysql_sink_splits_what_is_older_than_its_start(
     assert mysql_split_mode(version, 99, threshold_ts=100, safe_mode=True) is old
 
 
-@pytest.mark.parametrize("version", ["8.5.4", "8.5.7", "9.0.0"])
+@pytest.mark.parametrize("version", ["8.5.4-release.1", "8.5.4", "8.5.7", "9.0.0"])
 def test_the_new_architecture_has_its_own_rule(version: str) -> None:
     of = partial(mysql_split_mode, version, threshold_ts=100, new_architecture=True)
     assert of(99) is of(100, safe_mode=True) is SplitMode.EACH_AND_APPENDED
@@ -439,7 +440,7 @@ def test_the_new_architecture_has_its_own_rule(version: str) -> None:
 def test_there_is_no_new_architecture_before_8_5_4() -> None:
     uri, refused = (
         "://h/t?protocol=canal-json",
-        r"TiCDC 8\.5\.3 has no new architecture: 8\.5\.4 is",
+        r"TiCDC 8\.5\.3 has no new architecture: 8\.5\.4-release\.1 is",
     )
     with pytest.raises(ConfigError, match=refused):
         split_mode("8.5.3", "avro", new_architecture=True)
@@ -449,6 +450,21 @@ def test_there_is_no_new_architecture_before_8_5_4() -> None:
         Changefeed(f"kafka{uri}", version="8.5.3", new_architecture=True)
     with pytest.raises(ConfigError, match=refused):
         StorageChangefeed(f"s3{uri}", version="8.5.3", new_architecture=True)
+
+
+@pytest.mark.parametrize("version", ["9.0.0-alpha", "9.0.0-beta.1", "v9.0.0-beta.2.pre"])
+def test_the_new_architecture_of_the_betas_of_9_0_is_refused(version: str) -> None:
+    uri = "://h/t?protocol=canal-json"
+    for use in (
+        lambda: split_mode(version, "avro", new_architecture=True),
+        lambda: mysql_split_mode(version, 5, new_architecture=True),
+        lambda: Changefeed(f"kafka{uri}", version=version, new_architecture=True),
+        lambda: StorageChangefeed(f"s3{uri}", version=version, new_architecture=True),
+    ):
+        with pytest.raises(
+            ConfigError, match=r"of TiCDC 9\.0\.0-\S+ is not known: 8\.5\.4 to 8\.5\.7"
+        ):
+            use()
 
 
 VERSIONS = [

@@ -14,6 +14,7 @@ from ticdc_encoder.changefeed.storage import StorageChangefeed
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.event import RowChange, Table
 from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.version import version_number
 
 _CASES = json.loads((GOLDEN / "splits-by-release" / "cases.json").read_text())
 _VECTORS = json.loads((GOLDEN / "splits-by-release" / "vectors.json").read_text())
@@ -89,6 +90,20 @@ def test_a_release_sends_what_its_own_code_sends(
         for difference in differences(mode_of(release, new, setting), form, output)
     ]
     assert not wrong
+
+
+BETAS = [(release, sends) for release, _, sends in RULES if release.startswith("9.0.0-")]
+
+
+@pytest.mark.parametrize(("release", "sends"), BETAS)
+def test_a_beta_of_9_0_splits_as_it_was_seen_to(release: str, sends: dict[str, str]) -> None:
+    assert version_number("8.5.7") < version_number(release) < version_number("9.0.0")
+    for setting, output in sends.items():
+        assert not list(differences(mode_of(f"v{release}", False, setting), "tikv", output))
+
+
+def test_both_betas_of_9_0_are_among_them() -> None:
+    assert [release for release, _ in BETAS] == ["9.0.0-beta.1", "9.0.0-beta.2.pre"]
 
 
 OLD_VALUES_OFF = [

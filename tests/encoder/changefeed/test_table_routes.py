@@ -256,6 +256,11 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {"version": "8.5.6", "new_architecture": True},
         "of 8.5.7 or later: this is the new one of 8.5.6",
     ),
+    (
+        {"target-table": "x"},
+        {"version": "8.5.7-release.1", "new_architecture": True},
+        "of 8.5.7 or later: this is the new one of 8.5.7-release.1",
+    ),
     # Proposed, and not merged.
     (
         {"topic": "{column:region}"},

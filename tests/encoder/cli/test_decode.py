@@ -275,7 +275,7 @@ ERRORS: list[tuple[list[str], int, str]] = [
     (
         ["canal-json", "bad", "-o", "flavour=1"],
         2,
-        "unknown option 'flavour'; the options are class",
+        "unknown option 'flavour'; the options are compression",
     ),
     (["canal-json", "bad", "-o", "flavour"], 2, "the option 'flavour' is not KEY=VALUE"),
     (["canal-json", "bad", "-o", "compression=zip"], 2, "not one of none, lz4, snappy"),

@@ -107,12 +107,12 @@ def filtered(settings: dict[str, Any]) -> dict[str, Any]:
     return {"filter": {"event-filters": [{"matcher": ["shop.orders"], **settings}]}}
 
 
-@pytest.mark.parametrize(("settings", "new", "classic"), FILTERS)
+@pytest.mark.parametrize(("settings", "new", "old"), FILTERS)
 def test_each_filter_leaves_out_its_changes(
-    settings: dict[str, Any], new: list[str], classic: list[str]
+    settings: dict[str, Any], new: list[str], old: list[str]
 ) -> None:
     transaction = Transaction(5, tuple(change(name) for name in ROWS))
-    for made, expected in ((NEW, new), (CLASSIC, classic)):
+    for made, expected in ((NEW, new), (CLASSIC, old)):
         changefeed = Changefeed(URI, filtered(settings), **made)
         assert sorted(summary(changefeed.encode(transaction))) == sorted(expected), made
         assert summary(changefeed.resolve(6)) == ["resolved"]

@@ -92,9 +92,10 @@ def test_cloud_storage_sends_them_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "new"), [("8.5.7", False), ("8.5.7", True), ("9.0.0", False), ("7.5.3", False)]
+    ("version", "new"),
+    [("8.5.7", False), ("8.5.7", True), ("9.0.0-beta.2.pre", False), ("9.0.0", False)],
 )
-def test_no_release_has_it(version: str, new: bool) -> None:
+def test_no_release_or_beta_has_it(version: str, new: bool) -> None:
     message = r"ignore-update-only-columns needs TiCDC's new architecture, of 9\.0\.0 or later"
     with pytest.raises(ConfigError, match=message):
         Changefeed(URI, configured("seen"), version, new_architecture=new)

@@ -74,7 +74,7 @@ LIMIT = 700
 def encoder_of(
     format_: Any, storage: ClaimCheckStorage, **options: Any
 ) -> tuple[ClaimCheckEncoder, Any]:
-    whole = format_.Options(**options)
+    whole = format_.Options(**{"new_architecture": True} | options)
     sent = replace(whole, max_message_bytes=LIMIT)
     if hasattr(whole, "max_batch_size"):
         whole = replace(whole, max_batch_size=1)
@@ -118,19 +118,17 @@ def test_a_large_row_of_open_protocol_stays_in_its_batch(tmp_path: Path) -> None
     assert open_protocol.decode(*encoder.ddl(ddl), options) == [ddl]
 
 
-@pytest.mark.parametrize("classic", [False, True])
-def test_an_update_whose_key_alone_tells_no_old_row_is_redeemed(
-    tmp_path: Path, classic: bool
-) -> None:
+@pytest.mark.parametrize("new", [True, False])
+def test_an_update_whose_key_alone_tells_no_old_row_is_redeemed(tmp_path: Path, new: bool) -> None:
     storage = ClaimCheckStorage(tmp_path.as_uri())
     encoder, options = encoder_of(
-        open_protocol, storage, only_output_updated_columns=True, classic=classic
+        open_protocol, storage, only_output_updated_columns=True, new_architecture=new
     )
     assert encoder.row(LARGE) == []
     ((key, value),) = encoder.flush()
     (large,) = open_protocol.decode(key, value, options)
     assert isinstance(large, RowChange)
-    assert (large.before, large.after) == (None if classic else {}, {"id": 2})
+    assert (large.before, large.after) == ({} if new else None, {"id": 2})
     whole = redeem(large, storage, lambda k, v: open_protocol.decode(k, v, options))
     assert (whole.before, whole.after) == ({"body": "y" * 900}, LARGE.after)
 
@@ -140,7 +138,8 @@ def test_files_have_ticdcs_bytes(name: str, tmp_path: Path) -> None:
     variant = scenario("large").variants[name]
     storage, decode = storage_of(variant, tmp_path), decoder_of(variant)
     format_ = FORMATS[name.partition(".")[0].replace("open", "open-protocol")]
-    encoder = format_.Encoder(format_.Options(**({"max_batch_size": 1} if "open" in name else {})))
+    one_each = {"max_batch_size": 1} if "open" in name else {}
+    encoder = format_.Encoder(format_.Options(new_architecture=True, **one_each))
     ours = ClaimCheckStorage(f"{tmp_path.as_uri()}/ours")
     files = {Path(path).name: content for path, content in variant.claim_checks.items()}
     for record in variant.records:

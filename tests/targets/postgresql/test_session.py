@@ -1,4 +1,5 @@
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -93,7 +94,10 @@ def test_every_type_survives_at_its_bounds(target: PostgreSQL, table: str) -> No
         layout,
         [[from_text(row[column.name], column.type) for column in layout.source] for row in rows],
     )
-    stored = [column.name for column in upstream.columns if column.generated != "virtual"]
+    described = target.describe(None, upstream.name)
+    assert described is not None
+    present = {column.name for column in described.columns}
+    stored = [column.name for column in upstream.columns if column.name in present]
     columns = [SHOWN.get(kinds[name].name, "{c}::text").format(c=f'"{name}"') for name in stored]
     statement = f"SELECT {', '.join(columns)} FROM {layout.relation} t ORDER BY t.id"  # noqa: S608
     read = target.execute(statement).all()
@@ -524,6 +528,7 @@ def test_a_created_table_has_upstreams_keys_defaults_and_indexes(target: Postgre
         "(SUBSTRING(long_ FROM 1 FOR 3))",
         "(g)",
         "(h)",
+        "(v)",
     ]
     with pytest.raises(Stop, match=r"Key \(.*\)=\(abc\)"):
         load(target, layout, [["2", "h2", "abce", b"x", None, None, None, None, None, "3"]])
@@ -537,3 +542,52 @@ def test_a_created_table_has_upstreams_keys_defaults_and_indexes(target: Postgre
         "long_": "C",
         "s": "default",
     }
+
+
+DEFAULTS = (
+    "bytea_output = 'escape'",
+    "client_encoding = 'LATIN1'",
+    "datestyle = 'German, DMY'",
+    "default_transaction_isolation = 'serializable'",
+    "default_transaction_read_only = on",
+    "extra_float_digits = -15",
+    "idle_in_transaction_session_timeout = '100ms'",
+    "idle_session_timeout = '100ms'",
+    "intervalstyle = 'sql_standard'",
+    "quote_all_identifiers = on",
+    "search_path = elsewhere, public",
+    "standard_conforming_strings = off",
+    "statement_timeout = '100ms'",
+    "timezone = 'America/Caracas'",
+)
+
+
+def test_what_a_database_has_as_its_defaults_changes_nothing(postgresql_url: str) -> None:
+    of = "create table m (id bigint primary key, n double, t varchar(9), d date, at timestamp(3))"
+    moment = "2024-03-01 02:03:04.567"
+    rows: list[list[str | None]] = [
+        ["1", "0.1", "\\'é", "2024-02-29", moment],
+        ["2", "0.10000000000000002", "表", None, None],
+    ]
+    parsed = sa.make_url(postgresql_url)
+    before = PostgreSQL.open(parsed)
+    for default in DEFAULTS:
+        before.execute(f'ALTER DATABASE "{parsed.database}" SET {default}')
+    before.close()
+    target = PostgreSQL.open(parsed)
+    pid = target.session_id()
+    layout = created(target, defined(of))
+    load(target, layout, rows)
+    keyless = created(target, defined("create table k (n double)"))
+    with target.transaction():
+        assert target.execute("SELECT pg_sleep(0.2)").rowcount == 1
+        time.sleep(0.2)
+        target.insert(keyless, row_payloads(keyless, [["0.1"], ["0.10000000000000002"]]), "stop")
+        assert target.delete_rows(keyless, row_payloads(keyless, [["0.1"]])) == 1
+    time.sleep(0.2)
+    assert target.session_id() == pid
+    assert target.query("SELECT n::text FROM k") == [("0.10000000000000002",)]
+    shown = "id, n::text, t, to_char(d, 'YYYY-MM-DD'), to_char(at, 'YYYY-MM-DD HH24:MI:SS.MS')"
+    found = target.query(f"SELECT {shown} FROM m ORDER BY id")  # noqa: S608
+    target.close()
+    assert found == [(int(row[0] or 0), *row[1:]) for row in rows]

@@ -130,9 +130,7 @@ class FastTables:
     ) -> None:
         self._layouts = layouts
         self._shapes = shapes
-        self._kinds = [
-            {c.name: (c.type.name, c.type.unsigned) for c in layout.source} for layout in layouts
-        ]
+        self._met: dict[int, tuple[Layout, dict[str, tuple[str, bool]]]] = {}
         self._rows_read: Counter[tuple[str, str, bool, bool]] = Counter()
 
     def number(self, change: RowChange) -> int | None:
@@ -141,7 +139,7 @@ class FastTables:
         number, expected = self._shapes.get((table.schema, table.name), (0, None))
         if expected is None or change.incomplete or change.claim_check is not None:
             return None
-        layout, kinds = self._layouts[number], self._kinds[number]
+        layout, kinds = self._known(number)
         sent = {c.name: (c.type.name, c.type.unsigned) for c in table.columns}
         if change.after is None:
             whole = sent.items() <= kinds.items() and sent.keys() >= {*layout.key}
@@ -152,7 +150,18 @@ class FastTables:
         return number if layout.key and whole and named and plain else None
 
     def key(self, number: int) -> tuple[str, ...]:
-        return self._layouts[number].key
+        return self._known(number)[0].key
+
+    def _known(self, number: int) -> tuple[Layout, dict[str, tuple[str, bool]]]:
+        """The layout of a table that has come, and the types of its columns by name."""
+        met = self._met.get(number)
+        if met is None:
+            layout = self._layouts[number].sent
+            kinds = {
+                column.name: (column.type.name, column.type.unsigned) for column in layout.source
+            }
+            met = self._met[number] = layout, kinds
+        return met
 
     def due(self, change: RowChange) -> bool:
         """Whether it is time to make another form: at the 32nd, 64th, 128th, ... row of a kind."""

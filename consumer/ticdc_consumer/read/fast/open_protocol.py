@@ -38,7 +38,7 @@ from ticdc_consumer.targets.layout import Layout
 _TS = b'{"ts":'
 _NAMES = rb'(,"scm":"' + STRING + rb'","tbl":"' + STRING + rb'")'
 _ROW_ID = re.compile(_NAMES + rb',"rid":-?' + COUNT + rb"(,.*+)", re.DOTALL)
-"""With the row id of the classic architecture, which no head has."""
+"""With the row id of the old architecture, which no head has."""
 _HEAD = re.compile(_NAMES + rb'(?:,"ptn":' + COUNT + rb')?,"t":1(?:,"ptn":' + COUNT + rb")?\}")
 _MOST_HEADS = 8192
 _ESCAPED = (

@@ -1,7 +1,7 @@
 """What the brokers list: topics, partitions, ids, and where the logs begin and end."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -82,31 +82,37 @@ class Cluster:
     def begins(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return self._offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
-    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """The brokers' ids: a topic that was deleted and recreated has another one.
+    def ask_ids(self, topics: Iterable[str]) -> Callable[[], dict[str, str]]:
+        """Asks for the brokers' ids, and returns what waits for them: a topic that was deleted and
+        recreated has another one.
 
         As of the last `partitions`: the controller answers, and librdkafka waits for one.
         """
         ids = dict.fromkeys(topics, "")
         if not self._has_controller:
+            return lambda: ids
+        described = self._admin.describe_topics(
+            TopicCollection(list(ids)), request_timeout=REQUEST_TIMEOUT
+        )
+
+        def answer() -> dict[str, str]:
+            try:
+                for name, future in described.items():
+                    topic_id = str(future.result().topic_id)
+                    ids[name] = "" if topic_id == NO_ID else topic_id
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
+                    raise self._unavailable("describe topics", error) from error
             return ids
-        try:
-            described = self._admin.describe_topics(
-                TopicCollection(list(ids)), request_timeout=REQUEST_TIMEOUT
-            )
-            for name, future in described.items():
-                topic_id = str(future.result().topic_id)
-                ids[name] = "" if topic_id == NO_ID else topic_id
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
-                raise self._unavailable("describe topics", error) from error
-        return ids
+
+        return answer
 
     def list(self) -> Listing:
         """Raises as `partitions` does."""
         counts = self.partitions()
         everywhere = [(topic, n) for topic, count in counts.items() for n in range(count)]
-        return Listing(self.ends(everywhere), self.topic_ids(counts))
+        ids = self.ask_ids(counts)  # both are asked before either answers
+        return Listing(self.ends(everywhere), ids())
 
     def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
         """A listing that has every partition of `known`, tried again for `patience` seconds.

@@ -17,12 +17,15 @@ from ticdc_consumer.protocols import control_test, decoder, protocol_of
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane, located
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source.kafka.client import Failures, consume_error, consumer_settings
+from ticdc_consumer.source.kafka.recent import MOST_BYTES, Recent
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import DdlIdentity, Mark, SeenDdl, TopicPartition
 from ticdc_consumer.waiting import Deadline
 
 BATCH = 10_000
 """Messages that one poll takes at most."""
+FAR_BEHIND = 3_000
+"""Messages of one poll that no small cut will need."""
 
 
 class Scout:
@@ -45,6 +48,8 @@ class Scout:
             }
         )
         self._next: dict[str, int] = {}
+        self.recent = Recent(MOST_BYTES)
+        """The messages that a small cut is read from, rows included."""
         self.marks: list[Mark] = []
         self.top: dict[str, Mark] = {}
         self._ddls: dict[DdlIdentity, SeenDdl] = {}
@@ -60,6 +65,7 @@ class Scout:
         for topic, offset in starts.items():
             if topic not in self._next:
                 self._next[topic] = offset
+                self.recent.begin((topic, 0), offset)
                 self._consumer.incremental_assign([KafkaTopicPartition(topic, 0, offset)])
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -86,8 +92,13 @@ class Scout:
         """Reads what has come, at most a batch, waiting up to `wait` seconds for the first."""
         messages = self._consumer.consume(BATCH, 0) or self._consumer.consume(1, wait)
         latest = latest_sane(self._options)
+        if len(messages) < FAR_BEHIND:
+            self.recent.add(messages)
         for message in messages:
             self._read(message, latest)
+        if len(messages) >= FAR_BEHIND:
+            for topic, offset in self._next.items():
+                self.recent.begin((topic, 0), offset)
         if messages:
             self._last_record = time.monotonic()
         return len(messages)

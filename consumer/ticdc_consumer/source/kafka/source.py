@@ -14,6 +14,7 @@ from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source import PATIENCE, TaskSource
 from ticdc_consumer.source.kafka.brokers import Cluster
 from ticdc_consumer.source.kafka.client import records_from
+from ticdc_consumer.source.kafka.follower import Follower
 from ticdc_consumer.source.kafka.scout import Scout
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.source.listing import Listing, LogRecord
@@ -39,7 +40,13 @@ class KafkaSource:
     def _scout(self) -> Scout:
         return Scout(self._options, self.schemas)
 
+    @cached_property
+    def _follower(self) -> Follower:
+        return Follower(self._options.kafka, self._scout.recent)
+
     def close(self) -> None:
+        if "_follower" in self.__dict__:
+            self._follower.close()
         if "_scout" in self.__dict__:
             self._scout.close()
         self._cluster.close()
@@ -119,6 +126,15 @@ class KafkaSource:
     # --- rows -----------------------------------------------------------------------------------
 
     def tasks(
-        self, end: int, ddls: Iterable[int], definitions: Mapping[tuple[str, str], Table]
+        self,
+        end: int,
+        ddls: Iterable[int],
+        definitions: Mapping[tuple[str, str], Table],
+        *,
+        here: bool = False,
     ) -> TaskSource:
+        if here:
+            return self._follower
+        if "_follower" in self.__dict__:
+            self._follower.release()
         return KafkaTasks(self._options.kafka)

@@ -24,17 +24,25 @@ class KafkaTasks:
     gives_messages = True
 
     def read(self, receiver: Receiver[ProgressT], size: int) -> Iterator[None]:
-        for batch in messages(self.kafka, receiver.progress, size):
-            for progress, message in batch:
-                offset = message.offset()
-                if not progress.done and offset < progress.end:
-                    receiver.feed(
-                        progress, message.key(), message.value(), offset, message.timestamp()[1]
-                    )
-                    if progress.position >= progress.end:
-                        progress.done = True
-            yield
-            yield from receiver.complete()
+        yield from feed(receiver, messages(self.kafka, receiver.progress, size))
+
+
+def feed(
+    receiver: Receiver[ProgressT], batches: Iterable[Iterable[tuple[ProgressT, Any]]]
+) -> Iterator[None]:
+    """Feeds a task what the brokers gave, up to the listed ends. Yields after each batch, and while
+    rows are completed."""
+    for batch in batches:
+        for progress, message in batch:
+            offset = message.offset()
+            if not progress.done and offset < progress.end:
+                receiver.feed(
+                    progress, message.key(), message.value(), offset, message.timestamp()[1]
+                )
+                if progress.position >= progress.end:
+                    progress.done = True
+        yield
+        yield from receiver.complete()
 
 
 def messages(

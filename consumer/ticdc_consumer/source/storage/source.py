@@ -168,6 +168,11 @@ class StorageSource:
     # --- rows ----------------------------------------------------------------------------------
 
     def tasks(
-        self, end: int, ddls: Iterable[int], definitions: Mapping[tuple[str, str], Table]
+        self,
+        end: int,
+        ddls: Iterable[int],
+        definitions: Mapping[tuple[str, str], Table],
+        *,
+        here: bool = False,
     ) -> TaskSource:
         return StorageTasks(for_tasks(self._options), end, frozenset(ddls), dict(definitions))

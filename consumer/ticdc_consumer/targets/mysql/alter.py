@@ -3,6 +3,8 @@
 They commit by themselves, so that after a crash only the catalog shows which of them ran.
 """
 
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from ticdc_encoder.column import Column
@@ -16,8 +18,21 @@ from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.primary_key import rebuilt, refusal
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
 from ticdc_consumer.targets.mysql.steps import AlterStep, OrderedClauses, done
-from ticdc_consumer.targets.schema.alter import Alteration, TableAlteration, index_changes
-from ticdc_consumer.targets.schema.conversions import CAPACITIES
+from ticdc_consumer.targets.schema.alter import (
+    Alteration,
+    TableAlteration,
+    index_changes,
+    written,
+)
+from ticdc_consumer.targets.schema.changes import (
+    Above,
+    Condition,
+    NegativeHalf,
+    OnlyDate,
+    Quantized,
+    Rounded,
+)
+from ticdc_consumer.targets.schema.conversions import CAPACITIES, Conversion
 from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
 
@@ -33,6 +48,7 @@ class MySqlAlteration(TableAlteration):
         self.new = shape(dialect, self.evolved.after)
         self.keys = index_changes(self.before.indexes, self.old.indexes, self.new.indexes)
         self.left: list[AlterStep] = []
+        self.mode = ""
 
     def alteration(self) -> Alteration:
         """What a crash left of it. Raises `Stop` also if the table is neither as it was before nor
@@ -50,8 +66,35 @@ class MySqlAlteration(TableAlteration):
             self._check_primary_key()
         return Alteration(tuple(self.statements()), self.refusals() if ran == 0 else ())
 
+    def prepare(self) -> None:
+        super().prepare()
+        changes = {
+            type(conversion.change): old
+            for old, new in self.differences.modified
+            if (conversion := self.conversions.get(new.name)) and old.type.decimals
+        }
+        if self.dialect.date_mode and {Rounded, OnlyDate} <= changes.keys():
+            raise Unsupported(
+                f"column {changes[OnlyDate].name} loses its time, which this server would round in "
+                f"an ALTER TABLE that rounds {changes[Rounded].name}"
+            )
+        modes = {Rounded: self.dialect.rounding_mode, OnlyDate: self.dialect.date_mode}
+        self.mode = next((modes[of] for of in modes if of in changes and modes[of]), "")
+
+    def refused(self, new: Column, conversion: Conversion) -> tuple[Condition, ...]:
+        match conversion.change:
+            case Rounded(digits) if new.type.name == "time" and self.dialect.halves_away:
+                return (*conversion.refused, NegativeHalf(digits))
+            case Quantized() if new.type.unsigned and self.dialect.greatest_rounded:
+                return (*conversion.refused, Above(self.dialect.greatest_rounded))
+        return conversion.refused
+
     def statements(self) -> list[str]:
         statements = [step.text for step in self.left]
+        if statements and self.mode:
+            alone = f"SET SESSION sql_mode = REPLACE(@@sql_mode, ',{self.mode}', '')"
+            mode = f"SET SESSION sql_mode = CONCAT(@@sql_mode, ',{self.mode}')"
+            statements = [mode, *statements, alone]
         if any("CURRENT_TIMESTAMP" in text for text in statements):
             # The current timestamp that new columns take is that of the DDL.
             seconds, milliseconds = divmod(physical(self.commit_ts), 1000)
@@ -62,13 +105,29 @@ class MySqlAlteration(TableAlteration):
     def quote(self, name: str) -> str:
         return quote_name(name, self.dialect.wide_names)
 
-    def number(self, column: Column) -> str:
+    def compared(self, column: Column, sign: str, number: int | Decimal) -> str:
         # A YEAR takes the number 1 that it is compared with for 2001, a BIT may be bytes.
         plus = " + 0" if column.type.name in ("year", "bit") else ""
-        return self.quote(column.name) + plus
+        return f"{self.quote(column.name)}{plus} {sign} {written(number)}"
 
-    def characters(self, column: Column) -> str:
-        return f"char_length({self.quote(column.name)})"
+    def negative_half(self, column: Column, digits: int) -> str:
+        name, unit = self.quote(column.name), 10 ** (6 - digits)
+        return f"{name} < '00:00:00' AND microsecond({name}) % {unit} = {unit // 2}"
+
+    def unroundable(self, column: Column, last: str) -> str:
+        name = self.quote(column.name)
+        first = f"makedate(year({name}), 1) + INTERVAL month({name}) - 1 MONTH"
+        unreal = f"month({name}) = 0 OR day({name}) = 0 OR day({name}) > day(last_day({first}))"
+        return f"{self.fraction(column)} AND ({unreal} OR {name} > '{last}')"
+
+    def fraction(self, column: Column) -> str:
+        return f"microsecond({self.quote(column.name)}) <> 0"
+
+    def characters(self, column: Column, stripped: bool = False) -> str:
+        name = self.quote(column.name)
+        return (
+            f"char_length(trim(TRAILING ' ' FROM {name}))" if stripped else f"char_length({name})"
+        )
 
     def bytes_of(self, column: Column) -> str:
         return f"length({self.quote(column.name)})"
@@ -173,7 +232,7 @@ class MySqlAlteration(TableAlteration):
             default = None if column.type in _OWN_ZERO else _literal(definition, value)
             if default is not None:
                 passing.append(name)
-        text = MySqlColumn(column.type, column.nullable, default).text()
+        text = replace(column, default=default).text()
         return f"ADD COLUMN {self.quote(name)} {text}{self._position(name)}"
 
     def _position(self, name: str) -> str:
@@ -196,10 +255,12 @@ class MySqlAlteration(TableAlteration):
         if reason is None:
             return
         values = {
-            name: self.quote(source) for source, name in names.items() if name in self.new.columns
+            name: self.quote(source)
+            for source, name in names.items()
+            if name in self.new.columns and self.new.columns[name].generated is None
         }
         for column in self.differences.added:
-            if self.new.columns[column.name].default is None:
+            if self.new.columns[column.name].default is None and not column.virtual:
                 value = self.initials.get(column.name)
                 values[column.name] = "NULL" if value is None else _written(value)
         table = self.evolved.after

@@ -9,10 +9,12 @@ from ticdc_encoder.event import Table
 
 from ticdc_consumer.targets.layout import Reference
 from ticdc_consumer.targets.mysql.dialects import Dialect
+from ticdc_consumer.targets.mysql.generated import writer_of
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
 from ticdc_consumer.targets.mysql.types import CatalogType, column_type
 from ticdc_consumer.targets.schema.conversions import CAPACITIES
 from ticdc_consumer.targets.schema.defaults import constant
+from ticdc_consumer.targets.schema.generated import reads, virtual_columns
 from ticdc_consumer.targets.target import Target
 
 _LONGEST_ROW = 65_535
@@ -24,13 +26,18 @@ _NOW = re.compile(r"CURRENT_TIMESTAMP(?:\(([0-6])\))?")
 
 @dataclass(frozen=True, slots=True)
 class MySqlColumn:
-    """`default` is the text after DEFAULT, None if there is none."""
+    """`default` is the text after DEFAULT, None if there is none; `generated` what follows the type
+    of a column that the server computes, and `reads` the columns that it reads, in lower case."""
 
     type: str
     nullable: bool
     default: str | None
+    generated: str | None = None
+    reads: frozenset[str] = frozenset()
 
     def text(self) -> str:
+        if self.generated is not None:
+            return f"{self.type} {self.generated}"
         # Explicit, since a TIMESTAMP without it is NOT NULL on some servers.
         null = "NULL" if self.nullable else "NOT NULL"
         return f"{self.type} {null}" + (f" DEFAULT {self.default}" if self.default else "")
@@ -71,7 +78,8 @@ class MySqlTable:
     """What a table is here, by upstream's names: columns, NOT NULL, defaults and keys.
 
     A stored generated column becomes a plain one, since its values come with the rows; a virtual
-    one, whose values do not, is left out, and so is each key with an expression or such a column.
+    one, whose values do not, is computed here, too, or left out, and so is each key with an
+    expression or a column that is left out.
     """
 
     columns: dict[str, MySqlColumn]
@@ -79,12 +87,15 @@ class MySqlTable:
 
 
 def shape(dialect: Dialect, table: Table) -> MySqlTable:
-    columns = [column for column in table.columns if column.generated != "virtual"]
+    computed = virtual_columns(table, writer_of(dialect)).expressions
+    columns = [c for c in table.columns if c.generated != "virtual" or c.name in computed]
     indexes = [_whole(index, table) for index in table.indexes if _can_keep(index, columns)]
     types = _within_a_row(columns, indexes, dialect)
     return MySqlTable(
         {
             c.name: MySqlColumn(types[c.name], c.nullable, _default(c, types[c.name], dialect))
+            if c.name not in computed
+            else _computed(c, types[c.name], computed[c.name])
             for c in columns
         },
         {
@@ -126,6 +137,12 @@ def add_reference(target: Target, schema: str | None, name: str, added: Referenc
     )
 
 
+def _computed(column: Column, type_: str, expression: str) -> MySqlColumn:
+    # Without NOT NULL, which MariaDB refuses there.
+    generated = f"GENERATED ALWAYS AS ({expression}) VIRTUAL"
+    return MySqlColumn(type_, True, None, generated, frozenset(reads(column)))
+
+
 def _default(column: Column, type_: str, dialect: Dialect) -> str | None:
     """The default, if its value is certain. Rows carry all their values, so only other writers can
     miss one that is left out."""
@@ -139,7 +156,8 @@ def _default(column: Column, type_: str, dialect: Dialect) -> str | None:
         return None
     if name == "bit" and isinstance(value, int):
         return f"b'{value:b}'"
-    literal = string_literal(str(value))
+    # '0' is the year 2000, here as in TiDB.
+    literal = string_literal("0000" if name == "year" and not value else str(value))
     if CatalogType.parse(type_).name not in CAPACITIES:
         return literal
     # A VARCHAR that is a TEXT here.

@@ -19,9 +19,11 @@ class Dialect:
 
     In the catalog, `index_column` gives the column of an index, NULL for an expression (TiDB says
     the text NULL), and `escaped_labels` says whether backslashes in ENUM's and SET's labels are
-    doubled. `widest_values_bit`: VALUES() of a wider BIT gives other bits, so that an upsert must
-    not use it (TiDB 8.4 reverses the bytes of all that take eight). `names_lock_holder`: whether
-    IS_USED_LOCK gives the session that holds a lock; TiDB's gives 1.
+    doubled; `label_escapes` are the characters that it shows as two, while a backslash is one, so
+    that different labels may look the same. `widest_values_bit`: VALUES() of a wider BIT gives
+    other bits, so that an upsert must not use it (TiDB 8.4 reverses the bytes of all that take
+    eight). `names_lock_holder`: whether IS_USED_LOCK gives the session that holds a lock; TiDB's
+    gives 1.
 
     `statements` lists what runs, and of which database: the statements of other sessions, and in
     TiDB its DDL jobs, which outlive the session and even the server that took them.
@@ -29,7 +31,13 @@ class Dialect:
     `text_defaults`: whether a TEXT may have a default, as an expression (in TiDB 8.4 error 1101).
     `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
     `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
-    its rows."""
+    its rows.
+
+    An ALTER TABLE rounds a time of fewer digits under the sql_mode `rounding_mode`, and makes a
+    DATETIME the DATE that it has under `date_mode` (MySQL 8 rounds 23:59:59.5 to the next one); ""
+    where it does so anyway. `halves_away`: it rounds -00:00:00.5 to -00:00:01, TiDB to 00:00:00.
+    `greatest_rounded` is the greatest integer that a DECIMAL becomes, if the type has greater ones
+    (MySQL 8 refuses them, with error 1292)."""
 
     name: str
     json: str
@@ -42,6 +50,7 @@ class Dialect:
     processes: str = "information_schema.processlist"
     index_column: str = "column_name"
     escaped_labels: bool = True
+    label_escapes: tuple[tuple[str, str], ...] = ()
     widest_values_bit: int = 64
     names_lock_holder: bool = True
     statements: str = """
@@ -52,6 +61,10 @@ class Dialect:
     dependent_clauses: bool = True
     clustered_keys: bool = False
     settings: tuple[str, ...] = ()
+    rounding_mode: str = ""
+    date_mode: str = ""
+    halves_away: bool = True
+    greatest_rounded: int | None = None
 
 
 MYSQL = Dialect(
@@ -63,6 +76,8 @@ MYSQL = Dialect(
     row_keys=False,
     composite_keys=100,
     wide_names=False,
+    date_mode="TIME_TRUNCATE_FRACTIONAL",
+    greatest_rounded=(1 << 63) - 1,
 )
 
 MARIADB = Dialect(
@@ -74,6 +89,7 @@ MARIADB = Dialect(
     row_keys=True,
     composite_keys=500,
     wide_names=False,
+    rounding_mode="TIME_ROUND_FRACTIONAL",
 )
 
 TIDB = Dialect(
@@ -88,6 +104,7 @@ TIDB = Dialect(
     processes="information_schema.cluster_processlist",
     index_column="IF(expression IS NULL, column_name, NULL)",
     escaped_labels=False,
+    label_escapes=(("\0", r"\0"), ("\n", r"\n"), ("\r", r"\r")),
     widest_values_bit=56,
     names_lock_holder=False,
     statements="""
@@ -102,6 +119,7 @@ TIDB = Dialect(
     dependent_clauses=False,
     clustered_keys=True,
     settings=("SET SESSION tidb_txn_mode = 'pessimistic'",),
+    halves_away=False,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (MYSQL, MARIADB, TIDB)}

@@ -16,8 +16,8 @@ def take_session_lock(
 ) -> None:
     """MySQL's lock that lives as long as the session: an implicit commit does not free it.
 
-    Where the server does not name the lock's holder, that is the session that `owner` reads, and
-    nobody is ended if no session has both its number and its client.
+    Where the server does not name a lock's holder, each holder takes a second lock, whose name says
+    which session it is. Nobody is ended whose own lock is not taken, unless `owner` reads it.
 
     A holder that runs a DDL is waited for as long as that takes, even if its client is gone: the
     server goes on with it, and if it were ended, it would only begin anew.
@@ -28,6 +28,8 @@ def take_session_lock(
         wait = under_way.Wait()
         while True:
             if _scalar(target, "SELECT GET_LOCK(%s, 0)", name) == 1:
+                if not dialect.names_lock_holder:
+                    _scalar(target, "SELECT GET_LOCK(%s, 0)", _mark(name, target.session_id()))
                 return
             owner()
             if deadline.passed:
@@ -42,8 +44,8 @@ def take_session_lock(
     if not dialect.names_lock_holder:
         raise Unavailable(
             f"the lock {name} of changefeed {changefeed} is taken again and again, or by a session "
-            f"that is not the checkpoint's ({owner() or 'none'}): end the older consumer, or KILL "
-            f"its session, which {dialect.processes} lists; then start again"
+            f"that is neither marked nor the checkpoint's ({owner() or 'none'}): end the older "
+            f"consumer, or KILL its session, which {dialect.processes} lists; then start again"
         )
     raise Unavailable(f"the lock {name} of changefeed {changefeed} is taken again and again")
 
@@ -51,10 +53,33 @@ def take_session_lock(
 def _holder(target: Target, dialect: Dialect, name: str, owner: Callable[[], str]) -> str:
     """The session that holds the lock; "" if it is free, or not known."""
     if not dialect.names_lock_holder:
-        stored = owner()
-        return stored if find_session(target, dialect, stored) else ""
+        return _marked_holder(target, dialect, name) or _stored_holder(target, dialect, owner)
     holder = _scalar(target, "SELECT IS_USED_LOCK(%s)", name)
     return "" if holder is None else str(holder)
+
+
+def _mark(name: str, session_id: str) -> str:
+    """The lock that the holder of the lock `name` takes beside it, of that session alone."""
+    return f"{name}-{hashlib.sha256(session_id.encode()).hexdigest()[:16]}"
+
+
+def _marked_holder(target: Target, dialect: Dialect, name: str) -> str:
+    """The session of this database whose own lock is taken; the server frees it with the session.
+    It is known so before there is a checkpoint to write it into."""
+    query = f"SELECT id, host FROM {dialect.processes} WHERE db = %s AND id <> CONNECTION_ID()"  # noqa: S608
+    with target.errors():
+        sessions = target.query(query, target.engine.url.database)
+    for number, client in sessions:
+        session = f"{number} {client}"
+        if _scalar(target, "SELECT IS_USED_LOCK(%s)", _mark(name, session)):
+            return session
+    return ""
+
+
+def _stored_holder(target: Target, dialect: Dialect, owner: Callable[[], str]) -> str:
+    """The checkpoint's session, if it still is there: that of a release that did not mark it."""
+    stored = owner()
+    return stored if find_session(target, dialect, stored) else ""
 
 
 def _ddl_under_way(target: Target, dialect: Dialect, holder: str) -> tuple[int, str] | None:

@@ -20,7 +20,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.mysql import alter, catalog, types, under_way
+from ticdc_consumer.targets.mysql import alter, catalog, generated, types, under_way
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
@@ -30,6 +30,7 @@ from ticdc_consumer.targets.mysql.fence import find_session, take_session_lock
 from ticdc_consumer.targets.mysql.privileges import Account
 from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.target import Target, original
 from ticdc_consumer.waiting import until
 
@@ -48,10 +49,26 @@ SQL_MODE = ",".join(
 
 _SETTINGS = (
     "SET SESSION time_zone = '+00:00', foreign_key_checks = 0, unique_checks = 1, "
-    "sql_safe_updates = 0, sql_notes = 1, max_error_count = 65535, wait_timeout = 2147483",
+    "sql_safe_updates = 0, sql_notes = 1, max_error_count = 65535, wait_timeout = 2147483, "
+    "sql_select_limit = 18446744073709551615",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    "SET SESSION TRANSACTION READ WRITE",
 )
 """wait_timeout (24 days, the most that all platforms take): an idle session keeps its lock."""
+
+NEUTRAL = {
+    "completion_type": ("NO_CHAIN", "0"),  # a COMMIT ends a transaction, and nothing else
+    "idle_readonly_transaction_timeout": ("0", "0"),
+    "idle_transaction_timeout": ("0", "0"),
+    "idle_write_transaction_timeout": ("0", "0"),
+    "lc_messages": ("en_US", "'en_US'"),  # `errors` reads the column and the key in a message
+    "max_execution_time": ("0", "0"),
+    "max_statement_time": ("0.000000", "0"),
+    "sql_big_selects": ("ON", "1"),
+    "tidb_idle_transaction_timeout": ("0", "0"),
+}
+"""Variable -> how the server shows the value that it must have, and that value. Not every server
+has each; it is set only where the server's own default is another."""
 
 _OURS = frozenset({"charset", "use_unicode", "autocommit", "sql_mode", "init_command", "conv"})
 _PATIENCE = 120.0
@@ -134,6 +151,7 @@ class MySql(Target):
             with self.errors():
                 for statement in (*_SETTINGS, *self._own_settings()):
                     self.execute(statement)
+                self._neutralize()
                 settings = self.query(
                     "SELECT @@max_allowed_packet, @@lower_case_table_names, CURRENT_USER()"
                 )
@@ -146,12 +164,26 @@ class MySql(Target):
         self._packet, self._any_case = int(packet), bool(case)
         return connection
 
+    def _neutralize(self) -> None:
+        names = ", ".join(f"'{name}'" for name in NEUTRAL)
+        query = f"SHOW SESSION VARIABLES WHERE variable_name IN ({names})"
+        for name, present in self.query(query):
+            neutral, text = NEUTRAL[name]
+            if present not in (neutral, ""):  # TiDB has some as names alone
+                self.execute(f"SET SESSION {name} = {text}").close()
+
     def _own_settings(self) -> tuple[str, ...]:
         """The statements that begin a session of this kind of server."""
         return self.differences.settings
 
     def _new_bulk(self) -> MySqlBulk:
         return MySqlBulk(self.connection, self._packet, self.differences, SQL_MODE)
+
+    def put_words(self, table: sa.Table) -> tuple[str, str]:
+        into, _ = super().put_words(table)
+        _, _, others = self._columns_of(table)
+        sets = ", ".join(f"{name} = VALUES({name})" for name in others)
+        return into, f"ON DUPLICATE KEY UPDATE {sets}"
 
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
         return refusals.translate(error, layout, self._account)
@@ -278,6 +310,9 @@ class MySql(Target):
 
     # DDL.
 
+    def writer_of(self) -> WriterOf | None:
+        return generated.writer_of(self.differences)
+
     def column_type(self, column: Column) -> str:
         return types.column_type(column, self.differences)
 
@@ -339,6 +374,7 @@ class MariaDb(MySql):
 class TiDb(MySql):
     dialect = TIDB.name
     differences = TIDB
+    alters_as_mysql = False
     _write_source: int | None = None
 
     def mark_writes(self, source: int) -> None:

@@ -58,8 +58,8 @@ class OrderedClauses:
         self._add(text, index.columns, [name])
 
     def drop_column(self, name: str) -> None:
-        del self._columns[name]
-        self._add(f"DROP COLUMN {self._quote(name)}", [name])
+        column = self._columns.pop(name)
+        self._add(f"DROP COLUMN {self._quote(name)}", [name, *column.reads])
 
     def rename_column(self, old: str, new: str, column: MySqlColumn) -> None:
         self._columns = {
@@ -68,7 +68,7 @@ class OrderedClauses:
         }
         self._indexes = {name: each.renamed(old, new) for name, each in self._indexes.items()}
         text = f"CHANGE COLUMN {self._quote(old)} {self._quote(new)} {column.text()}"
-        self._add(text, [old, new], renames=True)
+        self._add(text, [old, new, *column.reads], renames=True)
 
     def place_column(
         self, name: str, column: MySqlColumn, text: str, position: Sequence[str] | None
@@ -87,7 +87,7 @@ class OrderedClauses:
                 **{other: each for other, each in others.items() if other not in before},
             }
             needed += position[-1:]
-        self._add(text, needed)
+        self._add(text, [*needed, *column.reads])
 
     def rename_key(self, old: str, new: str) -> None:
         self._indexes[new] = self._indexes.pop(old)

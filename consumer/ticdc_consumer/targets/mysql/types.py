@@ -164,7 +164,7 @@ def _codec(
         case "float" | "double":
             return _float_codec(type_, target)
         case "enum" | "set":
-            return _labelled_codec(type_, existing, target)
+            return _labelled_codec(type_, existing, target, dialect)
         case "json":
             return (
                 "text" if target.name == "json" or _is_text(existing, target, "longtext") else None
@@ -296,10 +296,14 @@ def _float_codec(type_: ColumnType, target: CatalogType) -> str | None:
     return f"{target.name}:{target.number(1)}"
 
 
-def _labelled_codec(type_: ColumnType, existing: TargetColumn, target: CatalogType) -> str | None:
+def _labelled_codec(
+    type_: ColumnType, existing: TargetColumn, target: CatalogType, dialect: Dialect
+) -> str | None:
     if target.name != type_.name:
         return None
-    if type_.elements != existing.elements[: len(type_.elements)]:
+    escapes = str.maketrans(dict(dialect.label_escapes))
+    labels = tuple(label.translate(escapes) for label in type_.elements)
+    if labels != existing.elements[: len(labels)]:
         why = "its labels are not the first ones of the target's"
         beyond = any(max(label, default="") > "\uffff" for label in type_.elements)
         hint = "; the server's catalog shows characters beyond U+FFFF as ?" if beyond else ""

@@ -1,7 +1,11 @@
 """ALTER TABLE and RENAME TABLE for PostgreSQL; each runs in the transaction of its cut."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetName
@@ -9,6 +13,17 @@ from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
 from ticdc_consumer.targets.postgresql.quoting import quote_name
 from ticdc_consumer.targets.postgresql.types import column_type
 from ticdc_consumer.targets.schema.alter import TableAlteration, index_changes
+from ticdc_consumer.targets.schema.changes import (
+    Appended,
+    Approximated,
+    Change,
+    Digits,
+    Padded,
+    Rounded,
+    Spelled,
+    Stripped,
+    Widened,
+)
 from ticdc_consumer.targets.schema.conversions import Conversion
 from ticdc_consumer.targets.schema.create import (
     ColumnShape,
@@ -18,6 +33,7 @@ from ticdc_consumer.targets.schema.create import (
     primary_key,
     shape,
 )
+from ticdc_consumer.targets.schema.generated import reads
 from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
 
@@ -42,11 +58,40 @@ class PostgreSqlAlteration(TableAlteration):
             self._written.append(add_reference(self.target, self.schema, self.name, added))
         return self._written
 
+    def settled(self, evolved: Evolved) -> Evolved:
+        """PostgreSQL changes neither a generated column nor the type of one that it reads: such a
+        generated column goes, and comes again."""
+        settled = super().settled(evolved)
+        old, new = shape(settled.before, WORDS).columns, shape(settled.after, WORDS).columns
+        renamed = {source: name for name, source in settled.sources.items()}
+        changed = {
+            source.lower()
+            for source, name in renamed.items()
+            if name in new and old[source].type != new[name].type
+        }
+        again = {
+            name
+            for name, source in settled.sources.items()
+            for column in (settled.before.column(source),)
+            if column.virtual and settled.after.column(name).virtual
+            if old[source] != new[name] or reads(column) & changed
+        }
+        unchanged = {name: source for name, source in settled.sources.items() if name not in again}
+        return replace(settled, sources=unchanged)
+
     def quote(self, name: str) -> str:
         return quote_name(name)
 
-    def characters(self, column: Column) -> str:
-        return f"length({self._text(column)})"
+    def unroundable(self, column: Column, last: str) -> str:
+        # Other such dates it does not have at all.
+        return f"{quote_name(column.name)} > '{last}+00'"
+
+    def fraction(self, column: Column) -> str:
+        return f"{_microseconds(quote_name(column.name))} % 1000000 <> 0"
+
+    def characters(self, column: Column, stripped: bool = False) -> str:
+        text = self._text(column)
+        return f"length(rtrim({text}, ' '))" if stripped else f"length({text})"
 
     def bytes_of(self, column: Column) -> str:
         return f"octet_length({self._text(column)})"
@@ -82,11 +127,13 @@ class PostgreSqlAlteration(TableAlteration):
             self._table(f"DROP COLUMN {quote_name(column)}")
         for column, named in differences.renamed:
             self._table(f"RENAME COLUMN {quote_name(column)} TO {quote_name(named)}")
-        for added in differences.added:
+        for added in (each for each in differences.added if not each.virtual):
             self._add(added, new.columns[added.name])
         for name, now in new.columns.items():
-            if name in old.columns:
+            if name in old.columns and now.generated is None:
                 self._change(name, old.columns[name], now)
+        for added in (each for each in differences.added if each.virtual):
+            self._add(added, new.columns[added.name])
         if rekeyed and new.primary:
             self._table(f"ADD {primary_key(new.primary, WORDS)}")
         for label, renamed in indexes.renamed:
@@ -124,28 +171,80 @@ class PostgreSqlAlteration(TableAlteration):
 
     def _change(self, name: str, old: ColumnShape, new: ColumnShape) -> None:
         converted = self.conversions.get(name, Conversion())
-        suffix = converted.suffix if converted else ""
         retyped = old.type != new.type
         if retyped and old.default is not None:
             self._column(name, "DROP DEFAULT")
-        if not retyped and converted and converted.width:
-            zeros = f"repeat('00', {converted.width} - octet_length({quote_name(name)}))"
-            using = f"{quote_name(name)} || decode({zeros}, 'hex')"
-            self._column(name, f"TYPE {new.type} USING {using}")
-        if retyped:
-            plain = new.type.partition(" COLLATE ")[0]
-            using = f"{quote_name(name)}::{plain}"
-            if converted is None:
-                using = f"NULL::{plain}"
-            elif converted.widened:
-                using = f"{quote_name(name)}::real::{plain}"
-            elif suffix and plain == "text":
-                using = f"{quote_name(name)}::text || {literal(suffix)}"
+        plain = new.type.partition(" COLLATE ")[0]
+        if converted is None:
+            using = f"NULL::{plain}"
+        else:
+            using = _converted(quote_name(name), converted.change, old.type, plain)
+        if retyped or (converted and using != f"{quote_name(name)}::{plain}"):
             self._column(name, f"TYPE {new.type} USING {using}")
         if old.not_null != new.not_null:
             self._column(name, "SET NOT NULL" if new.not_null else "DROP NOT NULL")
         if old.default != new.default or (retyped and new.default is not None):
             self._default(name, new)
+
+
+def _converted(name: str, change: Change | None, before: str, after: str) -> str:
+    """The value of a column whose types were, and are, these."""
+    match change:
+        case Appended(suffix) if after == "text":
+            return f"{name}::text || {literal(suffix)}"
+        case Padded(width):
+            return f"{name} || decode(repeat('00', {width} - octet_length({name})), 'hex')"
+        case Widened():
+            return f"{name}::real::{after}"
+        case Stripped():
+            return f"rtrim({name}, ' ')"
+        case Rounded(digits):
+            return _rounded(name, 10 ** (6 - digits))
+        case Spelled(digits):
+            return _text(name, before, digits)
+        case Digits():
+            return f"({_text(name, before, 0, _NUMBERS)})::{after}"
+        case Approximated(single):
+            return f"{name}::double precision" + ("::real" if single else "")
+    return f"{name}::{after}"
+
+
+def _microseconds(name: str) -> str:
+    """Those of the second, and its whole part."""
+    return f"extract(microseconds FROM {name})::bigint"
+
+
+def _rounded(name: str, unit: int) -> str:
+    """To whole units, in microseconds: the server's own rounding takes halves before the year 2000
+    to the earlier time. Those of a negative interval are negative."""
+    now = f"extract(microseconds FROM {name})::numeric"
+    rounded = f"floor(({now} + {unit // 2}) / {unit}) * {unit}"
+    return f"{name} + ({rounded} - {now})::double precision * interval '1 microsecond'"
+
+
+_TEXTS = {
+    "date": "YYYY-MM-DD",
+    "timestamp without time zone": "YYYY-MM-DD HH24:MI:SS",
+    "interval": "HH24:MI:SS",
+}
+_NUMBERS = {
+    "date": "YYYYMMDD",
+    "timestamp without time zone": "YYYYMMDDHH24MISS",
+    "interval": "HH24MISS",
+}
+
+
+def _text(name: str, type_: str, digits: int, formats: Mapping[str, str] = _TEXTS) -> str:
+    """A date or time in TiDB's words, with so many digits of the second."""
+    sign, value = "", name
+    if type_ == "interval":
+        # Its parts are negative one by one.
+        negative = f"{name} < interval '0'"
+        sign = f"CASE WHEN {negative} THEN '-' ELSE '' END || "
+        value = f"CASE WHEN {negative} THEN -{name} ELSE {name} END"
+    micro = ".US" if digits else ""
+    text = f"to_char({value}, '{formats[type_]}{micro}')"
+    return sign + (f"left({text}, {digits - 6})" if 0 < digits < 6 else text)
 
 
 def _literal(column: Column, value: Initial) -> str:

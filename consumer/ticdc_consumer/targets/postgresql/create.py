@@ -4,6 +4,7 @@ from ticdc_encoder.column import TEXTS, Column
 
 from ticdc_consumer.targets.layout import Reference
 from ticdc_consumer.targets.postgresql import types
+from ticdc_consumer.targets.postgresql.generated import PostgreSqlWriter
 from ticdc_consumer.targets.postgresql.quoting import quote_name
 from ticdc_consumer.targets.schema.create import DdlWords, index_name
 from ticdc_consumer.targets.target import Target
@@ -22,6 +23,8 @@ WORDS = DdlWords(
     key_type=_key_type,
     prefix=lambda column, length: f"substring({column} from 1 for {length})",
     now=lambda column: f"CURRENT_TIMESTAMP({column.type.decimals or 0})",
+    writer_of=lambda columns: PostgreSqlWriter(columns, quote_name),
+    generated="STORED",
 )
 
 

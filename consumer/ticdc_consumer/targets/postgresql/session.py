@@ -25,6 +25,7 @@ from ticdc_consumer.targets.postgresql.fence import IDLE_HOLDER, past_the_row_lo
 from ticdc_consumer.targets.postgresql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.create import create_table, shape
+from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import until
 
@@ -38,8 +39,17 @@ _SESSION = f"""
 SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres';
 SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET row_security = off;
 SET lock_timeout = '{LOCK_TIMEOUT}'; SET statement_timeout = 0;
-SET idle_in_transaction_session_timeout = 0
+SET idle_in_transaction_session_timeout = 0; SET extra_float_digits = 1;
+SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
+SET quote_all_identifiers = off
 """
+"""With fewer digits two numbers may look equal."""
+
+_NEWER_SETTINGS = """
+SELECT set_config(name, '0', false) FROM pg_settings
+WHERE name IN ('idle_session_timeout', 'transaction_timeout')
+"""
+"""They came with PostgreSQL 14 and 17."""
 
 
 def open_session(url: sa.URL, to_look: bool = False) -> "PostgreSQL":
@@ -81,6 +91,7 @@ class PostgreSQL(Target):
             # Without it a % in a name would be a placeholder, and several statements no one.
             connection = self.engine.connect().execution_options(no_parameters=True)
             connection.exec_driver_sql(_SESSION)
+            connection.exec_driver_sql(_NEWER_SETTINGS).close()
         except sa.exc.DBAPIError as error:
             reason = str(error.orig).splitlines()[0]
             refused = errors.refuses_user(error)
@@ -95,6 +106,15 @@ class PostgreSQL(Target):
 
     def _new_bulk(self) -> PostgreSqlBulk:
         return PostgreSqlBulk(self.connection, self.query, self._replica_allowed)
+
+    def put(self, table: sa.Table, rows: Sequence[tuple[object, ...]]) -> None:
+        into, replacing = self.put_words(table)
+        # A parameter a column: the driver looks at each one's type.
+        types = [column.type.compile(self.engine.dialect) for column in table.columns]
+        arrays = ", ".join(f"%s::{type_}[]" for type_ in types)
+        columns = tuple([list(column) for column in zip(*rows, strict=True)])
+        statement = f"{into} SELECT * FROM unnest({arrays}) {replacing}"  # noqa: S608
+        self.execute(statement, columns).close()
 
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
         return errors.translate(error, layout, self._user)
@@ -200,6 +220,9 @@ class PostgreSQL(Target):
         return f"{name} ~ '[\\x01-\\x1f]'"
 
     # DDL.
+
+    def writer_of(self) -> WriterOf | None:
+        return WORDS.writer_of
 
     def column_type(self, column: Column) -> str:
         return types.column_type(column)

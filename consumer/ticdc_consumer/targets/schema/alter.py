@@ -7,7 +7,8 @@ cannot give exactly raises `Unsupported`.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
@@ -15,18 +16,27 @@ from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import ReferenceChanges, TargetName
-from ticdc_consumer.targets.schema.conversions import (
+from ticdc_consumer.targets.schema.changes import (
     Above,
     Below,
+    Change,
     Condition,
-    Conversion,
+    Fraction,
     IsNull,
+    LabelledOneOf,
     Longer,
     LongerInBytes,
+    NegativeHalf,
+    Unroundable,
+)
+from ticdc_consumer.targets.schema.conversions import (
+    Conversion,
     certain,
     conversion,
     likely_conversion,
 )
+from ticdc_consumer.targets.schema.create import literal
+from ticdc_consumer.targets.schema.generated import computed
 from ticdc_consumer.targets.schema.initial import Initial, initial, likely_initial
 
 if TYPE_CHECKING:
@@ -60,29 +70,30 @@ class Differences:
 
 
 def differences(evolved: Evolved) -> Differences:
-    """The differences in the columns whose values are sent."""
+    """The differences of two tables as a target has them. Virtual columns are dropped before the
+    columns that they read, and added after them."""
     before, after, sources = evolved.before, evolved.after, evolved.sources
     names = {source: name for name, source in sources.items()}
-    sent_before = {c.name: c for c in before.columns if c.generated != "virtual"}
-    sent_after = [c for c in after.columns if c.generated != "virtual"]
-    surviving = [c for c in sent_after if sources.get(c.name) in sent_before]
+    old = {c.name: c for c in before.columns}
+    surviving = [c for c in after.columns if sources.get(c.name) in old]
     staying = {sources[c.name] for c in surviving}
-    for column in sent_after:
-        source = sources.get(column.name)
-        if source is not None and source not in sent_before:
-            raise Unsupported(f"column {column.name} was virtual, and its values are not sent")
-    dropped = tuple(name for name in sent_before if name not in staying)
+    leaving = sorted((c for n, c in old.items() if n not in staying), key=lambda c: not c.virtual)
+    dropped = tuple(column.name for column in leaving)
     return Differences(
         _survivors(before, {source: names[source] for source in staying}),
         after,
         dropped,
         _in_order(
             [(sources[c.name], c.name) for c in surviving if sources[c.name] != c.name],
-            set(sent_before) - set(dropped),
+            set(old) - set(dropped),
         ),
-        tuple(c for c in sent_after if c.name not in sources),
-        tuple((sent_before[sources[c.name]], c) for c in surviving),
+        tuple(sorted((c for c in after.columns if c.name not in sources), key=_is_virtual)),
+        tuple((old[sources[c.name]], c) for c in surviving),
     )
+
+
+def _is_virtual(column: Column) -> bool:
+    return column.virtual
 
 
 def _survivors(table: Table, names: Mapping[str, str]) -> Table:
@@ -162,7 +173,7 @@ def conversions(
             new.generated,
             new.expression,
         )
-        if not same:
+        if not same and not (old.virtual and new.virtual):
             changed[new.name] = None if empty else convert(old, new)
     return changed
 
@@ -180,6 +191,7 @@ def initials(
     return {
         column.name: first(column, column.name in evolved.computed, commit_ts)
         for column in differences.added
+        if not column.virtual
     }
 
 
@@ -188,6 +200,8 @@ class TableAlteration(ABC):
 
     conversions: dict[str, Conversion | None]
     initials: dict[str, Initial]
+    computed: ClassVar[Sequence[type[Change]]] = get_args(Change)
+    """What the target can do to values."""
 
     def __init__(
         self,
@@ -199,9 +213,14 @@ class TableAlteration(ABC):
         references: ReferenceChanges,
     ) -> None:
         self.target, self.schema, self.name = target, schema, name
-        self.evolved, self.commit_ts, self.references = evolved, commit_ts, references
-        self.differences = differences(evolved)
+        self.commit_ts, self.references = commit_ts, references
+        self.evolved = self.settled(evolved)
+        self.differences = differences(self.evolved)
         self.relation = target.quote(schema, name)
+
+    def settled(self, evolved: Evolved) -> Evolved:
+        """With those virtual columns alone that the target computes. Raises `Unsupported`."""
+        return computed(evolved, self.target.writer_of())
 
     def alteration(self) -> Alteration:
         """Raises `Stop` for what cannot be done exactly."""
@@ -237,6 +256,9 @@ class TableAlteration(ABC):
         """Raises `Unsupported` for what cannot be done exactly."""
         empty = not self.target.has_rows(self.schema, self.name)
         self.conversions = conversions(self.differences, empty)
+        for name, converted in self.conversions.items():
+            if converted and not isinstance(converted.change, (*self.computed, type(None))):
+                raise Unsupported(f"column {name}: what becomes of its values is not computed here")
         self.initials = initials(self.evolved, self.differences, empty, self.commit_ts)
 
     @abstractmethod
@@ -246,24 +268,41 @@ class TableAlteration(ABC):
     def quote(self, name: str) -> str:
         """A column's name."""
 
-    def number(self, column: Column) -> str:
-        """The expression of a column's value as a number."""
-        return self.quote(column.name)
+    def compared(self, column: Column, sign: str, number: int | Decimal) -> str:
+        """The condition that a number is less or greater than another."""
+        return f"{self.quote(column.name)} {sign} {written(number)}"
+
+    def unroundable(self, column: Column, last: str) -> str:
+        """The condition that `Unroundable` is, for targets that round."""
+        raise Unsupported(f"column {column.name}: its values cannot be searched here")
+
+    def negative_half(self, column: Column, digits: int) -> str:
+        """The condition that `NegativeHalf` is, where the target rounds such values otherwise."""
+        raise Unsupported(f"column {column.name}: its values cannot be searched here")
+
+    def fraction(self, column: Column) -> str:
+        """The condition that a time has more than whole seconds."""
+        raise Unsupported(f"column {column.name}: its values cannot be searched here")
 
     @abstractmethod
-    def characters(self, column: Column) -> str:
-        """The expression of a text's length in characters, or a binary value's in bytes."""
+    def characters(self, column: Column, stripped: bool = False) -> str:
+        """The expression of a text's length in characters, or a binary value's in bytes.
+        `stripped`: without the spaces at its end."""
 
     @abstractmethod
     def bytes_of(self, column: Column) -> str:
         """The expression of a text's length in bytes of UTF-8."""
+
+    def refused(self, new: Column, conversion: Conversion) -> tuple[Condition, ...]:
+        """Also what the target itself does not convert as TiDB does."""
+        return conversion.refused
 
     def refusals(self) -> tuple[tuple[str, str], ...]:
         """The queries for rows that a conversion would not keep, with the names before."""
         queries = []
         for old, new in self.differences.modified:
             converted = self.conversions.get(new.name)
-            for refused in converted.refused if converted else ():
+            for refused in self.refused(new, converted) if converted else ():
                 condition = self._condition(old, refused)
                 queries.append(
                     (
@@ -277,12 +316,25 @@ class TableAlteration(ABC):
     def _condition(self, column: Column, refused: Condition) -> str:
         match refused:
             case Below(least):
-                return f"{self.number(column)} < {least}"
+                return self.compared(column, "<", least)
             case Above(greatest):
-                return f"{self.number(column)} > {greatest}"
-            case Longer(length):
-                return f"{self.characters(column)} > {length}"
+                return self.compared(column, ">", greatest)
+            case Longer(length, stripped):
+                return f"{self.characters(column, stripped)} > {length}"
+            case Unroundable(last):
+                return self.unroundable(column, last)
+            case NegativeHalf(digits):
+                return self.negative_half(column, digits)
+            case Fraction():
+                return self.fraction(column)
+            case LabelledOneOf(labels):
+                return f"{self.quote(column.name)} IN ({', '.join(map(literal, labels))})"
             case LongerInBytes(length):
                 return f"{self.bytes_of(column)} > {length}"
             case IsNull():
                 return f"{self.quote(column.name)} IS NULL"
+
+
+def written(number: int | Decimal) -> str:
+    """As SQL reads it exactly."""
+    return f"{number:f}" if isinstance(number, Decimal) else str(number)

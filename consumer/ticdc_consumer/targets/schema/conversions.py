@@ -1,16 +1,38 @@
 """What a MODIFY COLUMN makes of existing values: TiCDC sends no change of them.
 
-Only conversions that keep a value, or add to the end of its text or bytes, are known. Each has
-conditions: a row that meets one was changed by TiDB in a way that is not known here. What a real
-TiDB (8.4) makes of values is in `tests/ddl/changed_columns.tsv`.
+What is not in the rules is not known. What a real TiDB (8.4) makes of values is in
+`tests/ddl/changed_columns.tsv`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 
 from ticdc_consumer.errors import Unsupported
+from ticdc_consumer.targets.schema.changes import (
+    Above,
+    Appended,
+    Approximated,
+    Below,
+    Change,
+    Condition,
+    Digits,
+    Fraction,
+    IsNull,
+    LabelledOneOf,
+    Longer,
+    LongerInBytes,
+    OnlyDate,
+    Padded,
+    Quantized,
+    Rounded,
+    Spelled,
+    Stripped,
+    Unroundable,
+    Widened,
+)
 
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 CAPACITIES = {
@@ -27,54 +49,12 @@ CAPACITIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Below:
-    """A number less than `least`."""
-
-    least: int
-
-
-@dataclass(frozen=True, slots=True)
-class Above:
-    greatest: int
-
-
-@dataclass(frozen=True, slots=True)
-class Longer:
-    """Text of more characters, or bytes of more, than `length`."""
-
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
-class LongerInBytes:
-    """Text of more bytes of UTF-8."""
-
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
-class IsNull:
-    pass
-
-
-Condition = Below | Above | Longer | LongerInBytes | IsNull
-
-
-@dataclass(frozen=True, slots=True)
 class Conversion:
-    """`suffix` is what the text form of every value gets at its end. `width`: shorter binary values
-    get zero bytes at their end, until they are as long. `widened`: a float32 becomes the same
-    double, whatever shorter decimal the target has for it."""
+    """`change` is what every value goes through, None where it stays as it is; a value that meets
+    one of `refused` was changed by TiDB in a way that is not known here."""
 
-    suffix: str = ""
+    change: Change | None = None
     refused: tuple[Condition, ...] = ()
-    width: int = 0
-    widened: bool = False
-
-    @property
-    def rewrites(self) -> bool:
-        """Whether values change even where a target has one type for both."""
-        return bool(self.suffix or self.width or self.widened)
 
 
 def conversion(old: Column, new: Column) -> Conversion:
@@ -107,7 +87,7 @@ def likely_conversion(old: Column, new: Column) -> Conversion:
     """Where it is not certain, as the target itself casts the values."""
     if certain(old, new):
         return conversion(old, new)
-    return Conversion("", (IsNull(),) if old.nullable and not new.nullable else ())
+    return Conversion(None, (IsNull(),) if old.nullable and not new.nullable else ())
 
 
 def _fills(old: Column, new: Column) -> bool:
@@ -131,7 +111,8 @@ def _text(type_: ColumnType) -> str:
 def _converted(old: ColumnType, new: ColumnType) -> Conversion | None:
     for matches, convert in _RULES:
         if matches(old, new):
-            return convert(old, new)
+            with localcontext(prec=200):
+                return convert(old, new)
     return None
 
 
@@ -150,7 +131,7 @@ def _floats(old: ColumnType, new: ColumnType) -> Conversion | None:
 def _float_to_double(old: ColumnType, new: ColumnType) -> Conversion | None:
     if new.decimals is not None or old.unsigned != new.unsigned:
         return None
-    return Conversion(widened=True)
+    return Conversion(Widened())
 
 
 def _integers(old: ColumnType, new: ColumnType) -> Conversion:
@@ -160,7 +141,7 @@ def _integers(old: ColumnType, new: ColumnType) -> Conversion:
         refused.append(Below(least))
     if high > greatest:
         refused.append(Above(greatest))
-    return Conversion("", tuple(refused))
+    return Conversion(None, tuple(refused))
 
 
 def _range(type_: ColumnType) -> tuple[int, int]:
@@ -183,20 +164,55 @@ def _to_float(old: ColumnType, new: ColumnType) -> Conversion | None:
     return _integers(old, new) if new.decimals is None else None
 
 
-def _to_decimal(old: ColumnType, new: ColumnType) -> Conversion | None:
-    """An integer, or a DECIMAL of no more digits on either side of the point."""
-    whole = (new.length or 10) - (new.decimals or 0)
-    if new.unsigned and not old.unsigned:
+def _to_decimal(old: ColumnType, new: ColumnType) -> Conversion:
+    """An integer or a DECIMAL as a DECIMAL."""
+    before, after = _scale(old), new.decimals or 0
+    most = Decimal(10) ** ((new.length or 10) - after) - Decimal(1).scaleb(-after)
+    change = Quantized(after) if after < before else _appended(_zeros(before, after))
+    least = Decimal(0) if new.unsigned else -most
+    return Conversion(change, _beyond(old, least, most, after))
+
+
+def _decimal_to_integer(old: ColumnType, new: ColumnType) -> Conversion:
+    least, greatest = _range(new)
+    return Conversion(Quantized(0), _beyond(old, Decimal(least), Decimal(greatest), 0))
+
+
+def _beyond(old: ColumnType, least: Decimal, most: Decimal, digits: int) -> tuple[Condition, ...]:
+    """The numbers of the old type that are outside when they are rounded to so many digits."""
+    scale = _scale(old)
+    unit = Decimal(1).scaleb(-scale)
+    slack = Decimal(1).scaleb(-digits) / 2 - unit if digits < scale else Decimal(0)
+    if old.name == "decimal":
+        high = Decimal(10) ** ((old.length or 10) - scale) - unit
+        low = Decimal(0) if old.unsigned else -high
+    else:
+        low, high = (Decimal(end) for end in _range(old))
+    refused: list[Condition] = []
+    if low < least:
+        refused.append(Below(least - slack if least else least))
+    if high > most + slack:
+        refused.append(Above(most + slack))
+    return tuple(refused)
+
+
+def _scale(type_: ColumnType) -> int:
+    return type_.decimals or 0 if type_.name == "decimal" else 0
+
+
+def _decimal_to_float(old: ColumnType, new: ColumnType) -> Conversion | None:
+    if new.decimals is not None:
         return None
-    if old.name in INTEGERS:
-        if len(str(_range(old)[1])) > whole:
-            return None
-        return Conversion(_zeros(0, new.decimals or 0))
-    if (old.length or 10) - (old.decimals or 0) > whole or (old.decimals or 0) > (
-        new.decimals or 0
-    ):
-        return None
-    return Conversion(_zeros(old.decimals or 0, new.decimals or 0))
+    most = Decimal(_LARGEST_FLOAT if new.name == "float" else 10**65)
+    refused = _beyond(old, Decimal(0) if new.unsigned else -most, most, _scale(old))
+    return Conversion(Approximated(new.name == "float"), refused)
+
+
+_LARGEST_FLOAT = (1 << 128) - (1 << 104)
+
+
+def _appended(suffix: str) -> Appended | None:
+    return Appended(suffix) if suffix else None
 
 
 def _zeros(before: int, after: int) -> str:
@@ -208,29 +224,29 @@ def _zeros(before: int, after: int) -> str:
 def _digits_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
     if old.zerofill:
         return None
-    return Conversion("", _room(new))
+    return Conversion(None, _room(new))
 
 
 def _year_to_text(_: ColumnType, new: ColumnType) -> Conversion:
     # The year 0000 is 0 in TiDB, and 0000 in MySQL.
-    return Conversion("", (Below(1), *_room(new)))
+    return Conversion(None, (Below(1), *_room(new)))
 
 
 def _texts(old: ColumnType, new: ColumnType) -> Conversion | None:
-    # A CHAR loses the spaces at its end, which no other type has lost already.
-    if new.name == "char" and old.name != "char":
-        return None
     if new.charset not in (None, "utf8mb4", old.charset):
         return None
+    if new.name == "char" and old.name != "char":
+        # A CHAR loses the spaces at its end, which no other type has lost already.
+        return Conversion(Stripped(), (Longer(1 if new.length is None else new.length, True),))
     before, after = _room(old), _room(new)
     if before == after:
         return Conversion()
     if isinstance(before[0], Longer) and isinstance(after[0], Longer):
-        return Conversion("", () if before[0].length <= after[0].length else after)
+        return Conversion(None, () if before[0].length <= after[0].length else after)
     if isinstance(after[0], LongerInBytes):
         most = before[0].length * (4 if isinstance(before[0], Longer) else 1)
-        return Conversion("", () if most <= after[0].length else after)
-    return Conversion("", after)
+        return Conversion(None, () if most <= after[0].length else after)
+    return Conversion(None, after)
 
 
 def _room(type_: ColumnType) -> tuple[Longer | LongerInBytes]:
@@ -243,8 +259,9 @@ def _room(type_: ColumnType) -> tuple[Longer | LongerInBytes]:
 
 def _binaries(old: ColumnType, new: ColumnType) -> Conversion:
     before, after = _bytes(old), _bytes(new)
-    width = after if new.name == "binary" and (old.name, before) != (new.name, after) else 0
-    return Conversion("", () if before <= after else (Longer(after),), width)
+    padded = new.name == "binary" and (old.name, before) != (new.name, after)
+    refused = () if before <= after else (Longer(after),)
+    return Conversion(Padded(after) if padded else None, refused)
 
 
 def _bytes(type_: ColumnType) -> int:
@@ -252,8 +269,13 @@ def _bytes(type_: ColumnType) -> int:
 
 
 def _labels(old: ColumnType, new: ColumnType) -> Conversion | None:
-    added = new.elements[: len(old.elements)] == old.elements
-    return Conversion() if added else None
+    """Values keep their labels. The empty text is what an invalid value shows, too."""
+    if new.elements[: len(old.elements)] == old.elements:
+        return Conversion()
+    if old.name == "set" or "" in old.elements + new.elements:
+        return None
+    dropped = tuple(label for label in old.elements if label not in new.elements)
+    return Conversion(None, (LabelledOneOf(("", *dropped)),))
 
 
 def _labels_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
@@ -263,16 +285,46 @@ def _labels_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
 
 
 def _unicode_to_text(_: ColumnType, new: ColumnType) -> Conversion | None:
-    return Conversion("", _room(new)) if new.charset in (None, "utf8mb4") else None
+    return Conversion(None, _room(new)) if new.charset in (None, "utf8mb4") else None
 
 
-def _more_digits(old: ColumnType, new: ColumnType) -> Conversion | None:
+def _digits(old: ColumnType, new: ColumnType) -> Conversion:
     before, after = old.decimals or 0, new.decimals or 0
-    return Conversion(_zeros(before, after)) if before <= after else None
+    if before <= after:
+        return Conversion(_appended(_zeros(before, after)))
+    last = _LAST_SECONDS.get(old.name)
+    return Conversion(Rounded(after), (Unroundable(last),) if last else ())
+
+
+_LAST_SECONDS = {"datetime": "9999-12-31 23:59:59", "timestamp": "2038-01-19 03:14:07"}
+"""A rounded TIME is never beyond the last one."""
 
 
 def _date_to_datetime(_: ColumnType, new: ColumnType) -> Conversion:
-    return Conversion(" 00:00:00" + _zeros(0, new.decimals or 0))
+    return Conversion(Appended(" 00:00:00" + _zeros(0, new.decimals or 0)))
+
+
+def _datetime_to_date(_: ColumnType, __: ColumnType) -> Conversion:
+    return Conversion(OnlyDate())
+
+
+def _temporal_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
+    """Where each value has room."""
+    if new.charset not in (None, "utf8mb4"):
+        return None
+    longest = {"date": 10, "datetime": 19, "time": 10}[old.name]
+    longest += 1 + old.decimals if old.decimals else 0
+    (room,) = _room(new)
+    return Conversion(Spelled(old.decimals or 0)) if longest <= room.length else None
+
+
+def _temporal_to_integer(old: ColumnType, new: ColumnType) -> Conversion | None:
+    """Where each value has room."""
+    longest = {"date": 99991231, "datetime": 99991231235959, "time": 8385959}[old.name]
+    least, greatest = _range(new)
+    if longest > greatest or (old.name == "time" and -longest < least):
+        return None
+    return Conversion(Digits(), (Fraction(),) if old.decimals else ())
 
 
 Matches = Callable[[ColumnType, ColumnType], bool]
@@ -291,8 +343,9 @@ _WIDE_TEXT = TEXTS - {"char"}
 
 _RULES: tuple[tuple[Matches, Convert], ...] = (
     (_of(INTEGERS, INTEGERS), _integers),
-    (_of(INTEGERS, _each("decimal")), _to_decimal),
-    (_of(_each("decimal"), _each("decimal")), _to_decimal),
+    (_of(INTEGERS | {"decimal"}, _each("decimal")), _to_decimal),
+    (_of(_each("decimal"), INTEGERS), _decimal_to_integer),
+    (_of(_each("decimal"), _each("float", "double")), _decimal_to_float),
     (_of(INTEGERS, _each("float", "double")), _to_float),
     (_of(INTEGERS, _each("bit", "year")), _integers),
     (_of(_each("bit"), INTEGERS | {"bit"}), _integers),
@@ -304,9 +357,12 @@ _RULES: tuple[tuple[Matches, Convert], ...] = (
     (_of(_each("enum"), _each("enum")), _labels),
     (_of(_each("set"), _each("set")), _labels),
     (_of(_each("enum", "set"), TEXTS), _labels_to_text),
-    (_of(_each("datetime"), _each("datetime")), _more_digits),
-    (_of(_each("timestamp"), _each("timestamp")), _more_digits),
-    (_of(_each("time"), _each("time")), _more_digits),
+    (_of(_each("datetime"), _each("datetime")), _digits),
+    (_of(_each("timestamp"), _each("timestamp")), _digits),
+    (_of(_each("time"), _each("time")), _digits),
+    (_of(_each("datetime"), _each("date")), _datetime_to_date),
+    (_of(_each("date", "datetime", "time"), TEXTS), _temporal_to_text),
+    (_of(_each("date", "datetime", "time"), INTEGERS), _temporal_to_integer),
     (_of(_each("date"), _each("date")), _same),
     (_of(_each("date"), _each("datetime")), _date_to_datetime),
     (_of(_each("year"), _each("year")), _same),

@@ -8,6 +8,7 @@ from ticdc_encoder.column import TEMPORALS, TEXTS, Column, Index
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.targets.schema.defaults import constant
+from ticdc_consumer.targets.schema.generated import WriterOf, virtual_columns
 
 LONGEST_INDEXED = 2600
 """Bytes: PostgreSQL refuses rows whose index entry is longer (a third of a page, 2704)."""
@@ -16,24 +17,31 @@ LONGEST_INDEXED = 2600
 @dataclass(frozen=True, slots=True)
 class DdlWords:
     """What differs between the two. `key_type` is the type of a column that a unique key holds,
-    `prefix` the expression for a column's first n characters, or bytes."""
+    `prefix` the expression for a column's first n characters, or bytes. `writer_of` writes the
+    expressions of virtual columns, which are `generated` then; without it they are left out."""
 
     quote: Callable[[str], str]
     column_type: Callable[[Column], str]
     key_type: Callable[[Column], str]
     prefix: Callable[[str, int], str]
     now: Callable[[Column], str | None]
+    writer_of: WriterOf | None = None
+    generated: str = "STORED"
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnShape:
-    """`default` is the text after DEFAULT, None if there is none."""
+    """`default` is the text after DEFAULT, None if there is none; `generated` what follows the type
+    of a column that the target computes itself."""
 
     type: str
     not_null: bool
     default: str | None
+    generated: str | None = None
 
     def text(self) -> str:
+        if self.generated is not None:
+            return f"{self.type} {self.generated}"
         not_null = " NOT NULL" if self.not_null else ""
         return self.type + not_null + ("" if self.default is None else f" DEFAULT {self.default}")
 
@@ -51,7 +59,8 @@ class IndexShape:
 @dataclass(frozen=True, slots=True)
 class TableShape:
     """What a table is here, by upstream's names. A stored generated column is an ordinary one,
-    since its values arrive; a virtual one never arrives and is left out, with the indexes over it.
+    since its values arrive; a virtual one never arrives: the target computes it, or it is left out,
+    with the indexes over it.
     The key that identifies rows covers whole columns, where upstream may cover their prefixes;
     other unique prefixes are kept. Left out, too: indexes over expressions (of TiDB's functions) or
     over a part of the rows, and indexes that only speed up reading and may grow beyond what
@@ -63,7 +72,8 @@ class TableShape:
 
 
 def shape(table: Table, words: DdlWords) -> TableShape:
-    columns = {c.name: c for c in table.columns if c.generated != "virtual"}
+    computed = virtual_columns(table, words.writer_of).expressions
+    columns = {c.name: c for c in table.columns if c.generated != "virtual" or c.name in computed}
     indexes = [
         index
         for index in table.indexes
@@ -74,8 +84,11 @@ def shape(table: Table, words: DdlWords) -> TableShape:
         {
             name: ColumnShape(
                 words.key_type(column) if name in keyed else words.column_type(column),
-                not column.nullable,
+                not column.nullable and name not in computed,
                 _default(column, words),
+                f"GENERATED ALWAYS AS ({computed[name]}) {words.generated}"
+                if name in computed
+                else None,
             )
             for name, column in columns.items()
         },

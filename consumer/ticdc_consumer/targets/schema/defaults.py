@@ -115,13 +115,15 @@ def _text(default: str, type_: ColumnType) -> str:
     return default[: type_.length] if extra > 0 and default.endswith(" " * extra) else default
 
 
-def _bytes(default: str, type_: ColumnType) -> bytes:
-    """TiDB keeps them in JSON, where each byte that is not UTF-8 becomes U+FFFD."""
+def _bytes(default: str, type_: ColumnType) -> bytes | None:
+    """TiDB keeps them in JSON, where each byte that is not UTF-8 becomes U+FFFD. None where they
+    are too long then: TiDB cuts what it shows, and shows the rest once the type is longer."""
     written = _HEX.fullmatch(default)
     raw = bytes.fromhex(written[1]) if written else default.encode("utf-8", "surrogateescape")
+    if type_.name == "binary":
+        raw = raw.ljust(type_.length or 1, b"\0")
     stored = re.sub("[\udc80-\udcff]", "\ufffd", raw.decode("utf-8", "surrogateescape")).encode()
-    length = type_.length or 1
-    return stored[:length].ljust(length, b"\0") if type_.name == "binary" else stored[:length]
+    return stored if len(stored) <= (type_.length or len(stored)) else None
 
 
 def _label(default: str, type_: ColumnType) -> str | None:

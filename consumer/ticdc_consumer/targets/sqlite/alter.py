@@ -6,6 +6,7 @@ table must be as the consumer created it.
 """
 
 from dataclasses import replace
+from decimal import Decimal
 
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
@@ -13,6 +14,18 @@ from ticdc_encoder.event import Table
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.schema.alter import TableAlteration, index_changes
+from ticdc_consumer.targets.schema.changes import (
+    Appended,
+    Approximated,
+    Digits,
+    OnlyDate,
+    Padded,
+    Quantized,
+    Rounded,
+    Spelled,
+    Stripped,
+    Widened,
+)
 from ticdc_consumer.targets.schema.conversions import Conversion
 from ticdc_consumer.targets.schema.create import (
     ColumnShape,
@@ -22,6 +35,14 @@ from ticdc_consumer.targets.schema.create import (
     literal,
     shape,
 )
+from ticdc_consumer.targets.schema.functions import (
+    COMPARED,
+    DECIMAL,
+    DOUBLE,
+    FLOAT32,
+    ROUNDED,
+    SINGLE,
+)
 from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.sqlite.create import WORDS, reference_text
 from ticdc_consumer.targets.sqlite.quoting import quote_name
@@ -29,8 +50,6 @@ from ticdc_consumer.targets.target import Target
 
 REBUILT = "ticdc_rebuilt"
 """The name of the new table until it replaces the old one."""
-FLOAT32 = "ticdc_float32"
-"""A function that every session has: the float32 nearest to a number, as a double."""
 
 
 class SqliteAlteration(TableAlteration):
@@ -46,12 +65,24 @@ class SqliteAlteration(TableAlteration):
     def quote(self, name: str) -> str:
         return quote_name(name)
 
-    def number(self, column: Column) -> str:
+    def compared(self, column: Column, sign: str, number: int | Decimal) -> str:
+        name = quote_name(column.name)
+        if isinstance(number, Decimal):
+            return f"{COMPARED}({name}, '{number:f}') {sign} 0"
         # An unsigned BIGINT is text.
-        return f"CAST({quote_name(column.name)} AS NUMERIC)"
+        return f"CAST({name} AS NUMERIC) {sign} {number}"
 
-    def characters(self, column: Column) -> str:
-        return f"length({quote_name(column.name)})"
+    def unroundable(self, column: Column, last: str) -> str:
+        name = quote_name(column.name)
+        unknown = f"{name} > '{last}' OR {ROUNDED}({name}, 0) IS NULL"
+        return f"{self.fraction(column)} AND ({unknown})"
+
+    def fraction(self, column: Column) -> str:
+        return f"{quote_name(column.name)} GLOB '*.*[1-9]*'"
+
+    def characters(self, column: Column, stripped: bool = False) -> str:
+        name = quote_name(column.name)
+        return f"length(rtrim({name}, ' '))" if stripped else f"length({name})"
 
     def bytes_of(self, column: Column) -> str:
         return f"length(CAST({quote_name(column.name)} AS BLOB))"
@@ -59,7 +90,11 @@ class SqliteAlteration(TableAlteration):
     def _rebuilds(self, before: TableShape, old: TableShape, new: TableShape) -> bool:
         differences = self.differences
         changed = any(new.columns[name] != column for name, column in old.columns.items())
-        converted = any(each is not None and each.rewrites for each in self.conversions.values())
+        # A date or time is the text already.
+        converted = any(
+            each is not None and not isinstance(each.change, Spelled | None)
+            for each in self.conversions.values()
+        )
         rekeyed = old.primary != new.primary or bool(set(before.primary) & set(differences.dropped))
         return (
             changed
@@ -71,6 +106,8 @@ class SqliteAlteration(TableAlteration):
     def _addable(self, column: Column, new: TableShape) -> bool:
         """Whether ADD COLUMN can do it: with a constant that remains its default."""
         added = new.columns[column.name]
+        if added.generated is not None:
+            return True
         if added.default == "CURRENT_TIMESTAMP":
             return False
         initial = self.initials.get(column.name)
@@ -110,6 +147,8 @@ class SqliteAlteration(TableAlteration):
         added = {column.name: column for column in self.differences.added}
         columns, expressions = [], []
         for name, column in new.columns.items():
+            if column.generated is not None:
+                continue
             columns.append(quote_name(name))
             if name in sources:
                 expressions.append(_converted(sources[name], column, self.conversions.get(name)))
@@ -141,14 +180,33 @@ class SqliteAlteration(TableAlteration):
 
 def _converted(old: Column, new: ColumnShape, conversion: Conversion | None) -> str:
     name = quote_name(old.name)
-    before = WORDS.column_type(old)
-    text = name if before == new.type else f"CAST({name} AS {new.type})"
-    if conversion and conversion.widened:
-        return f"{FLOAT32}({name})"
-    if conversion and conversion.width:
-        zeros = f"zeroblob({conversion.width} - length({name}))"
-        return f"CAST({name} || {zeros} AS BLOB)"  # || makes text of the same bytes
-    return f"{text} || {literal(conversion.suffix)}" if conversion and conversion.suffix else text
+    cast = name if WORDS.column_type(old) == new.type else f"CAST({name} AS {new.type})"
+    match conversion.change if conversion else None:
+        case Appended(suffix):
+            return f"{cast} || {literal(suffix)}"
+        case Padded(width):
+            # || makes text of the same bytes
+            return f"CAST({name} || zeroblob({width} - length({name})) AS BLOB)"
+        case Widened():
+            return f"{FLOAT32}({name})"
+        case Stripped():
+            return f"rtrim({name}, ' ')"
+        case Rounded(digits):
+            return f"{ROUNDED}({name}, {digits})"
+        case OnlyDate():
+            return f"substr({name}, 1, 10)"
+        case Digits():
+            digits_alone = f"replace({name}, ':', '')"
+            if old.type.name != "time":
+                digits_alone = f"replace(replace({digits_alone}, '-', ''), ' ', '')"
+            number = f"CAST({digits_alone} AS INTEGER)"
+            return number if new.type == "INTEGER" else f"CAST({number} AS {new.type})"
+        case Quantized(digits):
+            rounded = f"{DECIMAL}({name}, {digits})"
+            return rounded if new.type == "TEXT" else f"CAST({rounded} AS {new.type})"
+        case Approximated(single):
+            return f"{SINGLE if single else DOUBLE}({name})"
+    return cast
 
 
 def _literal(column: Column, value: Initial) -> str:

@@ -3,6 +3,7 @@
 from ticdc_consumer.targets.layout import Reference
 from ticdc_consumer.targets.schema.create import DdlWords
 from ticdc_consumer.targets.sqlite import types
+from ticdc_consumer.targets.sqlite.generated import SqliteWriter
 from ticdc_consumer.targets.sqlite.quoting import quote_name
 
 WORDS = DdlWords(
@@ -12,6 +13,8 @@ WORDS = DdlWords(
     prefix=lambda column, length: f"substr({column}, 1, {length})",
     # SQLite's has no digits after the second.
     now=lambda column: None if column.type.decimals else "CURRENT_TIMESTAMP",
+    writer_of=lambda columns: SqliteWriter(columns, quote_name),
+    generated="VIRTUAL",
 )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-import numpy as np
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
@@ -24,6 +23,8 @@ from ticdc_consumer.targets.layout import (
 )
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.create import create_table, shape
+from ticdc_consumer.targets.schema.functions import create_functions
+from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.sqlite import alter, catalog, errors, types
 from ticdc_consumer.targets.sqlite.bulk import SqliteBulk
 from ticdc_consumer.targets.sqlite.create import WORDS, reference_text
@@ -44,10 +45,6 @@ def open_session(url: sa.URL, to_look: bool = False) -> "SQLite":
     if url.database in (None, "", ":memory:"):
         raise Usage("[target] url names no file; write it like sqlite:////data/shop.db")
     return SQLite.open(_empty(url) if to_look else url)
-
-
-def _float32(value: float | None) -> float | None:
-    return None if value is None else float(np.float32(value))
 
 
 def _empty(url: sa.URL) -> sa.URL:
@@ -88,7 +85,7 @@ class SQLite(Target):
                 connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
                 driver = connection.connection.dbapi_connection
                 if isinstance(driver, sqlite3.Connection):
-                    driver.create_function(alter.FLOAT32, 1, _float32, deterministic=True)
+                    create_functions(driver)
             patiently(lambda: self._write_ahead(connection), BUSY_TIMEOUT, Retry, pause=0.01)
         except Retry as error:
             raise Unavailable(str(error)) from error
@@ -177,6 +174,9 @@ class SQLite(Target):
         return f"{name} GLOB '*[' || char(1) || '-' || char(31) || ']*'"
 
     # DDL.
+
+    def writer_of(self) -> WriterOf | None:
+        return WORDS.writer_of
 
     def column_type(self, column: Column) -> str:
         return types.column_type(column)

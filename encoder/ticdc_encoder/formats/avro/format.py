@@ -61,7 +61,7 @@ class Options:
     require_commit_ts: bool = True
     time_zone: str = "UTC"
     max_message_bytes: int = 10485760
-    classic: bool = False
+    new_architecture: bool = False
 
 
 def registry_of(registry: Registry | None) -> Registry:
@@ -293,7 +293,7 @@ class Encoder:
         options = self._options
         extended = options.enable_tidb_extension
         if change.after is None and not options.avro_include_before_value:
-            if extended and options.avro_enable_watermark and not options.classic:
+            if extended and options.avro_enable_watermark and options.new_architecture:
                 return DELETE + change.commit_ts.to_bytes(8, "big")
             return None
         parts = [self._value_frame(plan.table), _datum(plan, plan.columns, row)]
@@ -350,8 +350,8 @@ class Encoder:
         )
 
     def _make_plan(self, table: Table) -> _AvroPlan:
-        classic = self._options.classic
-        columns = [c for c in table.columns if c.generated != "virtual" or not classic]
+        new = self._options.new_architecture
+        columns = [c for c in table.columns if c.generated != "virtual" or new]
         names = [sanitize(column.name) for column in columns]
         if len({*names}) < len(names):
             raise DefinitionError(
@@ -359,7 +359,7 @@ class Encoder:
             )
         primary = [index.columns for index in table.indexes if index.primary]
         key = table.handle_key
-        if table.indexes and not classic:
+        if table.indexes and new:
             key = primary[0] if primary else ()
         writers = [(column, self._writer(column)) for column in columns]
         return _AvroPlan(
@@ -371,8 +371,8 @@ class Encoder:
         )
 
     def _writer(self, column: Column) -> Write:
-        classic = self._options.classic
-        write = to_avro(column.type, self._modes, self._local, classic=classic)
+        new = self._options.new_architecture
+        write = to_avro(column.type, self._modes, self._local, new_architecture=new)
         branch = avro_schema.null_branch(column, self._modes)
         if branch is None:
             return write

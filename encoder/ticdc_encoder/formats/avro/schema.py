@@ -150,9 +150,9 @@ def _default_json(column: Column, modes: Modes) -> str | None:
                 return str(number - (1 << 64) if number >= 1 << 63 else number)
             case "float":
                 (single,) = struct.unpack("<f", struct.pack("<f", float(default)))
-                return json_float(single, classic=True)
+                return json_float(single, new_architecture=False)
             case "double":
-                return json_float(float(default), classic=True)
+                return json_float(float(default), new_architecture=False)
         return encoding_json(default)
     except (ValueError, OverflowError) as error:
         raise DefinitionError(

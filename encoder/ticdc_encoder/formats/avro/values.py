@@ -50,7 +50,7 @@ def _bits(raw: bytes) -> int:
 
 
 def to_avro(
-    type_: ColumnType, modes: Modes, local: Callable[[str], str], *, classic: bool
+    type_: ColumnType, modes: Modes, local: Callable[[str], str], *, new_architecture: bool
 ) -> Write:
     """A function that writes the column's values; `local` gives TIMESTAMP in the server's time."""
     match type_.name, avro_type(type_, modes):
@@ -67,7 +67,7 @@ def to_avro(
         case "decimal", _:
             return lambda value: _string(decimal_text(value))
         case "bit", _:
-            return _bit_writer(type_, classic)
+            return _bit_writer(type_, whole=new_architecture)
         case "enum", _:
             return _enum_writer(type_.elements)
         case "set", _:
@@ -110,14 +110,15 @@ def _decimal_writer(decimals: int) -> Write:
     return write
 
 
-def _bit_writer(type_: ColumnType, classic: bool) -> Write:
+def _bit_writer(type_: ColumnType, *, whole: bool) -> Write:
+    """`whole`: with all bytes of the type, those that are 0 at the beginning, too."""
     width = bit_width(type_)
 
     def write(value: Value) -> bytes:
         number = integer(value)
         if not 0 <= number < 1 << 8 * width:
             raise ValueError(f"not a number of {width} bytes")
-        size = max(1, (number.bit_length() + 7) // 8) if classic else width
+        size = width if whole else max(1, (number.bit_length() + 7) // 8)
         return sized(number.to_bytes(size, "big"))
 
     return write

@@ -51,7 +51,7 @@ class Options:
     max_message_bytes: int = 10485760
     message_limit: int = 256 << 20
     require_commit_ts: bool = True
-    classic: bool = False
+    new_architecture: bool = False
 
 
 # Reading.
@@ -240,7 +240,7 @@ class Encoder:
         texts: _Texts = written(plan, image, handle_only=handle_only)
         codes = ",".join([f"{c.member}{java_code(c.type, image[c.name])}" for c, _ in texts])
         types = ",".join([c.mysql_type for c, _ in texts])
-        empty = "{}" if options.classic else "null"
+        empty = "null" if options.new_architecture else "{}"
         value = deflate(
             utf_8(
                 "".join(

@@ -100,9 +100,9 @@ def _default_json(column: Column) -> str | None:
         return writer(column.type, nullable=False)(stored)
     assert isinstance(stored, str)
     if name == "year":
-        return json_float(full_year(float(stored)), classic=False)
+        return json_float(full_year(float(stored)), new_architecture=True)
     if name in INTEGERS or name in ("float", "double", "decimal"):
-        return json_float(float(stored), classic=False)
+        return json_float(float(stored), new_architecture=True)
     if name == "timestamp" and (stored == _NOW or stored.startswith("0000")):
         return None if column.nullable else f'"{ZERO_TIMESTAMP}"'
     if stored == _NOW:

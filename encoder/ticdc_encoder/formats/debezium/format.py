@@ -35,11 +35,14 @@ from ticdc_encoder.formats.likeness import likeness
 from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.tso import physical
 from ticdc_encoder.values import utc_time
+from ticdc_encoder.version import Version, version_number
 
-Version = tuple[int, int, int]
-_KEYS, _NULL_AS_DEFAULT = (8, 5, 0), (8, 5, 2)
-_WHOLE_OLD = (9, 0, 0)
-"""The old architecture's Debezium has TiDB's types, DDL and resolved ts from here on."""
+_KEYS, _NULL_AS_DEFAULT = Version(8, 5, 0), Version(8, 5, 2)
+_MASTER = Version(9, 0, 0)
+WHOLE_OLD = version_number("9.0.0-beta.1")
+"""The old architecture's Debezium has TiDB's types, DDL and resolved ts from here on: see
+`pkg/sink/codec/debezium` of pingcap/tiflow at v9.0.0-beta.1 and v9.0.0-beta.2.pre. The old
+architecture of 8.5.4 to 8.5.7 is its release-8.5 (`go.mod` of pingcap/ticdc), which has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +62,8 @@ class Options:
     compression: Compression = "none"
     message_limit: int = 256 << 20
     require_types: bool = False
-    classic: bool = False
-    version: Version = (9, 0, 0)
+    new_architecture: bool = False
+    version: Version = _MASTER
 
 
 # Reading.
@@ -167,12 +170,13 @@ class Encoder:
     def __init__(self, options: Options, clock: Clock = wall_clock) -> None:
         self._options = options
         self._clock = clock
-        old = options.classic and options.version < _WHOLE_OLD
+        new = options.new_architecture
+        old = not new and options.version < WHOLE_OLD
         self._keys = options.version >= _KEYS
         self._null_as_default = options.version >= _NULL_AS_DEFAULT
         self._types = options.enable_tidb_extension and not old
         self._whole = not old
-        extension = options.enable_tidb_extension and not options.classic
+        extension = options.enable_tidb_extension and new
         self._source = source_json(extension=extension)
         self._row_source = source_json(
             extension=extension, start_ts=options.debezium_include_start_ts
@@ -242,8 +246,7 @@ class Encoder:
 
     def _refuse_old(self, what: str) -> None:
         if not self._whole:
-            version = ".".join(map(str, self._options.version))
-            raise ConfigError(f"debezium of TiCDC {version} has no {what}")
+            raise ConfigError(f"debezium of TiCDC {self._options.version} has no {what}")
 
     def _record(self, key: str | None, value: str) -> Record:
         codec = self._options.compression
@@ -266,7 +269,7 @@ class Encoder:
         fields = {c.name: field_json(c, extension=self._types) for c in table.columns}
         virtual = [c.name for c in table.columns if c.generated == "virtual"]
         # TiCDC writes virtual columns last, its new architecture also at their own position.
-        listed = [n for n in fields if n not in virtual or not self._options.classic] + virtual
+        listed = [n for n in fields if n not in virtual or self._options.new_architecture] + virtual
         row = ",".join([fields[column] for column in listed])
         sides = "".join(
             [

@@ -38,9 +38,9 @@ def writer(type_: ColumnType, *, nullable: bool) -> Callable[[Value], str]:
         case "bigint" if type_.unsigned:
             return lambda value: str(_signed(integer(value)))
         case "float":
-            return lambda value: json_float(single(value), classic=False)
+            return lambda value: json_float(single(value), new_architecture=True)
         case "double":
-            return lambda value: json_float(double(value), classic=False)
+            return lambda value: json_float(double(value), new_architecture=True)
         case "decimal":
             return _decimal_json
         case "bit":
@@ -72,7 +72,7 @@ def _signed(number: int) -> int:
 def _decimal_json(value: Value) -> str:
     if not isinstance(value, Decimal) or not value.is_finite():
         raise TypeError("not a decimal number")
-    return json_float(float(value), classic=False)
+    return json_float(float(value), new_architecture=True)
 
 
 def _bit_writer(length: int) -> Callable[[Value], str]:

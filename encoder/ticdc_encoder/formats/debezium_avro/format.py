@@ -205,7 +205,9 @@ class Encoder:
         )
         self._json = debezium.Encoder(
             debezium.Options(
-                enable_tidb_extension=options.enable_tidb_extension, cluster_id=options.cluster_id
+                enable_tidb_extension=options.enable_tidb_extension,
+                cluster_id=options.cluster_id,
+                new_architecture=True,
             ),
             clock,
         )

@@ -140,7 +140,7 @@ def _plain_writer(type_: ColumnType, modes: Modes) -> Write:
         case "timestamp":
             zoned = writer(type_, nullable=True)
             return lambda value: _string(zoned(value)[1:-1])
-    return to_avro(type_, modes, str, classic=False)
+    return to_avro(type_, modes, str, new_architecture=True)
 
 
 def _widened(value: float) -> float:

@@ -1,6 +1,6 @@
 """TiCDC Open Protocol: batches of JSON pairs, each with its length before it.
 
-Source: TiCDC `pkg/sink/codec/open`. Where the two architectures differ, `classic` is the old one.
+Source: TiCDC `pkg/sink/codec/open`. The two architectures differ: see `Options.new_architecture`.
 """
 
 import re
@@ -59,7 +59,7 @@ class Options:
     large_message_handle_option: LargeMessageHandle = "none"
     max_message_bytes: int = 10485760
     message_limit: int = 256 << 20
-    classic: bool = False
+    new_architecture: bool = False
 
 
 # Reading.
@@ -279,8 +279,8 @@ class Encoder:
         del clock
         self._options = options
         self._local = server_time(options.time_zone)
-        self._string = encoding_json if options.classic else jsoniter
-        self._writers = writers(self._string, classic=options.classic)
+        self._string = jsoniter if options.new_architecture else encoding_json
+        self._writers = writers(self._string, new_architecture=options.new_architecture)
         self._plan = per_table(self._make_plan)
         self._keys: list[bytes] = []
         self._values: list[bytes] = []
@@ -315,7 +315,7 @@ class Encoder:
     def ddl(self, ddl: Ddl) -> Record:
         key = f'{{"ts":{ddl.commit_ts}'
         for name, value in (("scm", ddl.schema), ("tbl", ddl.table)):
-            if value or not self._options.classic:
+            if value or self._options.new_architecture:
                 key += f',"{name}":{self._string(value)}'
         value = f'{{"q":{self._string(ddl.query)},"t":{ddl.kind}}}'
         compressed = deflate(utf_8(value), self._options.compression)
@@ -336,7 +336,7 @@ class Encoder:
         start += f',"tbl":{self._string(table.name)}'
         location = change.claim_check
         partition = "" if change.partition_id is None else f',"ptn":{change.partition_id}'
-        if self._options.classic:
+        if not self._options.new_architecture:
             row = change.before if change.after is None else change.after
             row_id = None if plan.row_id is None or row is None else row.get(plan.row_id)
             start += f',"rid":{row_id}' if isinstance(row_id, int) and row_id else ""
@@ -362,7 +362,7 @@ class Encoder:
         if not options.only_output_updated_columns:
             return f'{new},"p":{_columns(plan, {**after, **before}, reduced)}}}'
         old = self._updated(plan, before, after, reduced)
-        return f'{new},"p":{{{old}}}}}' if old or not options.classic else f"{new}}}"
+        return f'{new},"p":{{{old}}}}}' if old or options.new_architecture else f"{new}}}"
 
     def _updated(self, plan: _OpenPlan, before: Row, after: Row, reduced: bool) -> str:
         """The columns that changed. The new architecture forgets the name around a column that
@@ -372,14 +372,14 @@ class Encoder:
         return ",".join(
             [
                 f"{column.bare}{text or 'null'}"
-                if after.get(column.name) is None and not self._options.classic
+                if after.get(column.name) is None and self._options.new_architecture
                 else f"{column.head}{text or 'null'}}}"
                 for column, text in texts
             ]
         )
 
     def _make_plan(self, table: Table) -> _OpenPlan:
-        flags = column_flags(table, classic=self._options.classic)
+        flags = column_flags(table, new_architecture=self._options.new_architecture)
         columns = []
         for column in table.columns:
             if column.generated == "virtual":
@@ -396,7 +396,7 @@ class Encoder:
                     self._writer(column.type.name),
                 )
             )
-        if self._options.classic:
+        if not self._options.new_architecture:
             columns.sort(key=lambda column: column.name)
         return _OpenPlan(
             table,

@@ -3,6 +3,7 @@
 import binascii
 from base64 import b64encode
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, ColumnType
@@ -75,7 +76,7 @@ def column_type(code: int, flags: int) -> ColumnType | None:
     return ColumnType(name, unsigned=name in _NUMBERS and flags & UNSIGNED > 0)
 
 
-def column_flags(table: Table, *, classic: bool) -> dict[str, int]:
+def column_flags(table: Table, *, new_architecture: bool) -> dict[str, int]:
     """`f` of every column, from the table's indexes, or its handle key if it has none."""
     flags = {column.name: 0 for column in table.columns}
     generated = {column.name for column in table.columns if column.generated}
@@ -93,7 +94,7 @@ def column_flags(table: Table, *, classic: bool) -> dict[str, int]:
         several = len(index.columns) + index.expression > 1
         for name in index.columns:
             # The new architecture forgets the indexes of generated columns.
-            if name not in flags or (name in generated and not classic):
+            if name not in flags or (name in generated and new_architecture):
                 continue
             flags[name] |= PRIMARY_KEY * index.primary
             flags[name] |= UNIQUE_KEY * (index.unique and not index.primary)
@@ -144,14 +145,15 @@ def _large_text(value: Value) -> bytes:
     return text(value).encode("utf-8", "surrogateescape")
 
 
-def writers(string: StringWriter, *, classic: bool) -> dict[str, Callable[[Value], str]]:
+def writers(string: StringWriter, *, new_architecture: bool) -> dict[str, Callable[[Value], str]]:
     """Type name -> the function that writes its values; `string` escapes strings."""
+    number = partial(json_float, new_architecture=new_architecture)
     return {
         **dict.fromkeys(
             INTEGERS | {"year", "bit", "enum", "set"}, lambda value: str(integer(value))
         ),
-        "float": lambda value: json_float(single(value), classic=classic),
-        "double": lambda value: json_float(double(value), classic=classic),
+        "float": lambda value: number(single(value)),
+        "double": lambda value: number(double(value)),
         "decimal": lambda value: f'"{decimal_text(value)}"',
         **dict.fromkeys(
             {"char", "varchar", "json", "vector"} | TEMPORALS, lambda value: string(text(value))

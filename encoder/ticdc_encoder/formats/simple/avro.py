@@ -225,7 +225,7 @@ class AvroWriter:
     """Writes messages whose TIMESTAMP values are in the zone of the server. TiCDC writes a
     row's columns in random order, this writer in the table's."""
 
-    def __init__(self, time_zone: str, *, classic: bool) -> None:
+    def __init__(self, time_zone: str, *, new_architecture: bool) -> None:
         local = server_time(time_zone)
 
         def timestamp(value: Value) -> Any:
@@ -238,13 +238,16 @@ class AvroWriter:
         def as_long(value: Value) -> Any:
             return "long", _signed(integer(value))
 
+        def as_digits(value: Value) -> Any:
+            return "string", str(integer(value))
+
         self._writers: dict[str, Callable[[Value], Any]] = {
             **dict.fromkeys(INTEGERS | {"year", "enum", "set"}, as_long),
             "bigint unsigned": lambda value: (
                 f"{_NAMESPACE}.UnsignedBigint",
                 {"value": _signed(integer(value))},
             ),
-            "bit": as_long if classic else lambda value: ("string", str(integer(value))),
+            "bit": as_digits if new_architecture else as_long,
             "float": lambda value: ("float", single(value)),
             "double": lambda value: ("double", double(value)),
             "decimal": lambda value: ("string", decimal_text(value)),
@@ -252,7 +255,7 @@ class AvroWriter:
             **dict.fromkeys(BINARIES, lambda value: ("bytes", _bytes(value))),
             "timestamp": timestamp,
         }
-        self._classic = classic
+        self._new = new_architecture
 
     def plan(self, table: Table) -> Plan:
         return plan(table, self._writers, ordered=False)
@@ -329,7 +332,7 @@ class AvroWriter:
             name = type_["mysqlType"]
             if name not in _NUMBERS:
                 type_["unsigned"] = type_["zerofill"] = None
-            with_decimal = ("decimal",) if self._classic else ("decimal", "timestamp")
+            with_decimal = ("decimal", "timestamp") if self._new else ("decimal",)
             if name not in with_decimal:
                 type_["decimal"] = None
             type_["elements"] = type_["elements"] or None

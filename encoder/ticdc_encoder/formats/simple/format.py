@@ -71,7 +71,7 @@ class Options:
     message_limit: int = 256 << 20
     on_corruption: OnCorruption = "stop"
     integrity_check: bool = False
-    classic: bool = False
+    new_architecture: bool = False
 
 
 # Reading.
@@ -317,7 +317,7 @@ class Encoder:
         """One record; `kind` decides its `type`, `definition` and `previous` are its schemas. A
         table that is not defined is sent with its name only, like TiCDC's views."""
         type_ = DDL_TYPES.get(ddl.kind, "QUERY")
-        if ddl.kind == _EXCHANGE_PARTITION and not self._options.classic:
+        if ddl.kind == _EXCHANGE_PARTITION and self._options.new_architecture:
             type_ = "ALTER"
         table = ddl.definition or (Table(ddl.schema, ddl.table, ()) if ddl.table else None)
         now = self._clock()
@@ -352,7 +352,8 @@ def _checksums(change: RowChange) -> Checksums:
 def _writer(options: Options) -> Writer:
     if options.encoding_format == "json":
         return JsonWriter(options.time_zone)
-    writer: Writer = _avro().AvroWriter(options.time_zone, classic=options.classic)
+    new = options.new_architecture
+    writer: Writer = _avro().AvroWriter(options.time_zone, new_architecture=new)
     return writer
 
 

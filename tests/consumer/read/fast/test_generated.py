@@ -36,14 +36,14 @@ valid_texts = texts.map(lambda text: text.encode("utf-8", "replace").decode())
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "canal-json": [
         {},
-        {"classic": True},
+        {"new_architecture": False},
         {"content_compatible": True},
         {"only_output_updated_columns": True},
         {"delete_only_output_handle_key_columns": True},
     ],
     "open-protocol": [
         {"max_batch_size": 1},
-        {"classic": True, "max_batch_size": 2},
+        {"new_architecture": False, "max_batch_size": 2},
         {"only_output_updated_columns": True, "max_batch_size": 3},
         {"delete_only_output_handle_key_columns": True},
         {"output_old_value": False},

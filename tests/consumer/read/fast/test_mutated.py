@@ -311,7 +311,7 @@ def test_a_row_key_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("more", [b',"rid":12', b',"rid":-1', b',"rid":0'])
-def test_the_row_id_of_the_classic_architecture_is_no_obstacle(more: bytes) -> None:
+def test_the_row_id_of_the_old_architecture_is_no_obstacle(more: bytes) -> None:
     job, reader, records = prepared("open-protocol")
     key, value = records[0][0] or b"", records[0][1]
     changed = key[16:].replace(b',"t":1', more + b',"t":1')

@@ -35,6 +35,7 @@ PERSON = parse_create_table("create table person(id int primary key, age int)", 
 
 
 def opened(schemas: Mapping[SchemaId, str] | None = None, **options: Any) -> Options:
+    options = {"new_architecture": True} | options
     return Options(registry=MemoryRegistry(schemas), topic="default", **options)
 
 
@@ -103,7 +104,7 @@ def test_watermark_mode_has_ddl_resolved_ts_and_the_commit_ts_of_a_delete() -> N
     assert isinstance(event, RowChange)
     assert (event.commit_ts, event.before, event.after) == (delete.commit_ts, {"id": 1}, None)
     # The old architecture has no such mark.
-    assert encoded(delete, replace(options, classic=True))[1] is None
+    assert encoded(delete, replace(options, new_architecture=False))[1] is None
 
 
 PERSON_SCHEMAS: dict[SchemaId, str] = {
@@ -151,7 +152,7 @@ def test_the_documents_person_is_read_and_written(sample: dict[str, Any]) -> Non
 def test_null_and_defaults_decide_the_order_of_a_union() -> None:
     sample = VECTORS["05_nullability_defaults"]
     table = parse_create_table(sample["ddl"], "test")
-    options = opened(enable_tidb_extension=False, classic=True, require_commit_ts=False)
+    options = opened(enable_tidb_extension=False, new_architecture=False, require_commit_ts=False)
     table = replace(table, handle_key=("nn",))
     for case in sample["rows"]:
         row = dict(case["expected"])
@@ -181,13 +182,13 @@ ALL_TYPES_ROW: dict[str, Value] = {
 }
 
 
-@pytest.mark.parametrize("classic", [False, True])
-def test_every_type_has_the_bytes_of_the_documents(classic: bool) -> None:
+@pytest.mark.parametrize("new", [True, False])
+def test_every_type_has_the_bytes_of_the_documents(new: bool) -> None:
     table = parse_create_table(ALL_TYPES["ddl"], "test")
-    options = opened(enable_tidb_extension=False, classic=classic, require_commit_ts=False)
+    options = opened(enable_tidb_extension=False, new_architecture=new, require_commit_ts=False)
     key, value = encoded(RowChange(table, 5, None, ALL_TYPES_ROW), options)
     assert value is not None
-    assert value[5:].hex() == ALL_TYPES[f"{'classic' if classic else 'new_arch'}_avro_hex"]
+    assert value[5:].hex() == ALL_TYPES[f"{'new_arch' if new else 'classic'}_avro_hex"]
     (event,) = decode(key, value, options)
     assert isinstance(event, RowChange)
     assert event.after == ALL_TYPES_ROW
@@ -274,7 +275,7 @@ def test_the_upstream_tests_large_table_comes_back() -> None:
     for options in (
         opened(),
         opened(avro_decimal_handling_mode="string", avro_bigint_unsigned_handling_mode="string"),
-        opened(classic=True),
+        opened(new_architecture=False),
     ):
         (event,) = decode(*encoded(RowChange(table, 5, None, row), options), options)
         assert isinstance(event, RowChange)
@@ -348,13 +349,13 @@ def test_what_is_written_is_read(
         assert event.table.handle_key == ("bigint",)
 
 
-@given(row=written_rows(), classic=st.booleans())
-def test_a_rows_checksum_fits_it(row: dict[str, Value], classic: bool) -> None:
+@given(row=written_rows(), new=st.booleans())
+def test_a_rows_checksum_fits_it(row: dict[str, Value], new: bool) -> None:
     options = opened(
         avro_decimal_handling_mode="string",
         avro_bigint_unsigned_handling_mode="string",
         integrity_check=True,
-        classic=classic,
+        new_architecture=new,
     )
     (event,) = decode(*encoded(RowChange(TABLE, 5, None, row), options), options)
     assert isinstance(event, RowChange)

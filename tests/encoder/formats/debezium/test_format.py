@@ -26,9 +26,10 @@ from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table, Val
 from ticdc_encoder.formats import FORMATS, MissingCommitTs
 from ticdc_encoder.formats.debezium import Encoder, Options, decode
 from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.version import Version, version_number
 
 VECTORS: list[dict[str, Any]] = vectors("debezium")
-PLAIN = Options()
+PLAIN = Options(new_architecture=True)
 
 
 def debezium_options(variant: Variant) -> Options:
@@ -40,7 +41,7 @@ def debezium_options(variant: Variant) -> Options:
         output_old_value=sink(variant).get("debezium", {}).get("output-old-value", True),
         time_zone=of_all["time_zone"],
         compression=of_all["compression"],
-        classic=of_all["classic"],
+        new_architecture=of_all["new_architecture"],
     )
 
 
@@ -65,6 +66,7 @@ def _tiny(*, nullable: bool) -> Table:
 
 
 def _of_test(**more: Any) -> Options:
+    more = {"new_architecture": True} | more
     return Options(enable_tidb_extension=False, cluster_id="test_cluster", **more)
 
 
@@ -100,7 +102,7 @@ SAMPLES: list[tuple[str, Event, Options]] = [
     ("both_update_noschema_noold", _UPDATE, _of_test(output_old_value=False, **_BARE)),
     ("both_delete_noschema", _DELETE, _of_test(**_BARE)),
     *_three("newarch", _NOT_NULL, _of_test()),
-    *_three("classic", _NULLABLE, _of_test(classic=True)),
+    *_three("classic", _NULLABLE, _of_test(new_architecture=False)),
     (
         "newarch_ddl_rename",
         Ddl(
@@ -150,7 +152,7 @@ def test_writes_the_samples_of_ticdcs_tests(name: str, event: Event, options: Op
 
 
 def test_writes_a_resolved_ts_as_ticdcs_tests_have_it() -> None:
-    options = replace(_of_test(), enable_tidb_extension=True, classic=True)
+    options = replace(_of_test(), enable_tidb_extension=True, new_architecture=False)
     key, value = _written(Resolved(3), options)
     vector = sample(VECTORS, "both_watermark")
     assert json.loads(key or b"") == json.loads(vector["key"])
@@ -590,7 +592,7 @@ def test_a_rows_key_is_that_of_the_record() -> None:
 def test_null_is_told_as_the_default() -> None:
     null = replace(ROW, after={"a": 1, "b": None, "c": None})
     assert _only(*_written(null, PLAIN)).after == {"a": 1, "b": "x", "c": None}
-    old = Options(classic=True, version=(8, 5, 1))
+    old = Options(version=Version(8, 5, 1))
     assert _only(*_written(null, old)).after == {"a": 1, "b": None, "c": None}
 
 
@@ -601,18 +603,16 @@ def test_an_update_without_its_old_row_is_an_update() -> None:
     assert (change.before, change.after) == ({}, update.after)
 
 
-VERSIONS: list[tuple[tuple[int, int, int], bytes | None, bytes]] = [
-    ((8, 1, 0), None, b'"name":"default.d-1.t.Envelope"'),
-    ((8, 5, 0), b'"name":"default.d_1.t.Key"', b'"name":"default.d_1.t.Envelope"'),
-    ((8, 5, 2), b'"name":"default.d_1.t.Key"', b'"b":"x"'),
+VERSIONS: list[tuple[str, bytes | None, bytes]] = [
+    ("8.1.0", None, b'"name":"default.d-1.t.Envelope"'),
+    ("8.5.0", b'"name":"default.d_1.t.Key"', b'"name":"default.d_1.t.Envelope"'),
+    ("8.5.2", b'"name":"default.d_1.t.Key"', b'"b":"x"'),
 ]
 
 
 @pytest.mark.parametrize(("version", "in_key", "in_value"), VERSIONS)
-def test_older_versions_tell_less(
-    version: tuple[int, int, int], in_key: bytes | None, in_value: bytes
-) -> None:
-    options = Options(classic=True, version=version)
+def test_older_versions_tell_less(version: str, in_key: bytes | None, in_value: bytes) -> None:
+    options = Options(version=version_number(version))
     null = RowChange(replace(T, schema="d-1"), 5, None, {"a": 1, "b": None})
     key, value = _written(null, options)
     assert (key is None) == (in_key is None)
@@ -632,7 +632,7 @@ def test_a_resolved_ts_needs_the_extension() -> None:
 
 
 def test_key_and_value_are_compressed_each_by_itself() -> None:
-    options = Options(compression="lz4", message_limit=len(VALUE))
+    options = replace(PLAIN, compression="lz4", message_limit=len(VALUE))
     key, value = _written(ROW, options)
     assert _only(key, value, options) == _only(KEY, VALUE)
     with pytest.raises(WireError, match="inflates to more than"):
@@ -815,9 +815,9 @@ TABLE = Table.define(
 
 @given(rows(), rows(), st.booleans(), st.sampled_from(["none", "lz4", "snappy"]))
 def test_every_value_of_every_type_comes_back(
-    before: dict[str, Value], after: dict[str, Value], classic: bool, codec: Any
+    before: dict[str, Value], after: dict[str, Value], is_new: bool, codec: Any
 ) -> None:
-    options = Options(compression=codec, classic=classic)
+    options = Options(compression=codec, new_architecture=is_new)
     images = []
     for row in (before, after):
         whole = {c.name: row[c.name] for c in TABLE.columns}

@@ -86,9 +86,10 @@ def test_a_start_ts_that_is_no_timestamp_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "new"), [("8.5.7", False), ("8.5.7", True), ("9.0.0", False), ("8.1.0", False)]
+    ("version", "new"),
+    [("8.5.7", False), ("8.5.7", True), ("9.0.0-beta.2.pre", False), ("9.0.0", False)],
 )
-def test_no_release_has_it(version: str, new: bool) -> None:
+def test_no_release_or_beta_has_it(version: str, new: bool) -> None:
     message = r"debezium-include-start-ts needs TiCDC's new architecture, of 9\.0\.0 or later"
     with pytest.raises(ConfigError, match=message):
         Changefeed(ON, version=version, new_architecture=new)

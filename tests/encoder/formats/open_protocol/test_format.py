@@ -21,7 +21,7 @@ from ticdc_encoder.formats.open_protocol import Encoder, Options, decode
 from ticdc_encoder.formats.open_protocol.types import column_flags, column_type
 
 VECTORS: list[dict[str, Any]] = vectors("open_protocol")
-PLAIN = Options()
+PLAIN = Options(new_architecture=True)
 VERSION = (1).to_bytes(8, "big")
 
 
@@ -142,7 +142,7 @@ def test_writes_the_golden_messages(name: str, variant: str) -> None:
     options = options_of(sent)
     truth = upstream(name)
     # A row id that is no column of the table is not known to the encoder.
-    row_ids = not options.classic
+    row_ids = options.new_architecture
     encoder = Encoder(options)
     for message in sent.records:
         records: list[Record] = []
@@ -161,7 +161,7 @@ def test_writes_the_golden_messages(name: str, variant: str) -> None:
             assert record == golden
 
 
-def test_a_clustered_integer_key_is_the_row_id_of_the_classic_architecture() -> None:
+def test_a_clustered_integer_key_is_the_row_id_of_the_old_architecture() -> None:
     sent = scenario("keys").variants["classic.open.batch16"]
     options = options_of(sent)
     seen = 0
@@ -253,8 +253,8 @@ def test_an_update_without_old_value_looks_like_an_insert() -> None:
 
 def test_the_row_of_a_partition_names_it() -> None:
     change = RowChange(A_B, 2, None, {"a": 1, "b": 123}, partition_id=104)
-    for classic, name in ((False, "made-partition-table-newarch"), (True, "made-partition-table")):
-        encoder = Encoder(Options(classic=classic))
+    for new, name in ((True, "made-partition-table-newarch"), (False, "made-partition-table")):
+        encoder = Encoder(Options(new_architecture=new))
         change = replace(change, table=replace(A_B, name="tp"))
         assert encoder.row(change) + encoder.flush() == [_vector(name)]
 
@@ -286,14 +286,14 @@ def test_flags_follow_from_the_indexes(
 ) -> None:
     columns = _columns(("a", type_, nullable), ("b", "int", False))
     table = Table.define("d", "t", columns, (index,))
-    assert column_flags(table, classic=False)["a"] == flags
+    assert column_flags(table, new_architecture=True)["a"] == flags
 
 
 def test_the_new_architecture_forgets_the_indexes_of_generated_columns() -> None:
     column = Column("a", ColumnType("int"), generated="stored")
     table = Table.define("d", "t", (column,), (Index("i", ("a",)),))
-    assert column_flags(table, classic=False) == {"a": 69}
-    assert column_flags(table, classic=True) == {"a": 101}
+    assert column_flags(table, new_architecture=True) == {"a": 69}
+    assert column_flags(table, new_architecture=False) == {"a": 101}
 
 
 KEY = b'{"ts":5,"scm":"d","tbl":"t","t":1}'
@@ -571,7 +571,7 @@ def test_a_schema_level_ddl_may_lack_its_table() -> None:
     record = _record(b'{"ts":9,"scm":"d","t":2}', b'{"q":"CREATE DATABASE `d`","t":1}')
     ddl = Ddl("d", "", "CREATE DATABASE `d`", 9, 1)
     assert decode(*record, PLAIN) == [ddl]
-    assert Encoder(Options(classic=True)).ddl(ddl) == record
+    assert Encoder(Options()).ddl(ddl) == record
     assert b'"tbl":""' in (Encoder(PLAIN).ddl(ddl)[0] or b"")
 
 
@@ -596,7 +596,7 @@ TABLE = Table.define(
     st.booleans(),
 )
 def test_every_value_of_every_type_comes_back(
-    images: list[tuple[dict[str, Value], dict[str, Value]]], codec: Any, classic: bool
+    images: list[tuple[dict[str, Value], dict[str, Value]]], codec: Any, new: bool
 ) -> None:
     changes = [
         change
@@ -607,7 +607,7 @@ def test_every_value_of_every_type_comes_back(
             RowChange(TABLE, 9, before, None),
         )
     ]
-    options = Options(compression=codec, classic=classic)
+    options = Options(compression=codec, new_architecture=new)
     encoder = Encoder(options)
     records = [record for change in changes for record in encoder.row(change)] + encoder.flush()
     decoded: list[Event] = [e for k, v in records for e in decode(k, v, options)]
@@ -617,7 +617,7 @@ def test_every_value_of_every_type_comes_back(
         assert (event.before, event.after) == (change.before, change.after)
         assert (event.commit_ts, event.partition_id) == (change.commit_ts, change.partition_id)
         assert event.table.handle_key == ("bigint",)
-        if not classic:
+        if new:
             types = [
                 (c.name, c.type.name, c.type.unsigned, c.nullable) for c in event.table.columns
             ]

@@ -34,7 +34,7 @@ from ticdc_encoder.formats.simple.schema import parse_schema, schema_members
 from ticdc_encoder.sql.parser import from_json, parse_create_table, to_json
 
 VECTORS: list[dict[str, Any]] = vectors("simple")
-PLAIN = Options()
+PLAIN = Options(new_architecture=True)
 
 
 MESSAGES = [vector for vector in VECTORS if "expected" in vector]
@@ -628,9 +628,9 @@ def test_every_value_of_every_type_comes_back(
     after: dict[str, Value],
     encoding: Any,
     codec: Any,
-    classic: bool,
+    new: bool,
 ) -> None:
-    options = Options(encoding_format=encoding, compression=codec, classic=classic)
+    options = Options(encoding_format=encoding, compression=codec, new_architecture=new)
     encoder = Encoder(options)
     decoder = Decoder(options)
     (value,) = {encoder.bootstrap(TABLE)[1]}

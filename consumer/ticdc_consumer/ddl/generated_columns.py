@@ -1,0 +1,102 @@
+"""Virtual generated columns: those that the target's table has, and why it lacks the others.
+
+A table may lack one that the target could compute: an earlier release created it, a snapshot's
+table has none, or an operator dropped it. It is not missed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ticdc_encoder.column import Column
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
+
+from ticdc_consumer.errors import Unsupported
+from ticdc_consumer.state.known_tables import KnownTables
+from ticdc_consumer.targets.layout import TableName, TargetTable
+from ticdc_consumer.targets.schema.generated import virtual_columns, without
+from ticdc_consumer.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutColumn:
+    """A virtual column that the target's table lacks; `unique_keys` are upstream's over it."""
+
+    table: TableName
+    column: str
+    reason: str
+    unique_keys: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        keys = "".join(f", and with it unique key {name}" for name in self.unique_keys)
+        return f"virtual column {self.column} is left out{keys}: {self.reason}"
+
+
+def as_it_is(target: Target, evolved: Evolved, existing: TargetTable, certain: bool) -> Evolved:
+    """An ALTER TABLE of the target's table, without the virtual columns that it lacks. If the table
+    is not `certain` to be as the consumer makes it, then also without new ones, and without those
+    that stay as they are. Raises `Unsupported`."""
+    present = {column.name.lower() for column in existing.columns if column.generated}
+    names = {source: name for name, source in evolved.sources.items()}
+    missing = {
+        column.name
+        for column in evolved.before.columns
+        # After a crash it may have its new name already.
+        if column.virtual and not {column.name.lower(), _new_name(column, names)} & present
+    }
+    computed = virtual_columns(evolved.after, target.writer_of()).expressions
+    left = set[str]()
+    for column in evolved.after.columns:
+        source = evolved.sources.get(column.name)
+        if source in missing and not column.virtual:
+            raise Unsupported(f"column {column.name} was virtual, and its values are not sent")
+        if source in missing:
+            left.add(column.name)
+        elif column.virtual and not certain:
+            if source is not None and evolved.before.column(source) == column:
+                missing.add(source)
+            elif source is not None and column.name in computed:
+                continue
+            elif source is not None:
+                raise Unsupported(
+                    f"virtual column {column.name} is not one that can be computed here for certain"
+                )
+            left.add(column.name)
+    return replace(
+        evolved,
+        before=without(evolved.before, missing),
+        after=without(evolved.after, left),
+        sources={name: of for name, of in evolved.sources.items() if name not in left},
+        moved=evolved.moved - left,
+    )
+
+
+def _new_name(column: Column, names: dict[str, str]) -> str:
+    return names.get(column.name, column.name).lower()
+
+
+def all_left_out(target: Target, known: KnownTables) -> list[LeftOutColumn]:
+    """Of all tables whose CREATE TABLE came through the stream."""
+    lacking: list[LeftOutColumn] = []
+    for name, definition in sorted(known.by_name.items()):
+        where = known.destinations.get(name)
+        if definition.created and definition.computes and where is not None:
+            lacking += left_out(target, definition.table, target.describe(*where))
+    return lacking
+
+
+def left_out(target: Target, table: Table, existing: TargetTable | None) -> Iterator[LeftOutColumn]:
+    """What a target's table lacks, or would lack if it was created now."""
+    if not any(column.virtual for column in table.columns):
+        return
+    reasons = virtual_columns(table, target.writer_of()).left_out
+    present = {column.name.lower() for column in existing.columns} if existing else set[str]()
+    for column in table.columns:
+        if not column.virtual or column.name.lower() in present:
+            continue
+        reason = reasons.get(column.name)
+        if reason is None and existing is None:
+            continue
+        keys = [i.name for i in table.indexes if i.unique and column.name in i.columns]
+        why = "the target's table was made without it"
+        yield LeftOutColumn((table.schema, table.name), column.name, reason or why, tuple(keys))

@@ -1,0 +1,1 @@
+"""The query of a view, in the words of a target."""

@@ -1,0 +1,127 @@
+"""A cut that was read: by a task in the driver, or by tasks whose facts Spark brought here."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from ticdc_encoder.errors import TicdcError
+
+from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
+from ticdc_consumer.read.facts import REPORT
+from ticdc_consumer.read.job import ReadJob
+from ticdc_consumer.read.report import Report, TableCounts, unpack
+from ticdc_consumer.read.task import read
+from ticdc_consumer.reconcile.chunks import Clash
+from ticdc_consumer.reconcile.fold import fold
+from ticdc_consumer.reconcile.net_change import FoldedChange, NetChange, folded_steps
+from ticdc_consumer.targets.layout import Layout
+
+
+class Spilled(Protocol):
+    """A net change that is not in the driver's memory."""
+
+    def steps(self) -> Iterator[tuple[int, NetChange]]:
+        """The change of each commit_ts, oldest first. Raises `Unavailable`."""
+
+    def release(self) -> None:
+        """Frees what holds it."""
+
+
+@dataclass(slots=True)
+class Gathered:
+    """A cut that was read: `report` of all tasks together, and what is to be applied."""
+
+    report: Report
+    change: NetChange | None = None
+    facts: pa.Table | None = None
+    spilled: Spilled | None = None
+    layouts: Sequence[Layout] = ()
+    duplicates: Counter[int] = field(default_factory=Counter)
+    clash: Clash | None = None
+
+    def steps(self) -> Iterator[tuple[int, NetChange]]:
+        """The change of each commit_ts, oldest first, if the cut was read with `steps`.
+
+        Raises `Unavailable` if Spark fails: some steps are committed then, and only a new start
+        reads the rest again.
+        """
+        if self.spilled is not None:
+            yield from self.spilled.steps()
+        elif self.facts is not None:
+            yield from folded_steps(self.layouts, self.facts)
+
+    def release(self) -> None:
+        """Frees what Spark holds of the cut."""
+        if self.spilled is not None:
+            self.spilled.release()
+            self.spilled = None
+
+
+def gather_here(job: ReadJob, numbers: Sequence[int]) -> Gathered:
+    """Reads a cut's partitions of these numbers with one task, in this process: the same task as
+    Spark's. Sets `report.too_large` and raises as `of_tasks` does."""
+    return of_tasks(job, pa.Table.from_batches(read(job, numbers)))
+
+
+def of_tasks(job: ReadJob, sent: pa.Table) -> Gathered:
+    """What a cut's tasks sent, folded. If their facts exceed the memory budget, `report.too_large`
+    is set and there is no change. Raises what a task reported."""
+    is_report = pc.equal(sent["table"], REPORT)
+    report = merge(unpack(text) for text in sent.filter(is_report)["row"].to_pylist())
+    if report.too_large or report.is_incomplete:
+        return Gathered(report)
+    steps = job.options.apply == "transactions"
+    met = [number for number in report.tables if number >= 0]
+    folded = fold(sent.filter(pc.invert(is_report)), steps, keyless(job, met))
+    return Gathered(
+        report,
+        FoldedChange(job.layouts, folded.facts),
+        folded.facts,
+        layouts=job.layouts,
+        duplicates=Counter(folded.duplicates),
+        clash=folded.clash,
+    )
+
+
+def keyless(job: ReadJob, tables: Iterable[int]) -> tuple[int, ...]:
+    """Those of the tables, by number, that have no key."""
+    return tuple(number for number in tables if not job.layouts[number].key)
+
+
+_ERRORS: dict[str, type[TicdcError]] = {
+    "Unavailable": Unavailable,
+    "Fenced": Fenced,
+    "Retry": Retry,
+    "RegistryError": Retry,
+}
+
+
+def merge(reports: Iterable[Report]) -> Report:
+    """One report of all tasks. Raises the error that the first of them reported."""
+    merged = Report()
+    for report in reports:
+        if report.error is not None:
+            kind, words = report.error
+            raise _ERRORS.get(kind, Stop)(words)
+        merged.restarts.update(report.restarts)
+        for name, (table, deletes_only) in report.missing.items():
+            if name not in merged.missing or not deletes_only:
+                merged.missing[name] = (table, deletes_only)
+        merged.unknown_ddls += report.unknown_ddls
+        merged.stale_ddls += report.stale_ddls
+        merged.corrupted += report.corrupted
+        merged.corrupted_rows += report.corrupted_rows
+        merged.unread.update(report.unread)
+        merged.schemas += report.schemas
+        for number, counts in report.tables.items():
+            merged.tables[number] = merged.tables.get(number, TableCounts()) + counts
+        for name, rows in report.left_out.items():
+            merged.left_out[name] = merged.left_out.get(name, 0) + rows
+        merged.messages += report.messages
+        merged.bytes += report.bytes
+        merged.facts_sent += report.facts_sent
+        merged.too_large |= report.too_large
+    return merged

@@ -1,0 +1,99 @@
+"""When Spark starts: in a thread beside the first cuts, or when a cut needs it."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from ticdc_consumer.errors import Away
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAUSE = 0.1
+"""Seconds between two looks whether a run that waits for Spark is to stop."""
+
+
+class SparkStarter:
+    """A session that starts once, by `begin` or by its first user. One that is given by `running`
+    is there from the beginning, and goes on after the end."""
+
+    def __init__(
+        self, settings: Mapping[str, str], app_name: str, running: "SparkSession | None" = None
+    ) -> None:
+        self._settings = settings
+        self._app_name = app_name
+        self._running = running
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="ticdc-spark")
+        self._started: Future[SparkSession] | None = None
+        self._warmed: Future[None] | None = None
+        self._needed = Event()
+        self.gives_up: Callable[[], bool] = lambda: False
+        """Whether a user need not wait any longer."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a session, or one starts."""
+        return self._running is not None or self._started is not None
+
+    def begin(self) -> None:
+        """Starts the session and warms it up, unless it has begun; waits for neither."""
+        if not self.begun:
+            self._started = self._threads.submit(self._start)
+            self._warmed = self._threads.submit(self._warm_up, self._started)
+
+    def require(self) -> None:
+        """Raises the `Unavailable`, or whatever else, that ended the start, if it has ended so."""
+        for step in (self._started, self._warmed):
+            if step is not None and step.done():
+                step.result()
+
+    def session(self) -> "SparkSession":
+        """The session, which starts now if it has not begun. Raises `Unavailable`, and `Away` by
+        `gives_up`."""
+        if self._running is not None:
+            return self._running
+        self._needed.set()
+        if self._started is None:
+            self._started = self._threads.submit(self._start)
+        while not wait([self._started], PAUSE).done:
+            if self.gives_up():
+                raise Away("Spark still starts")
+        return self._started.result()
+
+    def close(self) -> None:
+        """Ends what was started. A start that is under way is waited for, whatever signals come: a
+        JVM that nobody waits for stays for ever."""
+        self._needed.set()
+        steps: list[Future[Any]] = [
+            step for step in (self._started, self._warmed) if step is not None
+        ]
+        interrupted: BaseException | None = None
+        while any(not step.done() for step in steps):
+            try:
+                wait(steps)
+            except (KeyboardInterrupt, SystemExit) as error:
+                interrupted = error
+        self._threads.shutdown()
+        if self._started is not None and self._started.exception() is None:
+            from ticdc_consumer.spark.session import stop
+
+            stop(self._started.result())
+        if interrupted is not None:
+            raise interrupted
+
+    def _start(self) -> "SparkSession":
+        from ticdc_consumer.spark.session import session
+
+        return session(self._settings, self._app_name)
+
+    def _warm_up(self, started: "Future[SparkSession]") -> None:
+        """Stops when a cut needs the session, which warms it up, too."""
+        if started.exception() is not None:
+            return
+        from ticdc_consumer.spark.session import WARMING_JOBS, warm_up
+
+        for _ in range(WARMING_JOBS):
+            if self._needed.is_set():
+                return
+            warm_up(started.result(), 1)

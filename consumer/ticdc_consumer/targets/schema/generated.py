@@ -1,0 +1,286 @@
+"""Virtual generated columns: which of them a target computes itself, and by which expression.
+
+Their values are not sent. An expression is written anew from what it means, and only if the target
+computes the same from whatever the columns hold; any other column is left out, with a reason.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ticdc_encoder.column import Column
+from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
+from ticdc_encoder.sql.expression import (
+    Call,
+    ColumnName,
+    Expression,
+    Null,
+    Number,
+    Text,
+    names,
+    parse_expression,
+)
+
+from ticdc_consumer.errors import Unsupported
+from ticdc_consumer.targets.schema.meanings import (
+    MEANINGS,
+    NULL,
+    Meaning,
+    beyond,
+    bounds,
+    meaning_of,
+    of_column,
+    of_number,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An expression in the target's words."""
+
+    text: str
+    meaning: Meaning
+
+
+Template = Callable[[Sequence[Written]], str]
+
+
+def infix(operator: str) -> Template:
+    return lambda operands: f"({operands[0].text} {operator} {operands[1].text})"
+
+
+def called(name: str) -> Template:
+    return lambda operands: f"{name}({', '.join(each.text for each in operands)})"
+
+
+def among(operands: Sequence[Written]) -> str:
+    first, *others = operands
+    return f"({first.text} IN ({', '.join(each.text for each in others)}))"
+
+
+def chosen(operands: Sequence[Written]) -> str:
+    """CASE, and IF, which is one of a single condition."""
+    *pairs, otherwise = operands
+    branches = " ".join(
+        f"WHEN {condition.text} THEN {value.text}"
+        for condition, value in zip(pairs[::2], pairs[1::2], strict=True)
+    )
+    return f"CASE {branches} ELSE {otherwise.text} END"
+
+
+COMMON: Mapping[str, Template] = {
+    **{each: infix(each) for each in ("+", "-", "*", "=", "<>", "<", "<=", ">", ">=")},
+    **{each: infix(each) for each in ("AND", "OR")},
+    "NEG": lambda operands: f"(- {operands[0].text})",
+    "NOT": lambda operands: f"(NOT {operands[0].text})",
+    "IS NULL": lambda operands: f"({operands[0].text} IS NULL)",
+    "IN": among,
+    "IF": chosen,
+    "CASE": chosen,
+    "IFNULL": called("coalesce"),
+    "COALESCE": called("coalesce"),
+}
+"""What PostgreSQL, SQLite and the MySQL family write alike."""
+
+
+def conditions(name: str, operands: int) -> frozenset[int]:
+    """The operands that are conditions, by their positions."""
+    if name in ("AND", "OR", "XOR", "NOT"):
+        return frozenset(range(operands))
+    if name == "IF":
+        return frozenset({0})
+    return frozenset(range(0, operands - 1, 2)) if name == "CASE" else frozenset()
+
+
+class ExpressionWriter(ABC):
+    """Expressions over the columns of one table, in one target's words."""
+
+    templates: Mapping[str, Template]
+    """The operators and functions that mean the same there."""
+
+    def __init__(self, columns: Mapping[str, Column], quote: Callable[[str], str]) -> None:
+        self.columns = {name.lower(): column for name, column in columns.items()}
+        self.quote = quote
+
+    def generated(self, column: Column) -> str:
+        """The expression of a virtual column. Raises `Unsupported`."""
+        try:
+            expression = parse_expression(column.expression or "")
+        except DefinitionError as error:
+            raise Unsupported(f"its expression is not read: {error}") from None
+        if column.type.zerofill:
+            raise Unsupported("it is ZEROFILL")
+        return self.stored(self.value(self.write(expression)), column)
+
+    def write(self, expression: Expression) -> Written:
+        match expression:
+            case ColumnName(name):
+                return self._column(name)
+            case Number(text):
+                return Written(self.number(text), of_number(text))
+            case Text(text):
+                return Written(self.literal(text), Meaning("text", length=len(text)))
+            case Null():
+                return Written("NULL", NULL)
+            case Call():
+                return self.call(expression)
+
+    def call(self, call: Call) -> Written:
+        template = self.templates.get(call.name)
+        if template is None or call.name not in MEANINGS:
+            raise Unsupported(f"{call.name} does not mean the same here for certain")
+        operands = [self.write(each) for each in call.operands]
+        meaning = meaning_of(call.name, [each.meaning for each in operands])
+        logical = conditions(call.name, len(operands))
+        operands = [each if at in logical else self.value(each) for at, each in enumerate(operands)]
+        return self.checked(Written(template(operands), meaning))
+
+    def _column(self, name: str) -> Written:
+        column = self.columns.get(name.lower())
+        if column is None:
+            raise Unsupported(f"column {name} is not here")
+        if column.virtual:
+            return self.virtual(column)
+        return self.column(column, of_column(column))
+
+    def virtual(self, column: Column) -> Written:
+        """Another virtual column."""
+        raise Unsupported(f"it builds upon {column.name}, which is virtual itself")
+
+    def checked(self, written: Written) -> Written:
+        """Raises `Unsupported` for a value that the target does not compute exactly."""
+        return written
+
+    def value(self, of: Written) -> Written:
+        """A truth as a number, anything else as it is."""
+        return of
+
+    def number(self, text: str) -> str:
+        return text
+
+    @abstractmethod
+    def column(self, column: Column, meaning: Meaning) -> Written: ...
+
+    @abstractmethod
+    def literal(self, text: str) -> str: ...
+
+    @abstractmethod
+    def stored(self, value: Written, column: Column) -> str:
+        """The value as the column holds it, by TiDB's conversion. Raises `Unsupported`."""
+
+
+def bounded(value: Written, column: Column) -> str:
+    """A number, but the bound of its column instead of what lies beyond it: TiDB, which takes that
+    outside of strict mode only, shows it like this."""
+    decimals = column.type.decimals or 0
+    below, above = beyond(value.meaning, column)
+    low, high = (_with_point(bound, decimals) for bound in bounds(column))
+    text = value.text
+    branches = f" WHEN {text} < {low} THEN {low}" if below else ""
+    branches += f" WHEN {text} > {high} THEN {high}" if above else ""
+    return f"CASE{branches} ELSE {text} END" if branches else text
+
+
+def _with_point(number: int, decimals: int) -> str:
+    digits = f"{abs(number):0{decimals + 1}}"
+    sign = "-" if number < 0 else ""
+    return f"{sign}{digits[:-decimals]}.{digits[-decimals:]}" if decimals else sign + digits
+
+
+WriterOf = Callable[[Mapping[str, Column]], ExpressionWriter]
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualColumns:
+    """`expressions` are in the target's words, `left_out` are reasons, both by the column."""
+
+    expressions: Mapping[str, str]
+    left_out: Mapping[str, str]
+
+
+def virtual_columns(table: Table, writer_of: WriterOf | None) -> VirtualColumns:
+    """What becomes of a table's virtual columns; without a writer, none is computed."""
+    expressions: dict[str, str] = {}
+    left_out: dict[str, str] = {}
+    known = {column.name: column for column in table.columns if not column.virtual}
+    for column in table.columns:
+        if not column.virtual:
+            continue
+        try:
+            if writer_of is None:
+                raise Unsupported("this target computes none")
+            expressions[column.name] = writer_of(known).generated(column)
+            known[column.name] = column
+        except Unsupported as reason:
+            left_out[column.name] = str(reason)
+    return VirtualColumns(expressions, left_out)
+
+
+def reads(column: Column) -> set[str]:
+    """The columns, in lower case, that a generated column reads; those of an expression that is
+    not read are not known."""
+    try:
+        return {name.lower() for name in names(parse_expression(column.expression or ""))}
+    except DefinitionError:
+        return set()
+
+
+def without(table: Table, left: Iterable[str]) -> Table:
+    """The table without these columns, and the indexes over them."""
+    leaving = set(left)
+    if not leaving:
+        return table
+    return replace(
+        table,
+        columns=tuple(column for column in table.columns if column.name not in leaving),
+        indexes=tuple(index for index in table.indexes if not leaving.intersection(index.columns)),
+    )
+
+
+def computed(evolved: Evolved, writer_of: WriterOf | None) -> Evolved:
+    """An ALTER TABLE of a table as the target has it, so that every virtual column that is left is
+    one that the target computes. A new one that it does not compute is left out, and so, from now
+    on, is one that it no longer computes; one that stays as it is is no part of it."""
+    before, after, sources = evolved.before, evolved.after, evolved.sources
+    old = {column.name: column for column in before.columns}
+    was, now = virtual_columns(before, writer_of), virtual_columns(after, writer_of)
+    untouched, anew = set[str](), set[str]()
+    left = set(now.left_out) - sources.keys()
+    for column in after.columns:
+        source = old.get(sources.get(column.name, ""))
+        if not column.virtual or source is None or not source.virtual:
+            continue
+        if source.name in was.expressions and column.name in now.expressions:
+            continue
+        if source == column and not _touched(column, evolved):
+            untouched.add(column.name)
+        elif column.name in now.expressions:
+            anew.add(column.name)
+        else:
+            left.add(column.name)
+    # What only goes may be as if it was plain.
+    plain = set(was.left_out) - untouched
+    columns = tuple(
+        replace(column, generated=None, expression=None) if column.name in plain else column
+        for column in before.columns
+    )
+    leaving = untouched | anew | left
+    return replace(
+        evolved,
+        before=without(replace(before, columns=columns), untouched),
+        after=without(after, left | untouched),
+        sources={name: source for name, source in sources.items() if name not in leaving},
+        moved=evolved.moved - left - untouched,
+    )
+
+
+def _touched(column: Column, evolved: Evolved) -> bool:
+    """Whether a column that it reads changes its type."""
+    before = {each.name.lower(): each for each in evolved.before.columns}
+    after = {each.name.lower(): each for each in evolved.after.columns}
+    return any(
+        name not in after or name not in before or before[name].type != after[name].type
+        for name in reads(column)
+    )

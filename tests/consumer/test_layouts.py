@@ -1,0 +1,169 @@
+"""After a DDL only the layouts that it may have changed are built again."""
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.both_paths import job_of, options_for
+from support.loading import options
+from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.protocols.pickled_once import BLOCK, PickledInBlocks, unpacked
+from ticdc_consumer.protocols.shape import PickledShapes
+from ticdc_consumer.read.task import Reading
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import open_target
+from ticdc_encoder.event import Resolved, RowChange
+from ticdc_encoder.formats import FORMATS
+from ticdc_encoder.sql.parser import parse_create_table
+
+CREATED = {
+    "parent": "CREATE TABLE parent (id INT PRIMARY KEY, v INT)",
+    "child": "CREATE TABLE child (id INT PRIMARY KEY, p INT REFERENCES parent (id), "
+    "FOREIGN KEY (p) REFERENCES parent (id))",
+    "Other": "CREATE TABLE Other (id INT PRIMARY KEY, v INT)",
+    "far": "CREATE TABLE far (id INT PRIMARY KEY, v INT)",
+}
+STAYING = [
+    ("CREATE TABLE new (id INT PRIMARY KEY)", "new", {"parent", "child", "Other", "far"}),
+    ("CREATE TABLE new LIKE far", "new", {"parent", "child", "Other", "far"}),
+    (
+        "CREATE TABLE new (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES far (id))",
+        "new",
+        {"parent", "child", "Other"},
+    ),
+    ("ALTER TABLE Other ADD COLUMN w INT", "Other", {"parent", "child", "far"}),
+    ("ALTER TABLE OTHER ADD COLUMN w INT", "Other", {"parent", "child", "far"}),
+    ("ALTER TABLE parent ADD COLUMN w INT", "parent", {"Other", "far"}),
+    ("ALTER TABLE child ADD COLUMN w INT", "child", {"Other", "far"}),
+    ("TRUNCATE TABLE far", "far", {"parent", "child", "Other"}),
+    ("DROP TABLE child", "child", {"Other", "far"}),
+    ("RENAME TABLE far TO away", "away", {"parent", "child", "Other"}),
+    ("CREATE VIEW seen AS SELECT id FROM far", "seen", {"parent", "child", "Other", "far"}),
+    ("CREATE DATABASE more", "", {"parent", "child", "Other", "far"}),
+    ("DROP DATABASE shop", "", set()),
+    ("CREATE SEQUENCE numbers", "numbers", set()),
+]
+
+
+class Changefeed:
+    """A SQLite file with the tables above, whose rows have come."""
+
+    def __init__(self, path: Path) -> None:
+        self.options = options(f"sqlite:///{path}")
+        self.target = open_target(self.options.target_url)
+        self.store = Store(self.target, self.options.changefeed)
+        self.store.start(1.0)
+        self.store.begin_first(Checkpoint.first(self.options, 1, {}))
+        self.tables = TableLayouts(self.options, self.target)
+        self.context = DdlContext.of(
+            self.options, self.target, self.store.ledger, self.tables.route
+        )
+        self.ts = 1
+        self.run("CREATE DATABASE shop", "")
+        for name, query in CREATED.items():
+            self.run(query, name)
+        self.tables.learn(self.store.ledger)
+        for query in CREATED.values():
+            self.tables.add(parse_create_table(query, "shop"), deletes_only=False, fresh=False)
+
+    def run(self, query: str, table: str) -> list[LedgerEntry]:
+        self.ts += 1
+        entries = [LedgerEntry(self.ts, 1, "shop", table, query)]
+        with self.target.transaction():
+            ddl.run_in_cut(self.context, entries)
+        return entries
+
+    def built(self) -> dict[str, int]:
+        """The layouts that there are, each by its identity."""
+        layouts, shapes = self.tables.for_tasks()
+        return {name: id(layouts[number]) for (_, name), (number, _) in shapes.items()}
+
+
+@contextmanager
+def changefeed(path: Path) -> Iterator[Changefeed]:
+    feed = Changefeed(path / "target.db")
+    try:
+        yield feed
+    finally:
+        feed.target.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "table", "staying"), STAYING, ids=[query for query, *_ in STAYING]
+)
+def test_a_ddl_keeps_the_layouts_of_tables_that_it_does_not_touch(
+    tmp_path: Path, query: str, table: str, staying: set[str]
+) -> None:
+    with changefeed(tmp_path) as feed:
+        before = feed.built()
+        entries = feed.run(query, table)
+        feed.tables.learn(feed.store.ledger, entries)
+        assert feed.built() == {name: before[name] for name in staying}
+        # Without the DDL, it may have been any.
+        feed.tables.learn(feed.store.ledger)
+        assert feed.built() == {}
+
+
+def test_what_an_operator_ran_instead_may_have_touched_any_table(tmp_path: Path) -> None:
+    with changefeed(tmp_path) as feed:
+        (entry,) = feed.run(*STAYING[0][:2])
+        feed.tables.learn(feed.store.ledger, [replace(entry, instead="DROP TABLE far")])
+        assert feed.built() == {}
+
+
+def test_avro_may_write_the_name_of_a_new_table_as_that_of_another(tmp_path: Path) -> None:
+    with changefeed(tmp_path) as feed:
+        feed.tables._exactness = replace(feed.tables._exactness, wire_name=str.lower)
+        feed.tables.learn(feed.store.ledger, feed.run(*STAYING[0][:2]))
+        assert feed.built() == {}
+
+
+def test_the_number_of_a_layout_that_was_dropped_is_used_again(tmp_path: Path) -> None:
+    with changefeed(tmp_path) as feed:
+        before = feed.tables.for_tasks()[1]
+        feed.tables.learn(feed.store.ledger, feed.run("ALTER TABLE far ADD COLUMN w INT", "far"))
+        assert ("shop", "far") not in feed.tables.for_tasks()[1]
+        query = "CREATE TABLE far (id INT PRIMARY KEY, v INT, w INT)"
+        feed.tables.add(parse_create_table(query, "shop"), deletes_only=False, fresh=False)
+        assert len(feed.tables.layouts) == len(CREATED)
+        layouts, shapes = feed.tables.for_tasks()
+        number, shape = shapes["shop", "far"]
+        assert number == before["shop", "far"][0]
+        assert shape is not None and len(shape) == len(layouts[number].source) == 3
+
+
+def test_a_task_builds_what_it_needs_of_the_three_tables_that_it_meets_of_300() -> None:
+    tables = {
+        ("shop", f"t{n}"): parse_create_table(f"CREATE TABLE t{n} (id INT PRIMARY KEY)", "shop")
+        for n in range(300)
+    }
+    job = job_of(options_for("canal-json"), tables)
+    layouts, shapes = PickledInBlocks(job.layouts), PickledShapes(job.shapes)
+    job = pickle.loads(pickle.dumps(replace(job, layouts=layouts, shapes=shapes)))
+    unpacked.cache_clear()
+    reading = Reading(job, [0])
+    assert unpacked.cache_info().misses == 0
+    wire = FORMATS["canal-json"]
+    encoder = wire.Encoder(wire.Options(), lambda: 0)
+    (progress,) = reading.progress.values()
+    for offset, number in enumerate([7, 250, 7, 8, 250]):
+        change = RowChange(tables["shop", f"t{number}"], 10 + offset, after={"id": offset})
+        for record in [*encoder.row(change), *encoder.flush()]:
+            reading.feed(progress, *record, offset, 0)
+    reading.feed(progress, *encoder.resolved(Resolved(99)), 5, 0)
+    batches = list(reading.fold.flush())
+    assert sorted((batch["table"][0].as_py(), batch.num_rows) for batch in batches) == [
+        (7, 2),
+        (8, 1),
+        (250, 2),
+    ]
+    assert sorted(reading.fold._met) == [7, 8, 250]
+    # t7 and t8 are in one block of layouts; all blocks of shapes are equal here.
+    assert BLOCK == 32 and unpacked.cache_info().misses == 3

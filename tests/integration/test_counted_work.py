@@ -1,0 +1,156 @@
+"""What a trickle costs, in counted work: no time is measured, so every figure is exact."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import confluent_kafka
+import pytest
+import sqlalchemy as sa
+from support.torture_cli import Begin
+from support.torture_topics import Feed, inserted, ts
+from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.source.kafka import follower, scout
+from ticdc_consumer.source.kafka import tasks as poll
+from ticdc_consumer.source.kafka.brokers import Cluster
+
+CUTS = 5
+ROWS = 40
+"""Of each cut, half of them in each of two partitions."""
+
+
+STATEMENTS = [
+    "BEGIN IMMEDIATE",
+    "SELECT ticdc_checkpoint.changefeed, ticdc_checkpoint.generation,",
+    "UPDATE ticdc_checkpoint SET",
+    'INSERT INTO "ticdc_offset"',
+    "COMMIT",
+]
+"""Of one cut, beside those for its rows, which do not go through SQLAlchemy."""
+
+
+@dataclass
+class Work:
+    """`records` that Kafka's clients gave the driver, `listings` of the brokers, and `statements`
+    that were sent to the target, by their first words."""
+
+    records: int = 0
+    listings: int = 0
+    assignments: int = 0
+    statements: list[str] = field(default_factory=list)
+
+    def forget(self) -> None:
+        self.records = self.listings = self.assignments = 0
+        self.statements.clear()
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
+    counted = Work()
+
+    class Counted(confluent_kafka.Consumer):
+        def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Any]:
+            messages = super().consume(num_messages, timeout)
+            counted.records += sum(message.error() is None for message in messages)
+            return messages
+
+        def assign(self, partitions: Any) -> None:
+            counted.assignments += 1
+            super().assign(partitions)
+
+        def incremental_assign(self, partitions: Any) -> None:
+            counted.assignments += 1
+            super().incremental_assign(partitions)
+
+    for module in (scout, follower, poll):
+        monkeypatch.setattr(module, "Consumer", Counted)
+    monkeypatch.setattr(poll, "_consumers", {})
+    listed = Cluster.list
+
+    def listing(self: Cluster) -> Any:
+        counted.listings += 1
+        return listed(self)
+
+    def executed(*given: Any) -> None:
+        counted.statements.append(" ".join(given[2].split()[:3]))
+
+    monkeypatch.setattr(Cluster, "list", listing)
+    sa.event.listen(sa.Engine, "before_cursor_execute", executed)
+    yield counted
+    sa.event.remove(sa.Engine, "before_cursor_execute", executed)
+
+
+def trickle(feed: Feed, consumer: Consumer, work: Work, after: Callable[[], None]) -> int:
+    """Sends cut after cut, and applies each. The number of messages sent."""
+    sent = 0
+    for cut in range(CUTS):
+        number = 1000 * (cut + 1)
+        for partition in (0, 1):
+            rows = [
+                inserted(number - 1, {"id": number + partition * ROWS + n, "name": "n"})
+                for n in range(ROWS // 2)
+            ]
+            feed.send(partition, *rows)
+            sent += len(rows)
+        feed.mark(number)
+        sent += 2
+        epochs = list(consumer.epochs(ts(number)))
+        assert [epoch.changes for epoch in epochs] == [ROWS]
+        after()
+    return sent
+
+
+def test_a_small_cut_costs_one_listing_and_its_own_messages(begin: Begin, work: Work) -> None:
+    feed, run = begin()
+    with Consumer(run.options()) as consumer:
+        assert list(consumer.epochs("caught-up")) == []
+        feed.mark(200)
+        list(consumer.epochs(ts(200)))
+        feed.send(0, inserted(250, {"id": 3, "name": "three"}))
+        feed.mark(300)
+        list(consumer.epochs(ts(300)))  # the table's layout and each connection are made
+        work.forget()
+        sent = trickle(feed, consumer, work, lambda: None)
+        assert not consumer._spark.begun
+    assert (work.records, work.listings, work.assignments) == (sent, CUTS, 0)
+
+
+def test_a_small_cut_sends_the_target_the_same_few_statements(begin: Begin, work: Work) -> None:
+    feed, run = begin()
+    cuts: list[list[str]] = []
+
+    def note() -> None:
+        cuts.append(list(work.statements))
+        work.forget()
+
+    with Consumer(run.options()) as consumer:
+        feed.send(0, inserted(250, {"id": 3, "name": "three"}))
+        feed.mark(300)
+        list(consumer.epochs(ts(300)))
+        work.forget()
+        trickle(feed, consumer, work, note)
+    assert cuts == [STATEMENTS] * CUTS
+
+
+def test_a_large_cut_between_small_ones_is_read_once_by_its_tasks(begin: Begin, work: Work) -> None:
+    """Beside them the scout reads partition 0; the small cut after it begins where it ended."""
+    feed, run = begin(spark__from_messages=200)
+    with run.consumer() as consumer:
+        list(consumer.epochs("caught-up"))
+        trickle(feed, consumer, work, lambda: None)
+        for number, rows in ((10_000, 300), (20_000, 20)):
+            work.forget()
+            for partition in (0, 1):
+                first = number + partition * rows
+                feed.send(
+                    partition,
+                    *(inserted(number - 1, {"id": first + n, "name": "n"}) for n in range(rows)),
+                )
+            feed.mark(number)
+            list(consumer.epochs(ts(number)))
+            scouted, tasks = rows + 1, 2 * (rows + 1)
+            if rows == 300:
+                assert (work.records, work.listings) == (scouted + tasks, 1)
+            else:
+                assert (work.records, work.listings, work.assignments) == (tasks, 1, 1)
+    assert run.rows("SELECT count(*) FROM items") == [(2 + CUTS * ROWS + 2 * 320,)]

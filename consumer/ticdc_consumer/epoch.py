@@ -185,6 +185,11 @@ class Epochs:
         if rows wait for their schema."""
         while True:
             if shorter := self._before_rows(prepared):
+                if shorter >= self._reader.together.limit:
+                    raise Stop(
+                        f"the cut from {prepared.cut.begin} to {prepared.cut.end} has rows of a "
+                        "table that it creates, and cannot be shorter: please report it"
+                    )
                 self._reader.together.shorten(shorter)
                 prepared = self._planned_again(until)
                 continue

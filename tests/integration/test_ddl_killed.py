@@ -5,15 +5,10 @@ at one step (`ticdc_consumer/failpoints.py`), the next goes on and dies at anoth
 each statement meets every step.
 """
 
-import os
-import re
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from signal import SIGKILL
 from typing import Any
@@ -21,6 +16,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from support import brokers
+from support.own_server import OwnServer, own_server
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed, inserted, table, ts, updated
 from ticdc_encoder.event import Row
@@ -385,52 +381,21 @@ def test_an_alter_whose_consumer_died_is_not_begun_beside_the_one_under_way(
         assert altered(place, [1])
 
 
-@pytest.fixture
-def own_mariadb(mariadb_url: str) -> Iterator["Server"]:
-    """A server for this test alone; `mariadb_url` says whether one may be had."""
-    # Not pytest's own temporary folder: a socket's path may be 107 bytes long.
-    with tempfile.TemporaryDirectory(prefix="own-") as folder:
-        Path(folder).chmod(0o755)  # the server may run as a user of its own
-        server = Server(Path(folder) / "services")
-        try:
-            server("up")
-            yield server
-        finally:
-            server("wipe")
+@pytest.fixture(params=["mariadb", "tidb"])
+def mortal_server(request: pytest.FixtureRequest) -> Iterator[OwnServer]:
+    request.getfixturevalue(f"{request.param}_url")  # it may be missing here
+    with own_server(request.param) as own:
+        yield own
 
 
-class Server:
-    """MariaDB by `tests/services/services`."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        self._folder = folder
-
-    def __call__(self, action: str) -> None:
-        """`up`, `kill` (which is kill -9) or `wipe`."""
-        subprocess.run(
-            [SERVICES, action, "mariadb"],
-            check=True,
-            env={**os.environ, "SERVICES_DIR": str(self._folder), "BUFFER_POOL": "128M"},
-            stdout=subprocess.DEVNULL,
-        )
-
-    @property
-    def url(self) -> str:
-        found = re.search(r"MARIADB_URL='(\S+)'", (self._folder / "env").read_text())
-        assert found
-        return found[1]
-
-
-SERVICES = Path(__file__).parents[1] / "services" / "services"
 MOMENTS = ["while it works", "D2:stop", "D4:stop"]
 """When the server dies: as it alters, when it has, and before it is told that this is noted."""
 
 
 def test_an_alter_outlives_its_server(
-    mock_kafka: brokers.Mock, own_mariadb: "Server", command: Make, long: bool
+    mock_kafka: brokers.Mock, mortal_server: OwnServer, command: Make, long: bool
 ) -> None:
-    place = Place(own_mariadb.url)
+    place = Place(mortal_server.url)
     random = Random(3)
     with a_large_table(mock_kafka, place, command) as (feed, run):
         moments = MOMENTS * 7 if long else MOMENTS[:1]
@@ -440,15 +405,15 @@ def test_an_alter_outlives_its_server(
             if moment in MOMENTS[1:]:
                 driver = run.driver(failpoint=moment, until="caught-up")
                 driver.wait_until_stopped()
-                own_mariadb("kill")
+                mortal_server("kill")
                 driver.go_on()
             else:
                 driver = run.driver(until="caught-up")
                 until_under_way(place)
                 time.sleep(random.uniform(0, 2) if long else 0)
-                own_mariadb("kill")
+                mortal_server("kill")
             # It goes on by itself where the server comes soon enough.
-            own_mariadb("up")
+            mortal_server("up")
             code, said = driver.wait()
             if code != 0:
                 assert code == 1, said

@@ -304,6 +304,10 @@ UNDER_WAY = {
     "AND db = database() AND state <> ''",
 }
 UNDER_WAY["mariadb"] = UNDER_WAY["mysql"]
+UNDER_WAY["tidb"] = (
+    "SELECT 1 FROM information_schema.ddl_jobs WHERE query LIKE 'ALTER TABLE%' "
+    "AND state = 'running' AND db_name LIKE CONCAT(database(), '%')"
+)
 
 
 @contextmanager
@@ -326,13 +330,13 @@ def a_large_table(kafka: brokers.Kafka, place: Place, command: Make) -> Iterator
     yield feed, run
 
 
-def until_under_way(place: Place) -> None:
+def until_under_way(place: Place, server: str) -> None:
     """Returns once the server is about an ALTER."""
     engine = sa.create_engine(place.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
     deadline = time.monotonic() + 120
     with engine.connect() as connection:
         while not connection.exec_driver_sql(
-            UNDER_WAY[engine.dialect.name], execution_options={"no_parameters": True}
+            UNDER_WAY[server], execution_options={"no_parameters": True}
         ).first():
             assert time.monotonic() < deadline, "no ALTER comes"
 
@@ -371,7 +375,7 @@ def test_an_alter_whose_consumer_died_is_not_begun_beside_the_one_under_way(
     with a_large_table(mock_kafka, place, command) as (feed, run):
         send_alter(feed, 40, 1)
         driver = run.driver()
-        until_under_way(place)
+        until_under_way(place, server)
         driver.kill()
         if place.family:
             # The server goes on without its client; no second statement may come.
@@ -409,7 +413,7 @@ def test_an_alter_outlives_its_server(
                 driver.go_on()
             else:
                 driver = run.driver(until="caught-up")
-                until_under_way(place)
+                until_under_way(place, mortal_server.name)
                 time.sleep(random.uniform(0, 2) if long else 0)
                 mortal_server("kill")
             # It goes on by itself where the server comes soon enough.
@@ -420,3 +424,79 @@ def test_an_alter_outlives_its_server(
                 finish(run, at + 2)
             assert run.resolved_ts == ts(at + 2)
             assert altered(place, range(1, number + 1))
+            if mortal_server.name == "tidb":
+                assert len(ddl_jobs(place, "query LIKE 'ALTER TABLE%'")) == number
+
+
+# --- in TiDB's queue ----------------------------------------------------------------------------
+
+# Each a commit, of statements with the table that TiCDC names.
+QUEUED: list[list[tuple[str, str]]] = [
+    [("CREATE DATABASE `shop`", "")],
+    [(FIRST, "items")],
+    [("ALTER TABLE `items` ADD COLUMN `c1` INT, ADD UNIQUE KEY `k1` (`c1`, `name`)", "items")],
+    [("CREATE TABLE `others` LIKE `items`", "others")],
+    [
+        ("RENAME TABLE `shop`.`items` TO `shop`.`x`", "others"),
+        ("RENAME TABLE `shop`.`others` TO `shop`.`items`", "items"),
+        ("RENAME TABLE `shop`.`x` TO `shop`.`others`", "others"),
+    ],
+    [("ALTER TABLE `others` MODIFY COLUMN `c1` VARCHAR(20)", "others")],
+    [("CREATE VIEW `some` AS SELECT `id` FROM `others` WHERE `id` > 1", "some")],
+    [("TRUNCATE TABLE `items`", "items")],
+    [("DROP TABLE `items`", "items")],
+    [("DROP DATABASE `shop`", "")],
+]
+WITH_ROWS = "CREATE TABLE others (id INT NOT NULL PRIMARY KEY, name VARCHAR(40), c1 VARCHAR(20))"
+
+
+def ddl_jobs(place: Place, condition: str) -> list[str]:
+    """The statements of TiDB's latest DDL jobs for which it holds."""
+    engine = sa.create_engine(place.url, poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        found = connection.execution_options(no_parameters=True).exec_driver_sql(
+            "SELECT query FROM (SELECT * FROM information_schema.ddl_jobs LIMIT 40) AS latest "  # noqa: S608
+            f"WHERE job_type NOT LIKE '%subjob%' AND {condition}"
+        )
+        return [str(query) for (query,) in found]
+
+
+def test_ddl_in_tidbs_queue_outlives_tidb_and_the_consumer(
+    tidb_url: str, mock_kafka: brokers.Mock, command: Make, long: bool
+) -> None:
+    """TiDB runs it by itself when it starts anew, also before the consumer has looked."""
+    assert tidb_url  # where one is, another one may be had
+    with own_server("tidb") as server:
+        place = Place(server.url)
+        feed, run = changefeed(mock_kafka, place, command)
+        feed.mark(5)
+        assert run().code == 0
+        for number, ddls in enumerate(QUEUED, 1):
+            at = 10 * number
+            for query, name in ddls:
+                feed.ddl(at, query, name, kind=0 if name else 1)
+            if number == 6:
+                values: Row = {"id": 2, "name": "two", "c1": "2"}
+                feed.send(0, inserted(at + 1, values, table(WITH_ROWS)))
+            feed.mark(at + 2)
+            if long or number in (2, 7):
+                server.hold_ddl()
+                driver = run.driver(until="caught-up")
+                while not ddl_jobs(place, "state = 'paused'"):
+                    assert driver.running, driver.wait()
+                server("kill")
+                if number % 2:
+                    driver.kill()
+                server("up")
+                if not number % 2:
+                    code, said = driver.wait()
+                    assert code in (0, 1), said
+            outcome = run()
+            assert (outcome.code, run.resolved_ts) == (0, ts(at + 2)), outcome.said
+            if number == 7:
+                assert place.rows("others") == [{"id": 2, "name": "two", "c1": "2"}]
+                assert place.rows("some") == [{"id": 2}]
+        assert ledger(run) == [("done", 12)]
+        ran = ddl_jobs(place, f"query LIKE '%{place.schema}%' AND query NOT LIKE '%IF EXISTS%'")
+        assert sorted(ran) == sorted(set(ran))
+        assert ddl_jobs(place, "state <> 'synced'") == []

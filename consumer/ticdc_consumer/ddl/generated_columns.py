@@ -11,6 +11,7 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Unsupported
 from ticdc_consumer.state.known_tables import KnownTables
 from ticdc_consumer.targets.layout import TableName, TargetTable
@@ -73,6 +74,24 @@ def as_it_is(target: Target, evolved: Evolved, existing: TargetTable, certain: b
 
 def _new_name(column: Column, names: dict[str, str]) -> str:
     return names.get(column.name, column.name).lower()
+
+
+def computed_here(
+    context: DdlContext, table: Table, existing: TargetTable | None = None
+) -> frozenset[str]:
+    """The virtual columns, in lower case, that the target's table has, or will have once it has
+    this definition. `existing` is that table as it is, if that is known already."""
+    if not any(column.virtual for column in table.columns):
+        return frozenset()
+    name, target = (table.schema, table.name), context.target
+    existing = existing or target.describe(*context.locate(name))
+    now = context.definitions.get(name)
+    lacking = set[str]()
+    if existing is not None and now is not None:
+        present = {column.name.lower() for column in existing.columns if column.generated}
+        lacking = {column.name.lower() for column in now.columns} - present
+    computed = virtual_columns(table, target.writer_of()).expressions
+    return frozenset(map(str.lower, computed)) - lacking
 
 
 def all_left_out(target: Target, known: KnownTables) -> list[LeftOutColumn]:

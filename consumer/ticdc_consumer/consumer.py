@@ -14,7 +14,7 @@ from ticdc_consumer.ddl.creation import Together
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
 from ticdc_consumer.dry_run import DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs
-from ticdc_consumer.errors import Away, Usage
+from ticdc_consumer.errors import Away, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.opening import Opened, look, patiently_read, take_over
 from ticdc_consumer.reader import Reader
@@ -82,6 +82,7 @@ class Consumer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._stopping = True  # what is read ahead may wait for an executor
         self._exit.close()
 
     @property
@@ -112,8 +113,8 @@ class Consumer:
             try:
                 with self.store.lease.explaining():
                     epoch = self._epochs.next(goal, IDLE)
-            except Away:
-                if self._stopping:
+            except Unavailable as error:
+                if self._stopping and (isinstance(error, Away) or self._spark.gave_up):
                     return
                 raise
             if epoch is not None:

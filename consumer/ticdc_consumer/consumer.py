@@ -20,6 +20,7 @@ from ticdc_consumer.opening import Opened, look, patiently_read, take_over
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
+from ticdc_consumer.targets.watch import watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,6 +60,7 @@ class Consumer:
             opening = take_over(self.options, gives_up=lambda: self._stopping)
             self._opened = stack.enter_context(opening)
             self.target, self.store = self._opened.target, self._opened.store
+            stack.enter_context(watched(self.target))
             self._tables = TableLayouts(self.options, self.target)
             with self.store.lease.explaining():
                 learn = partial(self._tables.learn, self.store.ledger)

@@ -43,9 +43,9 @@ class Driver:
     def running(self) -> bool:
         return self.process.poll() is None
 
-    def wait_until_stopped(self) -> None:
+    def wait_until_stopped(self, patience: float = PATIENCE) -> None:
         """Returns once it has stopped itself. Raises AssertionError if it ends instead."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         while self._state() != "T":
             assert self.running, f"it ended instead: {self.wait()}"
             assert time.monotonic() < deadline, "it does not stop"

@@ -136,7 +136,7 @@ def test_a_cut_that_lies_on_executors_which_are_killed_while_it_is_applied_ends_
     feed = Changefeed(mock_kafka, tmp_path, capsys, two_workers, **SPILLED, target__apply=way)
     driver = feed.run.driver("S10:stop:2", until=str(ts(3000)), spark=True)
     try:
-        driver.wait_until_stopped()
+        driver.wait_until_stopped(PATIENCE)
         two_workers.kill_executors(2)
         driver.go_on()
         code, text = driver.wait(PATIENCE)
@@ -157,7 +157,7 @@ def test_a_cluster_without_workers_is_told_and_waited_for_until_sigterm(
     try:
         two_workers.await_stopped_tasks()
         two_workers.kill_workers()
-        driver.await_words(waits, 60)
+        driver.await_words(waits, 120)
         assert feed.run.resolved_ts == ts(1000)
         two_workers.add_worker()
         await_progress(feed, two_workers, driver)
@@ -167,7 +167,7 @@ def test_a_cluster_without_workers_is_told_and_waited_for_until_sigterm(
         feed.feed.mark(4000)
         time.sleep(5)
         driver.process.send_signal(signal.SIGTERM)
-        code, text = driver.wait(60)
+        code, text = driver.wait(PATIENCE)
     finally:
         driver.kill()
         two_workers.add_worker()

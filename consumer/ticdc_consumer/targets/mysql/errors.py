@@ -8,7 +8,7 @@ import re
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 
-from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable, full
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql.privileges import DENIED, Account, statement_of
 from ticdc_consumer.targets.target import original
@@ -131,10 +131,7 @@ def translate(
         grant = f"; run {account.grant(code, text, statement)}, then start again" if account else ""
         return Denied(f"{table}a privilege is missing: {text} (error {code}){grant}")
     if code in _FULL or (code in _WRITING and _NO_SPACE.search(text)):
-        return Unavailable(
-            f"{table}the target has no room left on its disk, or in a file that may not grow: make "
-            f"room there, then start again; nothing of the cut was applied ({text}, error {code})"
-        )
+        return full(f"{table}the target", f"{text}, error {code}")
     if code in _UNAVAILABLE:
         return Unavailable(f"the target refuses: {text} (error {code})")
     if code in _VALUES:

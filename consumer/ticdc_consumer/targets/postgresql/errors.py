@@ -4,7 +4,7 @@ import re
 
 import psycopg
 
-from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable, full
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.postgresql.privileges import remedy
 from ticdc_consumer.targets.target import original
@@ -56,6 +56,8 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
         return Denied(
             f"a privilege is missing: {message}{way and f'; run {way}, then start again'}"
         )
+    if state == "53100":
+        return full("PostgreSQL", message)
     if state[:2] in ("28", "3D", "53") or state == "25006":
         return Unavailable(f"PostgreSQL: {message}")
     return Stop(f"{_where(driver, table)}: {_what(driver, state, message)}")

@@ -43,7 +43,7 @@ def postgresql(server: str) -> Iterator[tuple[str, SmallDisk]]:
         data = str(connection.exec_driver_sql("SHOW data_directory").scalar())
         inside = folder / "tables"
         inside.mkdir(mode=0o700)
-        owner = os.stat(data)
+        owner = Path(data).stat()
         os.chown(inside, owner.st_uid, owner.st_gid)
         connection.exec_driver_sql(f"CREATE TABLESPACE {name} LOCATION '{inside}'")
         try:

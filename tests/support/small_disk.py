@@ -14,14 +14,14 @@ class SmallDisk:
     def __init__(self, path: Path, mebibytes: int) -> None:
         self.path = path
         options = f"size={mebibytes}m,mode=0777"
-        mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", path]
+        mount: list[str | Path] = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", path]
         done = subprocess.run(mount, capture_output=True, text=True, check=False)
         if done.returncode:
             pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
 
     def grow(self, mebibytes: int) -> None:
         """To so many."""
-        mount = ["mount", "-o", f"remount,size={mebibytes}m", self.path]
+        mount: list[str | Path] = ["mount", "-o", f"remount,size={mebibytes}m", self.path]
         subprocess.run(mount, check=True)
 
     def close(self) -> None:

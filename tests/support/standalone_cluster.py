@@ -1,4 +1,4 @@
-"""Spark's standalone cluster on this machine: a master, and workers of one core that come and go."""
+"""Spark's standalone cluster on this machine: a master, and workers of one core that may die."""
 
 import os
 import signal
@@ -101,7 +101,12 @@ class Cluster:
         """One of Spark's own, started as its scripts start it, but without a JVM before it."""
         environ = {**os.environ, "SPARK_HOME": str(SPARK_HOME), "JAVA_HOME": str(java_home())}
         opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-        begin = [java_home() / "bin" / "java", "-cp", SPARK_HOME / "jars" / "*", *opens]
+        begin: list[str | Path] = [
+            java_home() / "bin" / "java",
+            "-cp",
+            SPARK_HOME / "jars" / "*",
+            *opens,
+        ]
         kind = f"org.apache.spark.deploy.{kind}"
         host = ["--host", "127.0.0.1", "--webui-port", "0"]
         with (self._folder / f"{name}.log").open("wb") as log:

@@ -29,7 +29,7 @@ class ExecutorWatch:
         self._thread = Thread(target=self._run, name="ticdc-executors", daemon=True)
         self.gave_up = False
         """Whether jobs were ended."""
-        if not self._context.master.startswith("local"):
+        if not str(self._context.master).startswith("local"):
             self._thread.start()
 
     def close(self) -> None:

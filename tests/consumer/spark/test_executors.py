@@ -64,7 +64,7 @@ class Changefeed:
 
     def _begin(self) -> None:
         """The first cut, by the driver itself; then there is the second."""
-        alone = {"spark__from_messages": 100_000, "limits__memory_budget": "64 MiB"}
+        alone: dict[str, Any] = {"spark__from_messages": 100_000, "limits__memory_budget": "64 MiB"}
         driver = self.run.driver(until=str(ts(1000)), **alone)
         code, text = driver.wait(PATIENCE)
         assert (code, self.run.resolved_ts) == (0, ts(1000)), text

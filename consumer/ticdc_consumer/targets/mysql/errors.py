@@ -75,8 +75,8 @@ _TOO_LARGE = {
     1197: f"the cut is larger than the server's max_binlog_cache_size: raise that, {_SMALLER}",
     8176: f"TiDB's tidb_server_memory_limit is reached: give it more memory, {_SMALLER}",
 }
-"""Limits of a transaction, TiDB's each told by a number of its own (pkg/errno/errcode.go). They would
-be met again, so that nothing is tried again."""
+"""Limits of a transaction, TiDB's each told by a number of its own (pkg/errno/errcode.go). They
+would be met again, so that nothing is tried again."""
 _OLD_QUOTA = "Out Of Memory Quota!"
 """How 1105, which may be anything, begins where earlier releases say so for 8175."""
 ENTRY_TOO_LARGE = 8025

@@ -39,6 +39,7 @@ def begin(kafka: brokers.Kafka, make: Make, url: str, spark: Any = None, **setti
     """A changefeed of two rows, one of them large, after its first cut."""
     codec = settings.get("source__compression", "none")
     feed, known = Feed(kafka, compression=codec, max_message_bytes=100_000_000), table(DOCS)
+    feed.ddl(5, "CREATE DATABASE `shop`", kind=1)
     feed.create(10, DOCS)
     feed.send(0, inserted(20, doc(1, body="small"), known))
     feed.send(0, inserted(30, doc(2, data=data(2)), known))

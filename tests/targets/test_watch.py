@@ -1,7 +1,6 @@
 """What is said while a database does not answer."""
 
 import pytest
-import sqlalchemy as sa
 from ticdc_consumer.targets import open_target, watch
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.targets.watch import watched
@@ -17,7 +16,7 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> T
 
 
 def sleep(target: Target, seconds: float) -> None:
-    target.query(SLEEPS[sa.make_url(str(target.engine.url)).get_backend_name()].format(seconds))
+    target.query(SLEEPS[target.dialect].format(seconds))
 
 
 def test_a_statement_that_is_not_answered_is_told_again_and_again(

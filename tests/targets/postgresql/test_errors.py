@@ -105,7 +105,7 @@ ERRORS = [
 def raised(state: str, **fields: str) -> psycopg.Error:
     """What the driver raises for a server's message."""
     codes = {Field.SQLSTATE: state} | {Field[name.upper()]: text for name, text in fields.items()}
-    info = {int(field): text.encode() for field, text in codes.items() if text}
+    info: dict[int, bytes | None] = {field: text.encode() for field, text in codes.items() if text}
     return psycopg.errors.lookup(state)(info=info)
 
 

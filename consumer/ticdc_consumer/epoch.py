@@ -86,6 +86,8 @@ class Epochs:
         self._applier = applier
         self._tables = tables
         self._preparer = Preparer(reader, options.retries)
+        self._monitor = reader.monitor
+        self._monitor.reached(state.resolved_ts, state.positions)
         self._all_done = False
         self._done: Sequence[LedgerEntry] | None = None  # at the start it may be any
         self.state = state
@@ -113,6 +115,7 @@ class Epochs:
                 return self._next(until, wait)
             except Retry as error:
                 cause = error
+                self._monitor.retries(error)
         raise Unavailable(f"the target does not answer: {cause}") from cause
 
     def run_pending(self) -> None:
@@ -141,8 +144,10 @@ class Epochs:
         if not entries and self._applier.reads_ahead:
             self._read_ahead(new, until)
         started = time.monotonic()
+        self._monitor.applies(prepared.changes)
         try:
-            applied = self._apply(new, gathered, entries)
+            with self._monitor.at("applying", f"the cut up to {cut.end}"):
+                applied = self._apply(new, gathered, entries)
         except ddl.Unshared as unshared:
             self._reader.together.shorten(unshared.number)
             return self._next(until, 0.0)
@@ -159,9 +164,19 @@ class Epochs:
             prepared.seconds["ddl"] = time.monotonic() - started
         else:
             self._applier.purge(new.resolved_ts)
+        self._report(prepared, applied)
         failpoints.hit("S16")
         stored = (self._applier.ledger.entry(entry.order) for entry in entries)
         return Epoch.of(prepared, applied, [entry for entry in stored if entry is not None])
+
+    def _report(self, prepared: Prepared, applied: Applied) -> None:
+        tables = {name: (c.deleted, c.upserted) for name, c in applied.tables.items()}
+        self._monitor.count("cuts", 1)
+        self._monitor.count("messages", prepared.gathered.report.messages)
+        self._monitor.count("changes", prepared.changes)
+        self._monitor.committed(
+            self.state.resolved_ts, self.state.positions, tables, prepared.seconds
+        )
 
     def _take(self, until: int | None, wait: float) -> Prepared | None:
         prepared = self._preparer.take()

@@ -61,7 +61,11 @@ def _run(arguments: argparse.Namespace) -> int:
     sql = _text_of(arguments.ddl_run[1]) if arguments.ddl_run else None
     progress = RunProgress(sys.stderr)
     consumer = Consumer(options)
-    with stopping(consumer.stop) as signals, consumer:
+    with (
+        stopping(consumer.stop) as signals,
+        progress.watching(lambda: consumer.activity),
+        consumer,
+    ):
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
             print(f"DDL {entry.id} is marked done", file=sys.stderr)

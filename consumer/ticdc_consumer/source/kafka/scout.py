@@ -55,6 +55,8 @@ class Scout:
         self._ddls: dict[DdlIdentity, SeenDdl] = {}
         self.regressions = 0
         self._rows = False
+        self.newest: float | None = None
+        """Kafka's time of the newest message, in seconds."""
         self._last_record = time.monotonic()
 
     def close(self) -> None:
@@ -101,6 +103,9 @@ class Scout:
                 self.recent.begin((topic, 0), offset)
         if messages:
             self._last_record = time.monotonic()
+            newest = next((m for m in reversed(messages) if m.error() is None), None)
+            if newest is not None:
+                self.newest = newest.timestamp()[1] / 1000
         return len(messages)
 
     def require_marks(self, silence: float, list_topics: Callable[[], Listing]) -> None:

@@ -224,6 +224,22 @@ ALTER TABLE t MODIFY COLUMN id BIGINT UNSIGNED
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "id" TYPE numeric(20,0) USING "id"::numeric(20,0)
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `id` bigint unsigned NOT NULL
 
+-- table: CREATE TABLE t (id INT, dt DATETIME, tm TIME(2), b BIT(4), e ENUM('a','b'), w SET('p','q'), c CHAR(3), PRIMARY KEY (id, dt, tm, b, e, w, c))
+-- rows: 1, '2024-05-05 01:02:03', '01:02:03.25', 5, 'b', 'p,q', 'abc'
+
+-- case: columns of the key take more digits, bits, labels and characters
+ALTER TABLE t MODIFY COLUMN dt DATETIME(3), MODIFY COLUMN tm TIME(6), MODIFY COLUMN b BIT(8), MODIFY COLUMN e ENUM('a','b','c'), MODIFY COLUMN w SET('p','q','r'), MODIFY COLUMN c CHAR(5)
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "dt" TEXT NOT NULL, "tm" TEXT NOT NULL, "b" INTEGER NOT NULL, "e" TEXT NOT NULL, "w" TEXT NOT NULL, "c" TEXT NOT NULL, PRIMARY KEY ("id", "dt", "tm", "b", "e", "w", "c"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "dt", "tm", "b", "e", "w", "c") SELECT "id", "dt" || '.000', "tm" || '0000', "b", "e", "w", "c" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `dt` datetime(3) NOT NULL, MODIFY COLUMN `tm` time(6) NOT NULL, MODIFY COLUMN `b` bit(8) NOT NULL, MODIFY COLUMN `e` enum('a','b','c') character set utf8mb4 collate utf8mb4_bin NOT NULL, MODIFY COLUMN `w` set('p','q','r') character set utf8mb4 collate utf8mb4_bin NOT NULL, MODIFY COLUMN `c` char(5) character set utf8mb4 collate utf8mb4_bin NOT NULL
+
+-- case: the labels of a column of the key move
+ALTER TABLE t MODIFY COLUMN e ENUM('b','a')
+-- stops.tidb: column e is of the primary key, and TiDB does not make enum('b','a')
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `e` enum('b','a') character set utf8mb4 collate utf8mb4_bin NOT NULL
+
 -- table: CREATE TABLE t (id INT PRIMARY KEY, e ENUM('a','b'), w SET('p','q'), dt DATETIME, dd DATE, tm TIME, y YEAR, b VARBINARY(4), f FLOAT)
 -- rows: 1, 'b', 'p,q', '2024-05-05 01:02:03', '2024-05-06', '01:02:03', 2024, NULL, 1.5
 

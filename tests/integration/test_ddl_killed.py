@@ -5,15 +5,10 @@ at one step (`ticdc_consumer/failpoints.py`), the next goes on and dies at anoth
 each statement meets every step.
 """
 
-import os
-import re
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from signal import SIGKILL
 from typing import Any
@@ -21,6 +16,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from support import brokers
+from support.own_server import OwnServer, own_server
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed, inserted, table, ts, updated
 from ticdc_encoder.event import Row
@@ -308,6 +304,10 @@ UNDER_WAY = {
     "AND db = database() AND state <> ''",
 }
 UNDER_WAY["mariadb"] = UNDER_WAY["mysql"]
+UNDER_WAY["tidb"] = (
+    "SELECT 1 FROM information_schema.ddl_jobs WHERE query LIKE 'ALTER TABLE%' "
+    "AND state = 'running' AND db_name LIKE CONCAT(database(), '%')"
+)
 
 
 @contextmanager
@@ -330,13 +330,13 @@ def a_large_table(kafka: brokers.Kafka, place: Place, command: Make) -> Iterator
     yield feed, run
 
 
-def until_under_way(place: Place) -> None:
+def until_under_way(place: Place, server: str) -> None:
     """Returns once the server is about an ALTER."""
     engine = sa.create_engine(place.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
     deadline = time.monotonic() + 120
     with engine.connect() as connection:
         while not connection.exec_driver_sql(
-            UNDER_WAY[engine.dialect.name], execution_options={"no_parameters": True}
+            UNDER_WAY[server], execution_options={"no_parameters": True}
         ).first():
             assert time.monotonic() < deadline, "no ALTER comes"
 
@@ -375,7 +375,7 @@ def test_an_alter_whose_consumer_died_is_not_begun_beside_the_one_under_way(
     with a_large_table(mock_kafka, place, command) as (feed, run):
         send_alter(feed, 40, 1)
         driver = run.driver()
-        until_under_way(place)
+        until_under_way(place, server)
         driver.kill()
         if place.family:
             # The server goes on without its client; no second statement may come.
@@ -385,52 +385,21 @@ def test_an_alter_whose_consumer_died_is_not_begun_beside_the_one_under_way(
         assert altered(place, [1])
 
 
-@pytest.fixture
-def own_mariadb(mariadb_url: str) -> Iterator["Server"]:
-    """A server for this test alone; `mariadb_url` says whether one may be had."""
-    # Not pytest's own temporary folder: a socket's path may be 107 bytes long.
-    with tempfile.TemporaryDirectory(prefix="own-") as folder:
-        Path(folder).chmod(0o755)  # the server may run as a user of its own
-        server = Server(Path(folder) / "services")
-        try:
-            server("up")
-            yield server
-        finally:
-            server("wipe")
+@pytest.fixture(params=["mariadb", "tidb"])
+def mortal_server(request: pytest.FixtureRequest) -> Iterator[OwnServer]:
+    request.getfixturevalue(f"{request.param}_url")  # it may be missing here
+    with own_server(request.param) as own:
+        yield own
 
 
-class Server:
-    """MariaDB by `tests/services/services`."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        self._folder = folder
-
-    def __call__(self, action: str) -> None:
-        """`up`, `kill` (which is kill -9) or `wipe`."""
-        subprocess.run(
-            [SERVICES, action, "mariadb"],
-            check=True,
-            env={**os.environ, "SERVICES_DIR": str(self._folder), "BUFFER_POOL": "128M"},
-            stdout=subprocess.DEVNULL,
-        )
-
-    @property
-    def url(self) -> str:
-        found = re.search(r"MARIADB_URL='(\S+)'", (self._folder / "env").read_text())
-        assert found
-        return found[1]
-
-
-SERVICES = Path(__file__).parents[1] / "services" / "services"
 MOMENTS = ["while it works", "D2:stop", "D4:stop"]
 """When the server dies: as it alters, when it has, and before it is told that this is noted."""
 
 
 def test_an_alter_outlives_its_server(
-    mock_kafka: brokers.Mock, own_mariadb: "Server", command: Make, long: bool
+    mock_kafka: brokers.Mock, mortal_server: OwnServer, command: Make, long: bool
 ) -> None:
-    place = Place(own_mariadb.url)
+    place = Place(mortal_server.url)
     random = Random(3)
     with a_large_table(mock_kafka, place, command) as (feed, run):
         moments = MOMENTS * 7 if long else MOMENTS[:1]
@@ -440,18 +409,94 @@ def test_an_alter_outlives_its_server(
             if moment in MOMENTS[1:]:
                 driver = run.driver(failpoint=moment, until="caught-up")
                 driver.wait_until_stopped()
-                own_mariadb("kill")
+                mortal_server("kill")
                 driver.go_on()
             else:
                 driver = run.driver(until="caught-up")
-                until_under_way(place)
+                until_under_way(place, mortal_server.name)
                 time.sleep(random.uniform(0, 2) if long else 0)
-                own_mariadb("kill")
+                mortal_server("kill")
             # It goes on by itself where the server comes soon enough.
-            own_mariadb("up")
+            mortal_server("up")
             code, said = driver.wait()
             if code != 0:
                 assert code == 1, said
                 finish(run, at + 2)
             assert run.resolved_ts == ts(at + 2)
             assert altered(place, range(1, number + 1))
+            if mortal_server.name == "tidb":
+                assert len(ddl_jobs(place, "query LIKE 'ALTER TABLE%'")) == number
+
+
+# --- in TiDB's queue ----------------------------------------------------------------------------
+
+# Each a commit, of statements with the table that TiCDC names.
+QUEUED: list[list[tuple[str, str]]] = [
+    [("CREATE DATABASE `shop`", "")],
+    [(FIRST, "items")],
+    [("ALTER TABLE `items` ADD COLUMN `c1` INT, ADD UNIQUE KEY `k1` (`c1`, `name`)", "items")],
+    [("CREATE TABLE `others` LIKE `items`", "others")],
+    [
+        ("RENAME TABLE `shop`.`items` TO `shop`.`x`", "others"),
+        ("RENAME TABLE `shop`.`others` TO `shop`.`items`", "items"),
+        ("RENAME TABLE `shop`.`x` TO `shop`.`others`", "others"),
+    ],
+    [("ALTER TABLE `others` MODIFY COLUMN `c1` VARCHAR(20)", "others")],
+    [("CREATE VIEW `some` AS SELECT `id` FROM `others` WHERE `id` > 1", "some")],
+    [("TRUNCATE TABLE `items`", "items")],
+    [("DROP TABLE `items`", "items")],
+    [("DROP DATABASE `shop`", "")],
+]
+WITH_ROWS = "CREATE TABLE others (id INT NOT NULL PRIMARY KEY, name VARCHAR(40), c1 VARCHAR(20))"
+
+
+def ddl_jobs(place: Place, condition: str) -> list[str]:
+    """The statements of TiDB's latest DDL jobs for which it holds."""
+    engine = sa.create_engine(place.url, poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        found = connection.execution_options(no_parameters=True).exec_driver_sql(
+            "SELECT query FROM (SELECT * FROM information_schema.ddl_jobs LIMIT 40) AS latest "  # noqa: S608
+            f"WHERE job_type NOT LIKE '%subjob%' AND {condition}"
+        )
+        return [str(query) for (query,) in found]
+
+
+def test_ddl_in_tidbs_queue_outlives_tidb_and_the_consumer(
+    tidb_url: str, mock_kafka: brokers.Mock, command: Make, long: bool
+) -> None:
+    """TiDB runs it by itself when it starts anew, also before the consumer has looked."""
+    assert tidb_url  # where one is, another one may be had
+    with own_server("tidb") as server:
+        place = Place(server.url)
+        feed, run = changefeed(mock_kafka, place, command)
+        feed.mark(5)
+        assert run().code == 0
+        for number, ddls in enumerate(QUEUED, 1):
+            at = 10 * number
+            for query, name in ddls:
+                feed.ddl(at, query, name, kind=0 if name else 1)
+            if number == 6:
+                values: Row = {"id": 2, "name": "two", "c1": "2"}
+                feed.send(0, inserted(at + 1, values, table(WITH_ROWS)))
+            feed.mark(at + 2)
+            if long or number in (2, 7):
+                server.hold_ddl()
+                driver = run.driver(until="caught-up")
+                while not ddl_jobs(place, "state = 'paused'"):
+                    assert driver.running, driver.wait()
+                server("kill")
+                if number % 2:
+                    driver.kill()
+                server("up")
+                if not number % 2:
+                    code, said = driver.wait()
+                    assert code in (0, 1), said
+            outcome = run()
+            assert (outcome.code, run.resolved_ts) == (0, ts(at + 2)), outcome.said
+            if number == 7:
+                assert place.rows("others") == [{"id": 2, "name": "two", "c1": "2"}]
+                assert place.rows("some") == [{"id": 2}]
+        assert ledger(run) == [("done", 12)]
+        ran = ddl_jobs(place, f"query LIKE '%{place.schema}%' AND query NOT LIKE '%IF EXISTS%'")
+        assert sorted(ran) == sorted(set(ran))
+        assert ddl_jobs(place, "state <> 'synced'") == []

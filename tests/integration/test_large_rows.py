@@ -24,26 +24,44 @@ from ticdc_encoder.event import Row, RowChange
 from ticdc_encoder.formats.claim_check import ClaimCheckStorage
 from ticdc_encoder.sql.parser import parse_create_table
 
-GOLDEN = [name for name in scenario("large").variants if "claim-check" in name]
+GOLDEN = [
+    name
+    for name in scenario("large").variants
+    if "handle-key-only" not in name and "no-handling" not in name
+]
+"""Those of which every row is sent, and none is to be read from the TiDB that it was in."""
+TARGETS = ("sqlite", "postgresql", "mariadb", "mysql", "tidb")
 NAME = "0d2e66b2-3b3b-49b1-946b-e5cc94563f89.json"
 LARGE = inserted(150, {"id": 3, "name": "three"})
 
 
-# --- claim checks --------------------------------------------------------------------------------
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each into SQLite and one other target; with `--long` into all."""
+    if {"golden", "target"} <= set(metafunc.fixturenames):
+        long = metafunc.config.getoption("--long")
+        cases = [
+            (name, target)
+            for number, name in enumerate(GOLDEN)
+            for target in (TARGETS if long else ("sqlite", TARGETS[1 + number % 4]))
+        ]
+        metafunc.parametrize(("golden", "target"), cases)
 
 
-@pytest.mark.parametrize("name", GOLDEN)
-def test_ticdcs_claim_checks_are_redeemed_on_the_way(
-    name: str, mock_kafka: brokers.Mock, sqlite_url: str, tmp_path: Path
+def test_ticdcs_large_rows_are_whole_in_the_target(
+    golden: str,
+    target: str,
+    request: pytest.FixtureRequest,
+    mock_kafka: brokers.Mock,
+    tmp_path: Path,
 ) -> None:
     given = scenario("large")
-    variant = given.variants[name]
+    variant = given.variants[golden]
     folder = tmp_path / "claims"
     folder.mkdir()
     for path, content in variant.claim_checks.items():
         (folder / Path(path).name).write_bytes(content)
-    codec = name.rpartition("-")[2]
-    place = Place(sqlite_url, "sqlite")
+    codec = golden.rpartition("-")[2]
+    place = Place(request.getfixturevalue(f"{target}_url"), target)
     with consumer_of(
         variant,
         send(mock_kafka, variant, again=False),
@@ -53,11 +71,14 @@ def test_ticdcs_claim_checks_are_redeemed_on_the_way(
         "net",
         compression=codec if codec in ("lz4", "snappy") else "none",
         claim_check_url=folder.as_uri(),
-        claim_check_raw_value="claim-check-raw" in name,
+        claim_check_raw_value="claim-check-raw" in golden,
     ) as consumer:
         for state in given.states:
             run_to(consumer, state.ts, place, given, {})
             assert differences(place, given, state, {}, ()) == ""
+
+
+# --- claim checks --------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -57,9 +57,9 @@ class Driver:
     def go_on(self) -> None:
         self.process.send_signal(signal.SIGCONT)
 
-    def wait(self) -> tuple[int, str]:
+    def wait(self, patience: float = PATIENCE) -> tuple[int, str]:
         """The exit code, and what it said on stderr."""
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(patience)
         self._said.seek(0)
         said = self._said.read()
         self.kill()

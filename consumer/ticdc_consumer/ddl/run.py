@@ -15,7 +15,14 @@ import sqlalchemy as sa
 from ticdc_encoder.errors import DefinitionError, TicdcError
 from ticdc_encoder.sql.statements import (
     AlterTable,
+    CreateSchema,
+    CreateTable,
+    CreateTableLike,
+    CreateView,
+    DropSchema,
     DropTable,
+    DropView,
+    RecoverTable,
     RenameTable,
     Statement,
     TruncateTable,
@@ -239,15 +246,27 @@ def _rename_together(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
 def _wait_for_others(context: DdlContext, entry: LedgerEntry) -> None:
     with refusals(context.target):
         statement = context.statement(entry)
-    context.target.wait_for_ddl([context.locate(name) for name in _tables(statement)])
+    target = context.target
+    if isinstance(statement, CreateSchema | DropSchema):
+        schema, _ = target.locate(context.route(statement.schema, "")[0], "")
+        target.wait_for_ddl([], [schema] if schema else [])
+    else:
+        target.wait_for_ddl([context.locate(name) for name in _relations(statement)])
 
 
-def _tables(statement: Statement) -> list[TableName]:
+def _relations(statement: Statement) -> list[TableName]:
+    """The tables and views that it names as its own."""
     match statement:
         case RenameTable(old, new):
             return [old, new]
-        case AlterTable() | DropTable() | TruncateTable():
+        case RecoverTable(_, (_, _) as name):
+            return [name]
+        case CreateTable(table):
+            return [(table.schema, table.name)]
+        case AlterTable() | CreateTableLike() | DropTable() | TruncateTable():
             return [(statement.schema, statement.table)]
+        case CreateView() | DropView():
+            return [(statement.schema, statement.view)]
         case _:
             return []
 

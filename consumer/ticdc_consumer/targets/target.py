@@ -363,9 +363,11 @@ class Target(ABC):
         """Whether the statement ends here, at a `;` that is not part of it."""
         return True
 
-    def wait_for_ddl(self, tables: Sequence[TargetName]) -> None:  # noqa: B027
-        """Returns when no other session runs a DDL of these tables. Only where DDL is not
-        transactional: the server goes on with it after its client is gone."""
+    def wait_for_ddl(  # noqa: B027
+        self, tables: Sequence[TargetName], schemas: Sequence[str] = ()
+    ) -> None:
+        """Returns when no other session runs a DDL of these tables or views, or in these schemas.
+        Only where DDL is not transactional: the server goes on with it after its client is gone."""
 
     def comparable_text(self, name: str) -> str:
         """The expression that compares a quoted text column of the consumer's own by its bytes,

@@ -1,6 +1,7 @@
 """A DDL that the server still runs is waited for, and not started once more.
 
-What keeps it from ending is a metadata lock, which goes when the consumer says that it waits.
+What keeps it from ending is a metadata lock, which goes when the consumer says that it waits; or
+TiDB is being upgraded, and queues all DDL until then, as what a kill -9 left there.
 """
 
 import logging
@@ -11,7 +12,10 @@ from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
-from support.loading import ACCOUNTS, AFTER, Bank, bank, opened, place
+from support.databases import fresh_database
+from support.loading import ACCOUNTS, AFTER, Bank, accounts, bank, opened, place
+from support.own_server import OwnServer, own_server
+from support.server_address import server_address
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -113,12 +117,12 @@ def altering(url: str, statement: str) -> Iterator[threading.Thread]:
         thread.join()
 
 
-def alters(target: Target) -> list[str]:
-    """What ALTER TABLE this consumer's sessions send from now on."""
+def statements(target: Target) -> list[str]:
+    """What DDL this consumer's sessions send from now on."""
     sent: list[str] = []
 
     def watch(_connection: object, _cursor: object, text: str, *_: object) -> None:
-        if text.startswith("ALTER"):
+        if under_way.is_ddl(text):
             sent.append(text)
 
     sa.event.listen(target.engine, "before_cursor_execute", watch)
@@ -136,7 +140,7 @@ def test_the_same_statement_of_another_session_is_waited_for(
         if by_hand:
             statement = "ALTER  TABLE accounts  ADD INDEX k (owner) -- by hand"
         with reading(family_url, target) as release, altering(family_url, statement):
-            sent = alters(target)
+            sent = statements(target)
             with logged(release) as handler:
                 run_pending(here)
         assert sent == []
@@ -167,9 +171,8 @@ def test_a_job_is_waited_for_that_has_no_session_any_more(tidb_url: str) -> None
         with reading(tidb_url, target) as release, altering(tidb_url, statement):
             running = [who for who, _, _ in target.query(TIDB.statements)]
             assert sum(who.startswith("DDL job ") for who in running) >= 1
-            only_jobs = replace(TIDB, statements=TIDB.statements.partition("UNION ALL")[2])
             with logged(release) as handler:
-                under_way.wait_for_others(target, only_jobs, [place(target)])
+                under_way.wait_for_others(target, ONLY_JOBS, [place(target)])
         assert handler.messages[0].startswith("DDL job ")
         run_pending(here)
         assert keys(target) == {"PRIMARY", "k"}
@@ -180,7 +183,7 @@ def test_an_alter_whose_client_timed_out_is_not_started_twice(family_url: str) -
         here = pending_bank(target)
         fill(target)
         here.store.start(0.0)  # a session in the way is ended at once
-        sent = alters(target)
+        sent = statements(target)
         sa.event.listen(target.engine, "before_cursor_execute", impatient)
         run_pending(here)
         assert len(sent) == 1
@@ -210,7 +213,7 @@ def test_an_alter_whose_connection_was_killed_is_run_again(killing_url: str) -> 
     with opened(killing_url) as target, opened(killing_url) as admin:
         here = pending_bank(target)
         session = target.session_id()
-        sent = alters(target)
+        sent = statements(target)
         with reading(killing_url, target) as release:
             killer = threading.Thread(target=lambda: kill_when_waiting(admin, session, release))
             killer.start()
@@ -265,3 +268,98 @@ def test_what_is_there_after_the_wait_is_as_the_cut_left_it(family_url: str) -> 
         relation = target.quote(*place(target))
         rows = target.execute(f"SELECT id, owner FROM {relation} ORDER BY id").all()  # noqa: S608
         assert [tuple(row) for row in rows] == AFTER
+
+
+# --- TiDB's queue --------------------------------------------------------------------------------
+
+PATIENCE = 30.0
+
+
+ONLY_JOBS = replace(TIDB, statements=TIDB.statements.partition("UNION ALL")[2])
+
+
+@pytest.fixture(scope="module")
+def tidb() -> Iterator[OwnServer]:
+    server_address("TIDB_URL")  # it may be missing here
+    with own_server("tidb") as server:
+        yield server
+
+
+LIKE = "CREATE TABLE others LIKE accounts"
+VIEW = "CREATE VIEW some AS SELECT id FROM accounts WHERE id > 1"
+
+CASES: list[tuple[str, tuple[str, ...], str]] = [
+    ("ADD COLUMN", (), "ALTER TABLE accounts ADD COLUMN n INT NOT NULL DEFAULT 7"),
+    ("ADD INDEX", (), "CREATE UNIQUE INDEX o ON accounts (owner)"),
+    ("DROP INDEX", (), "ALTER TABLE accounts DROP INDEX k"),
+    ("a rewritten column", (), "ALTER TABLE accounts MODIFY COLUMN owner VARCHAR(9)"),
+    ("two statements of one DDL", (), "ALTER TABLE accounts ADD COLUMN n INT, ADD INDEX i (n)"),
+    ("CREATE TABLE", (), "CREATE TABLE others (id INT PRIMARY KEY, v INT)"),
+    ("CREATE TABLE LIKE", (), LIKE),
+    ("DROP TABLE", (LIKE,), "DROP TABLE others"),
+    ("TRUNCATE TABLE", (LIKE,), "TRUNCATE TABLE others"),
+    ("RENAME TABLE", (LIKE,), "RENAME TABLE others TO more"),
+    ("CREATE VIEW", (), VIEW),
+    ("DROP VIEW", (VIEW,), "DROP VIEW some"),
+]
+
+
+def add(here: Bank, number: int, query: str) -> LedgerEntry:
+    entry = LedgerEntry(200 + number, 1, "bank", "", query)
+    with here.target.transaction():
+        here.store.ledger.add([entry])
+    return entry
+
+
+@contextmanager
+def queued(server: OwnServer, url: str, statement: str) -> Iterator[None]:
+    """The statement is in the queue, and its session about to be forgotten."""
+    server.hold_ddl()
+    patience = threading.Timer(PATIENCE, server.let_ddl_go)
+    patience.start()
+    with opened(url) as other, opened(url) as watcher:
+        thread = threading.Thread(target=lambda: other.execute(statement).close())
+        thread.start()
+        while not jobs(watcher, "paused"):
+            assert thread.is_alive()
+        yield
+        server.let_ddl_go()
+        patience.cancel()
+        thread.join()
+
+
+def jobs(target: Target, state: str) -> list[str]:
+    """The statements of this database's DDL jobs in that state."""
+    rows = target.query(
+        "SELECT query FROM information_schema.ddl_jobs WHERE db_name = DATABASE() AND state = %s "
+        "AND job_type NOT LIKE '%%subjob%%'",
+        state,
+    )
+    return [str(query) for (query,) in rows]
+
+
+@pytest.mark.parametrize(
+    ("before", "query"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_a_statement_in_the_queue_is_waited_for_and_not_sent_again(
+    tidb: OwnServer, before: tuple[str, ...], query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fresh_database(tidb.url) as url, opened(url) as target:
+        here = pending_bank(target)
+        for number, text in enumerate(before):
+            add(here, number, text)
+        run_pending(here)
+        entry = add(here, 50, query)
+        first, *rest = ddl.work_of(here.ddl_context, entry).statements
+        with queued(tidb, url, first):
+            monkeypatch.setattr(type(target), "differences", ONLY_JOBS)
+            sent = statements(target)
+            with logged(tidb.let_ddl_go) as handler:
+                run_pending(here)
+        assert handler.messages[0].startswith("DDL job ")
+        # These may be sent once more.
+        again = [first] if query.startswith(("TRUNCATE", "DROP VIEW")) else []
+        assert sent == [*again, *rest]
+        assert [entry.state for entry in here.store.ledger.pending()] == []
+        assert jobs(target, "cancelled") == jobs(target, "rollback done") == []
+        assert accounts(target) == AFTER

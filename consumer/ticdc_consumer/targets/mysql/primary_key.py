@@ -4,6 +4,7 @@ A clustered primary key is where the rows are, and is never dropped; the type of
 primary key changes only where no row has to be written anew (TiDB 8.4, error 8200).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ticdc_encoder.event import Table
@@ -15,7 +16,9 @@ from ticdc_consumer.targets.mysql.types import CatalogType
 from ticdc_consumer.targets.target import Target
 
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
-_GROWING = ("varchar", "varbinary", "char")
+_GROWING = ("varchar", "varbinary", "char", "bit", "datetime", "timestamp", "time")
+_LABELLED = ("enum", "set")
+_TYPE = re.compile(r"\w+(?:\((.*)\))?([^)]*)", re.DOTALL)
 _REBUILT, _REPLACED = "ticdc_rebuilt", "ticdc_replaced"
 
 
@@ -73,17 +76,21 @@ def _clustered(target: Target, name: TargetName) -> bool:
 
 
 def _stored_alike(old: str, new: str) -> bool:
-    """Whether all values are stored alike."""
+    """Whether TiDB takes the new type without writing any value anew."""
     before, after = CatalogType.parse(old), CatalogType.parse(new)
     if old == new:
         return True
     if before.name in _INTEGERS and after.name in _INTEGERS:
         wider = _INTEGERS.index(after.name) >= _INTEGERS.index(before.name)
         return wider and before.unsigned == after.unsigned
-    same = before.name == after.name and before.name in _GROWING
-    return same and after.number(0) >= before.number(0) and _rest(old) == _rest(new)
+    if before.name != after.name or _parts(old)[1] != _parts(new)[1]:
+        return False
+    if before.name in _LABELLED:
+        return _parts(new)[0].startswith(f"{_parts(old)[0]},")
+    return before.name in _GROWING and after.number(0) >= before.number(0)
 
 
-def _rest(type_: str) -> str:
-    """The character set and collation."""
-    return type_.partition(" ")[2]
+def _parts(type_: str) -> tuple[str, str]:
+    """What is in its brackets, and what comes after them: its character set and collation."""
+    arguments, rest = _TYPE.fullmatch(type_).groups("")  # type: ignore[union-attr]
+    return arguments, rest

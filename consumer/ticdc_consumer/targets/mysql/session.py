@@ -306,8 +306,8 @@ class MySql(Target):
             for name, column in columns.items()
         }
 
-    def wait_for_ddl(self, tables: Sequence[TargetName]) -> None:
-        under_way.wait_for_others(self, self.differences, tables)
+    def wait_for_ddl(self, tables: Sequence[TargetName], schemas: Sequence[str] = ()) -> None:
+        under_way.wait_for_others(self, self.differences, tables, schemas)
 
     # DDL.
 

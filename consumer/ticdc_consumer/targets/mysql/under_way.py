@@ -50,28 +50,38 @@ def is_ddl(text: object) -> bool:
     return _DDL.match(str(text or "")) is not None
 
 
-def wait_for_others(target: Target, dialect: Dialect, tables: Sequence[TargetName]) -> None:
-    """Returns when nobody else runs a DDL of these tables."""
+def wait_for_others(
+    target: Target, dialect: Dialect, tables: Sequence[TargetName], schemas: Sequence[str] = ()
+) -> None:
+    """Returns when nobody else runs a DDL of these tables, or in these schemas."""
+    if not tables and not schemas:
+        return
     wait = Wait()
-    while running := _runs(target, dialect, tables):
+    while running := _runs(target, dialect, tables, schemas):
         wait.on(*running)
 
 
-def _runs(target: Target, dialect: Dialect, tables: Sequence[TargetName]) -> tuple[str, str] | None:
-    if not tables:
-        return None
+def _runs(
+    target: Target, dialect: Dialect, tables: Sequence[TargetName], schemas: Sequence[str]
+) -> tuple[str, str] | None:
     with target.errors():
         rows = target.query(dialect.statements)
     for who, database, text in rows:
-        if is_ddl(text) and any(_names(str(text), database, table) for table in tables):
+        if is_ddl(text) and (
+            any(_is_in(str(text), database, schema) for schema in schemas)
+            or any(_names(str(text), database, table) for table in tables)
+        ):
             return str(who), str(text)
     return None
 
 
 def _names(text: str, database: str | None, table: TargetName) -> bool:
     schema, name = table
-    here = schema is None or schema == database or _holds(text, schema)
-    return here and _holds(text, name)
+    return (schema is None or _is_in(text, database, schema)) and _holds(text, name)
+
+
+def _is_in(text: str, database: str | None, schema: str) -> bool:
+    return schema == database or _holds(text, schema)
 
 
 def _holds(text: str, name: str) -> bool:

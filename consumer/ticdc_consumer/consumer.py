@@ -8,6 +8,8 @@ from importlib.metadata import version
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
+from ticdc_encoder.errors import TicdcError
+
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply import ToTarget
 from ticdc_consumer.config.options import Options
@@ -23,7 +25,7 @@ from ticdc_consumer.reader import Reader
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.monitor import Monitor
-from ticdc_consumer.state.activity.recorder import Recorder
+from ticdc_consumer.state.activity.recorder import ActivityRecorder
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class Consumer:
         self._exit = ExitStack()
         self._monitor = Monitor(options.changefeed, version("ticdc-consumer"))
         self._monitor.secrets = secrets_of(options)
-        self._recorder = Recorder(self._monitor, options)
+        self._recorder = ActivityRecorder(self._monitor, options)
         self._stopping = False
 
     def __enter__(self) -> Self:
@@ -125,6 +127,13 @@ class Consumer:
     def epochs(self, until: Goal | None = None) -> Iterator[Epoch]:
         """Applies cuts and yields an epoch for each: for ever; until R is what the topics held at
         the start ("caught-up"); or until R is exactly `until`."""
+        try:
+            yield from self._applied(until)
+        except TicdcError as error:
+            self._monitor.failed(error)
+            raise
+
+    def _applied(self, until: Goal | None) -> Iterator[Epoch]:
         if isinstance(until, int) and until < self.resolved_ts:
             raise Usage(f"the target is at {self.resolved_ts} already, after {until}")
         if self._stopping:

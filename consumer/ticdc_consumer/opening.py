@@ -20,7 +20,7 @@ from ticdc_consumer.source.log import (
 )
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.state.activity.monitor import Monitor
-from ticdc_consumer.state.activity.recorder import displaced_by
+from ticdc_consumer.state.activity.recorder import follow
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.other_changefeeds import OtherChangefeeds
@@ -57,7 +57,7 @@ def take_over(
         where = InTarget.by(options, target)
         store = Store(target, options.changefeed, options.ddl_keep_dropped, where, monitor)
         store.lease.gives_up = gives_up
-        store.monitor.displaced = displaced_by(target, store.monitor, options.changefeed)
+        follow(target, store.monitor, options.changefeed)
         failpoints.hit("S0")
         state = store.start(options.takeover_after)
         failpoints.hit("S1")

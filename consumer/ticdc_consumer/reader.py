@@ -366,7 +366,7 @@ class Reader:
 
 def _activity_of(cut: Cut) -> CutActivity:
     messages, ddls = round(cut.messages), len(cut.ddls)
-    return CutActivity(cut.begin, cut.end, messages, cut.offsets, ddls=ddls)
+    return CutActivity(cut.begin, cut.end, messages, cut.offsets, ddl_count=ddls)
 
 
 def _start(base: Checkpoint, topic_partition: TopicPartition) -> int:

@@ -167,7 +167,6 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
         try:
             with store.monitor.at("running DDL", f"{entry.id}: {shortened(entry.query)}"):
                 until_known(store, retries, attempt, happened=partial(is_done, store, entry))
-            store.monitor.waits_for_operator(())
         except Denied as refusal:
             store.monitor.waits_for_operator([WaitingDdl(entry.id, str(refusal))])
             raise Denied(f"{_named(entry)} waits: {refusal}") from refusal
@@ -182,6 +181,7 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
             ) from refusal
         if len(group) > 1:
             until_known(store, retries, clean_up, happened=lambda: False)
+    store.monitor.waits_for_operator(())
 
 
 def shortened(query: str) -> str:

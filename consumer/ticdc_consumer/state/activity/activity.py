@@ -64,12 +64,12 @@ class CutActivity:
     offsets: int
     changes: int = 0
     rows_loaded: int = 0
-    ddls: int = 0
+    ddl_count: int = 0
     spilled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class RateSample:
     """Where the consumer was at one moment: for rates."""
 
     at: float
@@ -83,7 +83,7 @@ class Activity:
     """What a consumer is at. Times are seconds since 1970 by the clock of its machine.
 
     `stage`, with `detail`, holds since `since`; `at` is when this was looked at. `resolved_ts` is
-    R, `committed` when this process raised it last, `newest_ts` the greatest resolved ts that was
+    R, `committed` when it was raised last, `newest_ts` the greatest resolved ts that was
     read, `newest_message` the Kafka time of the newest message of a partition 0. `retry` is the
     trouble that is being tried again, `error` the last that ended a run. `totals` are sums since
     `started`; `tables` rows deleted and written by upstream table, "" for those beyond the first
@@ -116,7 +116,7 @@ class Activity:
     tables: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     span: float = 0.0
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[RateSample, ...] = ()
     displaced: str = ""
     unwritten: str = ""
 
@@ -176,7 +176,7 @@ def _plain(value: Any) -> Any:
 _PARTS: Mapping[str, type] = {
     "partitions": PartitionActivity,
     "ddls": WaitingDdl,
-    "samples": Sample,
+    "samples": RateSample,
     "cut": CutActivity,
     "retry": Trouble,
     "error": Trouble,
@@ -207,5 +207,9 @@ def dumps(activity: Activity) -> str:
 
 
 def loads(text: str) -> Activity:
-    activity: Activity = Activity.from_json(json.loads(text))
+    """Raises `ValueError` for what no release has written."""
+    try:
+        activity: Activity = Activity.from_json(json.loads(text))
+    except (AttributeError, TypeError) as error:
+        raise ValueError("it is not what a consumer writes") from error
     return activity

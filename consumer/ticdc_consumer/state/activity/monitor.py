@@ -20,7 +20,7 @@ from ticdc_consumer.state.activity.activity import (
     Activity,
     CutActivity,
     PartitionActivity,
-    Sample,
+    RateSample,
     Stage,
     Trouble,
     WaitingDdl,
@@ -54,7 +54,7 @@ class Monitor:
         self._started = time.time()
         self._base = _Entered("starting", "", self._started)
         self._entered: list[_Entered] = []
-        self._samples: deque[Sample] = deque(maxlen=SAMPLES)
+        self._samples: deque[RateSample] = deque(maxlen=SAMPLES)
         self._recent: deque[tuple[float, Mapping[str, float]]] = deque(maxlen=RECENT)
         self._totals: dict[str, int] = {}
         self._tables: dict[str, list[int]] = {}
@@ -88,6 +88,12 @@ class Monitor:
             yield
         finally:
             self._entered.remove(entered)
+
+    def follows(self, last: Activity, running: bool) -> None:
+        """The last consumer wrote this, and runs perhaps: this one takes over."""
+        self._committed, self._error, self._ddls = last.committed, last.error, last.ddls
+        same = (last.host, last.pid) == (platform.node(), os.getpid())
+        self.displaced = last.who if running and not same else ""
 
     def waiting(
         self,
@@ -169,12 +175,16 @@ class Monitor:
         """What was tried again has worked."""
         self._retry = None
 
+    def failed(self, error: BaseException) -> None:
+        """The loop has ended by an error, which the program that embeds it may catch."""
+        self._error = self._trouble(error)
+
     def stopped(self, error: BaseException | None = None) -> None:
         """The run has ended, by an error or as it was to."""
         self._entered.clear()
         self._base = _Entered("stopped", "" if error is None else "by an error", time.time())
         if error is not None:
-            self._error = self._trouble(error)
+            self.failed(error)
 
     # --- looking at it -------------------------------------------------------------------------
 
@@ -242,7 +252,7 @@ class Monitor:
             return
         newest = max(self._marks.values(), default=0)
         changes = self._totals.get("changes", 0)
-        self._samples.append(Sample(now, self.resolved_ts, newest, changes))
+        self._samples.append(RateSample(now, self.resolved_ts, newest, changes))
 
     def _trouble(self, error: BaseException) -> Trouble:
         # What is not ours may quote a row.

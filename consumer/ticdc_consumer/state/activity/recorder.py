@@ -25,7 +25,7 @@ LAST_WORD = 3.0
 WARNING_INTERVAL = 300.0
 
 
-class Recorder:
+class ActivityRecorder:
     """Writes what `monitor` shows into the target of these options."""
 
     def __init__(self, monitor: Monitor, options: Options) -> None:
@@ -85,13 +85,9 @@ class Recorder:
                 target.close()
 
 
-def displaced_by(target: Target, monitor: Monitor, changefeed: str) -> str:
-    """The consumer that runs as `monitor` starts, and that it takes over from; "" if none does."""
-    try:
+def follow(target: Target, monitor: Monitor, changefeed: str) -> None:
+    """Has the monitor know what the last consumer wrote, as far as it can be read."""
+    with suppress(TicdcError):
         stored = read(target, changefeed)
-    except TicdcError:
-        return ""
-    if stored is None or not stored.running:
-        return ""
-    other, mine = stored.activity, monitor.look()
-    return "" if (other.host, other.pid) == (mine.host, mine.pid) else other.who
+        if stored is not None:
+            monitor.follows(stored.activity, stored.running)

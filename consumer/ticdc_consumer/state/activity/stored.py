@@ -1,6 +1,7 @@
 """`ticdc_activity`: what a consumer was at when it wrote last, and how long ago that is."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 
@@ -24,21 +25,23 @@ class StoredActivity:
 
     @property
     def running(self) -> bool:
-        """Whether the consumer has not said that it stopped, and wrote lately."""
+        """Whether the consumer has not stopped as far as is known, and wrote lately."""
         return self.activity.stage != "stopped" and self.age < ALIVE
 
 
 def read_all(target: Target) -> Mapping[str, StoredActivity]:
-    """By changefeed. Tables of an older release have none."""
+    """By changefeed. Tables of an older release have none; what cannot be read is left out."""
     with target.errors():
         if not sa.inspect(target.connection).has_table(ACTIVITY.name):
             return {}
         now = target.seconds()
         rows = target.connection.execute(sa.select(ACTIVITY)).all()
-    return {
-        row.changefeed: StoredActivity(loads(row.activity), max(0.0, now - row.written_at / 1000))
-        for row in rows
-    }
+    stored = {}
+    for row in rows:
+        with suppress(ValueError):
+            age = max(0.0, now - row.written_at / 1000)
+            stored[row.changefeed] = StoredActivity(loads(row.activity), age)
+    return stored
 
 
 def read(target: Target, changefeed: str) -> StoredActivity | None:

@@ -8,15 +8,18 @@ from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
 
+import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import seconds
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.activity.activity import Activity, Trouble
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.status.reading import Status, read
 from ticdc_consumer.status.why.log import LogEvidence, look_at_log
 from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.target import Target
 from ticdc_consumer.targets.waits import LockWait, LongWork
 
 PATIENCE = 4.0
@@ -126,38 +129,34 @@ class _Bounded:
         return self._error
 
 
-def _look_at_target(options: Options, found: TargetEvidence) -> None:
+def _look_at_target(options: Options, seen: TargetEvidence) -> None:
     with closing(open_target(options.target_url, to_look=True)) as target:
         before = time.time()
-        found.clock_ahead = target.seconds() - before
-        found.status = _status(target, options)
+        seen.clock_ahead = target.seconds() - before
+        seen.status = _status(target, options)
         try:
-            found.waits = target.lock_waits()
-            found.long_work = target.long_work(LONG)
-            found.unindexed = _unindexed(target, options, found.status)
+            seen.waits = target.lock_waits()
+            seen.long_work = target.long_work(LONG)
+            seen.unindexed = _unindexed(target, options, seen.status)
         except TicdcError as error:  # as where the user may not see other sessions
-            found.catalog_error = str(error)
+            seen.catalog_error = str(error)
 
 
-def _status(target: Any, options: Options) -> Status | None:
+def _status(target: Target, options: Options) -> Status | None:
     try:
         return read(target, options)
     except Stop:
-        from ticdc_consumer.state.store import Store
-
         if Store(target, options.changefeed).read() is None:
             return None
         raise
 
 
-def _unindexed(target: Any, options: Options, status: Status | None) -> list[str]:
+def _unindexed(target: Target, options: Options, status: Status | None) -> list[str]:
     """Tables without a key whose rows were deleted and that have no index: each DELETE reads the
     whole table."""
-    import sqlalchemy as sa
-
     names = []
-    for table in status.tables if status else ():
-        if not table.deleted or not _may_lack_key(options, table.name):
+    for table in status.tables if status and options.at_least_once else ():
+        if not table.deleted:
             continue
         schema, name = table.destination
         inspector = sa.inspect(target.connection)
@@ -166,6 +165,3 @@ def _unindexed(target: Any, options: Options, status: Status | None) -> list[str
             names.append(table.name)
     return names
 
-
-def _may_lack_key(options: Options, name: str) -> bool:
-    return bool(options.at_least_once) and bool(name)

@@ -73,17 +73,17 @@ class LogEvidence:
         return max((t.mark_time for t in self.tails.values() if t.mark_time), default=None)
 
 
-def look_at_log(options: Options, found: LogEvidence, patience: float) -> None:
-    """Fills `found`. Raises what the source answers."""
+def look_at_log(options: Options, log: LogEvidence, patience: float) -> None:
+    """Fills `log`. Raises what the source answers."""
     if source_kind(options) == "kafka":
-        _look_at_kafka(options, found, patience)
+        _look_at_kafka(options, log, patience)
         return
     with closing(open_source(options)) as source:
         for name, end in source.list().ends.items():
-            found.tails[name] = Tail(end=end)
+            log.tails[name] = Tail(end=end)
 
 
-def _look_at_kafka(options: Options, found: LogEvidence, patience: float) -> None:
+def _look_at_kafka(options: Options, log: LogEvidence, patience: float) -> None:
     deadline = time.monotonic() + patience * 0.8
     cluster = Cluster(options.kafka, options.topics, timeout=patience * 0.7)
     with closing(cluster):
@@ -92,19 +92,19 @@ def _look_at_kafka(options: Options, found: LogEvidence, patience: float) -> Non
     most = max(DECODED, min(TAIL, 20 * TAIL // max(1, len(listing.ends))))
     starts = {}
     for name, end in listing.ends.items():
-        found.tails[name] = Tail(begin=begins[name], end=end)
+        log.tails[name] = Tail(begin=begins[name], end=end)
         if end > begins[name]:
             starts[name] = max(begins[name], end - most)
-    _read(options, starts, found, deadline)
+    _read(options, starts, log, deadline)
     admin = AdminClient(admin_settings(options.kafka))
     for topic, settings in topic_settings(admin, listing.topics, timeout=patience * 0.2).items():
         milliseconds = int(settings.get("retention.ms", "-1"))
         if milliseconds >= 0:
-            found.retention[topic] = milliseconds / 1000
+            log.retention[topic] = milliseconds / 1000
 
 
 def _read(
-    options: Options, starts: Mapping[TopicPartition, int], found: LogEvidence, deadline: float
+    options: Options, starts: Mapping[TopicPartition, int], log: LogEvidence, deadline: float
 ) -> None:
     left = set(starts)
     if not left:
@@ -113,7 +113,7 @@ def _read(
     try:
         with closing(records_from(options.kafka, starts, 1000, 1.0)) as records:
             for name, message in records:
-                tail = found.tails[name]
+                tail = log.tails[name]
                 if message is not None:
                     offset = message.offset() or 0
                     at = message.timestamp()[1] / 1000

@@ -100,15 +100,6 @@ def _status(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _why(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.status import why
-
-    diagnoses = why.why(_options(arguments))
-    text = why.to_text(diagnoses, arguments.config)
-    print_out(why.to_json(diagnoses) if arguments.json else text)
-    return 0
-
-
 def _list(arguments: argparse.Namespace) -> int:
     from ticdc_consumer import status
     from ticdc_consumer.targets import open_target
@@ -158,7 +149,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "plan": _plan,
     "status": _status,
-    "why": _why,
     "list": _list,
     "end": _end,
 }

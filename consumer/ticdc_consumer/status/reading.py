@@ -13,7 +13,6 @@ from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.target import Target
 
 
@@ -24,7 +23,6 @@ class TableStatus:
 
     name: str
     relation: str
-    destination: TargetName = (None, "")
     deleted: int | None = None
     written: int | None = None
 
@@ -80,12 +78,7 @@ def _tables(target: Target, store: Store, stored: StoredActivity | None) -> list
     rows = stored.activity.tables if stored else {}
     destinations = store.ledger.known().destinations
     return [
-        TableStatus(
-            ".".join(name),
-            target.quote(*destination),
-            destination,
-            *rows.get(".".join(name), ()),
-        )
+        TableStatus(".".join(name), target.quote(*destination), *rows.get(".".join(name), ()))
         for name, destination in sorted(destinations.items())
         if destination is not None
     ]

@@ -26,7 +26,6 @@ from ticdc_consumer.targets.layout import (
 )
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
-from ticdc_consumer.targets.waits import LockWait, LongWork
 
 T = TypeVar("T")
 
@@ -267,15 +266,6 @@ class Target(ABC):
         """Raises `Stop`, with what helps, if one of these tables, as far as they exist, would not
         keep what was committed, or keep what was rolled back; without a schema it is the session's
         own."""
-
-    def lock_waits(self) -> list[LockWait]:
-        """Which sessions wait for which, as far as the catalog shows it to this user."""
-        return []
-
-    def long_work(self, seconds: float) -> list[LongWork]:
-        """Transactions that have been idle and open for longer, and replication slots that nobody
-        reads."""
-        return []
 
     # The catalog.
 

@@ -28,11 +28,7 @@ NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 class Cluster:
     """What the brokers know of topics; it lists, and reads no record."""
 
-    def __init__(
-        self, kafka: Mapping[str, str], topics: Sequence[str], timeout: float | None = None
-    ) -> None:
-        """`timeout` are the seconds that one request may take."""
-        self._timeout = timeout
+    def __init__(self, kafka: Mapping[str, str], topics: Sequence[str]) -> None:
         self._where = kafka.get("bootstrap.servers", "")
         self._failures = Failures()
         settings: dict[str, Any] = {**admin_settings(kafka), "error_cb": self._failures}
@@ -58,7 +54,7 @@ class Cluster:
         self._admin.poll(0)
         self._failures.forget()
         try:
-            metadata = self._admin.list_topics(timeout=self._timeout or REQUEST_TIMEOUT)
+            metadata = self._admin.list_topics(timeout=REQUEST_TIMEOUT)
         except KafkaException as error:
             raise self._unavailable("list their topics", error) from error
         self._has_controller = metadata.controller_id in metadata.brokers
@@ -96,7 +92,7 @@ class Cluster:
         if not self._has_controller:
             return lambda: ids
         described = self._admin.describe_topics(
-            TopicCollection(list(ids)), request_timeout=self._timeout or REQUEST_TIMEOUT
+            TopicCollection(list(ids)), request_timeout=REQUEST_TIMEOUT
         )
 
         def answer() -> dict[str, str]:
@@ -158,8 +154,7 @@ class Cluster:
     ) -> dict[TopicPartition, int]:
         specs = {KafkaTopicPartition(topic, number): spec for topic, number in partitions}
         try:
-            timeout = self._timeout or REQUEST_TIMEOUT
-            futures = self._admin.list_offsets(specs, request_timeout=timeout)
+            futures = self._admin.list_offsets(specs, request_timeout=REQUEST_TIMEOUT)
             return {(tp.topic, tp.partition): f.result().offset for tp, f in futures.items()}
         except KafkaException as error:
             raise self._unavailable("list offsets", error) from error
@@ -170,15 +165,13 @@ class Cluster:
         return Unavailable(f"the brokers at {self._where} do not {what}: {reason}")
 
 
-def topic_settings(
-    admin: AdminClient, topics: Iterable[str], timeout: float | None = None
-) -> dict[str, dict[str, str]]:
+def topic_settings(admin: AdminClient, topics: Iterable[str]) -> dict[str, dict[str, str]]:
     """The topics' own settings; empty where the brokers do not give them."""
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     if not resources:
         return {}
     settings: dict[str, dict[str, str]] = {}
-    answers = admin.describe_configs(resources, request_timeout=timeout or REQUEST_TIMEOUT)
+    answers = admin.describe_configs(resources, request_timeout=REQUEST_TIMEOUT)
     for resource, answer in answers.items():
         try:
             entries = answer.result()

@@ -28,9 +28,6 @@ class Dialect:
     `statements` lists what runs, and of which database: the statements of other sessions, and in
     TiDB its DDL jobs, which outlive the session and even the server that took them.
 
-    `lock_waits` lists who waits for a lock of rows that who holds: both sessions, the holder's
-    statement, the age of its transaction, its user, the table.
-
     `text_defaults`: whether a TEXT may have a default, as an expression (in TiDB 8.4 error 1101).
     `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
     `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
@@ -59,10 +56,6 @@ class Dialect:
     statements: str = """
         SELECT CONCAT('session ', id), db, info FROM information_schema.processlist
         WHERE id <> CONNECTION_ID() AND info IS NOT NULL
-    """
-    lock_waits: str = """
-        SELECT waiting_pid, blocking_pid, blocking_query, TIME_TO_SEC(blocking_trx_age), '',
-        locked_table FROM sys.innodb_lock_waits
     """
     text_defaults: bool = True
     dependent_clauses: bool = True
@@ -97,17 +90,6 @@ MARIADB = Dialect(
     composite_keys=500,
     wide_names=False,
     rounding_mode="TIME_ROUND_FRACTIONAL",
-    lock_waits="""
-        SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, b.trx_query,
-        TIMESTAMPDIFF(SECOND, b.trx_started, NOW()),
-        (SELECT CONCAT(user, ', ', host) FROM information_schema.processlist
-         WHERE id = b.trx_mysql_thread_id),
-        (SELECT lock_table FROM information_schema.innodb_locks
-         WHERE lock_id = w.requested_lock_id LIMIT 1)
-        FROM information_schema.innodb_lock_waits w
-        JOIN information_schema.innodb_trx r ON r.trx_id = w.requesting_trx_id
-        JOIN information_schema.innodb_trx b ON b.trx_id = w.blocking_trx_id
-    """,
 )
 
 TIDB = Dialect(
@@ -136,13 +118,6 @@ TIDB = Dialect(
     text_defaults=False,
     dependent_clauses=False,
     clustered_keys=True,
-    lock_waits="""
-        SELECT r.session_id, b.session_id, b.current_sql_digest_text,
-        TIMESTAMPDIFF(SECOND, b.start_time, NOW()), b.user, ''
-        FROM information_schema.data_lock_waits w
-        JOIN information_schema.cluster_tidb_trx r ON r.id = w.trx_id
-        JOIN information_schema.cluster_tidb_trx b ON b.id = w.current_holding_trx_id
-    """,
     settings=("SET SESSION tidb_txn_mode = 'pessimistic'",),
     halves_away=False,
 )

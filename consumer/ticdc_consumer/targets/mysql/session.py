@@ -20,7 +20,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.mysql import alter, catalog, generated, types, under_way, waits
+from ticdc_consumer.targets.mysql import alter, catalog, generated, types, under_way
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
@@ -32,7 +32,6 @@ from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.target import Target, original
-from ticdc_consumer.targets.waits import LockWait, LongWork
 from ticdc_consumer.waiting import until
 
 T = TypeVar("T")
@@ -239,14 +238,6 @@ class MySql(Target):
         if own:
             with self.errors():
                 catalog.require_lasting(self.query, own)
-
-    def lock_waits(self) -> list[LockWait]:
-        with self.errors():
-            return waits.lock_waits(self.query, self.differences)
-
-    def long_work(self, seconds: float) -> list[LongWork]:
-        with self.errors():
-            return waits.long_work(self.query, seconds)
 
     # The catalog.
 

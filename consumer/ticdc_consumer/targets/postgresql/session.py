@@ -18,7 +18,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.postgresql import alter, catalog, errors, types, waits
+from ticdc_consumer.targets.postgresql import alter, catalog, errors, types
 from ticdc_consumer.targets.postgresql.bulk import PostgreSqlBulk
 from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
 from ticdc_consumer.targets.postgresql.fence import IDLE_HOLDER, past_the_row_lock
@@ -27,7 +27,6 @@ from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.create import create_table, shape
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.targets.waits import LockWait, LongWork
 from ticdc_consumer.waiting import until
 
 T = TypeVar("T")
@@ -179,14 +178,6 @@ class PostgreSQL(Target):
     def require_lasting(self, tables: Sequence[TargetName]) -> None:
         with self.errors():
             catalog.require_lasting(self.query, tables)
-
-    def lock_waits(self) -> list[LockWait]:
-        with self.errors():
-            return waits.lock_waits(self.query)
-
-    def long_work(self, seconds: float) -> list[LongWork]:
-        with self.errors():
-            return waits.long_work(self.query, seconds)
 
     # The catalog.
 

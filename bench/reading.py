@@ -22,6 +22,7 @@ from ticdc_consumer.read.fast.reader import NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.task import Reading
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
+from ticdc_consumer.source.marks import Span
 from ticdc_consumer.targets.layout import Layout
 from ticdc_encoder.event import Row, RowChange, Table
 from ticdc_encoder.formats import FORMATS, Record
@@ -169,7 +170,6 @@ def job(protocol: str, dialect: str, messages: list[Record], tables: tuple[Table
         end=ALWAYS,
         latest=ALWAYS,
         partitions=(PLACE,),
-        starts={PLACE: 0},
         ends={PLACE: ALWAYS},
         joined=frozenset(),
         proof_time=0,
@@ -206,7 +206,7 @@ def loads(protocol: str, messages: list[Record]) -> None:
 def reading(made: ReadJob, messages: list[Record], fast: bool) -> tuple[float, float, int]:
     """CPU of the way to the fold, CPU of what comes after it, and the facts that were left."""
     with mock.patch.object(read, "fast_reader", fast_reader if fast else lambda *_: NoFastReader()):
-        task = Reading(made, [0])
+        task = Reading(made, [Span(0, 0, ALWAYS)])
     progress = task.progress[PLACE]
 
     def feed() -> None:

@@ -1,15 +1,18 @@
 """Marks and DDL -> the next cut. Pure: it is tested with integers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
+from ticdc_consumer.source.marks import Mark, SeenDdl, Span, TopicPartition
 
 FEW = 1_000
 """Messages up to which a cut says nothing about those to come."""
 FIRST_MESSAGES = 50_000
 """Messages of a cut, at most, as long as none has shown how large they are."""
+LEAST_SPAN = 20_000
+"""Messages of a part of a partition, about, at least: to seek costs a task as much as some
+thousands of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,21 +129,48 @@ def lag_of(starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, i
     return sum(ends[partition] - start for partition, start in starts.items())
 
 
-def shares(cut: Cut, tasks: int) -> list[list[int]]:
-    """The partitions of a cut, by their number in sorted order, for at most `tasks` tasks: those
-    that have something to read, else one that finds nothing."""
+def shares(cut: Cut, tasks: int, divisible: bool = False) -> list[list[Span]]:
+    """What each of at most `tasks` tasks reads: partitions that have something to read, else one
+    that finds nothing. `divisible`: the parts of a large partition may go to several tasks."""
     partitions = sorted(cut.ends)
-    numbers = {partition: number for number, partition in enumerate(partitions)}
-    weights = [(partition, cut.ends[partition] - cut.starts[partition]) for partition in partitions]
-    busy = [(partition, weight) for partition, weight in weights if weight > 0] or weights[:1]
-    return [[numbers[partition] for partition in group] for group in spread(busy, tasks)] or [[]]
+    lags = [cut.ends[partition] - cut.starts[partition] for partition in partitions]
+    part = min(1.0, cut.messages / cut.offsets) if cut.messages and cut.offsets else 1.0
+    most = max(LEAST_SPAN, part * cut.offsets / tasks) if divisible else float("inf")
+    weighed: list[tuple[Span, float]] = []
+    for number, (partition, lag) in enumerate(zip(partitions, lags, strict=True)):
+        if lag > 0:
+            start, end = cut.starts[partition], cut.ends[partition]
+            weighed += _spans(number, start, end, part * lag, most)
+    if not weighed and partitions:
+        first = partitions[0]
+        weighed = [(Span(0, cut.starts[first], cut.ends[first]), 0.0)]
+    return spread(weighed, tasks) or [[]]
 
 
-def spread(weights: Sequence[tuple[TopicPartition, int]], tasks: int) -> list[list[TopicPartition]]:
-    """Partitions over at most `tasks` tasks, heaviest first into the lightest; none is empty."""
-    bins: list[tuple[int, list[TopicPartition]]] = [(0, []) for _ in range(max(1, tasks))]
-    for partition, weight in sorted(weights, key=lambda item: (-item[1], item[0])):
-        lightest = min(range(len(bins)), key=lambda i: (bins[i][0], i))
-        load, group = bins[lightest]
-        bins[lightest] = (load + weight, [*group, partition])
-    return [group for _, group in bins if group]
+def _spans(
+    number: int, start: int, end: int, messages: float, most: float
+) -> Iterator[tuple[Span, float]]:
+    """A partition's spans with their weights. About the first `messages` of its offsets are of the
+    cut, `most` of each span; where the cut ends in it is not known, so the last goes on to `end`.
+    """
+    count = max(1, round(messages / most))
+    starts = [start + int(messages * nth / count) for nth in range(count)]
+    for first, following in zip(starts, [*starts[1:], end], strict=True):
+        yield Span(number, first, following), messages / count
+
+
+def spread(weighed: Sequence[tuple[Span, float]], tasks: int) -> list[list[Span]]:
+    """Spans over at most `tasks` tasks, heaviest first into the lightest that has none of the same
+    partition; no task is without one."""
+    loads = [0.0] * max(1, tasks)
+    groups: list[list[Span]] = [[] for _ in loads]
+    for span, weight in sorted(weighed, key=lambda item: (-item[1], item[0])):
+        free = [
+            nth
+            for nth, group in enumerate(groups)
+            if all(other.number != span.number for other in group)
+        ]
+        lightest = min(free, key=lambda nth: (loads[nth], nth))
+        loads[lightest] += weight
+        groups[lightest].append(span)
+    return [group for group in groups if group]

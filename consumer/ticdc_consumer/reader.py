@@ -25,7 +25,7 @@ from ticdc_consumer.plan import (
     messages_before,
     shares,
 )
-from ticdc_consumer.protocols import for_tasks
+from ticdc_consumer.protocols import for_tasks, protocol_of
 from ticdc_consumer.protocols.protocol import latest_sane
 from ticdc_consumer.protocols.schemas import SchemaKey, Schemas
 from ticdc_consumer.protocols.shape import TableShapes
@@ -225,7 +225,6 @@ class Reader:
             end=cut.end,
             latest=latest_sane(self._options),
             partitions=tuple(sorted(cut.ends)),
-            starts=cut.starts,
             ends=cut.ends,
             joined=cut.joined,
             proof_time=base.mark_time,
@@ -284,7 +283,7 @@ class Reader:
         with self.monitor.at("starting Spark"):
             spark = self._spark.session()
         one_task = cut.offsets * self.source.rows_per_offset <= SMALL
-        groups = shares(cut, 1 if one_task else cores(spark))
+        groups = shares(cut, 1 if one_task else cores(spark), self._is_divisible(job))
         if fits:
             gathered = jobs.gather(spark, job, groups, spill=0)
             if not gathered.report.too_large:
@@ -293,6 +292,12 @@ class Reader:
         self.monitor.spilled()
         parts = shuffle_partitions(spark, self._estimates.size(cut.messages))
         return jobs.gather(spark, replace(job, most_bytes=0), groups, spill=parts)
+
+    def _is_divisible(self, job: ReadJob) -> bool:
+        """Whether several tasks may read a partition: none of its rows needs what came before it in
+        its partition, and one that two of them read counts once."""
+        stands_alone = protocol_of(self._options).decoder_with_schemas is None
+        return job.source.gives_messages and stands_alone and not self._options.at_least_once
 
     def _is_small(self, offsets: int) -> bool:
         """Whether the driver should read so many offsets itself."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.both_paths import job_of, options_for
+from support.both_paths import WHOLE, job_of, options_for
 from support.loading import options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
@@ -148,7 +148,7 @@ def test_a_task_builds_what_it_needs_of_the_three_tables_that_it_meets_of_300() 
     layouts, shapes = PickledInBlocks(job.layouts), PickledShapes(job.shapes)
     job = pickle.loads(pickle.dumps(replace(job, layouts=layouts, shapes=shapes)))
     unpacked.cache_clear()
-    reading = Reading(job, [0])
+    reading = Reading(job, [WHOLE])
     assert unpacked.cache_info().misses == 0
     wire = FORMATS["canal-json"]
     encoder = wire.Encoder(wire.Options(), lambda: 0)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ticdc_consumer import plan
 from ticdc_consumer.plan import (
     FIRST_MESSAGES,
     Cut,
@@ -12,7 +13,6 @@ from ticdc_consumer.plan import (
     lag_of,
     messages_before,
     shares,
-    spread,
 )
 from ticdc_consumer.source.marks import Mark, SeenDdl
 from ticdc_encoder.event import Ddl
@@ -95,13 +95,25 @@ def test_ddl_of_one_commit_ts_are_ordered_by_topic_and_first_offset() -> None:
     ]
 
 
-@given(st.lists(st.integers(0, 100), max_size=20), st.integers(1, 6))
-def test_partitions_are_spread_over_tasks_each_once(weights: list[int], tasks: int) -> None:
-    partitions = [(("t", n), weight) for n, weight in enumerate(weights)]
-    groups = spread(partitions, tasks)
-    assert sorted(name for group in groups for name in group) == [name for name, _ in partitions]
-    assert len(groups) <= tasks
-    assert all(groups)
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=20), st.integers(1, 6), st.floats(0, 1))
+def test_every_offset_is_of_one_task_and_a_task_has_one_span_of_a_partition(
+    lags: list[int], tasks: int, part: float
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "LEAST_SPAN", 5)
+        groups = shares(cut_of(dict(enumerate(lags)), part), tasks, divisible=True)
+    assert 1 <= len(groups) <= tasks
+    assert all(len({span.number for span in group}) == len(group) > 0 for group in groups)
+    read = [(s.number, at) for group in groups for s in group for at in range(s.start, s.end)]
+    assert sorted(read) == [(n, 5 + at) for n, lag in enumerate(lags) for at in range(lag)]
+
+
+def cut_of(lags: dict[int, int], part: float = 1.0) -> Cut:
+    """Of partitions that are read from offset 5, `part` of whose messages are before its end."""
+    starts = {("t", number): 5 for number in lags}
+    ends = {("t", number): 5 + lag for number, lag in lags.items()}
+    messages = part * sum(lags.values())
+    return Cut(0, 9, Mark(9), starts, ends, {"t": ""}, messages=messages)
 
 
 SHARES = [
@@ -113,14 +125,48 @@ SHARES = [
 
 
 @pytest.mark.parametrize(
-    ("weights", "tasks", "groups"), [s[1:] for s in SHARES], ids=[s[0] for s in SHARES]
+    ("lags", "tasks", "groups"), [s[1:] for s in SHARES], ids=[s[0] for s in SHARES]
 )
-def test_the_shares_of_tasks(weights: dict[int, int], tasks: int, groups: list[list[int]]) -> None:
-    starts = {("t", number): 5 for number in weights}
-    ends = {("t", number): 5 + weight for number, weight in weights.items()}
-    cut = Cut(0, 9, Mark(9), starts, ends, {"t": ""})
-    assert shares(cut, tasks) == groups
-    assert cut.offsets == sum(weights.values())
+def test_the_shares_of_tasks(lags: dict[int, int], tasks: int, groups: list[list[int]]) -> None:
+    cut = cut_of(lags)
+    read = shares(cut, tasks)
+    assert [[span.number for span in group] for group in read] == groups
+    assert all(span[1:] == (5, 5 + lags[span.number]) for group in read for span in group)
+    assert cut.offsets == sum(lags.values())
+
+
+DIVIDED = [
+    ("alike for each task", {0: 80_000}, 1.0, 2, [(0, 5, 40_005), (0, 40_005, 80_005)]),
+    ("the last goes on to the end", {0: 80_000}, 0.5, 2, [(0, 5, 20_005), (0, 20_005, 80_005)]),
+    (
+        "only the large one",
+        {0: 90_000, 1: 30_000},
+        1.0,
+        3,
+        [(0, 5, 45_005), (0, 45_005, 90_005), (1, 5, 30_005)],
+    ),
+    (
+        "not what is as large as the rest",
+        {0: 60_000, 1: 60_000},
+        1.0,
+        2,
+        [(0, 5, 60_005), (1, 5, 60_005)],
+    ),
+    ("not into small parts", {0: 29_000}, 1.0, 8, [(0, 5, 29_005)]),
+    ("not if the cut has little of it", {0: 900_000}, 0.03, 8, [(0, 5, 900_005)]),
+]
+
+
+@pytest.mark.parametrize(
+    ("lags", "part", "tasks", "spans"), [d[1:] for d in DIVIDED], ids=[d[0] for d in DIVIDED]
+)
+def test_a_large_partition_is_divided(
+    lags: dict[int, int], part: float, tasks: int, spans: list[tuple[int, int, int]]
+) -> None:
+    groups = shares(cut_of(lags, part), tasks, divisible=True)
+    assert sorted(span for group in groups for span in group) == spans
+    assert all(len(group) == 1 for group in groups)
+    assert len(shares(cut_of(lags, part), tasks)) == min(tasks, len(lags))
 
 
 def test_estimates_follow_the_last_cut_that_is_large_enough() -> None:

@@ -5,7 +5,7 @@ world's log and by a loop in this process.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, replace
 from itertools import product
@@ -24,7 +24,9 @@ from ticdc_consumer.plan import Cut, shares
 from ticdc_consumer.read import task as read
 from ticdc_consumer.read.cut_range import CutRange
 from ticdc_consumer.read.job import ReadJob
+from ticdc_consumer.read.report import Report
 from ticdc_consumer.reader import Reader
+from ticdc_consumer.reconcile import gathered
 from ticdc_consumer.reconcile.gathered import Gathered, gather_here
 from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.source.kafka.recent import Recent
@@ -183,6 +185,21 @@ def early_listing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reader, "plan", listed_before)
 
 
+def each_part_says_where_to_go_on(patch: pytest.MonkeyPatch) -> None:
+    """Of several tasks that read a partition, the last to report decides where the next cut reads
+    on, as if none of the others had met a row of a later cut."""
+    original = gathered.merge
+
+    def last_wins(reports: Iterable[Report]) -> Report:
+        kept = list(reports)
+        merged = original(kept)
+        for report in kept:
+            merged.restarts.update(report.restarts)
+        return merged
+
+    patch.setattr(gathered, "merge", last_wins)
+
+
 def forgotten_messages_are_covered(patch: pytest.MonkeyPatch) -> None:
     """A small cut takes what is remembered of a partition for all of it."""
     patch.setattr(Recent, "covers", lambda self, partition, offset: partition in self.partitions)
@@ -235,6 +252,7 @@ def test_each_rule_about_schemas_is_needed(
         closed_cut,
         no_listed_end,
         early_listing,
+        each_part_says_where_to_go_on,
         forgotten_messages_are_covered,
     ],
 )

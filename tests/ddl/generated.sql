@@ -163,3 +163,35 @@ ALTER TABLE t MODIFY COLUMN b BIGINT AS (FLOOR(SQRT(a))) VIRTUAL
 -- postgresql: ALTER TABLE "s"."t" DROP COLUMN "b"
 -- mysql: ALTER TABLE `s`.`t` DROP COLUMN `b`
 -- then: 1 5 7 x | 2 None 8 y
+
+-- case: a virtual column becomes a plain one
+ALTER TABLE t MODIFY COLUMN b BIGINT
+-- stops: column b: the values of a virtual column are not sent
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, a INT, b BIGINT AS (a + 1) VIRTUAL)
+-- rows:
+
+-- case: a virtual column becomes a plain one in an empty table
+ALTER TABLE t MODIFY COLUMN b BIGINT
+-- stops: column b: the values of a virtual column are not sent
+
+-- case: a plain column becomes a virtual one in an empty table
+ALTER TABLE t MODIFY COLUMN a BIGINT AS (id + 1)
+-- stops: column a: the values of a virtual column are not sent
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, a TINYINT, b INT AS (a + 1) VIRTUAL, c BIGINT AS (b * 2))
+-- rows: 1, 5 | 2, NULL
+
+-- case: a virtual column over others
+ALTER TABLE t ADD COLUMN d VARCHAR(80) AS (CONCAT(b, '/', c))
+-- sqlite: ALTER TABLE "t" ADD COLUMN "d" TEXT GENERATED ALWAYS AS ((CAST("b" AS TEXT) || '/' || CAST("c" AS TEXT))) VIRTUAL
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `d` varchar(80) character set utf8mb4 collate utf8mb4_bin GENERATED ALWAYS AS (CONCAT(`b`, '/', `c`)) VIRTUAL
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "d" text GENERATED ALWAYS AS ((((("a"::numeric + 1::numeric))::integer)::numeric::text || '/'::text || (((((("a"::numeric + 1::numeric))::integer)::numeric * 2::numeric))::bigint)::numeric::text)) STORED
+-- then: 1 5 6 12 6/12 | 2 None None None None
+
+-- case: a virtual column that reads another goes
+ALTER TABLE t DROP COLUMN c
+-- sqlite: ALTER TABLE "t" DROP COLUMN "c"
+-- postgresql: ALTER TABLE "s"."t" DROP COLUMN "c"
+-- mysql: ALTER TABLE `s`.`t` DROP COLUMN `c`
+-- then: 1 5 6 | 2 None None

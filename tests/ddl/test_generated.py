@@ -20,6 +20,7 @@ from support.server_address import server_address
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.mysql.generated import FUNCTIONS, TEMPLATES
 from ticdc_consumer.targets.postgresql.generated import TEMPLATES as IN_POSTGRESQL
+from ticdc_consumer.targets.schema.generated import virtual_columns
 from ticdc_consumer.targets.sqlite.generated import TEMPLATES as IN_SQLITE
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.sql.expression import Call, Expression, parse_expression
@@ -130,6 +131,12 @@ MORE = (
     "INT AS (IF(a > b, d, 0))",
     "BIGINT UNSIGNED AS (IF(a > b, d, c))",
 )
+CHAINED = (
+    "BIGINT AS (a + 1), x BIGINT AS (IFNULL(v, 0)), y VARCHAR(99) AS (CONCAT(x, '-', v, s))",
+    "TINYINT AS (a), x SMALLINT AS (v * 2), y INT AS (v = x), z BIGINT AS (x + y)",
+    "INT AS (a * f), x INT AS (v IS NULL), y BIGINT AS (CASE WHEN x = 1 THEN 0 ELSE v * 2 END)",
+)
+"""Virtual columns that read others."""
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +212,17 @@ def test_what_tidb_converts_is_converted_alike(
 ) -> None:
     judged = judge.judged(definition)
     assert judged is not None
+    compared(target, judged)
+
+
+@pytest.mark.parametrize("definition", CHAINED)
+def test_a_virtual_column_that_reads_others_is_computed(
+    target: Target, judge: ColumnJudge, definition: str
+) -> None:
+    judged = judge.judged(definition)
+    assert judged is not None
+    assert judged.strict
+    assert virtual_columns(judged.table, target.writer_of()).left_out == {}
     compared(target, judged)
 
 

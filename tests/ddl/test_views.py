@@ -2,7 +2,7 @@
 what TiCDC sends of it, in each target, whose schemas have other names."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 import sqlalchemy as sa
@@ -14,6 +14,7 @@ from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
+from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -29,7 +30,9 @@ TABLES = {
     " added DATE, at DATETIME(3), `odd ``name` BIGINT UNSIGNED, f FLOAT, j JSON",
     "one.kinds": "id INT PRIMARY KEY, label VARCHAR(20), parent INT",
     "two.stock": "good INT PRIMARY KEY, pieces BIGINT, place CHAR(8), ts TIMESTAMP",
-    "two.kinds": "id INT PRIMARY KEY, x INT, ci VARCHAR(9) COLLATE utf8mb4_general_ci",
+    "two.kinds": "id INT PRIMARY KEY, x INT, ci VARCHAR(9) COLLATE utf8mb4_general_ci,"
+    " un VARCHAR(9) COLLATE utf8mb4_unicode_ci, nopad VARCHAR(9) COLLATE utf8mb4_0900_ai_ci",
+    "one.calc": "id INT PRIMARY KEY, a INT, v BIGINT AS (a + 1), w DOUBLE AS (SQRT(a))",
 }
 """The databases are called otherwise."""
 ROWS = {
@@ -42,14 +45,18 @@ ROWS = {
     "one.kinds": "(1,'fruit',NULL),(2,'food',1),(3,'empty',2)",
     "two.stock": "(1,10,'a','2024-01-01 00:00:00'),(2,-3,'A','2024-06-01 12:00:00'),"
     "(3,9007199254740993,'b',NULL),(8,0,NULL,'2024-06-01 12:00:00')",
-    "two.kinds": "(1,100,'a'),(4,400,'A')",
+    "two.kinds": "(1,100,'a','ss','x'),(4,400,'A','ß','x ')",
+    "one.calc": "(1,1),(2,NULL),(3,5)",
 }
+SENT = {"one.calc": " (id, a)"}
+"""The columns that rows are of, where others are virtual."""
 
 SAME_EVERYWHERE = [
     "CREATE VIEW v AS SELECT * FROM kinds WHERE parent > 0",
     "CREATE VIEW v AS SELECT id, label FROM one.kinds",
-    "CREATE VIEW two.v AS SELECT id FROM goods",
-    "CREATE VIEW two.v (a, b) AS SELECT good, pieces FROM stock WHERE pieces > 0",
+    "CREATE VIEW two.v AS SELECT id FROM one.goods",
+    "CREATE VIEW two.v (a, b) AS SELECT good, pieces FROM two.stock WHERE pieces > 0",
+    "CREATE VIEW v AS SELECT id, v FROM calc WHERE v > 2",
     "CREATE VIEW two.v AS SELECT * FROM one.kinds WHERE NOT (id = 2)",
     "CREATE VIEW v AS SELECT good, place FROM two.stock",
     "CREATE OR REPLACE VIEW v AS SELECT k.id AS `a``b` FROM `kinds` AS k"
@@ -79,7 +86,15 @@ SAME_IN_THE_FAMILY = [
     "CREATE VIEW v AS SELECT id FROM goods WHERE name IN ('apple', 'it''s', 'pear')",
     "CREATE VIEW v AS SELECT id FROM goods WHERE name LIKE 'app%' OR name LIKE '_pfel%'",
     "CREATE VIEW v AS SELECT id FROM goods WHERE NOT name LIKE '%e'",
+    "CREATE VIEW v AS SELECT id FROM goods WHERE name NOT LIKE '%e'",
     "CREATE VIEW v AS SELECT id FROM goods WHERE name BETWEEN 'a' AND 'c'",
+    "CREATE VIEW v AS SELECT id FROM goods WHERE name NOT BETWEEN 'a' AND 'c'",
+    "CREATE VIEW v AS SELECT id FROM goods WHERE !id = 0 AND !(id = 3) OR ! kind",
+    "CREATE VIEW v AS SELECT id FROM goods WHERE id < 3 = kind OR kind = id IS NULL",
+    "CREATE VIEW v AS SELECT id FROM goods WHERE id = kind BETWEEN 0 AND 5 OR id > kind IN (2)",
+    "CREATE VIEW v AS SELECT id FROM goods WHERE NOT id = kind IS NULL AND NOT NOT id < 6",
+    "CREATE VIEW v AS SELECT id FROM goods WHERE id - 1 - kind > id DIV 2 * 2 % 3 - - 1",
+    "CREATE VIEW v AS SELECT id, v + 1 AS w FROM calc WHERE v NOT IN (6)",
     "CREATE VIEW v AS SELECT id FROM goods WHERE name = 'äpfel_%' OR name = 'Äpfel_%'",
     "CREATE VIEW v AS SELECT id FROM goods WHERE price > 1.5 OR price = -2.250",
     "CREATE VIEW v AS SELECT id FROM goods WHERE price BETWEEN -5 AND 1.50",
@@ -148,6 +163,42 @@ SAME_IN_THE_FAMILY = [
 ]
 STOPS = [
     ("CREATE VIEW two.v AS SELECT id FROM kinds", "the database of kinds, and .* have it"),
+    ("CREATE VIEW two.v AS SELECT id FROM goods", "the database of goods, and .* has it"),
+    ("CREATE VIEW v AS SELECT id, w FROM calc", "column w is virtual, and not in the target"),
+    ("CREATE VIEW v AS SELECT * FROM calc", "column w is virtual, and not in the target"),
+    ("CREATE VIEW v AS SELECT id FROM goods WHERE id = kind < 2", "integers|is the first"),
+    ("CREATE VIEW v AS SELECT id FROM goods WHERE id <=> kind < 2", "integers|is the first"),
+    ("CREATE VIEW v AS SELECT id FROM two.kinds WHERE ci LIKE 'a%'", "integers|not certain"),
+    ("CREATE VIEW v AS SELECT id FROM two.kinds WHERE ci IN ('a')", "integers|not certain"),
+    ("CREATE VIEW v AS SELECT id FROM two.kinds WHERE ci BETWEEN 'a' AND 'b'", "integers|certain"),
+    ("CREATE VIEW v AS SELECT id FROM two.kinds WHERE ci <=> 'a'", "integers|not certain"),
+    ("CREATE VIEW v AS SELECT id FROM two.kinds WHERE un = 'ss'", "integers|not certain"),
+    ("CREATE VIEW v AS SELECT id FROM two.kinds WHERE nopad = 'x'", "integers|not certain"),
+    ("CREATE VIEW v AS SELECT MIN(ci) AS m FROM two.kinds", "more than columns|not certain"),
+    ("CREATE VIEW v AS SELECT COUNT(DISTINCT un) AS m FROM two.kinds", "than columns|not certain"),
+    ("CREATE VIEW v AS SELECT DISTINCT nopad FROM two.kinds", "DISTINCT|are equal is not certain"),
+    ("CREATE VIEW v AS SELECT ci FROM two.kinds UNION SELECT ci FROM two.kinds", "SELECT|certain"),
+    ("CREATE VIEW v AS SELECT id FROM two.kinds ORDER BY ci", "ORDER in|not certain"),
+    ("CREATE VIEW v AS SELECT NULLIF(ci, 'a') AS n FROM two.kinds", "than columns|not certain"),
+    (
+        "CREATE VIEW v AS SELECT CASE ci WHEN 'a' THEN 1 END AS n FROM two.kinds",
+        "than columns|not certain",
+    ),
+    (
+        "CREATE VIEW v AS SELECT a.id FROM two.kinds a JOIN two.kinds b ON a.ci = b.ci",
+        "JOINS in|not certain",
+    ),
+    ("CREATE VIEW v AS SELECT a.id FROM two.kinds a JOIN two.kinds b USING (un)", "JOINS|certain"),
+    (
+        "CREATE VIEW v AS SELECT id FROM two.kinds WHERE ci IN (SELECT label FROM kinds)",
+        "one table|not certain",
+    ),
+    (
+        "CREATE VIEW v AS SELECT id FROM goods WHERE name COLLATE utf8mb4_general_ci = 'APPLE'",
+        "integers|not certain",
+    ),
+    ("CREATE VIEW v AS SELECT id FROM goods WHERE 'a' = 'A'", "integers|not certain"),
+    ("CREATE VIEW v AS SELECT id FROM goods WHERE name = BINARY 'apple'", "integers|not certain"),
     ("CREATE VIEW v AS SELECT NOW() AS n FROM goods", "more than columns|not certain"),
     ("CREATE VIEW v AS SELECT UPPER(name) AS n FROM goods", "more than columns|not certain"),
     ("CREATE VIEW v AS SELECT price / 3 AS n FROM goods", "more than columns|not certain"),
@@ -172,6 +223,21 @@ STOPS = [
     ("CREATE VIEW v AS SELECT DISTINCT f FROM goods", "DISTINCT|are equal is not certain"),
     ("CREATE VIEW v AS SELECT id FROM kinds NATURAL JOIN two.kinds", "JOINS in|join"),
     ("CREATE VIEW v AS WITH q AS (SELECT 1 AS a) SELECT a FROM q", "WITH in"),
+    ("CREATE VIEW v AS WITH goods AS (SELECT 1 AS id) SELECT id FROM goods", "WITH in"),
+    (
+        "CREATE VIEW v AS WITH RECURSIVE q AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM q"
+        " WHERE n < 3) SELECT n FROM q",
+        "WITH in",
+    ),
+    (
+        "CREATE VIEW v AS SELECT id, SUM(parent) OVER (PARTITION BY label ORDER BY id) AS n"
+        " FROM kinds",
+        "than columns|cert",
+    ),
+    (
+        "CREATE VIEW v AS SELECT id, LAG(id) OVER w AS n FROM kinds WINDOW w AS (ORDER BY id)",
+        "WINDOWS in",
+    ),
     (
         "CREATE VIEW v AS SELECT ROW_NUMBER() OVER (ORDER BY id) AS n FROM kinds",
         "than columns|cert",
@@ -192,7 +258,7 @@ class Upstream:
         self._run("SET time_zone = '+00:00'")
         for name, columns in TABLES.items():
             self._run(self.named(f"CREATE TABLE {name} ({columns}) DEFAULT CHARSET=utf8mb4"))
-            self._run(self.named(f"INSERT INTO {name} VALUES {ROWS[name]}"))  # noqa: S608
+            self._run(self.named(f"INSERT INTO {name}{SENT.get(name, '')} VALUES {ROWS[name]}"))  # noqa: S608
 
     def named(self, text: str) -> str:
         for name, database in self.names.items():
@@ -208,11 +274,19 @@ class Upstream:
         """The view's database, and its columns and rows."""
         if case not in self._seen:
             view = self.names["two" if " two.v " in case else "one"]
-            self._run(f"USE {self.names['two' if 'FROM stock' in case else 'one']}")
+            self._run(f"USE {self.names['one']}")
             self._run(self.named(case))
             self._seen[case] = view, rows(self._run(f"SELECT * FROM {view}.v"))  # noqa: S608
             self._run(f"DROP VIEW {view}.v")
         return self._seen[case]
+
+    @contextmanager
+    def another(self, query: str) -> Iterator[None]:
+        """With the view `i`."""
+        self._run(f"USE {self.names['one']}")
+        self._run(query)
+        yield
+        self._run("DROP VIEW i")
 
 
 def rows(result: sa.CursorResult[tuple[object, ...]]) -> list[str]:
@@ -224,7 +298,7 @@ class Downstream:
     """A target with the tables, whose schemas have other names than upstream."""
 
     def __init__(self, target: Target, names: Mapping[str, str]) -> None:
-        self.target = target
+        self.target, self._schemas = target, names
         Store(target, CHANGEFEED).start(1.0)
         mine = str(target.engine.url.database)
         one, two = (f'"{schema}"' for schema in (mine, f"{mine}_2"))
@@ -248,7 +322,7 @@ class Downstream:
                 self._ledger.add([entry])
                 keep_definition(self._ledger, entry)
             relation = self._place(names[schema], table)
-            self._run(f"INSERT INTO {relation} VALUES {ROWS[name]}")  # noqa: S608
+            self._run(f"INSERT INTO {relation}{SENT.get(name, '')} VALUES {ROWS[name]}")  # noqa: S608
 
     def _place(self, schema: str, table: str) -> str:
         return self.target.quote(*self._context.locate((schema, table)))
@@ -266,6 +340,31 @@ class Downstream:
         shown = rows(self.target.execute(f"SELECT * FROM {view}"))  # noqa: S608
         self._run(f"DROP VIEW {view}")
         return shown
+
+    def suggests(self, query: str) -> list[str]:
+        """What the view shows that is suggested; nothing if there is no suggestion."""
+        schema = self._schemas["two" if "_2.v " in query else "one"]
+        statements = suggested(self._context, LedgerEntry(8, 1, schema, "v", query))
+        if not statements:
+            return []
+        self._run(*statements)
+        view = self._place(schema, "v")
+        shown = rows(self.target.execute(f"SELECT * FROM {view}"))  # noqa: S608
+        self._run(f"DROP VIEW {view}")
+        return shown
+
+    @contextmanager
+    def another(self, query: str, schema: str) -> Iterator[None]:
+        """With the view `i`, which came through the stream."""
+        entry = LedgerEntry(7, 99, schema, "i", query, state="done")
+        self._run(*translate.work(self._context, entry).statements)
+        with self.target.transaction():
+            self._ledger.add([entry])
+        yield
+        drop = LedgerEntry(7, 100, schema, "i", "DROP VIEW i", state="done")
+        self._run(*translate.work(self._context, drop).statements)
+        with self.target.transaction():
+            self._ledger.add([drop])
 
 
 @pytest.fixture(scope="module")
@@ -314,6 +413,32 @@ def test_a_view_that_is_not_certain_to_show_the_same_stops(
         schema, _ = upstream.shows(case)
         with pytest.raises(Unsupported, match=why):
             downstream.shows(upstream.named(case), schema)
+
+
+def test_what_is_suggested_runs(upstream: Upstream, downstream: Downstream) -> None:
+    """Where the target has the words for it."""
+    ran = {case for case, _ in STOPS if downstream.suggests(upstream.named(case))}
+    for words in (
+        "WITH q",
+        "LAG(id)",
+        "SUM(parent)",
+        "ci LIKE",
+        "DISTINCT un",
+        "SELECT id FROM goods",
+    ):
+        assert [case for case in ran if words in case], words
+
+
+def test_a_view_of_a_view_stops_and_the_suggestion_runs(
+    upstream: Upstream, downstream: Downstream
+) -> None:
+    inner = "CREATE VIEW i AS SELECT id, parent FROM kinds WHERE parent > 0"
+    outer = "CREATE VIEW v AS SELECT id FROM i WHERE id < 3"
+    with upstream.another(inner), downstream.another(upstream.named(inner), upstream.names["one"]):
+        schema, expected = upstream.shows(outer)
+        with pytest.raises(Unsupported, match="i is a view itself"):
+            downstream.shows(outer, schema)
+        assert downstream.suggests(outer) == expected
 
 
 def test_each_of_these_views_shows_something(upstream: Upstream) -> None:

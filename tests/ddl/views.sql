@@ -27,11 +27,13 @@ CREATE VIEW v AS SELECT id FROM t WHERE s = 'a'
 
 -- case: a view of whatever columns there are
 CREATE VIEW v AS SELECT * FROM t
--- stops: column g is virtual, and not sent
+-- sqlite: CREATE VIEW "v" ("id", "odd ""name""", "s", "u", "g") AS SELECT "id", "odd ""name""", "s", "u", "g" FROM "t"
+-- postgresql: CREATE VIEW "s"."v" ("id", "odd ""name""", "s", "u", "g") AS SELECT "id", "odd ""name""", "s", "u", "g" FROM "s"."t"
+-- mysql: CREATE OR REPLACE SQL SECURITY INVOKER VIEW `s`.`v` (`id`, `odd "name"`, `s`, `u`, `g`) AS SELECT `t`.`id`, `t`.`odd "name"`, `t`.`s`, `t`.`u`, `t`.`g` FROM `s`.`t` AS `t`
 
 -- case: a view of a table's columns and others
 CREATE VIEW v AS SELECT t.*, 1 FROM t
--- stops: column g is virtual, and not sent
+-- stops: 1 has no name, and TiDB's name for it is not certain
 -- stops.sqlite: it selects more than columns by their names
 -- stops.postgresql: it selects more than columns by their names
 
@@ -42,8 +44,10 @@ CREATE VIEW v AS SELECT id + 1 FROM t
 -- stops.postgresql: it selects more than columns by their names
 
 -- case: a view of a virtual column
-CREATE VIEW v AS SELECT g FROM t
--- stops: column g is virtual, and not sent
+CREATE VIEW v AS SELECT g FROM t WHERE g > 1
+-- sqlite: CREATE VIEW "v" ("g") AS SELECT "g" FROM "t" WHERE "g" > 1
+-- postgresql: CREATE VIEW "s"."v" ("g") AS SELECT "g" FROM "s"."t" WHERE "g" > 1
+-- mysql: CREATE OR REPLACE SQL SECURITY INVOKER VIEW `s`.`v` (`g`) AS SELECT `t`.`g` FROM `s`.`t` AS `t` WHERE `t`.`g` > 1
 
 -- case: a view of a column that is not there
 CREATE VIEW v AS SELECT nowhere FROM t
@@ -101,13 +105,11 @@ CREATE VIEW v AS SELECT id FROM nowhere
 
 -- case: a view of a table in a database that is not said
 CREATE VIEW s.v AS SELECT id FROM t
--- sqlite: CREATE VIEW "v" ("id") AS SELECT "id" FROM "t"
--- postgresql: CREATE VIEW "s"."v" ("id") AS SELECT "id" FROM "s"."t"
--- mysql: CREATE OR REPLACE SQL SECURITY INVOKER VIEW `s`.`v` (`id`) AS SELECT `t`.`id` FROM `s`.`t` AS `t`
+-- stops: it does not name the database of t, and that of the session is not sent (s has it)
 
 -- case: a view of a table that no known database has
 CREATE VIEW s.v AS SELECT id FROM nowhere
--- stops: it does not name the database of nowhere, and none that is known has it
+-- stops: it does not name the database of nowhere, and that of the session is not sent (no database that is known has it)
 
 -- case: a view of somebody else
 CREATE ALGORITHM = MERGE DEFINER = `root`@`%` SQL SECURITY DEFINER VIEW `v` AS SELECT id FROM t
@@ -215,3 +217,49 @@ CREATE OR REPLACE VIEW v AS SELECT b FROM t
 -- case: a view that is there
 CREATE VIEW v AS SELECT b FROM t
 -- stops: there is a view
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, a INT, d DOUBLE AS (SQRT(a)), g INT AS (a + 1) VIRTUAL)
+-- rows: 1, 2
+
+-- case: a view of a virtual column that no target computes
+CREATE VIEW v AS SELECT id, d FROM t
+-- stops: column d is virtual, and not in the target
+
+-- case: a view of whatever columns there are, one of which the target lacks
+CREATE VIEW v AS SELECT * FROM t
+-- stops: column d is virtual, and not in the target
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, a INT, g BIGINT AS (a + 1) VIRTUAL)
+-- rows: 1, 2
+-- view: CREATE VIEW v AS SELECT id, g FROM t WHERE g > 1
+
+-- case: a virtual column of a view is computed otherwise
+ALTER TABLE t MODIFY COLUMN g BIGINT AS (a + 2) VIRTUAL
+-- sqlite: DROP VIEW IF EXISTS "v"
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "g" INTEGER GENERATED ALWAYS AS (("a" + 2)) VIRTUAL, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a") SELECT "id", "a" FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- sqlite: CREATE VIEW "v" ("id", "g") AS SELECT "id", "g" FROM "t" WHERE "g" > 1
+-- postgresql: DROP VIEW IF EXISTS "s"."v"
+-- postgresql: ALTER TABLE "s"."t" DROP COLUMN "g"
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "g" bigint GENERATED ALWAYS AS ((("a"::numeric + 2::numeric))::bigint) STORED
+-- postgresql: CREATE VIEW "s"."v" ("id", "g") AS SELECT "id", "g" FROM "s"."t" WHERE "g" > 1
+-- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `g` bigint GENERATED ALWAYS AS ((`a` + 2)) VIRTUAL
+-- then: 1 2 4
+
+-- case: a virtual column of a view is no longer computed
+ALTER TABLE t MODIFY COLUMN g BIGINT AS (FLOOR(SQRT(a))) VIRTUAL
+-- stops: might show something else than upstream's after it: drop it first
+-- stops.sqlite: is in the way, and could not be created again after it
+-- stops.postgresql: is in the way, and could not be created again after it
+
+-- table: CREATE TABLE t (id INT PRIMARY KEY, a INT)
+-- rows: 1, 2
+-- view: CREATE VIEW v AS SELECT id FROM t WHERE a > 0
+
+-- case: a column of a view becomes one that is compared otherwise
+ALTER TABLE t MODIFY COLUMN a VARCHAR(20)
+-- stops: might show something else than upstream's after it: drop it first
+-- stops.sqlite: is in the way, and could not be created again after it
+-- stops.postgresql: is in the way, and could not be created again after it

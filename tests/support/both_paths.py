@@ -15,6 +15,7 @@ from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reade
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.task import Reading
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
+from ticdc_consumer.source.marks import Span
 from ticdc_consumer.targets.layout import Layout
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Event, RowChange, Table
@@ -22,6 +23,7 @@ from ticdc_encoder.formats import Record
 
 PLACE = ("topic", 0)
 LATEST = 1 << 62
+WHOLE = Span(0, 0, LATEST)
 
 Name = tuple[str, str]
 
@@ -105,7 +107,6 @@ def job_of(
         end=end,
         latest=LATEST,
         partitions=(PLACE,),
-        starts={PLACE: 0},
         ends={PLACE: LATEST},
         joined=frozenset(),
         proof_time=0,
@@ -138,7 +139,7 @@ def outcome(job: ReadJob, records: Iterable[Record], reader: FastReader) -> Outc
     """What a task makes of the records with this reader."""
     found, counted = Outcome(), _Counted(reader)
     with mock.patch.object(read, "fast_reader", lambda *_: counted):
-        reading = Reading(job, [0])
+        reading = Reading(job, [WHOLE])
     progress = reading.progress[PLACE]
     try:
         for offset, (key, value) in enumerate(records):

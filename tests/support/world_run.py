@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
+from ticdc_consumer import plan, reader
 from ticdc_consumer.apply import ToTarget
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.creation import Together
@@ -34,6 +35,9 @@ def logs_of(broker: Broker) -> Iterator[None]:
         patch.setattr(poll, "Consumer", lambda _: FakeConsumer(broker))
         patch.setattr(follower, "Consumer", lambda _: FakeConsumer(broker))
         patch.setattr(poll, "_consumers", {})
+        # By one task, by several, or partitions in parts.
+        patch.setattr(reader, "SMALL", broker.world.rng.choice([0, 10, reader.SMALL]))
+        patch.setattr(plan, "LEAST_SPAN", broker.world.rng.choice([1, 4, plan.LEAST_SPAN]))
         # What is remembered of the log, by the scout and of other partitions.
         patch.setattr(scout, "FAR_BEHIND", broker.world.rng.choice([2, 4, 1000]))
         for module in (scout, follower):
@@ -81,7 +85,7 @@ class Run:
             state = Checkpoint.first(self.options, 0, positions)
             store.begin_first(state)
         source = KafkaSource(self.options, cast("Cluster", FakeCluster(self.broker)))
-        self.spark = LocalSpark(self.world.rng.choice([1, 2]))
+        self.spark = LocalSpark(self.world.rng.choice([1, 2, 5]))
         starter = SparkStarter({}, "world", cast("SparkSession", self.spark))
         together = Together(self.most_together if self.options.apply == "net" else 1)
         schemas = state.schemas.values()

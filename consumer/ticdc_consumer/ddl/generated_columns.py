@@ -8,11 +8,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ticdc_encoder.column import Column
+from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
+from ticdc_encoder.sql.statements import (
+    Action,
+    AddColumn,
+    AlterTable,
+    CreateTable,
+    DropColumn,
+    DropTable,
+    ModifyColumn,
+    RenameColumn,
+    RenameTable,
+)
 
+from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.names import statement_of
 from ticdc_consumer.errors import Unsupported
-from ticdc_consumer.state.known_tables import KnownTables
+from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.targets.layout import TableName, TargetTable
 from ticdc_consumer.targets.schema.generated import virtual_columns, without
 from ticdc_consumer.targets.target import Target
@@ -75,14 +89,84 @@ def _new_name(column: Column, names: dict[str, str]) -> str:
     return names.get(column.name, column.name).lower()
 
 
-def all_left_out(target: Target, known: KnownTables) -> list[LeftOutColumn]:
-    """Of all tables whose CREATE TABLE came through the stream."""
+def computed_here(
+    context: DdlContext, table: Table, existing: TargetTable | None = None
+) -> frozenset[str]:
+    """The virtual columns, in lower case, that the target's table has, or will have once it has
+    this definition. `existing` is that table as it is, if that is known already."""
+    if not any(column.virtual for column in table.columns):
+        return frozenset()
+    name, target = (table.schema, table.name), context.target
+    existing = existing or target.describe(*context.locate(name))
+    now = context.definitions.get(name)
+    lacking = set[str]()
+    if existing is not None and now is not None:
+        present = {column.name.lower() for column in existing.columns if column.generated}
+        lacking = {column.name.lower() for column in now.columns} - present
+    computed = virtual_columns(table, target.writer_of()).expressions
+    return frozenset(map(str.lower, computed)) - lacking
+
+
+def all_left_out(target: Target, ledger: Ledger) -> list[LeftOutColumn]:
+    """Of all tables, as far as the stream told their virtual columns."""
     lacking: list[LeftOutColumn] = []
+    known = ledger.known()
     for name, definition in sorted(known.by_name.items()):
         where = known.destinations.get(name)
         if definition.created and definition.computes and where is not None:
             lacking += left_out(target, definition.table, target.describe(*where))
+    for name, columns in sorted(_added(ledger).items()):
+        where = known.destinations.get(name)
+        if where is None or not columns or name in ledger.definitions():
+            continue
+        existing = target.describe(*where)
+        present = {column.name.lower() for column in existing.columns} if existing else set[str]()
+        lacking += [
+            LeftOutColumn(name, column, OF_SNAPSHOT) for column in sorted(columns - present)
+        ]
     return lacking
+
+
+OF_SNAPSHOT = (
+    "the table's CREATE TABLE did not come, so that the types which its columns have upstream are "
+    "not certain"
+)
+
+
+def _added(ledger: Ledger) -> dict[TableName, set[str]]:
+    """The virtual columns, in lower case, that ALTER TABLE added to the tables that are there."""
+    added: dict[TableName, set[str]] = {}
+    for entry in ledger.entries():
+        if entry.state != "done":
+            continue
+        try:
+            statement = statement_of(entry, ledger.definitions())
+        except TicdcError:
+            continue  # an operator did its work
+        match statement:
+            case AlterTable(schema, table, actions):
+                columns = added.setdefault((schema, table), set())
+                for action in actions:
+                    _follow(columns, action)
+            case RenameTable(old, new):
+                added[new] = added.pop(old, set())
+            case DropTable(schema, table) | CreateTable(Table(schema=schema, name=table)):
+                added.pop((schema, table), None)
+    return added
+
+
+def _follow(columns: set[str], action: Action) -> None:
+    match action:
+        case AddColumn(column) if column.virtual:
+            columns.add(column.name.lower())
+        case DropColumn(name):
+            columns.discard(name.lower())
+        case RenameColumn(name, new) if name.lower() in columns:
+            columns.discard(name.lower())
+            columns.add(new.lower())
+        case ModifyColumn(name, column) if name.lower() in columns:
+            columns.discard(name.lower())
+            columns.add(column.name.lower())
 
 
 def left_out(target: Target, table: Table, existing: TargetTable | None) -> Iterator[LeftOutColumn]:

@@ -1,6 +1,7 @@
 """What an operator might run in place of a DDL that stopped. Only printed, never run."""
 
 import logging
+from collections.abc import Iterator
 
 import sqlalchemy as sa
 import sqlglot
@@ -13,6 +14,7 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.merged_tables import Merged
 from ticdc_consumer.ddl.names import Route
 from ticdc_consumer.ddl.trial import is_taken
+from ticdc_consumer.ddl.view.query import OtherSession
 from ticdc_consumer.errors import LeftOut, Unsupported
 from ticdc_consumer.state.known_tables import Shared
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -29,6 +31,8 @@ def suggested(context: DdlContext, entry: LedgerEntry) -> list[str]:
         return [] if refused else list(work.statements)
     except (translate.InTheWay, Shared, Merged, LeftOut, sa.exc.DBAPIError):
         return []  # it would fail for the same reason, touch what is not its own, or is not needed
+    except OtherSession as refusal:
+        return list(refusal.instead)
     except Unsupported as refusal:
         return list(refusal.instead) or _transpiled(context.target, entry, context.route)
     except TicdcError as error:
@@ -46,7 +50,7 @@ def _transpiled(target: Target, entry: LedgerEntry, route: Route) -> list[str]:
             return []
         for definer in list(trees[0].find_all(exp.DefinerProperty)):
             definer.pop()  # who may create it is not certain
-        for table in trees[0].find_all(exp.Table):
+        for table in _of_databases(trees[0]):
             _move(target, table, entry.schema, route)
         for name in trees[0].find_all(exp.Identifier):
             target.quote(None, name.this)  # what cannot be a name is not suggested
@@ -57,6 +61,30 @@ def _transpiled(target: Target, entry: LedgerEntry, route: Route) -> list[str]:
         return []
     finally:
         logger.disabled = before
+
+
+def _of_databases(tree: exp.Expr) -> list[exp.Table]:
+    """The tables, except the names that WITH gives to queries. Raises `Unsupported` if it is not
+    certain which of both a name is."""
+    queries = {query.alias.lower() for query in tree.find_all(exp.CTE)}
+    tables = []
+    for table in tree.find_all(exp.Table):
+        name = table.name.lower()
+        if table.db or name not in queries:
+            tables.append(table)
+        elif any(above.alias.lower() == name for above in _queries_around(table)):
+            raise Unsupported(f"{table.name} is a table or a query")
+    return tables
+
+
+def _queries_around(table: exp.Table) -> Iterator[exp.CTE]:
+    """The queries of a WITH that is not RECURSIVE, in which the table is named."""
+    above = table.find_ancestor(exp.CTE)
+    while above is not None:
+        words = above.find_ancestor(exp.With)
+        if words is None or not words.args.get("recursive"):
+            yield above
+        above = above.find_ancestor(exp.CTE)
 
 
 def _move(target: Target, table: exp.Table, schema: str, route: Route) -> None:

@@ -6,8 +6,9 @@ before, and recreated afterwards if its query still has its table and columns. A
 operator created in place of one is never dropped so: only they know how to create it again.
 """
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 from sqlglot import exp
@@ -27,7 +28,14 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_at
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.view import portable, selects
-from ticdc_consumer.ddl.view.query import Missing, ViewQuery, refused, tables_of, tree_of
+from ticdc_consumer.ddl.view.query import (
+    Missing,
+    OtherSession,
+    ViewQuery,
+    refused,
+    tables_of,
+    tree_of,
+)
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.known_tables import Definitions, lower
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
@@ -38,9 +46,29 @@ from ticdc_consumer.targets.target import Target
 
 def create(context: DdlContext, view: CreateView) -> Alteration:
     """Raises `Unsupported` for a query that may mean something else in the target."""
+    try:
+        return _created(context, view)
+    except OtherSession as unknown:
+        unknown.instead = _perhaps(context, view, unknown.likely)
+        raise
+
+
+def _perhaps(context: DdlContext, view: CreateView, schema: str | None) -> tuple[str, ...]:
+    """What creates the view of the tables of this database."""
+    if schema is None:
+        return ()
+    try:
+        return _created(context, replace(view, session_schema=schema)).statements
+    except Stop:
+        return ()
+
+
+def _created(context: DdlContext, view: CreateView) -> Alteration:
     target, name = context.target, context.locate((view.schema, view.view))
     definitions = context.definitions
     tree = _tree(context, view, definitions)
+    for table in tables_of(tree) & known(context.ledger).keys():
+        raise refused(f"{'.'.join(table)} is a view itself")
     query = _translated(context, view, tree, definitions, definitions)
     existing = _columns(target, name)
     if existing is not None and not view.or_replace:
@@ -97,36 +125,41 @@ def around(
     before: list[str] = []
     again: list[str] = []
     target = context.target
-    if not target.transactional_ddl:
-        return before, again
     for view_name, known_view, tree, created in _of_tables(context, set(map(lower, changed))):
         name = context.locate(view_name)
         existing = _columns(target, name)
-        now = None if known_view.by_operator else _now(context, known_view, tree, created)
+        own = tree is not None and not known_view.by_operator
+        now = _now(context, known_view, tree, created) if own and tree is not None else None
+        if not target.transactional_ddl:
+            if existing is not None and now is not None and tree is not None:
+                _require_certain(context, name, known_view, tree, created, after)
+            continue
         if existing is not None and (now is None or now.columns != existing):
             _refuse_to_follow(target, name, statement)
             continue  # it is an operator's; if it is in the way, the target says so
         if now is not None:
             before.append(f"DROP VIEW IF EXISTS {target.quote(*name)}")
-        if not known_view.by_operator:
+        if own and tree is not None:
             again += _again(context, name, known_view, tree, created, after, now is not None)
     return before, again
 
 
 def _of_tables(
     context: DdlContext, tables: set[TableName]
-) -> Iterator[tuple[TableName, KnownView, exp.Query, Definitions]]:
+) -> Iterator[tuple[TableName, KnownView, exp.Query | None, Definitions]]:
     """Each known view whose query names one of these tables, in lower case, with the query and the
-    definitions of the time of its CREATE VIEW."""
+    definitions of the time of its CREATE VIEW. The query is None if it is not read: then an
+    operator created the view, and it may be of any table whose name is in it."""
     for name, known_view in known(context.ledger).items():
         words = known_view.view.select.lower()
-        if not any(table in words for _, table in tables):
+        if not any(re.search(rf"(?<!\w){re.escape(table)}(?!\w)", words) for _, table in tables):
             continue
         created = definitions_at(context.ledger, known_view.entry.order)
         try:
             tree = _tree(context, known_view.view, created)
         except Unsupported:
-            continue  # an operator did its work
+            yield name, known_view, None, created
+            continue
         if tables.intersection(map(lower, tables_of(tree))):
             yield name, known_view, tree, created
 
@@ -139,6 +172,27 @@ def _now(
         return _translated(context, known_view.view, tree, context.definitions, created)
     except Unsupported:
         return None
+
+
+def _require_certain(
+    context: DdlContext,
+    name: TargetName,
+    known_view: KnownView,
+    tree: exp.Query,
+    created: Definitions,
+    after: Definitions,
+) -> None:
+    """A view of the MySQL family stays, whatever becomes of its tables' columns. Raises
+    `Unsupported` if it might then show something else than upstream's."""
+    try:
+        _translated(context, known_view.view, tree, after, created)
+    except Missing:
+        return  # as in TiDB
+    except Unsupported as refusal:
+        raise Unsupported(
+            f"the view {context.target.quote(*name)} might show something else than upstream's "
+            f"after it: drop it first ({refusal})"
+        ) from refusal
 
 
 def _again(
@@ -200,7 +254,7 @@ def _translated(
         raise refused("it has a definer")
     if context.target.transactional_ddl:
         return portable.translated(context, view, tree, definitions, created)
-    return selects.translated(context, view, tree, definitions)
+    return selects.translated(context, view, tree, definitions, created)
 
 
 def _text(target: Target, name: TargetName, query: ViewQuery) -> str:

@@ -17,8 +17,8 @@ class ReadJob:
     """What all tasks of one cut need; pickled to those of Spark.
 
     The cut is [`begin`, `end`) of commit_ts; no commit_ts above `latest` is believed. Each of the
-    `partitions` is read from its offset in `starts` to the one in `ends`, at most. Those in
-    `joined` are new since the last cut, which was proven at `proof_time`, Kafka's time in ms.
+    `partitions` is read to its offset in `ends`, at most. Those in `joined` are new since the last
+    cut, which was proven at `proof_time`, Kafka's time in ms.
     """
 
     options: ReadOptions
@@ -27,7 +27,6 @@ class ReadJob:
     end: int
     latest: int
     partitions: tuple[TopicPartition, ...]
-    starts: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
     joined: frozenset[TopicPartition]
     proof_time: int

@@ -6,28 +6,32 @@ from ticdc_consumer.source.marks import TopicPartition
 
 
 def restart_offset(
-    end: int, stopped_at: int | None, stopped_above: bool, least_later: int | None
-) -> int:
+    end: int | None, stopped_at: int | None, stopped_above: bool, least_later: int | None
+) -> int | None:
     """Where the next cut must read a partition from.
 
     `stopped_at` is the offset of the mark that ended the read and `stopped_above` whether it is
     greater than the cut's end (it will be needed again); `least_later` is the least offset of a row
     or DDL that belongs to a later cut. A partition read without a mark goes on from its listed
-    end.
+    end. Of a part that another task goes on from, `end` is None, and so is the result if all of
+    it is done with: the least of all parts' counts.
     """
     rest = end if stopped_at is None else stopped_at if stopped_above else stopped_at + 1
-    return rest if least_later is None else min(rest, least_later)
+    known = [offset for offset in (rest, least_later) if offset is not None]
+    return min(known, default=None)
 
 
 @dataclass(slots=True)
 class PartitionProgress:
     """How far one partition was read. `number` is its position among the job's partitions, `end`
-    the listed end, `position` the next offset to read; `restart_offset` explains the others."""
+    the listed end, or of a part that another task goes on from, `is_last` false, where that begins;
+    `position` the next offset to read; `restart_offset` explains the others."""
 
     topic_partition: TopicPartition
     number: int
     end: int
     position: int
+    is_last: bool = True
     done: bool = False
     stopped_at: int | None = None
     stopped_above: bool = False
@@ -43,5 +47,6 @@ class PartitionProgress:
         self.done, self.stopped_at, self.stopped_above = True, offset, above
 
     @property
-    def restart(self) -> int:
-        return restart_offset(self.end, self.stopped_at, self.stopped_above, self.least_later)
+    def restart(self) -> int | None:
+        end = self.end if self.is_last else None
+        return restart_offset(end, self.stopped_at, self.stopped_above, self.least_later)

@@ -28,6 +28,7 @@ from ticdc_consumer.read.report import NO_LAYOUT, Report, TableCounts, pack
 from ticdc_consumer.read.table_reader import TableReader
 from ticdc_consumer.read.time_zone import Zone
 from ticdc_consumer.source.ddl_filter import wants
+from ticdc_consumer.source.marks import Span, TopicPartition
 from ticdc_consumer.targets.layout import TableName
 
 BATCH = 20_000
@@ -45,7 +46,7 @@ MOST_CORRUPTED = 10
 class Reading:
     """One task's share of a cut: messages in, facts out."""
 
-    def __init__(self, job: ReadJob, numbers: Sequence[int]) -> None:
+    def __init__(self, job: ReadJob, spans: Sequence[Span]) -> None:
         options = job.options
         self._job = job
         self._decode = decoder(options, job.schemas)
@@ -63,12 +64,11 @@ class Reading:
         self._tables: dict[TableName, TableReader | None] = {}
         self._large: LargeRows[tuple[PartitionProgress, int]] = LargeRows(options, self._decode)
         self.report = Report()
-        self.progress = {
-            name: PartitionProgress(name, number, job.ends[name], job.starts[name])
-            for number, name in ((n, job.partitions[n]) for n in numbers)
-        }
-        for progress in self.progress.values():
-            progress.done = progress.position >= progress.end
+        self.progress: dict[TopicPartition, PartitionProgress] = {}
+        for number, start, end in spans:
+            name = job.partitions[number]
+            is_last = end >= job.ends[name]
+            self.progress[name] = PartitionProgress(name, number, end, start, is_last, start >= end)
 
     @property
     def done(self) -> bool:
@@ -143,7 +143,9 @@ class Reading:
         """The report, as the last batch of the task."""
         self._large.close()
         report, counts, replays = self.report, self.fold.counts, self._range.replays
-        report.restarts = {name: p.restart for name, p in self.progress.items()}
+        for name, progress in self.progress.items():
+            if (restart := progress.restart) is not None:
+                report.restarts[name] = restart
         report.schemas = list(self._decode.new_schemas())
         report.facts_sent = counts.sent
         for number in {*counts.facts, *replays}:
@@ -272,14 +274,14 @@ def _size(row: Row | None) -> int:
     return sum(len(v) if isinstance(v, str | bytes) else 8 for v in (row or {}).values())
 
 
-def read(job: ReadJob, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """Reads the partitions of these numbers; yields facts, then the report.
+def read(job: ReadJob, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
+    """Reads these spans, of different partitions; yields facts, then the report.
 
     An error is a part of the report, ours or not: Spark would try the task again, and hide the
     message.
     """
     try:
-        reading = Reading(job, numbers)
+        reading = Reading(job, spans)
     except Exception as error:  # noqa: BLE001 - the driver raises what is reported
         yield pack(Report(error=_reported(error)))
         return

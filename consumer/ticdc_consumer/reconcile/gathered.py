@@ -17,6 +17,7 @@ from ticdc_consumer.read.task import read
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.fold import fold
 from ticdc_consumer.reconcile.net_change import FoldedChange, NetChange, folded_steps
+from ticdc_consumer.source.marks import Span
 from ticdc_consumer.targets.layout import Layout
 
 
@@ -60,10 +61,10 @@ class Gathered:
             self.spilled = None
 
 
-def gather_here(job: ReadJob, numbers: Sequence[int]) -> Gathered:
-    """Reads a cut's partitions of these numbers with one task, in this process: the same task as
-    Spark's. Sets `report.too_large` and raises as `of_tasks` does."""
-    return of_tasks(job, pa.Table.from_batches(read(job, numbers)))
+def gather_here(job: ReadJob, spans: Sequence[Span]) -> Gathered:
+    """Reads a cut's partitions with one task, in this process: the same task as Spark's. Sets
+    `report.too_large` and raises as `of_tasks` does."""
+    return of_tasks(job, pa.Table.from_batches(read(job, spans)))
 
 
 def of_tasks(job: ReadJob, sent: pa.Table) -> Gathered:
@@ -106,7 +107,8 @@ def merge(reports: Iterable[Report]) -> Report:
         if report.error is not None:
             kind, words = report.error
             raise _ERRORS.get(kind, Stop)(words)
-        merged.restarts.update(report.restarts)
+        for partition, restart in report.restarts.items():
+            merged.restarts[partition] = min(restart, merged.restarts.get(partition, restart))
         for name, (table, deletes_only) in report.missing.items():
             if name not in merged.missing or not deletes_only:
                 merged.missing[name] = (table, deletes_only)

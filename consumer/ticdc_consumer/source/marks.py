@@ -1,6 +1,7 @@
 """What a source shows of its changefeed beside rows: resolved timestamps and DDL, and where."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ticdc_encoder.event import Ddl
 
@@ -9,6 +10,14 @@ TopicPartition = tuple[str, int]
 
 DdlIdentity = tuple[int, str, str, str]
 """commit_ts, schema, table and SQL: what all copies of one DDL have in common."""
+
+
+class Span(NamedTuple):
+    """The offsets [`start`, `end`) of a cut's partition, by its number in sorted order."""
+
+    number: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -22,6 +22,7 @@ from ticdc_consumer.read.task import read
 from ticdc_consumer.reconcile.chunks import CHUNKS, ChunkKind, Clash
 from ticdc_consumer.reconcile.gathered import Gathered, keyless, merge, of_tasks
 from ticdc_consumer.reconcile.stream import fold_stream
+from ticdc_consumer.source.marks import Span
 from ticdc_consumer.spark.session import failures
 from ticdc_consumer.spark.spilled import STREAMING, SpilledCut, spilled_change
 
@@ -39,9 +40,9 @@ CHUNKS_STRUCT: StructType = from_arrow_schema(CHUNKS)
 
 
 def gather(
-    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]], spill: int
+    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[Span]], spill: int
 ) -> Gathered:
-    """Reads a cut with one task per group of partition numbers.
+    """Reads a cut with one task per group of spans.
 
     With `spill` Spark folds the facts, in so many partitions; with 0 the driver does. If the tasks'
     facts exceed the memory budget then, `report.too_large` is set and there is no change. Raises
@@ -54,7 +55,7 @@ def gather(
 
 
 def _run(
-    job: ReadJob, groups: Sequence[Sequence[int]], batches: Iterable[pa.RecordBatch]
+    job: ReadJob, groups: Sequence[Sequence[Span]], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     context = TaskContext.get()
     unseen = context is not None and context.getLocalProperty(STREAMING) is not None
@@ -73,7 +74,7 @@ def _require_whole(facts: pa.RecordBatch) -> None:
 
 
 def _run_packed(
-    job: ReadJob, groups: Sequence[Sequence[int]], batches: Iterable[pa.RecordBatch]
+    job: ReadJob, groups: Sequence[Sequence[Span]], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in _run(job, groups, batches):
         sink = pa.BufferOutputStream()
@@ -86,7 +87,7 @@ def _run_packed(
 
 
 def _source(
-    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]], packed: bool
+    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[Span]], packed: bool
 ) -> DataFrame:
     frozen = tuple(tuple(group) for group in groups)
     tasks = spark.range(0, len(frozen), 1, len(frozen))
@@ -95,7 +96,7 @@ def _source(
     return tasks.mapInArrow(partial(_run, job, frozen), FACTS_STRUCT)
 
 
-def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]]) -> Gathered:
+def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[Span]]) -> Gathered:
     try:
         packed = _source(spark, job, groups, packed=True).toArrow()["payload"]
     except pa.ArrowInvalid as error:
@@ -110,7 +111,7 @@ def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]
 
 
 def _spilled(
-    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[int]], parts: int
+    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[Span]], parts: int
 ) -> Gathered:
     steps = job.options.apply == "transactions"
     source = _source(spark, job, groups, packed=False)

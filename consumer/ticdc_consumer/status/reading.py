@@ -68,7 +68,7 @@ def read(target: Target, options: Options) -> Status:
         skipped=[entry for entry in entries if entry.state == "skipped"],
         counters=checkpoint.counters,
         at_least_once=options.at_least_once,
-        left_out=all_left_out(target, store.ledger.known()),
+        left_out=all_left_out(target, store.ledger),
         tables=_tables(target, store, stored),
         activity=stored,
     )

@@ -18,7 +18,9 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Ddl, RowChange, Transaction
 from ticdc_encoder.message import Message
+from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.testing.shop import TABLES, Shop
 
 PROTOCOLS = ["canal-json", "open-protocol", "simple"]
@@ -312,3 +314,29 @@ def test_what_cannot_be_reached_is_told_and_the_rest_still_is(
     good = report(options(mock_kafka, mock_kafka.create_topic("shop"), nowhere))
     assert [f.subject for f in good if f.level == "fail"] == ["target"]
     assert exit_code(good) == 1
+
+
+def test_virtual_columns_that_are_left_out_are_told(mock_kafka: Kafka, sqlite_url: str) -> None:
+    topic = mock_kafka.create_topic("virtual", 1)
+    changefeed = Changefeed(
+        f"kafka://x/{topic}?protocol=canal-json&enable-tidb-extension=true&partition-num=1",
+        new_architecture=True,
+    )
+    query = (
+        "CREATE TABLE t (id INT PRIMARY KEY, v BIGINT AS (id + 1), d DOUBLE AS (SQRT(id)),"
+        " UNIQUE KEY u (d))"
+    )
+    table = parse_create_table(query, "shop")
+    row = RowChange(table, 20 << 18, after={"id": 1})
+    mock_kafka.produce(
+        [
+            *changefeed.ddl(Ddl("shop", "t", query, 10 << 18, 3)),
+            *changefeed.encode(Transaction(20 << 18, (row,))),
+            *changefeed.resolve(30 << 18),
+        ]
+    )
+    told = (
+        "table shop.t: virtual column d is left out, and with it unique key u: SQRT does not mean "
+        "the same here for certain"
+    )
+    assert told in lines(report(options(mock_kafka, topic, sqlite_url)), "warn")

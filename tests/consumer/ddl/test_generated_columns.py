@@ -65,6 +65,24 @@ def test_a_virtual_column_that_the_target_lacks_is_not_missed(
     assert statements(target, query, known=True) == expected
 
 
+def test_what_reads_a_virtual_column_goes_before_it(target: Target) -> None:
+    """TiDB 8.4 refuses such a change."""
+    defined = "CREATE TABLE t (id INT PRIMARY KEY, a TINYINT, v INT AS (a + 1), w INT AS (v * 2))"
+    target.execute(
+        'CREATE TABLE "t" ("id" INTEGER NOT NULL, "a" INTEGER, "v" INTEGER AS ("a" + 1), '
+        '"w" INTEGER AS ("v" * 2), PRIMARY KEY ("id"))'
+    )
+    ledger = LedgerInDatabase(target, CHANGEFEED, lambda: None, lambda: 1)
+    with target.transaction():
+        ledger.define(parse_create_table(defined, "s"))
+    context = DdlContext(target, ledger, lambda schema, table: (schema, table))
+    query = "ALTER TABLE t MODIFY COLUMN v INT AS (FLOOR(SQRT(a)))"
+    made = translate.work(context, LedgerEntry(1, 1, "s", "t", query)).statements
+    assert made == ('ALTER TABLE "t" DROP COLUMN "w"', 'ALTER TABLE "t" DROP COLUMN "v"')
+    for text in made:
+        target.execute(text).close()
+
+
 def test_a_snapshots_table_gets_no_new_virtual_column(target: Target) -> None:
     target.execute(WITHOUT)
     query = "ALTER TABLE t ADD COLUMN w BIGINT AS (a + 2), ADD COLUMN b INT"

@@ -9,6 +9,9 @@ RESTARTS = [
     ("at the listed end where no mark ended the read", 50, None, False, None, 50),
     ("at the least row of a later cut", 50, 20, False, 7, 7),
     ("at the least row of a later cut, without a mark", 50, None, False, 7, 7),
+    ("of a part, elsewhere, if all of it is done with", None, None, False, None, None),
+    ("of a part, at the least row of a later cut", None, None, False, 7, 7),
+    ("of a part, after the mark that is the end", None, 20, False, None, 21),
 ]
 
 
@@ -18,7 +21,7 @@ RESTARTS = [
     ids=[r[0] for r in RESTARTS],
 )
 def test_where_a_partition_goes_on(
-    end: int, stopped_at: int | None, above: bool, later: int | None, restart: int
+    end: int | None, stopped_at: int | None, above: bool, later: int | None, restart: int | None
 ) -> None:
     assert restart_offset(end, stopped_at, above, later) == restart
 

@@ -174,3 +174,29 @@ def test_virtual_columns_that_the_target_lacks_are_told_with_the_reason(
     assert f"left out        {table.schema}.t: {told}" in status.to_text(result).splitlines()
     (shown,) = json.loads(status.to_json(result))["left_out"]
     assert (shown["column"], shown["unique_keys"]) == ("d", ["u"])
+
+
+def test_a_virtual_column_that_a_snapshots_table_did_not_get_is_told(
+    target: Target, target_url: str
+) -> None:
+    store = begun(target, options(target_url))
+    schema = "public" if target.dialect == "postgresql" else str(target.engine.url.database)
+    queries = (
+        "ALTER TABLE t ADD COLUMN v BIGINT AS (id + 1), ADD COLUMN w INT AS (id) VIRTUAL",
+        "ALTER TABLE t DROP COLUMN w, ADD COLUMN b INT",
+        "ALTER TABLE t RENAME COLUMN v TO x",
+    )
+    target.execute(f"CREATE TABLE {target.quote(*target.locate(schema, 't'))} (id INT PRIMARY KEY)")
+    with target.transaction():
+        store.ledger.note(schema, "t")
+        store.ledger.add(
+            [
+                LedgerEntry(R - 1, number, schema, "t", query, state="done")
+                for number, query in enumerate(queries, 4)
+            ]
+        )
+    (left,) = status.read(target, options(target_url)).left_out
+    assert left.text() == (
+        "virtual column x is left out: the table's CREATE TABLE did not come, so that the types "
+        "which its columns have upstream are not certain"
+    )

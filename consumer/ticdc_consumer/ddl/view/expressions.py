@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 from sqlglot import exp
 from ticdc_encoder.column import INTEGERS, TEXTS, Column
 
-from ticdc_consumer.ddl.view.query import refused
+from ticdc_consumer.ddl.view.query import as_text, refused, require_parts
 from ticdc_consumer.targets.mysql.quoting import string_literal
 
 Kind = Literal[
@@ -70,6 +70,22 @@ _AGGREGATES: Mapping[type[exp.Expr], tuple[str, frozenset[str]]] = {
     exp.Min: ("MIN", _SORTED - {"double"}),
     exp.Max: ("MAX", _SORTED - {"double"}),
 }
+_OPERANDS = frozenset({"this", "expression", "expressions"})
+_PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.Column: frozenset({"this", "table", "db"}),
+    exp.Literal: frozenset({"this", "is_string"}),
+    exp.Like: _OPERANDS | {"negate"},
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.In: frozenset({"this", "expressions", "query"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.Concat: frozenset({"expressions", "safe"}),
+    exp.Length: frozenset({"this", "binary"}),
+    exp.Substring: frozenset({"this", "start", "length"}),
+    exp.Count: frozenset({"this", "big_int"}),
+    **dict.fromkeys((exp.Min, exp.Max, exp.TsOrDsToDate), frozenset({"this"})),
+}
+"""What is heeded of a node, if it is more or less than its operands."""
 _DATE = re.compile(r"[1-9][0-9]{3}-[01][0-9]-[0-3][0-9]")
 _DATETIME = re.compile(_DATE.pattern + r"( [0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?)?")
 
@@ -109,12 +125,16 @@ def kind_of(column: Column, collation: str | None) -> Kind:
 
 def typed(scope: Scope, node: exp.Expr) -> Typed:
     """Raises `Unsupported`."""
+    require_parts(node, _PARTS.get(type(node), _OPERANDS))
     if isinstance(node, exp.Paren):
         inner = typed(scope, node.this)
         return Typed(f"({inner.text})", inner.kind)
     if isinstance(node, exp.Column):
         return scope.column(node)
     if type(node) in _COMPARISONS:
+        if type(node.expression.unnest()) in _COMPARISONS:
+            # The parser's order of `a = b < c` is not TiDB's, which takes the first one first.
+            raise refused(f"which comparison of {as_text(node)} is the first is not certain")
         left, right = _operands(scope, node)
         if not _comparable(left, right) and not _is_null_safe(node, left, right):
             raise _unlike(left, right)
@@ -129,13 +149,8 @@ def typed(scope: Scope, node: exp.Expr) -> Typed:
         return Typed(text, "decimal" if "decimal" in {one.kind for one in operands} else "integer")
     work = _OTHERS.get(type(node))
     if work is None:
-        raise refused(f"{_as_text(node)} is not certain to mean the same here")
+        raise refused(f"{as_text(node)} is not certain to mean the same here")
     return work(scope, node)
-
-
-def _as_text(node: exp.Expr) -> str:
-    text = node.sql(dialect="mysql")
-    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _unlike(left: Typed, right: Typed) -> Exception:
@@ -148,7 +163,7 @@ def _of(scope: Scope, node: exp.Expr, kinds: frozenset[str]) -> Typed:
     """An expression of one of these kinds."""
     one = typed(scope, node)
     if one.kind not in kinds:
-        raise refused(f"what becomes of {_as_text(node)} is not certain, as it is {one.kind}")
+        raise refused(f"what becomes of {as_text(node)} is not certain, as it is {one.kind}")
     return one
 
 
@@ -246,7 +261,7 @@ def _is(scope: Scope, node: exp.Expr) -> Typed:
     if isinstance(node.expression, exp.Boolean) and one.kind in _EXACT:
         word = "TRUE" if node.expression.this else "FALSE"
         return Typed(f"{_tight(node.this, one)} IS {word}", "integer")
-    raise refused(f"{_as_text(node)} is not certain to mean the same here")
+    raise refused(f"{as_text(node)} is not certain to mean the same here")
 
 
 def _between(scope: Scope, node: exp.Expr) -> Typed:
@@ -269,7 +284,7 @@ def _in(scope: Scope, node: exp.Expr) -> Typed:
         return Typed(f"{_tight(node.this, one)} IN ({text})", "integer")
     members = [typed(scope, member) for member in node.expressions]
     if not members or node.args.get("unnest") or node.args.get("field"):
-        raise refused(f"{_as_text(node)} is not certain to mean the same here")
+        raise refused(f"{as_text(node)} is not certain to mean the same here")
     for member in members:
         if not _comparable(one, member):
             raise _unlike(one, member)
@@ -290,7 +305,8 @@ def _value_of_query(scope: Scope, node: exp.Expr) -> Typed:
 def _like(scope: Scope, node: exp.Expr) -> Typed:
     one = _of(scope, node.this, frozenset({"text"}))
     pattern = _of(scope, node.expression, frozenset({"string"}))
-    return Typed(f"{_tight(node.this, one)} LIKE {pattern.text}", "integer")
+    word = "NOT LIKE" if node.args.get("negate") else "LIKE"
+    return Typed(f"{_tight(node.this, one)} {word} {pattern.text}", "integer")
 
 
 # --- functions -----------------------------------------------------------------------------------
@@ -349,7 +365,7 @@ def _concat(scope: Scope, node: exp.Expr) -> Typed:
     arguments = [typed(scope, part) for part in node.expressions]
     kinds = {one.kind for one in arguments}
     if not kinds <= {"integer", "decimal", "text", "string"}:
-        raise refused(f"what {_as_text(node)} gives is not certain")
+        raise refused(f"what {as_text(node)} gives is not certain")
     return _call(
         "CONCAT", arguments, "text" if kinds <= {"text", "string"} and "text" in kinds else "plain"
     )
@@ -357,7 +373,7 @@ def _concat(scope: Scope, node: exp.Expr) -> Typed:
 
 def _exact_function(scope: Scope, node: exp.Expr) -> Typed:
     if len([value for value in node.args.values() if value]) > 1:
-        raise refused(f"{_as_text(node)} is not certain to mean the same here")
+        raise refused(f"{as_text(node)} is not certain to mean the same here")
     word = _EXACT_FUNCTIONS[type(node)]
     one = _of(scope, node.this, _EXACT)
     return _call(word, [one], one.kind)
@@ -381,7 +397,7 @@ def _part_of_text(scope: Scope, node: exp.Expr) -> Typed:
         isinstance(number, exp.Literal) and number.name.isdecimal() and int(number.name)
         for number in counts
     ):
-        raise refused(f"{_as_text(node)} is not certain to mean the same here")
+        raise refused(f"{as_text(node)} is not certain to mean the same here")
     return _call(word, [text, *(Typed(number.name, "integer") for number in counts)], "text")
 
 
@@ -403,7 +419,7 @@ def _distinct(node: exp.Expr) -> tuple[str, exp.Expr]:
     if not isinstance(inner, exp.Distinct):
         return "", inner
     if len(inner.expressions) != 1:
-        raise refused(f"{_as_text(node)} is not certain to mean the same here")
+        raise refused(f"{as_text(node)} is not certain to mean the same here")
     return "DISTINCT ", inner.expressions[0]
 
 

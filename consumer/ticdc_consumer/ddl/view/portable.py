@@ -8,7 +8,8 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.statements import CreateView
 
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.view.query import ViewQuery, column_names, missing, refused
+from ticdc_consumer.ddl.generated_columns import computed_here
+from ticdc_consumer.ddl.view.query import ViewQuery, column_names, missing, refused, require_parts
 from ticdc_consumer.state.known_tables import Definitions
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.schema.create import literal
@@ -40,7 +41,8 @@ def translated(
     name: TableName = definitions.spelled((source.db, source.name))
     if name not in definitions:
         raise missing(f"the definition of {'.'.join(name)} did not come through the stream")
-    rows = _Rows(target, definitions[name], source)
+    table = definitions[name]
+    rows = _Rows(target, table, source, computed_here(context, table))
     names, texts = [], []
     for item in _items(select, created.any_case(name)):
         column = item.this if isinstance(item, exp.Alias) else item
@@ -88,8 +90,10 @@ def _items(select: exp.Select, created: Table | None) -> Iterator[exp.Expr]:
 class _Rows:
     """Expressions over the columns of a view's table, in the target's words."""
 
-    def __init__(self, target: Target, table: Table, source: exp.Table) -> None:
-        self._target = target
+    def __init__(
+        self, target: Target, table: Table, source: exp.Table, computed: frozenset[str]
+    ) -> None:
+        self._target, self._computed = target, computed
         self._columns = {column.name.lower(): column for column in table.columns}
         self._names = {
             ("", ""),
@@ -101,11 +105,12 @@ class _Rows:
         column = self._columns.get(node.name.lower())
         if column is None or (node.db.lower(), node.table.lower()) not in self._names:
             raise missing(f"its table has no column {node.name}")
-        if column.generated == "virtual":
-            raise refused(f"column {node.name} is virtual, and not sent")
+        if column.virtual and column.name.lower() not in self._computed:
+            raise refused(f"column {node.name} is virtual, and not in the target")
         return column
 
     def condition(self, node: exp.Expr) -> str:
+        require_parts(node, ("this", "expression", "expressions"))
         match node:
             case exp.Paren():
                 return self.condition(node.this)

@@ -1,6 +1,6 @@
 """The query of a view, before it is translated: which tables it names, and what is refused."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import sqlglot
@@ -36,6 +36,27 @@ def missing(reason: str) -> Missing:
 
 def _refusal(reason: str) -> str:
     return f"CREATE VIEW is not translated: {reason}"
+
+
+class OtherSession(Unsupported):
+    """A table is named without its database, and the view with it. `likely` is the only known
+    database with all these tables, if there is one."""
+
+    def __init__(self, reason: str, likely: str | None) -> None:
+        super().__init__(_refusal(reason))
+        self.likely = likely
+
+
+def require_parts(node: exp.Expr, known: Collection[str]) -> None:
+    """Raises `Unsupported` if the node says more than its reader heeds."""
+    more = sorted({part for part, value in node.args.items() if value} - set(known))
+    if more:
+        raise refused(f"{as_text(node)} is not certain to mean the same here ({', '.join(more)})")
+
+
+def as_text(node: exp.Expr) -> str:
+    text = node.sql(dialect="mysql")
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def tree_of(
@@ -83,7 +104,8 @@ def _schema_of_session(
     view: CreateView, tables: Iterable[exp.Table], existing: Iterable[TableName]
 ) -> str:
     """The database of the tables that are named without one. Where the view is named with its
-    database, the stream does not tell the session's: it is the only one with all these tables."""
+    database, the stream does not tell the session's, which the changefeed may leave out. Raises
+    `OtherSession`."""
     names = sorted({table.name for table in tables if not table.db})
     if view.session_schema or not names:
         return view.session_schema
@@ -92,10 +114,13 @@ def _schema_of_session(
         of_schema.setdefault(schema, set()).add(name.lower())
     searched = {name.lower() for name in names}
     possible = sorted(schema for schema, of_it in of_schema.items() if searched <= of_it)
-    if len(possible) == 1:
-        return possible[0]
-    where = f"{' and '.join(possible)} have it" if possible else "none that is known has it"
-    raise refused(f"it does not name the database of {', '.join(names)}, and {where}")
+    listed = " and ".join(possible) or "no database that is known"
+    have = "have" if len(possible) > 1 else "has"
+    raise OtherSession(
+        f"it does not name the database of {', '.join(names)}, and that of the session is not "
+        f"sent ({listed} {have} it)",
+        possible[0] if len(possible) == 1 else None,
+    )
 
 
 def column_names(view: CreateView, names: Iterable[str]) -> tuple[str, ...]:

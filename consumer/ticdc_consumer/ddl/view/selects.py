@@ -8,6 +8,7 @@ from sqlglot import exp
 from ticdc_encoder.sql.statements import CreateView
 
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.generated_columns import computed_here
 from ticdc_consumer.ddl.merged_tables import of_shard
 from ticdc_consumer.ddl.view.expressions import Kind, Typed, kind_of, typed
 from ticdc_consumer.ddl.view.query import ViewQuery, column_names, missing, refused
@@ -25,11 +26,16 @@ _SIDES = {"": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN"}
 
 
 def translated(
-    context: DdlContext, view: CreateView, tree: exp.Query, definitions: Definitions
+    context: DdlContext,
+    view: CreateView,
+    tree: exp.Query,
+    definitions: Definitions,
+    created: Definitions,
 ) -> ViewQuery:
-    """Raises `Unsupported` for a query that may mean something else in the target, `Missing` for
+    """`created` are the definitions of the time of the CREATE VIEW: `*` is the columns of then.
+    Raises `Unsupported` for a query that may mean something else in the target, `Missing` for
     one of tables or columns that `definitions` lack."""
-    query = _Queries(context, definitions).query(tree, None)
+    query = _Queries(context, definitions, created).query(tree, None)
     for name, each in zip(query.names, query.of, strict=True):
         if name is None and not view.columns:
             raise refused(f"{each.text} has no name, and TiDB's name for it is not certain")
@@ -95,7 +101,7 @@ class _Scope:
                 raise missing(f"its tables have no column {node.name}")
             return self.outer.column(node)
         if name in meant[0].hidden:
-            raise refused(f"column {node.name} is virtual, and not sent")
+            raise refused(f"column {node.name} is virtual, and not in the target")
         return self._grouped(meant[0].columns[name])
 
     def _grouped(self, column: Typed) -> Typed:
@@ -126,6 +132,7 @@ class _Queries:
 
     context: DdlContext
     definitions: Definitions
+    created: Definitions
 
     def query(self, tree: exp.Expr, outer: _Scope | None, *, labelled: bool = False) -> _Read:
         """With `labelled`, its columns have their names in the text."""
@@ -253,8 +260,9 @@ class _Queries:
         existing = {} if described is None else {c.name.lower(): c for c in described.columns}
         alias = self._alias(scope, node.alias)
         columns, hidden = {}, set()
+        computed = computed_here(self.context, table, described)
         for column in table.columns:
-            if column.generated == "virtual":
+            if column.virtual and column.name.lower() not in computed:
                 hidden.add(column.name.lower())
                 continue
             # Without the table's own, a column's collation is its database's, which is not sent.
@@ -263,14 +271,17 @@ class _Queries:
                 f"{alias}.{target.quote(None, column.name)}",
                 kind_of(column, None if own is None else own.collation),
             )
-        names = {column.name.lower(): column.name for column in table.columns}
+        of_star = self.created.any_case(name) or table
+        names = {column.name.lower(): column.name for column in of_star.columns}
         key = tuple(columns[n.lower()].text for n in table.handle_key if n.lower() in columns)
         source = _Source(name[0], node.alias, columns, names, frozenset(hidden), key)
         scope.sources.append(source)
         shard = self.context.shard(name)
         if shard is None:
             return f"{target.quote(*where)} AS {alias}"
-        listed = ", ".join(target.quote(None, names[column]) for column in columns)
+        listed = ", ".join(
+            target.quote(None, c.name) for c in table.columns if c.name.lower() in columns
+        )
         return f"(SELECT {listed} FROM {of_shard(self.context, name, shard)}) AS {alias}"  # noqa: S608
 
     def _derived(self, scope: _Scope, node: exp.Subquery) -> str:
@@ -355,7 +366,7 @@ def _value(scope: _Scope, item: exp.Expr) -> Typed:
 
 def _aggregates(node: exp.Expr | None) -> bool:
     """Whether a part of it is of all rows of a group."""
-    if node is None or isinstance(node, exp.Query | exp.Exists):
+    if node is None or isinstance(node, exp.Query | exp.Exists | exp.Window):
         return False
     return isinstance(node, exp.AggFunc) or any(map(_aggregates, node.iter_expressions()))
 

@@ -30,7 +30,6 @@ from ticdc_consumer.targets.schema.meanings import (
     Kind,
     Meaning,
     is_double,
-    of_column,
     text_limit,
 )
 
@@ -182,9 +181,6 @@ class MySqlWriter(ExpressionWriter):
         meaning = function.result([each.meaning for each in operands])
         texts = ", ".join(each.text for each in operands)
         return Written(f"{call.name}({texts})", meaning)
-
-    def virtual(self, column: Column) -> Written:
-        return self.column(column, of_column(column))
 
     def column(self, column: Column, meaning: Meaning) -> Written:
         return Written(self.quote(column.name), meaning)

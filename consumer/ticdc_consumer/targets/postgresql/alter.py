@@ -33,7 +33,7 @@ from ticdc_consumer.targets.schema.create import (
     primary_key,
     shape,
 )
-from ticdc_consumer.targets.schema.generated import reads
+from ticdc_consumer.targets.schema.generated import reads_all
 from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
 
@@ -74,7 +74,7 @@ class PostgreSqlAlteration(TableAlteration):
             for name, source in settled.sources.items()
             for column in (settled.before.column(source),)
             if column.virtual and settled.after.column(name).virtual
-            if old[source] != new[name] or reads(column) & changed
+            if old[source] != new[name] or reads_all(column, settled.before) & changed
         }
         unchanged = {name: source for name, source in settled.sources.items() if name not in again}
         return replace(settled, sources=unchanged)

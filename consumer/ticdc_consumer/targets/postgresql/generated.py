@@ -27,9 +27,12 @@ from ticdc_consumer.targets.schema.meanings import (
     Meaning,
     as_number,
     is_double,
+    of_column,
     text_limit,
 )
 
+LONGEST = 4000
+"""Of the expression of a virtual column that others read: each of them repeats it."""
 _MEMBERS = re.compile(r'\$((?:\.(?:[A-Za-z_][A-Za-z0-9_]*|"[^"\\]+"))+)')
 _MEMBER = re.compile(r'\.([A-Za-z_][A-Za-z0-9_]*|"[^"\\]+")')
 
@@ -91,6 +94,15 @@ class PostgreSqlWriter(ExpressionWriter):
     def column(self, column: Column, meaning: Meaning) -> Written:
         cast = {"number": "::numeric", "json": "::json"}.get(meaning.kind, "")
         return Written(self.quote(column.name) + cast, meaning)
+
+    def virtual(self, column: Column) -> Written:
+        """Its expression: PostgreSQL reads no generated column in another one."""
+        text = self.generated(column)
+        if len(text) > LONGEST:
+            raise Unsupported(f"the expression of {column.name}, which it reads, is too long")
+        meaning = of_column(column)
+        cast = {"number": "::numeric", "json": "::json"}.get(meaning.kind, "")
+        return Written(f"({text}){cast}", meaning)
 
     def number(self, text: str) -> str:
         return f"{text}::numeric"

@@ -71,14 +71,15 @@ class Differences:
 
 def differences(evolved: Evolved) -> Differences:
     """The differences of two tables as a target has them. Virtual columns are dropped before the
-    columns that they read, and added after them."""
+    columns that they read, and added after them; one reads no other that is behind it."""
     before, after, sources = evolved.before, evolved.after, evolved.sources
     names = {source: name for name, source in sources.items()}
     old = {c.name: c for c in before.columns}
     surviving = [c for c in after.columns if sources.get(c.name) in old]
     staying = {sources[c.name] for c in surviving}
-    leaving = sorted((c for n, c in old.items() if n not in staying), key=lambda c: not c.virtual)
-    dropped = tuple(column.name for column in leaving)
+    leaving = [c for n, c in old.items() if n not in staying]
+    virtual = [column for column in reversed(leaving) if column.virtual]
+    dropped = tuple(c.name for c in (*virtual, *(c for c in leaving if not c.virtual)))
     return Differences(
         _survivors(before, {source: names[source] for source in staying}),
         after,
@@ -174,7 +175,8 @@ def conversions(
             new.expression,
         )
         if not same and not (old.virtual and new.virtual):
-            changed[new.name] = None if empty else convert(old, new)
+            plain = old.virtual == new.virtual
+            changed[new.name] = None if empty and plain else convert(old, new)
     return changed
 
 

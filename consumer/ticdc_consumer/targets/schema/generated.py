@@ -146,8 +146,8 @@ class ExpressionWriter(ABC):
         return self.column(column, of_column(column))
 
     def virtual(self, column: Column) -> Written:
-        """Another virtual column."""
-        raise Unsupported(f"it builds upon {column.name}, which is virtual itself")
+        """Another virtual column, which the target has."""
+        return self.column(column, of_column(column))
 
     def checked(self, written: Written) -> Written:
         """Raises `Unsupported` for a value that the target does not compute exactly."""
@@ -276,11 +276,24 @@ def computed(evolved: Evolved, writer_of: WriterOf | None) -> Evolved:
     )
 
 
+def reads_all(column: Column, table: Table) -> set[str]:
+    """The columns, in lower case, that a generated column reads, and that those of them read which
+    are virtual."""
+    virtual = {each.name.lower(): each for each in table.columns if each.virtual}
+    names, new = set[str](), reads(column)
+    while new:
+        names |= new
+        new = {name for each in new & virtual.keys() for name in reads(virtual[each])} - names
+    return names
+
+
 def _touched(column: Column, evolved: Evolved) -> bool:
-    """Whether a column that it reads changes its type."""
-    before = {each.name.lower(): each for each in evolved.before.columns}
-    after = {each.name.lower(): each for each in evolved.after.columns}
+    """Whether a column that it reads changes its type or its expression."""
+    before, after = (
+        {each.name.lower(): (each.type, each.expression) for each in table.columns}
+        for table in (evolved.before, evolved.after)
+    )
     return any(
-        name not in after or name not in before or before[name].type != after[name].type
-        for name in reads(column)
+        name not in after or before.get(name) != after[name]
+        for name in reads_all(column, evolved.after)
     )

@@ -1,5 +1,6 @@
 """Marks and DDL -> the next cut. Pure: it is tested with integers."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -132,18 +133,13 @@ def lag_of(starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, i
 def shares(cut: Cut, tasks: int, divisible: bool = False) -> list[list[Span]]:
     """What each of at most `tasks` tasks reads: partitions that have something to read, else one
     that finds nothing. `divisible`: the parts of a large partition may go to several tasks."""
-    partitions = sorted(cut.ends)
-    lags = [cut.ends[partition] - cut.starts[partition] for partition in partitions]
     part = min(1.0, cut.messages / cut.offsets) if cut.messages and cut.offsets else 1.0
     most = max(LEAST_SPAN, part * cut.offsets / tasks) if divisible else float("inf")
     weighed: list[tuple[Span, float]] = []
-    for number, (partition, lag) in enumerate(zip(partitions, lags, strict=True)):
-        if lag > 0:
-            start, end = cut.starts[partition], cut.ends[partition]
-            weighed += _spans(number, start, end, part * lag, most)
-    if not weighed and partitions:
-        first = partitions[0]
-        weighed = [(Span(0, cut.starts[first], cut.ends[first]), 0.0)]
+    for number, partition in enumerate(sorted(cut.ends)):
+        start, end = cut.starts[partition], cut.ends[partition]
+        if end > start or not (number or cut.offsets):
+            weighed += _spans(number, start, end, part * (end - start), most)
     return spread(weighed, tasks) or [[]]
 
 
@@ -164,13 +160,11 @@ def spread(weighed: Sequence[tuple[Span, float]], tasks: int) -> list[list[Span]
     partition; no task is without one."""
     loads = [0.0] * max(1, tasks)
     groups: list[list[Span]] = [[] for _ in loads]
+    used: defaultdict[int, set[int]] = defaultdict(set)
     for span, weight in sorted(weighed, key=lambda item: (-item[1], item[0])):
-        free = [
-            nth
-            for nth, group in enumerate(groups)
-            if all(other.number != span.number for other in group)
-        ]
-        lightest = min(free, key=lambda nth: (loads[nth], nth))
+        free = (nth for nth in range(len(loads)) if nth not in used[span.number])
+        lightest = min(free, key=loads.__getitem__)
         loads[lightest] += weight
         groups[lightest].append(span)
+        used[span.number].add(lightest)
     return [group for group in groups if group]

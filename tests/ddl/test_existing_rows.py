@@ -18,6 +18,7 @@ STOPS = {
     "VARBINARY(2) DEFAULT x'e282'": "the same",
     "BINARY(4) DEFAULT x'00ff'": "the same",
     "BINARY(2) DEFAULT x'00ff'": "the same",
+    "VARCHAR(3) DEFAULT 'abc  '": "spaces beyond its length, which a longer type would show",
 }
 """What stops, and why it does."""
 
@@ -35,6 +36,16 @@ def test_a_new_column_gives_existing_rows_what_it_gives_them_in_tidb(case: Answe
         assert float(str(value)) == float(case.answer.strip("'"))
     else:
         assert shown(value).strip("'") == case.answer.strip("'")
+
+
+def test_spaces_beyond_the_length_come_back_with_a_longer_type() -> None:
+    for tidb in sessions(server_address("TIDB_URL")):
+        tidb.run("CREATE TABLE t (id INT PRIMARY KEY)")
+        tidb.run("INSERT INTO t VALUES (1)")
+        tidb.run("ALTER TABLE t ADD COLUMN a VARCHAR(3) DEFAULT 'abc  '")
+        assert tidb.run("SELECT HEX(a) FROM t").scalar() == "616263"
+        tidb.run("ALTER TABLE t MODIFY COLUMN a VARCHAR(8)")
+        assert tidb.run("SELECT HEX(a) FROM t").scalar() == "6162632020"
 
 
 def test_tidb_gives_these_answers(long: bool) -> None:

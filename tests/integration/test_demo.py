@@ -162,7 +162,7 @@ def test_the_reader_notices_what_should_not_be(sqlite_url: str, statement: str, 
         look(audit, running)
         audit.stop()
     running.result()
-    assert (audit.torn > 0) == bool(torn)
+    assert (audit.torn > 0, audit.first_torn != "") == (bool(torn), bool(torn))
     tables.engine.dispose()
 
 

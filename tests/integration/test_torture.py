@@ -157,7 +157,9 @@ def watched(bench: Bench) -> Iterator[Audit]:
         finally:
             audit.stop()
             running.result()
-    assert audit.torn == 0, f"{audit.torn} of {audit.looks} looks were torn"
+    assert audit.torn == 0, (
+        f"{audit.torn} of {audit.looks} looks were torn, the first: {audit.first_torn}"
+    )
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def _transpiled(target: Target, entry: LedgerEntry, route: Route) -> list[str]:
 
 
 def _of_databases(tree: exp.Expr) -> list[exp.Table]:
-    """The tables, except the names that WITH gives to queries. Raises `Unsupported` if it is not
+    """The tables, without the names that WITH gives to queries. Raises `Unsupported` if it is not
     certain which of both a name is."""
     queries = {query.alias.lower() for query in tree.find_all(exp.CTE)}
     tables = []

@@ -126,6 +126,10 @@ def _holds(target: Target, table: exp.Table, column: exp.ColumnDef, action: exp.
     computed = column.find(exp.ComputedColumnConstraint, exp.GeneratedAsIdentityColumnConstraint)
     if not target.alters_as_mysql and not _plain_for_tidb(target, table, column, action):
         return False
+    if isinstance(action, exp.ModifyColumn) and _computes(target, table, column, action) != (
+        computed is not None
+    ):
+        return False  # no server of the family makes one of the other
     if computed is not None:
         return True
     own = column.copy()
@@ -143,6 +147,17 @@ def _holds(target: Target, table: exp.Table, column: exp.ColumnDef, action: exp.
             copied = f"INSERT INTO {relation} SELECT {before} FROM {source}"  # noqa: S608
             target.execute(copied).close()
     return True
+
+
+def _computes(
+    target: Target, table: exp.Table, column: exp.ColumnDef, action: exp.ModifyColumn
+) -> bool:
+    """Whether the column that changes is a generated one now."""
+    before = (action.args.get("rename_from") or column.this).name.lower()
+    described = target.describe(table.db, table.name)
+    return described is not None and any(
+        each.generated and each.name.lower() == before for each in described.columns
+    )
 
 
 def _plain_for_tidb(

@@ -1,8 +1,8 @@
 """Kafka -> facts, inside Spark's tasks, or in the driver if the cut is small.
 
-A task reads each of its partitions from the restart offset to the first mark >= the cut's end, or
-to the listed end, whichever comes first. It never writes: it sends facts to the driver, and one
-report at the end.
+A task reads each of its partitions, or its part of one, from the restart offset to the first mark
+>= the cut's end, or to the listed end, whichever comes first. It never writes: it sends facts to
+the driver, and one report at the end.
 """
 
 import gc

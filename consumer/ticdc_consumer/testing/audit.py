@@ -80,6 +80,8 @@ class Audit:
     def __init__(self, changefeed: str, tables: ShopTables, total: int) -> None:
         self.looks = 0
         self.torn = 0
+        self.first_torn = ""
+        """What the first torn look showed, in words."""
         self._changefeed = changefeed
         self._tables = tables
         self._total = total
@@ -105,7 +107,13 @@ class Audit:
         has_accounts = look.accounts > 0
         whole = look.total == self._total if has_accounts else look.orders == 0
         self.looks += 1
-        self.torn += not (whole and look.torn_orders == 0 and look.r >= self._resolved_ts)
+        if not (whole and look.torn_orders == 0 and look.r >= self._resolved_ts):
+            self.torn += 1
+            self.first_torn = self.first_torn or (
+                f"{look.accounts} accounts with {look.total} of {self._total}, "
+                f"{look.torn_orders} of {look.orders} orders without all lines, "
+                f"R {look.r} after {self._resolved_ts}"
+            )
         self._resolved_ts = look.r
 
     def _statement(self) -> sa.Select[Any]:

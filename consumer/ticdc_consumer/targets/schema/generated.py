@@ -280,11 +280,12 @@ def reads_all(column: Column, table: Table) -> set[str]:
     """The columns, in lower case, that a generated column reads, and that those of them read which
     are virtual."""
     virtual = {each.name.lower(): each for each in table.columns if each.virtual}
-    names, new = set[str](), reads(column)
-    while new:
-        names |= new
-        new = {name for each in new & virtual.keys() for name in reads(virtual[each])} - names
-    return names
+    names_read, more = set[str](), reads(column)
+    while more:
+        names_read |= more
+        more = {name for each in more & virtual.keys() for name in reads(virtual[each])}
+        more -= names_read
+    return names_read
 
 
 def _touched(column: Column, evolved: Evolved) -> bool:

@@ -89,8 +89,11 @@ def _zero(column: Column) -> Initial:
 
 
 def _initial_of(column: Column, default: str, commit_ts: int) -> Initial:
-    """None if it is not certain."""
-    digits = column.type.decimals or 0
+    """None if it is not certain: of spaces beyond its length, TiDB shows none until the type is
+    longer."""
+    digits, length = column.type.decimals or 0, column.type.length
+    if column.type.name == "varchar" and length is not None and len(default) > length:
+        return None
     if column.type.name in ("datetime", "timestamp") and (match := _NOW.fullmatch(default)):
         return now(commit_ts, digits) if int(match[1] or 0) == digits else None
     return constant(column)

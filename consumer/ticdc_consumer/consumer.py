@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -59,7 +59,7 @@ class Consumer:
         self._spark = SparkStarter(options.spark, f"ticdc {options.changefeed}", spark)
         self._spark.gives_up = lambda: self._stopping
         self._exit = ExitStack()
-        self._monitor = Monitor(options.changefeed, version("ticdc-consumer"))
+        self._monitor = Monitor(options.changefeed, _release())
         self._monitor.secrets = secrets_of(options)
         self._recorder = ActivityRecorder(self._monitor, options)
         self._stopping = False
@@ -229,6 +229,13 @@ def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
         yield cut
     if stopped is not None:
         raise stopped
+
+
+def _release() -> str:
+    try:
+        return version("ticdc-consumer")
+    except PackageNotFoundError:  # run from a folder, or from an archive
+        return "unknown"
 
 
 def _reader(

@@ -15,7 +15,7 @@ from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.prepare import Knowledge, Prepared, Preparer
-from ticdc_consumer.reader import Reader
+from ticdc_consumer.reader import Reader, activity_of
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
@@ -112,7 +112,10 @@ class Epochs:
                 if tried:
                     self._applier.recover()
                 self.run_pending()
-                return self._next(until, wait)
+                epoch = self._next(until, wait)
+                if tried:
+                    self._monitor.recovered()
+                return epoch
             except Retry as error:
                 cause = error
                 self._monitor.retries(error)
@@ -144,7 +147,8 @@ class Epochs:
         if not entries and self._applier.reads_ahead:
             self._read_ahead(new, until)
         started = time.monotonic()
-        self._monitor.applies(prepared.changes)
+        spilled = gathered.spilled is not None
+        self._monitor.applies(replace(activity_of(cut), changes=prepared.changes, spilled=spilled))
         try:
             with self._monitor.at("applying", f"the cut up to {cut.end}"):
                 applied = self._apply(new, gathered, entries)
@@ -171,12 +175,10 @@ class Epochs:
 
     def _report(self, prepared: Prepared, applied: Applied) -> None:
         tables = {name: (c.deleted, c.upserted) for name, c in applied.tables.items()}
-        self._monitor.count("cuts", 1)
+        self._monitor.count("cuts")
         self._monitor.count("messages", prepared.gathered.report.messages)
         self._monitor.count("changes", prepared.changes)
-        self._monitor.committed(
-            self.state.resolved_ts, self.state.positions, tables, prepared.seconds
-        )
+        self._monitor.committed(self.state.resolved_ts, self.state.positions, tables)
 
     def _take(self, until: int | None, wait: float) -> Prepared | None:
         prepared = self._preparer.take()

@@ -111,7 +111,8 @@ class Preparer:
                 back_off(tried)
             try:
                 gathered = self._reader.read(base, cut, tables.layouts, tables.shapes)
-                self._reader.monitor.recovered()
+                if tried:
+                    self._reader.monitor.recovered()
                 return gathered
             except Retry as error:
                 cause = error

@@ -158,7 +158,7 @@ class Reader:
             tuple(ddls),
             messages,
         )
-        self.monitor.planned(_activity_of(cut), listing.ends, self._tops())
+        self.monitor.planned(activity_of(cut), listing.ends, self._tops())
         return cut
 
     def greatest_mark(self, base: Checkpoint) -> int:
@@ -289,7 +289,6 @@ class Reader:
             if not gathered.report.too_large:
                 return gathered
             self._estimate(gathered.report)
-        self.monitor.spilled()
         parts = shuffle_partitions(spark, self._estimates.size(cut.messages))
         return jobs.gather(spark, replace(job, most_bytes=0), groups, spill=parts)
 
@@ -369,9 +368,8 @@ class Reader:
         return starts, frozenset(new if self.source.listing_may_lag else ())
 
 
-def _activity_of(cut: Cut) -> CutActivity:
-    messages, ddls = round(cut.messages), len(cut.ddls)
-    return CutActivity(cut.begin, cut.end, messages, cut.offsets, ddl_count=ddls)
+def activity_of(cut: Cut) -> CutActivity:
+    return CutActivity(cut.begin, cut.end, round(cut.messages), len(cut.ddls))
 
 
 def _start(base: Checkpoint, topic_partition: TopicPartition) -> int:

@@ -119,7 +119,8 @@ class Lease:
 
         def own_again() -> Any:
             row = self.own(self.locked_row())
-            self.update(owner=self._target.session_id())
+            self._monitor.session = self._target.session_id()
+            self.update(owner=self._monitor.session)
             return row
 
         try:

@@ -1,4 +1,4 @@
-"""One look at what a consumer is at, as programs, `status` and `why` read it."""
+"""One look at what a consumer is at, as programs and `status` read it."""
 
 import json
 from collections.abc import Mapping
@@ -55,27 +55,16 @@ class PartitionActivity:
 
 @dataclass(frozen=True, slots=True)
 class CutActivity:
-    """The cut that is read or applied: its range, about how many messages it has, and how many of
-    its rows are loaded. `spilled` says that it did not fit `limits.memory_budget`."""
+    """The cut that is applied, or else read: its range, about how many messages it has, and how
+    many of its rows are loaded. `spilled` says that it did not fit `limits.memory_budget`."""
 
     begin_ts: int
     end_ts: int
     messages: int
-    offsets: int
+    ddl_count: int = 0
     changes: int = 0
     rows_loaded: int = 0
-    ddl_count: int = 0
     spilled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RateSample:
-    """Where the consumer was at one moment: for rates."""
-
-    at: float
-    resolved_ts: int
-    newest_ts: int
-    changes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +76,7 @@ class Activity:
     read, `newest_message` the Kafka time of the newest message of a partition 0. `retry` is the
     trouble that is being tried again, `error` the last that ended a run. `totals` are sums since
     `started`; `tables` rows deleted and written by upstream table, "" for those beyond the first
-    thousand; `seconds` are of the last cuts, by stage, and `span` the time that these took in all.
-    `displaced` names the consumer that this one took over from while it was running. `unwritten` is
-    why the last write of this into the target failed.
+    thousand. `unwritten` is why the last write of this into the target failed.
     """
 
     changefeed: str
@@ -114,10 +101,6 @@ class Activity:
     error: Trouble | None = None
     totals: Mapping[str, int] = field(default_factory=dict)
     tables: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    span: float = 0.0
-    samples: tuple[RateSample, ...] = ()
-    displaced: str = ""
     unwritten: str = ""
 
     @property
@@ -176,7 +159,6 @@ def _plain(value: Any) -> Any:
 _PARTS: Mapping[str, type] = {
     "partitions": PartitionActivity,
     "ddls": WaitingDdl,
-    "samples": RateSample,
     "cut": CutActivity,
     "retry": Trouble,
     "error": Trouble,

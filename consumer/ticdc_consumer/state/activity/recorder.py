@@ -69,8 +69,8 @@ class ActivityRecorder:
             if time.monotonic() - self._warned >= WARNING_INTERVAL:
                 self._warned = time.monotonic()
                 logger.warning(
-                    "what this consumer is at cannot be written into the target, which matters to "
-                    "`status` and `why` alone: %s",
+                    "what this consumer is at cannot be written into the target, for `status` and "
+                    "`list`: %s",
                     self._monitor.unwritten,
                 )
 
@@ -90,4 +90,4 @@ def follow(target: Target, monitor: Monitor, changefeed: str) -> None:
     with suppress(TicdcError):
         stored = read(target, changefeed)
         if stored is not None:
-            monitor.follows(stored.activity, stored.running)
+            monitor.follows(stored.activity)

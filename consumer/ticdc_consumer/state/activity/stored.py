@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -31,22 +32,27 @@ class StoredActivity:
 
 def read_all(target: Target) -> Mapping[str, StoredActivity]:
     """By changefeed. Tables of an older release have none; what cannot be read is left out."""
+    return _read(target, sa.select(ACTIVITY))
+
+
+def read(target: Target, changefeed: str) -> StoredActivity | None:
+    """What the consumer of a changefeed is at, None if none has written it."""
+    mine = ACTIVITY.c.changefeed == changefeed
+    return _read(target, sa.select(ACTIVITY).where(mine)).get(changefeed)
+
+
+def _read(target: Target, query: sa.Select[Any]) -> dict[str, StoredActivity]:
     with target.errors():
         if not sa.inspect(target.connection).has_table(ACTIVITY.name):
             return {}
         now = target.seconds()
-        rows = target.connection.execute(sa.select(ACTIVITY)).all()
+        rows = target.connection.execute(query).all()
     stored = {}
     for row in rows:
         with suppress(ValueError):
             age = max(0.0, now - row.written_at / 1000)
             stored[row.changefeed] = StoredActivity(loads(row.activity), age)
     return stored
-
-
-def read(target: Target, changefeed: str) -> StoredActivity | None:
-    """What the consumer of a changefeed is at, None if none has written it."""
-    return read_all(target).get(changefeed)
 
 
 def write(target: Target, activity: Activity) -> bool:

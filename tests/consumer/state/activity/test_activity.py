@@ -20,9 +20,9 @@ def busy() -> Monitor:
     monitor = Monitor(CHANGEFEED, "0.1.0")
     monitor.generation, monitor.session = 3, "33"
     monitor.reached(R, at(shop=7))
-    monitor.committed(R, at(shop=7), {"shop.a": (1, 2)}, {"plan": 0.5, "load": 2.0})
+    monitor.committed(R, at(shop=7), {"shop.a": (1, 2)})
     monitor.waiting(time.time() - 2, {"shop": R})
-    monitor.planned(CutActivity(R, R + 1, 100, 120), {("shop", 0): 9}, {"shop": R})
+    monitor.planned(CutActivity(R, R + 1, 100), {("shop", 0): 9}, {"shop": R})
     monitor.waits_for_operator([WaitingDdl("7:1", "no such type", ("ALTER TABLE a ...",))])
     monitor.retries(Unavailable("the brokers are away"))
     monitor.stopped(Stop("poison at shop[0] offset 7"))
@@ -45,9 +45,14 @@ def test_fields_of_a_later_release_are_left_out() -> None:
 
 
 def applying(monitor: Monitor) -> None:
-    monitor.planned(CutActivity(1, 5, 900, 900), {}, {})
-    monitor.applies(changes=200)
+    monitor.planned(CutActivity(1, 5, 900), {}, {})
+    monitor.applies(CutActivity(1, 5, 900, changes=200))
+    monitor.planned(CutActivity(5, 9, 800), {}, {})
     monitor.loaded = lambda: 80
+
+
+def planned(monitor: Monitor) -> None:
+    monitor.planned(CutActivity(1, 5, 900), {}, {})
 
 
 def thrice_locked(monitor: Monitor) -> None:
@@ -64,7 +69,7 @@ SENTENCES: list[tuple[Callable[[Monitor], None], list[str], list[str]]] = [
     ),
     (applying, ["applying"], ["applying", "80 of 200 changes loaded, 40%"]),
     (applying, ["applying", "reading"], ["applying", "80 of 200"]),
-    (applying, ["reading"], ["reading", "about 900 messages"]),
+    (planned, ["reading"], ["reading", "about 900 messages"]),
     (
         thrice_locked,
         ["applying", "retrying"],
@@ -100,7 +105,7 @@ def test_waiting_lasts_since_it_began() -> None:
     time.sleep(0.01)
     monitor.waiting(None, {})
     assert monitor.look().since == since
-    monitor.planned(CutActivity(1, 2, 1, 1), {}, {})
+    planned(monitor)
     monitor.waiting(None, {})
     assert monitor.look().since > since
 
@@ -117,7 +122,7 @@ def test_an_error_has_no_secret_and_no_row() -> None:
 
 def test_a_commit_ends_what_was_wrong_before() -> None:
     monitor = busy()
-    monitor.committed(R, at(shop=8), {}, {})
+    monitor.committed(R + 1, at(shop=8), {})
     activity = monitor.look()
     assert (activity.retry, activity.error, activity.cut) == (None, None, None)
 
@@ -125,7 +130,7 @@ def test_a_commit_ends_what_was_wrong_before() -> None:
 def test_tables_and_partitions_beyond_a_thousand_are_summed_or_left_out() -> None:
     monitor = Monitor()
     many = {f"t{n}": (1, 1) for n in range(MOST + 50)}
-    monitor.committed(1, at(**{f"p{n}": n for n in range(MOST + 50)}), many, {})
+    monitor.committed(1, at(**{f"p{n}": n for n in range(MOST + 50)}), many)
     activity = monitor.look()
     assert activity.tables[""] == (50, 50) and len(activity.tables) == MOST + 1
     assert len(activity.partitions) == MOST

@@ -160,6 +160,7 @@ class Epochs:
         self._reader.together.applied(len(entries))
         prepared.seconds["load"] = time.monotonic() - started
         self.state = new
+        self._report(prepared, applied)
         if entries:
             self._reader.schemas.keep(new.schemas)
             started = time.monotonic()
@@ -168,7 +169,6 @@ class Epochs:
             prepared.seconds["ddl"] = time.monotonic() - started
         else:
             self._applier.purge(new.resolved_ts)
-        self._report(prepared, applied)
         failpoints.hit("S16")
         stored = (self._applier.ledger.entry(entry.order) for entry in entries)
         return Epoch.of(prepared, applied, [entry for entry in stored if entry is not None])

@@ -85,6 +85,7 @@ def test_a_ddl_that_waits_is_shown_with_its_reason_and_the_way_out(
     assert "default is" in ddl["reason"] and "ADD COLUMN" in ddl["suggestion"][0]
     assert ddl["command"].endswith(f"--ddl-done {ts(150)}:1")
     assert printed["consumer"]["stage"] == "stopped" and not printed["consumer"]["running"]
+    assert printed["consumer"]["resolved_ts"] == printed["resolved_ts"] == str(ts(150) + 1)
     assert printed["tables"][0]["name"] == "shop.items"
     assert cli.main(command) == 0
     lines = capsys.readouterr().out.splitlines()

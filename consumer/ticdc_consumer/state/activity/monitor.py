@@ -120,7 +120,7 @@ class Monitor:
         positions: Mapping[tuple[str, int], Position],
         tables: Mapping[str, tuple[int, int]],
     ) -> None:
-        """A cut is in the target, and its DDL with it."""
+        """A cut is in the target."""
         self.reached(resolved_ts, positions)
         self._committed = time.time()
         self._applied, self._retry, self._error = None, None, None

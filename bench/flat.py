@@ -100,8 +100,8 @@ class Backlog:
         self._versions: NDArray[np.int64] = np.zeros(ROWS + self._large, np.int64)
         self._feed = Changefeed(
             f"kafka://127.0.0.1/{topic}?protocol=canal-json&enable-tidb-extension=true"
-            f"&partition-num={shape.partitions}&output-raw-change-event="
-            + ("true" if shape.key == "raw" else "false"),
+            f"&partition-num={shape.partitions}",
+            {"sink": {"kafka-config": {"output-raw-change-event": shape.key == "raw"}}},
             new_architecture=True,
         )
         self._topic = topic

@@ -15,7 +15,7 @@ from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.prepare import Knowledge, Prepared, Preparer
-from ticdc_consumer.reader import Reader
+from ticdc_consumer.reader import Reader, activity_of
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
@@ -86,6 +86,8 @@ class Epochs:
         self._applier = applier
         self._tables = tables
         self._preparer = Preparer(reader, options.retries)
+        self._monitor = reader.monitor
+        self._monitor.reached(state.resolved_ts, state.positions)
         self._all_done = False
         self._done: Sequence[LedgerEntry] | None = None  # at the start it may be any
         self.state = state
@@ -110,9 +112,13 @@ class Epochs:
                 if tried:
                     self._applier.recover()
                 self.run_pending()
-                return self._next(until, wait)
+                epoch = self._next(until, wait)
+                if tried:
+                    self._monitor.recovered()
+                return epoch
             except Retry as error:
                 cause = error
+                self._monitor.retries(error)
         raise Unavailable(f"the target does not answer: {cause}") from cause
 
     def run_pending(self) -> None:
@@ -141,8 +147,11 @@ class Epochs:
         if not entries and self._applier.reads_ahead:
             self._read_ahead(new, until)
         started = time.monotonic()
+        spilled = gathered.spilled is not None
+        self._monitor.applies(replace(activity_of(cut), changes=prepared.changes, spilled=spilled))
         try:
-            applied = self._apply(new, gathered, entries)
+            with self._monitor.at("applying", f"the cut up to {cut.end}"):
+                applied = self._apply(new, gathered, entries)
         except ddl.Unshared as unshared:
             self._reader.together.shorten(unshared.number)
             return self._next(until, 0.0)
@@ -151,6 +160,7 @@ class Epochs:
         self._reader.together.applied(len(entries))
         prepared.seconds["load"] = time.monotonic() - started
         self.state = new
+        self._report(prepared, applied)
         if entries:
             self._reader.schemas.keep(new.schemas)
             started = time.monotonic()
@@ -162,6 +172,13 @@ class Epochs:
         failpoints.hit("S16")
         stored = (self._applier.ledger.entry(entry.order) for entry in entries)
         return Epoch.of(prepared, applied, [entry for entry in stored if entry is not None])
+
+    def _report(self, prepared: Prepared, applied: Applied) -> None:
+        tables = {name: (c.deleted, c.upserted) for name, c in applied.tables.items()}
+        self._monitor.count("cuts")
+        self._monitor.count("messages", prepared.gathered.report.messages)
+        self._monitor.count("changes", prepared.changes)
+        self._monitor.committed(self.state.resolved_ts, self.state.positions, tables)
 
     def _take(self, until: int | None, wait: float) -> Prepared | None:
         prepared = self._preparer.take()

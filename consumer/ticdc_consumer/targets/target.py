@@ -1,5 +1,6 @@
 """What the consumer asks of a database: one connection, on the driver."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -60,6 +61,8 @@ class Target(ABC):
     timestamp_zone: ClassVar[str] = ""
     """What the literal of a TIMESTAMP in UTC ends with."""
 
+    clock: ClassVar[str] = ""
+    """The expression of the seconds since 1970 by the server's clock."""
     alters_as_mysql: ClassVar[bool] = True
     """Of the MySQL family: whether ALTER TABLE and CREATE TABLE take all that MySQL's take."""
 
@@ -166,6 +169,13 @@ class Target(ABC):
     def query(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
         return [tuple(row) for row in self.execute(statement, parameters).all()]
+
+    def seconds(self) -> float:
+        """The server's clock, in seconds since 1970; this machine's where it has none."""
+        if not self.clock:
+            return time.time()
+        with self.errors():
+            return float(self.query(f"SELECT {self.clock}")[0][0])
 
     def put(self, table: sa.Table, rows: Sequence[tuple[object, ...]]) -> None:
         """Writes rows into a table of the consumer's own, in place of those with the same primary

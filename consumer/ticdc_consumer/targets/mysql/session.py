@@ -147,6 +147,7 @@ class MySql(Target):
     sqlglot_dialect: ClassVar[str] = "mysql"
     transactional_ddl: ClassVar[bool] = False
     begin_statement: ClassVar[str] = "START TRANSACTION"
+    clock: ClassVar[str] = "UNIX_TIMESTAMP(NOW(6))"
     differences: ClassVar[Dialect] = MYSQL
     _account: Account | None = None
 

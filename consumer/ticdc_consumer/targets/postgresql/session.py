@@ -63,6 +63,7 @@ class PostgreSQL(Target):
     transactional_ddl: ClassVar[bool] = True
     has_zero_dates: ClassVar[bool] = False
     timestamp_zone: ClassVar[str] = "+00"
+    clock: ClassVar[str] = "extract(epoch FROM clock_timestamp())"
     # No table is altered whose deferred checks are still to come.
     before_ddl: ClassVar[str] = "SET CONSTRAINTS ALL IMMEDIATE"
     begin_statement: ClassVar[str] = (

@@ -23,6 +23,7 @@ def busy() -> Monitor:
     monitor.committed(R, at(shop=7), {"cuts": 1}, {"shop.a": (1, 2)}, {"load": 2.0})
     monitor.waiting(time.time() - 2, {"shop": R})
     monitor.planned(CutActivity(R, R + 1, 100), {("shop", 0): 9}, {"shop": R})
+    monitor.applies(CutActivity(R, R + 1, 100))
     monitor.waits_for_operator([WaitingDdl("7:1", "no such type", ("ALTER TABLE a ...",))])
     monitor.retries(Unavailable("the brokers are away"), "read failed")
     monitor.stopped(Stop("poison at shop[0] offset 7"))

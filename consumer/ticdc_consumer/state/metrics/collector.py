@@ -64,12 +64,14 @@ def unregister(registry: CollectorRegistry, look: Look) -> None:
 
 
 def _family(metric: MetricDefinition) -> Metric:
-    family = {
-        "gauge": GaugeMetricFamily,
-        "counter": CounterMetricFamily,
-        "histogram": HistogramMetricFamily,
-    }[metric.kind]
-    return family(PREFIX + metric.name, metric.help, labels=(CHANGEFEED, *metric.labels))
+    name, labels = PREFIX + metric.name, (CHANGEFEED, *metric.labels)
+    match metric.kind:
+        case "gauge":
+            return GaugeMetricFamily(name, metric.help, labels=labels)
+        case "counter":
+            return CounterMetricFamily(name, metric.help, labels=labels)
+        case "histogram":
+            return HistogramMetricFamily(name, metric.help, labels=labels)
 
 
 def _add(family: Metric, metric: MetricDefinition, activity: Activity) -> None:

@@ -43,12 +43,12 @@ def processes(proc: Path = PROC) -> Mapping[str, ProcessCost]:
 def _role(pid: int, process: _Process, known: Mapping[int, _Process]) -> str | None:
     if pid == os.getpid():
         return "driver"
-    below: int | None = pid
-    while below in known:
-        if known[below].parent == os.getpid():
-            return "jvm" if process.name == "java" else "workers"
-        below = known[below].parent
-    return None
+    parent = process.parent
+    while parent != os.getpid():
+        if parent not in known:
+            return None
+        parent = known[parent].parent
+    return "jvm" if process.name == "java" else "workers"
 
 
 def _read(proc: Path) -> Iterator[tuple[int, _Process]]:

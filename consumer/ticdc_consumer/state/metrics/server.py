@@ -5,7 +5,6 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import ClassVar
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -28,18 +27,8 @@ class MetricsServer:
         look: Callable[[], Activity],
         ready_lag: float,
     ) -> None:
-        family = socket.AF_INET6 if ":" in listen[0] else socket.AF_INET
-
-        class Server(ThreadingHTTPServer):
-            address_family = family
-            daemon_threads = True
-
-        class Handler(_Handler):
-            metrics = registry
-            reason = staticmethod(lambda: unready(look(), ready_lag))
-
         try:
-            self._server = Server(listen, Handler)
+            self._server = _Server(listen, registry, lambda: unready(look(), ready_lag))
         except OSError as error:
             raise Usage(
                 f"metrics.listen: {listen[0]}:{listen[1]} cannot be listened on: {error.strerror}"
@@ -52,22 +41,36 @@ class MetricsServer:
         self._server.server_close()
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(
+        self,
+        listen: tuple[str, int],
+        registry: CollectorRegistry,
+        reason: Callable[[], str | None],
+    ) -> None:
+        """`reason` is why `/readyz` says no."""
+        self.address_family = socket.AF_INET6 if ":" in listen[0] else socket.AF_INET
+        self.registry, self.reason = registry, reason
+        super().__init__(listen, _Handler)
+
+
 class _Handler(BaseHTTPRequestHandler):
+    server: _Server
     timeout = REQUEST_TIMEOUT
     server_version = "ticdc-consumer"
     sys_version = ""
-    metrics: ClassVar[CollectorRegistry]
-    reason: ClassVar[Callable[[], str | None]]
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         if path == "/metrics":
             encode, content_type = choose_encoder(self.headers.get("Accept", ""))
-            self._answer(HTTPStatus.OK, encode(self.metrics), content_type)
+            self._answer(HTTPStatus.OK, encode(self.server.registry), content_type)
         elif path == "/healthz":
             self._say(HTTPStatus.OK, "ok")
         elif path == "/readyz":
-            reason = self.reason()
+            reason = self.server.reason()
             status = HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK
             self._say(status, reason or "ready")
         else:

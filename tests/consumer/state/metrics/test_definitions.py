@@ -86,7 +86,7 @@ def test_the_alerts_fire_as_their_tests_say() -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool is not installed: the package prometheus of Debian has it")
-    for arguments in (["check", "rules", ALERTS], ["test", "rules", ALERTS_TEST]):
+    for arguments in (["check", "rules", str(ALERTS)], ["test", "rules", str(ALERTS_TEST)]):
         done = subprocess.run([promtool, *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 

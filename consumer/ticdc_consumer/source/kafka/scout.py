@@ -16,7 +16,7 @@ from ticdc_consumer.errors import Stop, Unavailable, fault
 from ticdc_consumer.protocols import control_test, decoder, protocol_of
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane, located
 from ticdc_consumer.protocols.schemas import Schemas
-from ticdc_consumer.source.kafka.client import Failures, consume_error, consumer_settings
+from ticdc_consumer.source.kafka.client import Failures, consume, consume_error, consumer_settings
 from ticdc_consumer.source.kafka.recent import MOST_BYTES, Recent
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import DdlIdentity, Mark, SeenDdl, TopicPartition
@@ -92,7 +92,7 @@ class Scout:
 
     def poll(self, wait: float) -> int:
         """Reads what has come, at most a batch, waiting up to `wait` seconds for the first."""
-        messages = self._consumer.consume(BATCH, 0) or self._consumer.consume(1, wait)
+        messages = consume(self._consumer, BATCH, wait)
         latest = latest_sane(self._options)
         if len(messages) < FAR_BEHIND:
             self.recent.add(messages)

@@ -27,8 +27,10 @@ from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.recorder import ActivityRecorder
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
+from ticdc_consumer.state.metrics.exposing import exposed
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
     from pyspark.sql import SparkSession
 
 IDLE = 1.0
@@ -53,8 +55,16 @@ class Consumer:
     Whatever is raised is a `TicdcError`; the target is then at a committed cut.
     """
 
-    def __init__(self, options: Options, spark: "SparkSession | None" = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        spark: "SparkSession | None" = None,
+        registry: "CollectorRegistry | None" = None,
+    ) -> None:
+        """`registry` of `prometheus_client` gets the metrics, whether or not `[metrics] listen` has
+        a port for them (docs/metrics.md)."""
         self.options = options
+        self._registry = registry
         self._session = spark
         self._spark = SparkStarter(options.spark, f"ticdc {options.changefeed}", spark)
         self._spark.gives_up = lambda: self._stopping
@@ -66,6 +76,7 @@ class Consumer:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
+            stack.enter_context(exposed(self.options, self._registry, self._monitor.look))
             self._recorder.begin()
             stack.push(self._record_the_end)
             opening = take_over(self.options, lambda: self._stopping, self._monitor)

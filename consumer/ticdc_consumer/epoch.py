@@ -118,19 +118,27 @@ class Epochs:
                 return epoch
             except Retry as error:
                 cause = error
-                self._monitor.retries(error)
+                self._monitor.retries(error, "target refused")
         raise Unavailable(f"the target does not answer: {cause}") from cause
 
-    def run_pending(self) -> None:
-        """Runs what a cut, or a crash, left pending. No cut is read past a DDL before it is done.
+    def run_pending(self) -> list[LedgerEntry]:
+        """Runs what a cut, or a crash, left pending, and gives these DDL as they then are in the
+        ledger. No cut is read past a DDL before it is done.
 
         Raises `Stop` if an operator must do it.
         """
         if self._all_done:
-            return
+            return []
+        started = time.monotonic()
+        ledger = self._applier.ledger
+        entries = ledger.pending() if self._done is None else self._done
         self._applier.run_pending()
-        self._tables.learn(self._applier.ledger, self._done)
+        self._tables.learn(ledger, self._done)
         self._all_done = True
+        stored = [entry for each in entries if (entry := ledger.entry(each.order)) is not None]
+        if stored:
+            self._monitor.ran_ddls([entry.state for entry in stored], time.monotonic() - started)
+        return stored
 
     def _next(self, until: int | None, wait: float) -> Epoch | None:
         prepared = self._take(until, wait)
@@ -160,25 +168,36 @@ class Epochs:
         self._reader.together.applied(len(entries))
         prepared.seconds["load"] = time.monotonic() - started
         self.state = new
-        self._report(prepared, applied)
+        self._report(prepared, applied, spilled)
+        stored: Sequence[LedgerEntry] = ()
         if entries:
             self._reader.schemas.keep(new.schemas)
             started = time.monotonic()
             self._all_done, self._done = False, entries
-            self.run_pending()
+            stored = self.run_pending()
             prepared.seconds["ddl"] = time.monotonic() - started
         else:
             self._applier.purge(new.resolved_ts)
         failpoints.hit("S16")
-        stored = (self._applier.ledger.entry(entry.order) for entry in entries)
-        return Epoch.of(prepared, applied, [entry for entry in stored if entry is not None])
+        return Epoch.of(prepared, applied, stored)
 
-    def _report(self, prepared: Prepared, applied: Applied) -> None:
+    def _report(self, prepared: Prepared, applied: Applied, spilled: bool) -> None:
+        report = prepared.gathered.report
+        totals = {
+            "cuts": 1,
+            "spilled_cuts": int(spilled),
+            "messages": report.messages,
+            "bytes": report.bytes,
+            "changes": prepared.changes,
+            "duplicates": prepared.duplicates,
+            "replays": prepared.replays,
+            "corrupted": report.corrupted,
+            "left_out": sum(report.left_out.values()),
+        }
         tables = {name: (c.deleted, c.upserted) for name, c in applied.tables.items()}
-        self._monitor.count("cuts")
-        self._monitor.count("messages", prepared.gathered.report.messages)
-        self._monitor.count("changes", prepared.changes)
-        self._monitor.committed(self.state.resolved_ts, self.state.positions, tables)
+        self._monitor.committed(
+            self.state.resolved_ts, self.state.positions, totals, tables, prepared.seconds
+        )
 
     def _take(self, until: int | None, wait: float) -> Prepared | None:
         prepared = self._preparer.take()

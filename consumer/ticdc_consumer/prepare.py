@@ -116,5 +116,5 @@ class Preparer:
                 return gathered
             except Retry as error:
                 cause = error
-                self._reader.monitor.retries(error)
+                self._reader.monitor.retries(error, "read failed")
         raise Unavailable(f"the cut could not be read: {cause}") from cause

@@ -138,7 +138,7 @@ class Lease:
             try:
                 return self._target.reconnect()
             except (Away, Retry) as error:
-                self._monitor.retries(error)
+                self._monitor.retries(error, "target away")
                 if self.gives_up():
                     raise Away(str(error)) from error
                 if time.monotonic() - warned >= WARNING_INTERVAL:

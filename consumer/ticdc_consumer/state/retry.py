@@ -33,7 +33,7 @@ def until_known(
             unknown, cause = True, error
         except Retry as error:
             cause = error
-        store.monitor.retries(cause)
+        store.monitor.retries(cause, "commit unknown" if unknown else "target refused")
         if attempts < retries:
             back_off(attempts)
     doubt = (

@@ -1,6 +1,7 @@
 """One look at what a consumer is at, as programs and `status` read it."""
 
 import json
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
@@ -18,6 +19,9 @@ Stage = Literal[
     "retrying",
     "stopped",
 ]
+
+Cause = Literal["target refused", "target away", "commit unknown", "read failed"]
+"""Why something is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,24 @@ class CutActivity:
     spilled: bool = False
 
 
+BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+"""Seconds that the buckets of `StageSeconds` end at; a last one has what took longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageSeconds:
+    """How long a stage took in the cuts so far: how many took no longer than each of `BOUNDS`, and
+    longer than the one before, and their sum."""
+
+    buckets: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
+    sum: float = 0.0
+
+    def plus(self, seconds: float) -> "StageSeconds":
+        number = bisect_left(BOUNDS, seconds)
+        more = (*self.buckets[:number], self.buckets[number] + 1, *self.buckets[number + 1 :])
+        return StageSeconds(more, self.sum + seconds)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
     """What a consumer is at. Times are seconds since 1970 by the clock of its machine.
@@ -74,9 +96,10 @@ class Activity:
     `stage`, with `detail`, holds since `since`; `at` is when this was looked at. `resolved_ts` is
     R, `committed` when it was raised last, `newest_ts` the greatest resolved ts that was
     read, `newest_message` the Kafka time of the newest message of a partition 0. `retry` is the
-    trouble that is being tried again, `error` the last that ended a run. `totals` are sums since
-    `started`; `tables` rows deleted and written by upstream table, "" for those beyond the first
-    thousand. `unwritten` is why the last write of this into the target failed.
+    trouble that is being tried again, `error` the last that ended a run. Since `started`: `totals`,
+    `retries` by their cause, `tables` with rows deleted and written by upstream table, "" for those
+    beyond the first thousand, `seconds` by stage of a cut. `unwritten` is why the last write of
+    this into the target failed.
     """
 
     changefeed: str
@@ -100,7 +123,9 @@ class Activity:
     retry: Trouble | None = None
     error: Trouble | None = None
     totals: Mapping[str, int] = field(default_factory=dict)
+    retries: Mapping[str, int] = field(default_factory=dict)
     tables: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    seconds: Mapping[str, StageSeconds] = field(default_factory=dict)
     unwritten: str = ""
 
     @property
@@ -178,6 +203,8 @@ def _value(name: str, value: Any) -> Any:
         return tuple(_read(part, each) if part else each for each in value)
     if part and value is not None:
         return _read(part, value)
+    if name == "seconds":
+        return {stage: _read(StageSeconds, each) for stage, each in value.items()}
     if name == "tables":
         return {table: (int(deleted), int(written)) for table, (deleted, written) in value.items()}
     return value

@@ -16,9 +16,11 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_consumer.config.redact import redact
 from ticdc_consumer.state.activity.activity import (
     Activity,
+    Cause,
     CutActivity,
     PartitionActivity,
     Stage,
+    StageSeconds,
     Trouble,
     WaitingDdl,
 )
@@ -51,6 +53,8 @@ class Monitor:
         self._entered: list[_Entered] = []
         self._counting = Lock()
         self._totals: dict[str, int] = {}
+        self._retries: dict[str, int] = {}
+        self._seconds: dict[str, StageSeconds] = {}
         self._tables: dict[str, list[int]] = {}
         self._positions: Mapping[tuple[str, int], Position] = {}
         self._ends: Mapping[tuple[str, int], int] = {}
@@ -118,31 +122,44 @@ class Monitor:
         self,
         resolved_ts: int,
         positions: Mapping[tuple[str, int], Position],
+        totals: Mapping[str, int],
         tables: Mapping[str, tuple[int, int]],
+        seconds: Mapping[str, float],
     ) -> None:
-        """A cut is in the target."""
+        """A cut is in the target: `totals` to add, rows deleted and written by table, seconds by
+        stage."""
         self.reached(resolved_ts, positions)
         self._committed = time.time()
         self._applied, self._retry, self._error = None, None, None
         if self._read is not None and self._read.end_ts <= resolved_ts:
             self._read = None
+        for name, more in totals.items():
+            self._totals[name] = self._totals.get(name, 0) + more
+        for stage, each in seconds.items():
+            self._took(stage, each)
         for name, (deleted, written) in tables.items():
             known = name in self._tables or len(self._tables) < MOST
             sums = self._tables.setdefault(name if known else "", [0, 0])
             sums[0] += deleted
             sums[1] += written
 
-    def count(self, name: str, more: int = 1) -> None:
-        with self._counting:
-            self._totals[name] = self._totals.get(name, 0) + more
+    def ran_ddls(self, states: Sequence[str], seconds: float) -> None:
+        """DDL came to these states of the ledger."""
+        for state in states:
+            self._totals[f"ddl_{state}"] = self._totals.get(f"ddl_{state}", 0) + 1
+        self._took("ddl", seconds)
+
+    def _took(self, stage: str, seconds: float) -> None:
+        self._seconds[stage] = self._seconds.get(stage, StageSeconds()).plus(seconds)
 
     def waits_for_operator(self, ddls: Sequence[WaitingDdl]) -> None:
         """The pending DDL that the consumer cannot do; none once they are done."""
         self._ddls = tuple(ddls)
 
-    def retries(self, error: BaseException) -> None:
+    def retries(self, error: BaseException, cause: Cause) -> None:
         """Something failed for a passing reason, and is tried again."""
-        self.count("retries")
+        with self._counting:  # the thread that reads ahead has retries of its own
+            self._retries[cause] = self._retries.get(cause, 0) + 1
         trouble = self._trouble(error)
         before = self._retry
         same = before is not None and before.text == trouble.text
@@ -194,6 +211,8 @@ class Monitor:
             retry=self._retry,
             error=self._error,
             totals=dict(self._totals),
+            retries=dict(self._retries),
+            seconds=dict(self._seconds),
             tables={name: (a, b) for name, (a, b) in list(self._tables.items())},
             unwritten=self.unwritten,
         )

@@ -20,12 +20,12 @@ def busy() -> Monitor:
     monitor = Monitor(CHANGEFEED, "0.1.0")
     monitor.generation, monitor.session = 3, "33"
     monitor.reached(R, at(shop=7))
-    monitor.committed(R, at(shop=7), {"shop.a": (1, 2)})
+    monitor.committed(R, at(shop=7), {"cuts": 1}, {"shop.a": (1, 2)}, {"load": 2.0})
     monitor.waiting(time.time() - 2, {"shop": R})
     monitor.planned(CutActivity(R, R + 1, 100), {("shop", 0): 9}, {"shop": R})
     monitor.applies(CutActivity(R, R + 1, 100))
     monitor.waits_for_operator([WaitingDdl("7:1", "no such type", ("ALTER TABLE a ...",))])
-    monitor.retries(Unavailable("the brokers are away"))
+    monitor.retries(Unavailable("the brokers are away"), "read failed")
     monitor.stopped(Stop("poison at shop[0] offset 7"))
     monitor.unwritten = "the disk is full"
     return monitor
@@ -58,7 +58,7 @@ def planned(monitor: Monitor) -> None:
 
 def thrice_locked(monitor: Monitor) -> None:
     for _ in range(3):
-        monitor.retries(Unavailable("deadlock"))
+        monitor.retries(Unavailable("deadlock"), "target refused")
 
 
 SENTENCES: list[tuple[Callable[[Monitor], None], list[str], list[str]]] = [
@@ -123,7 +123,7 @@ def test_an_error_has_no_secret_and_no_row() -> None:
 
 def test_a_commit_ends_what_was_wrong_before() -> None:
     monitor = busy()
-    monitor.committed(R + 1, at(shop=8), {})
+    monitor.committed(R + 1, at(shop=8), {}, {}, {})
     activity = monitor.look()
     assert (activity.retry, activity.error, activity.cut) == (None, None, None)
 
@@ -131,7 +131,7 @@ def test_a_commit_ends_what_was_wrong_before() -> None:
 def test_tables_and_partitions_beyond_a_thousand_are_summed_or_left_out() -> None:
     monitor = Monitor()
     many = {f"t{n}": (1, 1) for n in range(MOST + 50)}
-    monitor.committed(1, at(**{f"p{n}": n for n in range(MOST + 50)}), many)
+    monitor.committed(1, at(**{f"p{n}": n for n in range(MOST + 50)}), {}, many, {})
     activity = monitor.look()
     assert activity.tables[""] == (50, 50) and len(activity.tables) == MOST + 1
     assert len(activity.partitions) == MOST

@@ -21,10 +21,12 @@ if _typing.TYPE_CHECKING:
     from ticdc_consumer.consumer import Consumer
     from ticdc_consumer.epoch import Epoch
     from ticdc_consumer.errors import Fenced, Stop, Unavailable, Unsupported, Usage
+    from ticdc_consumer.state.activity.activity import Activity
 
     __version__: str
 
 __all__ = [
+    "Activity",
     "ConfigError",
     "Consumer",
     "Epoch",
@@ -39,6 +41,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Activity": ("ticdc_consumer.state.activity.activity", "Activity"),
     "ConfigError": ("ticdc_encoder.errors", "ConfigError"),
     "Consumer": ("ticdc_consumer.consumer", "Consumer"),
     "Epoch": ("ticdc_consumer.epoch", "Epoch"),

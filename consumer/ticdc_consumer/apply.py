@@ -45,6 +45,10 @@ class Applied:
     def of(self, layout: Layout) -> Counts:
         return self.tables.setdefault(layout.name, Counts())
 
+    def rows(self) -> int:
+        """Rows deleted and written so far; any thread may ask."""
+        return sum(counts.deleted + counts.upserted for counts in list(self.tables.values()))
+
     def add(self, other: "Applied") -> None:
         for name, more in other.tables.items():
             counts = self.tables.setdefault(name, Counts())
@@ -85,6 +89,7 @@ def apply(
     """
     applied = Applied()
     target = context.target
+    store.monitor.loaded = applied.rows
 
     def attempt() -> None:
         applied.tables.clear()

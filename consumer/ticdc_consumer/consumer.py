@@ -4,12 +4,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
+from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
+
+from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply import ToTarget
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.redact import secrets_of
 from ticdc_consumer.ddl.creation import Together
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
 from ticdc_consumer.dry_run import DryRun, PlannedCut
@@ -19,10 +23,15 @@ from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.opening import Opened, look, patiently_read, take_over
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.spark.starter import SparkStarter
+from ticdc_consumer.state.activity.activity import Activity
+from ticdc_consumer.state.activity.monitor import Monitor
+from ticdc_consumer.state.activity.recorder import ActivityRecorder
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
+from ticdc_consumer.state.metrics.exposing import exposed
 from ticdc_consumer.targets.watch import watched
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
     from pyspark.sql import SparkSession
 
 IDLE = 1.0
@@ -47,17 +56,31 @@ class Consumer:
     Whatever is raised is a `TicdcError`; the target is then at a committed cut.
     """
 
-    def __init__(self, options: Options, spark: "SparkSession | None" = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        spark: "SparkSession | None" = None,
+        registry: "CollectorRegistry | None" = None,
+    ) -> None:
+        """`registry` of `prometheus_client` gets the metrics, whether or not `[metrics] listen` has
+        a port for them (docs/metrics.md)."""
         self.options = options
+        self._registry = registry
         self._session = spark
         self._spark = SparkStarter(options.spark, f"ticdc {options.changefeed}", spark)
         self._spark.gives_up = lambda: self._stopping
         self._exit = ExitStack()
+        self._monitor = Monitor(options.changefeed, _release())
+        self._monitor.secrets = secrets_of(options)
+        self._recorder = ActivityRecorder(self._monitor, options)
         self._stopping = False
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            opening = take_over(self.options, gives_up=lambda: self._stopping)
+            stack.enter_context(exposed(self.options, self._registry, self._monitor.look))
+            self._recorder.begin()
+            stack.push(self._record_the_end)
+            opening = take_over(self.options, lambda: self._stopping, self._monitor)
             self._opened = stack.enter_context(opening)
             self.target, self.store = self._opened.target, self._opened.store
             stack.enter_context(watched(self.target))
@@ -85,7 +108,22 @@ class Consumer:
         traceback: TracebackType | None,
     ) -> None:
         self._stopping = True  # what is read ahead may wait for an executor
-        self._exit.close()
+        self._exit.__exit__(kind, error, traceback)
+
+    def _record_the_end(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._monitor.stopped(error if isinstance(error, Exception) else None)
+        self._recorder.end()
+
+    @property
+    def activity(self) -> Activity:
+        """What the consumer is at now: its stage and since when, R, the cut, the partitions, the
+        last error. Any thread may ask, at any time; it costs some microseconds, and no query."""
+        return self._monitor.look()
 
     @property
     def resolved_ts(self) -> int:
@@ -103,6 +141,13 @@ class Consumer:
     def epochs(self, until: Goal | None = None) -> Iterator[Epoch]:
         """Applies cuts and yields an epoch for each: for ever; until R is what the topics held at
         the start ("caught-up"); or until R is exactly `until`."""
+        try:
+            yield from self._applied(until)
+        except TicdcError as error:
+            self._monitor.failed(error)
+            raise
+
+    def _applied(self, until: Goal | None) -> Iterator[Epoch]:
         if isinstance(until, int) and until < self.resolved_ts:
             raise Usage(f"the target is at {self.resolved_ts} already, after {until}")
         if self._stopping:
@@ -200,6 +245,13 @@ def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
         raise stopped
 
 
+def _release() -> str:
+    try:
+        return version("ticdc-consumer")
+    except PackageNotFoundError:  # run from a folder, or from an archive
+        return "unknown"
+
+
 def _reader(
     options: Options,
     spark: SparkStarter,
@@ -208,4 +260,5 @@ def _reader(
     together: Together | None = None,
 ) -> Reader:
     schemas = opened.state.schemas.values()
-    return Reader(options, spark, opened.source, lambda: tables.definitions, schemas, together)
+    definitions, monitor = lambda: tables.definitions, opened.store.monitor
+    return Reader(options, spark, opened.source, definitions, schemas, together, monitor)

@@ -15,7 +15,7 @@ from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.prepare import Knowledge, Prepared, Preparer
-from ticdc_consumer.reader import Reader
+from ticdc_consumer.reader import Reader, activity_of
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
@@ -86,6 +86,8 @@ class Epochs:
         self._applier = applier
         self._tables = tables
         self._preparer = Preparer(reader, options.retries)
+        self._monitor = reader.monitor
+        self._monitor.reached(state.resolved_ts, state.positions)
         self._all_done = False
         self._done: Sequence[LedgerEntry] | None = None  # at the start it may be any
         self.state = state
@@ -110,21 +112,33 @@ class Epochs:
                 if tried:
                     self._applier.recover()
                 self.run_pending()
-                return self._next(until, wait)
+                epoch = self._next(until, wait)
+                if tried:
+                    self._monitor.recovered()
+                return epoch
             except Retry as error:
                 cause = error
+                self._monitor.retries(error, "target refused")
         raise Unavailable(f"the target does not answer: {cause}") from cause
 
-    def run_pending(self) -> None:
-        """Runs what a cut, or a crash, left pending. No cut is read past a DDL before it is done.
+    def run_pending(self) -> list[LedgerEntry]:
+        """Runs what a cut, or a crash, left pending, and gives these DDL as they then are in the
+        ledger. No cut is read past a DDL before it is done.
 
         Raises `Stop` if an operator must do it.
         """
         if self._all_done:
-            return
+            return []
+        started = time.monotonic()
+        ledger = self._applier.ledger
+        entries = ledger.pending() if self._done is None else self._done
         self._applier.run_pending()
-        self._tables.learn(self._applier.ledger, self._done)
+        self._tables.learn(ledger, self._done)
         self._all_done = True
+        stored = [entry for each in entries if (entry := ledger.entry(each.order)) is not None]
+        if stored:
+            self._monitor.ran_ddls([entry.state for entry in stored], time.monotonic() - started)
+        return stored
 
     def _next(self, until: int | None, wait: float) -> Epoch | None:
         prepared = self._take(until, wait)
@@ -141,8 +155,11 @@ class Epochs:
         if not entries and self._applier.reads_ahead:
             self._read_ahead(new, until)
         started = time.monotonic()
+        spilled = gathered.spilled is not None
+        self._monitor.applies(replace(activity_of(cut), changes=prepared.changes, spilled=spilled))
         try:
-            applied = self._apply(new, gathered, entries)
+            with self._monitor.at("applying", f"the cut up to {cut.end}"):
+                applied = self._apply(new, gathered, entries)
         except ddl.Unshared as unshared:
             self._reader.together.shorten(unshared.number)
             return self._next(until, 0.0)
@@ -151,17 +168,36 @@ class Epochs:
         self._reader.together.applied(len(entries))
         prepared.seconds["load"] = time.monotonic() - started
         self.state = new
+        self._report(prepared, applied, spilled)
+        stored: Sequence[LedgerEntry] = ()
         if entries:
             self._reader.schemas.keep(new.schemas)
             started = time.monotonic()
             self._all_done, self._done = False, entries
-            self.run_pending()
+            stored = self.run_pending()
             prepared.seconds["ddl"] = time.monotonic() - started
         else:
             self._applier.purge(new.resolved_ts)
         failpoints.hit("S16")
-        stored = (self._applier.ledger.entry(entry.order) for entry in entries)
-        return Epoch.of(prepared, applied, [entry for entry in stored if entry is not None])
+        return Epoch.of(prepared, applied, stored)
+
+    def _report(self, prepared: Prepared, applied: Applied, spilled: bool) -> None:
+        report = prepared.gathered.report
+        totals = {
+            "cuts": 1,
+            "spilled_cuts": int(spilled),
+            "messages": report.messages,
+            "bytes": report.bytes,
+            "changes": prepared.changes,
+            "duplicates": prepared.duplicates,
+            "replays": prepared.replays,
+            "corrupted": report.corrupted,
+            "left_out": sum(report.left_out.values()),
+        }
+        tables = {name: (c.deleted, c.upserted) for name, c in applied.tables.items()}
+        self._monitor.committed(
+            self.state.resolved_ts, self.state.positions, totals, tables, prepared.seconds
+        )
 
     def _take(self, until: int | None, wait: float) -> Prepared | None:
         prepared = self._preparer.take()

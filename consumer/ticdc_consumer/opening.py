@@ -19,6 +19,8 @@ from ticdc_consumer.source.log import (
     survey,
 )
 from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.state.activity.monitor import Monitor
+from ticdc_consumer.state.activity.recorder import follow
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.other_changefeeds import OtherChangefeeds
@@ -41,7 +43,11 @@ class Opened:
 
 
 @contextmanager
-def take_over(options: Options, gives_up: Callable[[], bool] = lambda: False) -> Iterator[Opened]:
+def take_over(
+    options: Options,
+    gives_up: Callable[[], bool] = lambda: False,
+    monitor: Monitor | None = None,
+) -> Iterator[Opened]:
     """Takes the changefeed over from an older consumer, and writes the first checkpoint if there is
     none. Raises what ends a run at its start. `gives_up` is the lease's."""
     with (
@@ -49,8 +55,9 @@ def take_over(options: Options, gives_up: Callable[[], bool] = lambda: False) ->
         closing(open_source(options)) as source,
     ):
         where = InTarget.by(options, target)
-        store = Store(target, options.changefeed, options.ddl_keep_dropped, where)
+        store = Store(target, options.changefeed, options.ddl_keep_dropped, where, monitor)
         store.lease.gives_up = gives_up
+        follow(target, store.monitor, options.changefeed)
         failpoints.hit("S0")
         state = store.start(options.takeover_after)
         failpoints.hit("S1")
@@ -63,6 +70,8 @@ def take_over(options: Options, gives_up: Callable[[], bool] = lambda: False) ->
             _go_on(options, source, state)
             with store.lease.explaining():
                 patiently_read(store, options, lambda: _check_tables(store))
+        store.monitor.generation = store.lease.generation
+        store.monitor.session = target.session_id()
         yield Opened(target, store, source, state)
 
 

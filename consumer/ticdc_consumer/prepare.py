@@ -110,7 +110,11 @@ class Preparer:
             if tried:
                 back_off(tried)
             try:
-                return self._reader.read(base, cut, tables.layouts, tables.shapes)
+                gathered = self._reader.read(base, cut, tables.layouts, tables.shapes)
+                if tried:
+                    self._reader.monitor.recovered()
+                return gathered
             except Retry as error:
                 cause = error
+                self._reader.monitor.retries(error, "read failed")
         raise Unavailable(f"the cut could not be read: {cause}") from cause

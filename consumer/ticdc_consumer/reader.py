@@ -39,6 +39,8 @@ from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.log import Log, gaps_since, require
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.spark.starter import SparkStarter
+from ticdc_consumer.state.activity.activity import CutActivity
+from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.waiting import Deadline
@@ -68,10 +70,12 @@ class Reader:
         definitions: Callable[[], Definitions] = dict,
         schemas: Iterable[Table] = (),
         together: Together | None = None,
+        monitor: Monitor | None = None,
     ) -> None:
         """`definitions` are the tables whose CREATE TABLE came through the stream, `schemas`
         Simple's that the target holds; `together` may be DDL of one cut, else each has its own."""
         self.source = source
+        self.monitor = monitor or Monitor()
         self.together = together or Together()
         self.source.schemas.learn(schemas)
         self.leave_out: tuple[str, ...] = ()
@@ -91,16 +95,34 @@ class Reader:
 
     def plan(self, base: Checkpoint, until: int | None, wait: float) -> Cut | None:
         """The next cut, or None if no mark above the applied R came within `wait` seconds."""
-        applied = base.resolved_ts
         failpoints.hit("S2")
         self._drain(base, wait)
         if self._schemas_are_missing(wait):
+            self.monitor.waiting(self.source.newest, self._tops(), self._lacking())
             return None
-        if not any(mark.resolved_ts > applied for mark in self.source.marks):
+        if not any(mark.resolved_ts > base.resolved_ts for mark in self.source.marks):
             if not base.mark_time:
                 self.source.require_marks(MARKLESS)
+            self.monitor.waiting(self.source.newest, self._tops())
             return None
         # Listed after the marks were seen: nothing below any of them is outside.
+        with self.monitor.at("planning", "the next cut"):
+            return self._planned(base, until)
+
+    def _lacking(self) -> str:
+        """What the last cut that was read waits for."""
+        (schema, table, version), (topic, number, offset) = next(iter(self._unread.items()))
+        return (
+            f"for version {version} of the schema of {schema}.{table}, which the row at "
+            f"{topic}[{number}] offset {offset} has"
+        )
+
+    def _tops(self) -> dict[str, int]:
+        return {topic: mark.resolved_ts for topic, mark in self.source.top.items()}
+
+    def _planned(self, base: Checkpoint, until: int | None) -> Cut | None:
+        """The cut up to a mark that was seen."""
+        applied = base.resolved_ts
         listing = self.source.list_patiently(base.positions, PATIENCE)
         starts, joined = self._starts(base, listing)
         lag = lag_of(starts, listing.ends)
@@ -125,7 +147,7 @@ class Reader:
         failpoints.hit("S6")
         last: Sequence[Mark | SeenDdl] = ddls or [proof]
         messages = max(messages_before(record, starts, listing.ends, lag) for record in last)
-        return Cut(
+        cut = Cut(
             applied,
             end,
             proof,
@@ -136,6 +158,8 @@ class Reader:
             tuple(ddls),
             messages,
         )
+        self.monitor.planned(activity_of(cut), listing.ends, self._tops())
+        return cut
 
     def greatest_mark(self, base: Checkpoint) -> int:
         """The greatest resolved ts that the source has now."""
@@ -161,7 +185,8 @@ class Reader:
         the cut does not have. If it has `unread` rows, whose schema has not come yet, the cut is
         not to be applied: `plan` gives none before the schema has come."""
         failpoints.hit("S3")
-        gathered = self._gather(cut, partial(self._job, base, cut, layouts, shapes))
+        with self.monitor.at("reading", f"the cut up to {cut.end}"):
+            gathered = self._gather(cut, partial(self._job, base, cut, layouts, shapes))
         report = gathered.report
         self.schemas.learn(report.schemas)
         if report.unread:
@@ -255,7 +280,8 @@ class Reader:
         from ticdc_consumer.spark import jobs
         from ticdc_consumer.spark.session import cores, shuffle_partitions
 
-        spark = self._spark.session()
+        with self.monitor.at("starting Spark"):
+            spark = self._spark.session()
         one_task = cut.offsets * self.source.rows_per_offset <= SMALL
         groups = shares(cut, 1 if one_task else cores(spark), self._is_divisible(job))
         if fits:
@@ -340,6 +366,10 @@ class Reader:
         starts.update(dict.fromkeys(new, 0))
         self.source.follow({topic: 0 for topic, number in new if number == 0})
         return starts, frozenset(new if self.source.listing_may_lag else ())
+
+
+def activity_of(cut: Cut) -> CutActivity:
+    return CutActivity(cut.begin, cut.end, round(cut.messages), len(cut.ddls))
 
 
 def _start(base: Checkpoint, topic_partition: TopicPartition) -> int:

@@ -194,6 +194,8 @@ keep_dropped = "24h"
 memory_budget = "64 MiB"
 rows_per_epoch = 1000
 clock_skew = 1.5
+[metrics]
+listen = "127.0.0.1:9464"
 [spark]
 master = "local[2]"
 """

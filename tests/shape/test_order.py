@@ -22,12 +22,12 @@ LONGEST = 60
 ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "ticdc_consumer": (
         ("cli",),
-        ("check", "testing"),
+        ("check", "status", "testing"),
         ("consumer",),
         ("dry_run",),
         ("epoch",),
         ("apply", "prepare"),
-        ("opening", "reader", "layouts", "status"),
+        ("opening", "reader", "layouts"),
         ("spark",),
         ("reconcile",),
         ("read", "ddl"),

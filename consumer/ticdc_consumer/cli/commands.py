@@ -61,7 +61,11 @@ def _run(arguments: argparse.Namespace) -> int:
     sql = _text_of(arguments.ddl_run[1]) if arguments.ddl_run else None
     progress = RunProgress(sys.stderr)
     consumer = Consumer(options)
-    with stopping(consumer.stop) as signals, consumer:
+    with (
+        stopping(consumer.stop) as signals,
+        progress.watching(lambda: consumer.activity),
+        consumer,
+    ):
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
             print(f"DDL {entry.id} is marked done", file=sys.stderr)
@@ -91,7 +95,22 @@ def _status(arguments: argparse.Namespace) -> int:
     options = _options(arguments)
     with closing(open_target(options.target_url, to_look=True)) as target:
         current = status.read(target, options)
-    print_out(status.to_json(current) if arguments.json else status.to_text(current))
+    text = status.to_text(current, arguments.config)
+    print_out(status.to_json(current) if arguments.json else text)
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer import status
+    from ticdc_consumer.targets import open_target
+
+    options = _options(arguments)
+    with closing(open_target(options.target_url, to_look=True)) as target:
+        changefeeds = status.list_all(target)
+    if arguments.json:
+        print_out(status.list_to_json(changefeeds))
+    else:
+        print_out(status.list_to_text(changefeeds) or "the target knows no changefeed")
     return 0
 
 
@@ -130,6 +149,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "plan": _plan,
     "status": _status,
+    "list": _list,
     "end": _end,
 }
 

@@ -2,7 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 from typing import TextIO
 
 from ticdc_encoder.errors import visible
@@ -10,8 +12,11 @@ from ticdc_encoder.tso import duration, lag, with_time
 
 from ticdc_consumer.dry_run import PlannedCut
 from ticdc_consumer.epoch import Epoch
+from ticdc_consumer.state.activity.activity import Activity
 
 SECONDS_PER_LINE = 1.0
+SECONDS_OF_SILENCE = 30.0
+"""After which a run that commits nothing prints what it is at, and again after each."""
 SECONDS_TO_PASS = 60.0
 """After which a run that goes on warns that its filter has let nothing pass; at its end it always
 does."""
@@ -67,13 +72,14 @@ def nothing_passes(left_out: Counter[str]) -> str:
 
 class RunProgress:
     """Prints lines about the epochs since the last line, the first at once; `sum_up` prints all of
-    them together."""
+    them together. Inside `watching`, a run that commits nothing prints what it is at."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, quiet_for: float = SECONDS_OF_SILENCE) -> None:
         self._out = out
+        self._quiet_for = quiet_for
         self._all = RunTotals()
         self._recent = RunTotals()
-        self._began = self._printed_at = self._next_line = time.monotonic()
+        self._began = self._printed_at = self._next_line = self._spoke_at = time.monotonic()
         self._resolved_ts: int | None = None
         self._warned = False
 
@@ -103,6 +109,26 @@ class RunProgress:
             self._recent = RunTotals()
             self._printed_at, self._next_line = now, now + SECONDS_PER_LINE
 
+    @contextmanager
+    def watching(self, activity: Callable[[], Activity]) -> Iterator[None]:
+        """Inside, prints what the consumer is at whenever nothing was printed for a while."""
+        ends = Event()
+
+        def watch() -> None:
+            while not ends.wait(max(0.0, self._spoke_at + self._quiet_for - time.monotonic())):
+                if time.monotonic() - self._spoke_at >= self._quiet_for:
+                    now = activity()
+                    behind = f"R {with_time(now.resolved_ts)}, " if now.resolved_ts else ""
+                    self._line(f"{behind}{now.sentence}")
+
+        thread = Thread(target=watch, name="ticdc-progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ends.set()
+            thread.join()
+
     def sum_up(self, why: str) -> None:
         seconds = max(1e-9, time.monotonic() - self._began)
         if self._resolved_ts is None:
@@ -120,6 +146,7 @@ class RunProgress:
             self._line(nothing_passes(self._all.left_out))
 
     def _line(self, text: str) -> None:
+        self._spoke_at = time.monotonic()
         print(visible(text), file=self._out, flush=True)
 
 

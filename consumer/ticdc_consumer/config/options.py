@@ -174,6 +174,22 @@ class Options(ReadOptions):
         metadata=setting("limits.retries", parsers.count, "how often an epoch is tried again"),
     )
 
+    metrics_listen: tuple[str, int] | None = field(
+        default=None,
+        metadata=setting(
+            "metrics.listen",
+            parsers.address,
+            'where /metrics, /healthz and /readyz answer: "127.0.0.1:9464"',
+        ),
+    )
+    """Host and port."""
+    metrics_ready_lag: float = field(
+        default=60.0,
+        metadata=setting(
+            "metrics.ready_lag", parsers.duration, 'the lag from which /readyz says no: "1m"'
+        ),
+    )
+
     target_url: str = field(
         repr=False,
         metadata=url(

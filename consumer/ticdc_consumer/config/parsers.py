@@ -21,6 +21,7 @@ from ticdc_encoder.tso import compose
 from ticdc_consumer.config.choices import DDL_KINDS, LOSSY_RULES, OnUnsupported
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:\[\]/]+)):(\d{1,5})")
 _BYTES = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -253,6 +254,14 @@ def duration(value: Any) -> float:
     if match is None or isinstance(value, bool):
         raise ValueError('must be a time, such as 3600 or "24h"')
     return float(int(match[1]) * _SECONDS[match[2]])
+
+
+def address(value: Any) -> tuple[str, int]:
+    """Host and port, of "127.0.0.1:9464" or "[::1]:9464"."""
+    match = _ADDRESS.fullmatch(str(value).strip())
+    if match is None or not 0 < int(match[3]) < 1 << 16:
+        raise ValueError('must be an address with a port, such as "127.0.0.1:9464"')
+    return match[1] or match[2], int(match[3])
 
 
 def size(value: Any) -> int:

@@ -37,6 +37,7 @@ from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Denied, Fenced, Retry, Stop, UnknownCommit, Unsupported
 from ticdc_consumer.source.marks import SeenDdl
+from ticdc_consumer.state.activity.activity import WaitingDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
@@ -88,6 +89,8 @@ def _renames_in_order(seen: list[SeenDdl]) -> list[SeenDdl]:
     return seen
 
 
+LONGEST_QUERY = 120
+"""Characters of a statement that a stage shows."""
 MOST_RENAMES = 7
 """How many renames of one statement are put in order; more stay as they came."""
 
@@ -162,18 +165,28 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
         if len(group) > 1:
             attempt = partial(_rename_together, context, group)
         try:
-            until_known(store, retries, attempt, happened=partial(is_done, store, entry))
+            with store.monitor.at("running DDL", f"{entry.id}: {shortened(entry.query)}"):
+                until_known(store, retries, attempt, happened=partial(is_done, store, entry))
         except Denied as refusal:
+            store.monitor.waits_for_operator([WaitingDdl(entry.id, str(refusal))])
             raise Denied(f"{_named(entry)} waits: {refusal}") from refusal
         except Stop as refusal:
+            sql = suggested(context, entry)
+            store.monitor.waits_for_operator([WaitingDdl(entry.id, str(refusal), tuple(sql))])
             raise Stop(
                 f"{_named(entry)} waits for an operator: {refusal}; "
-                f"{_perhaps(context, entry)}run your own SQL in its place by "
+                f"{_perhaps(sql)}run your own SQL in its place by "
                 f"--ddl-run {entry.id} FILE; or once its work is done in the target, "
                 f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.id}"
             ) from refusal
         if len(group) > 1:
             until_known(store, retries, clean_up, happened=lambda: False)
+    store.monitor.waits_for_operator(())
+
+
+def shortened(query: str) -> str:
+    """The beginning of a statement, in one line."""
+    return " ".join(query.split())[:LONGEST_QUERY]
 
 
 def _named(entry: LedgerEntry) -> str:
@@ -181,8 +194,7 @@ def _named(entry: LedgerEntry) -> str:
     return f"{entry.query.strip()} ({position})"
 
 
-def _perhaps(context: DdlContext, entry: LedgerEntry) -> str:
-    sql = suggested(context, entry)
+def _perhaps(sql: Sequence[str]) -> str:
     return f"perhaps by: {'; '.join(sql)}; " if sql else ""
 
 

@@ -15,6 +15,7 @@ class CutRange:
         self.begin, self.end = job.begin, job.end
         self.replays: Counter[int] = Counter()
         self._joined = job.joined
+        self._proof_time = job.proof_time
         self._latest_replay = job.proof_time + job.options.clock_skew * 1000
 
     def holds(
@@ -34,8 +35,14 @@ class CutRange:
         return True
 
     def _require_later(self, commit_ts: int, time: int) -> None:
-        if self.begin and time <= self._latest_replay:
-            raise Stop(
-                f"a new partition holds commit_ts {commit_ts}, below the applied {self.begin}, "
-                "sent before that was proven: an earlier listing may have missed it"
-            )
+        if not self.begin or time > self._latest_replay:
+            return
+        within = time > self._proof_time
+        when = "hardly after" if within else "before"
+        raise Stop(
+            f"a new partition holds commit_ts {commit_ts}, below the applied {self.begin}, "
+            f"sent {when} that was proven: an earlier listing may have missed it, or the clock of "
+            "TiCDC was set back, or a new changefeed or PD began at an older TSO. To be sure, end "
+            "this changefeed (ticdc-consumer end), load a new snapshot and run with --from-ts"
+            + ("; if the clocks differ by less, lower limits.clock_skew" if within else "")
+        )

@@ -45,6 +45,11 @@ class Source(Protocol):
     def top(self) -> Mapping[str, Mark]:
         """The greatest mark of each topic."""
 
+    @property
+    def newest(self) -> float | None:
+        """When the newest message that the driver followed was produced, in seconds since 1970;
+        None before the first, or if that is not known."""
+
     def close(self) -> None: ...
 
     # Listing.

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.errors import Away, Fenced, Retry, Unavailable, UnknownCommit
+from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.target import Target
@@ -34,11 +35,14 @@ T = TypeVar("T")
 class Lease:
     """`generation` is 0 until `take` or `begin`."""
 
-    def __init__(self, target: Target, changefeed: str, tables: OwnTables) -> None:
+    def __init__(
+        self, target: Target, changefeed: str, tables: OwnTables, monitor: Monitor
+    ) -> None:
         self.changefeed = changefeed
         self.generation = 0
         self._target = target
         self._tables = tables
+        self._monitor = monitor
         self._mine = CHECKPOINT.c.changefeed == changefeed
         self._takeover_after = 30.0
         self._began: tuple[int, str] | None = None
@@ -115,12 +119,14 @@ class Lease:
 
         def own_again() -> Any:
             row = self.own(self.locked_row())
-            self.update(owner=self._target.session_id())
+            self._monitor.session = self._target.session_id()
+            self.update(owner=self._monitor.session)
             return row
 
         try:
-            self._reach()
-            return self._past_others(own_again)
+            with self._monitor.at("retrying", "to reach the target"):
+                self._reach()
+                return self._past_others(own_again)
         except (Away, Fenced):
             raise
         except (Unavailable, UnknownCommit) as error:
@@ -132,6 +138,7 @@ class Lease:
             try:
                 return self._target.reconnect()
             except (Away, Retry) as error:
+                self._monitor.retries(error, "target away")
                 if self.gives_up():
                     raise Away(str(error)) from error
                 if time.monotonic() - warned >= WARNING_INTERVAL:

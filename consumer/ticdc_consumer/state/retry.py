@@ -26,11 +26,14 @@ def until_known(
                 return
             unknown = False
             attempt()
+            if attempts:
+                store.monitor.recovered()
             return
         except UnknownCommit as error:
             unknown, cause = True, error
         except Retry as error:
             cause = error
+        store.monitor.retries(cause, "commit unknown" if unknown else "target refused")
         if attempts < retries:
             back_off(attempts)
     doubt = (

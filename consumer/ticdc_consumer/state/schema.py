@@ -131,6 +131,18 @@ KEPT = sa.Table(
     **_EXACT,
 )
 
+ACTIVITY = sa.Table(
+    "ticdc_activity",
+    METADATA,
+    sa.Column("changefeed", sa.String(128), primary_key=True),
+    sa.Column("generation", sa.BigInteger, nullable=False),
+    sa.Column("written_at", sa.BigInteger, nullable=False),
+    sa.Column("activity", _LONG_TEXT, nullable=False),
+    **_EXACT,
+)
+"""What a changefeed's consumer is at, as JSON (`activity/`), and when it wrote that: milliseconds
+since 1970 by the target's clock. No cut reads or writes it."""
+
 VERSION_0 = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT)
 """The tables of the releases before `ticdc_state`."""
 
@@ -202,6 +214,7 @@ MIGRATIONS = (
             rename_values(KEPT.c.basis, BASES),
         ),
     ),
+    Migration("0.1.0"),  # ticdc_activity is created
 )
 """The first leads from version 0 to 1. Nothing here is changed after its release."""
 

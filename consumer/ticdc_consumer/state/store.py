@@ -16,6 +16,7 @@ from ticdc_encoder.sql.parser import from_json, to_json
 
 from ticdc_consumer.errors import Fenced, Stop
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
+from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import Destinations, InTarget
 from ticdc_consumer.state.lease import Lease
@@ -46,12 +47,14 @@ class Store:
         changefeed: str,
         keep_dropped: float = 0.0,
         where: Destinations | None = None,
+        monitor: Monitor | None = None,
     ) -> None:
         """`where` the tables' rows go; by their own names, if no setting matters."""
         self.target = target
         self.changefeed = changefeed
         self.tables = OwnTables(target)
-        self.lease = Lease(target, changefeed, self.tables)
+        self.monitor = monitor or Monitor(changefeed)
+        self.lease = Lease(target, changefeed, self.tables, self.monitor)
         self.where = where or InTarget.unrouted(target)
         self.ledger: Ledger = LedgerInDatabase(
             target,

@@ -61,6 +61,8 @@ class Target(ABC):
     timestamp_zone: ClassVar[str] = ""
     """What the literal of a TIMESTAMP in UTC ends with."""
 
+    clock: ClassVar[str] = ""
+    """The expression of the seconds since 1970 by the server's clock."""
     alters_as_mysql: ClassVar[bool] = True
     """Of the MySQL family: whether ALTER TABLE and CREATE TABLE take all that MySQL's take."""
 
@@ -179,6 +181,13 @@ class Target(ABC):
         """All rows of a statement."""
         return [tuple(row) for row in self.execute(statement, parameters).all()]
 
+    def seconds(self) -> float:
+        """The server's clock, in seconds since 1970; this machine's where it has none."""
+        if not self.clock:
+            return time.time()
+        with self.errors():
+            return float(self.query(f"SELECT {self.clock}")[0][0])
+
     def put(self, table: sa.Table, rows: Sequence[tuple[object, ...]]) -> None:
         """Writes rows into a table of the consumer's own, in place of those with the same primary
         key: one statement. Their values are as the driver takes them, in the order of columns."""
@@ -278,6 +287,11 @@ class Target(ABC):
     def comparable(self, name: TargetName) -> TargetName:
         """The same for two names if and only if they are one table's here."""
         return name
+
+    def named(self, column: sa.ColumnElement[str], tables: Sequence[str]) -> sa.ColumnElement[bool]:
+        """Whether `column`, of a table of the consumer's own, holds the name of one of these
+        tables, or, in another case, one that is the same here."""
+        return column.in_(tables)
 
     @abstractmethod
     def quote(self, schema: str | None, table: str) -> str:

@@ -66,6 +66,9 @@ clock_skew = 1.5
 schema_wait = 600
 takeover_after = 5
 retries = 2
+[metrics]
+listen = "127.0.0.1:9464"
+ready_lag = "5m"
 """
 
 
@@ -141,6 +144,8 @@ def test_every_setting_of_a_file_is_read(tmp_path: Path) -> None:
         clock_skew=1.5,
         takeover_after=5.0,
         retries=2,
+        metrics_listen=("127.0.0.1", 9464),
+        metrics_ready_lag=300.0,
     )
 
 
@@ -247,6 +252,8 @@ SETS = [
     ("ddl.on_unsupported=skip", "ddl_on_unsupported", "skip"),
     ("ddl.keep_dropped=24h", "ddl_keep_dropped", 86_400.0),
     ("ddl.keep_dropped=90", "ddl_keep_dropped", 90.0),
+    ("metrics.listen=[::1]:9464", "metrics_listen", ("::1", 9464)),
+    ("metrics.listen=metrics.local:1", "metrics_listen", ("metrics.local", 1)),
     ('ddl.kinds={"create view" = "skip"}', "ddl_kinds", {"CREATE VIEW": "skip"}),
     ("ddl.kinds.DROP PARTITION=skip", "ddl_kinds", {"DROP PARTITION": "skip"}),
     ('ddl.tables={"app.*" = "skip"}', "ddl_tables", {"app.*": "skip"}),
@@ -362,6 +369,10 @@ REFUSED = [
     ("ddl.on_unsuported=skip", "there is no setting ddl.on_unsuported; did you mean ddl.on_"),
     ("ddl.keep_dropped=a day", 'ddl.keep_dropped must be a time, such as 3600 or "24h"'),
     ("ddl.on_unsupported=ignore", "ddl.on_unsupported must be stop or skip"),
+    ("metrics.listen=9464", 'metrics.listen must be an address with a port, such as "127.0.0.1'),
+    ("metrics.listen=::1:9464", "metrics.listen must be an address with a port"),
+    ("metrics.listen=localhost:65536", "metrics.listen must be an address with a port"),
+    ("metrics.ready_lag=soon", "metrics.ready_lag must be a time"),
     ("ddl.kinds.CREATE VIEWS=skip", "ddl.kinds has 'CREATE VIEWS', which is not one of CREATE D"),
     ("ddl.kinds.CREATE VIEWS=skip", "did you mean CREATE VIEW?"),
     ("ddl.kinds.CREATE VIEW=maybe", "ddl.kinds of 'CREATE VIEW' must be stop or skip"),

@@ -55,6 +55,7 @@ class ToySource:
         self.schemas = Schemas(options)
         self.marks: list[Mark] = []
         self.top: dict[str, Mark] = {}
+        self.newest: float | None = None
 
     def close(self) -> None:
         return

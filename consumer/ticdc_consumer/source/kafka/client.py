@@ -13,6 +13,7 @@ from ticdc_encoder.errors import TicdcError, visible
 from ticdc_consumer.config.callbacks import with_functions
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.waiting import Deadline, sleep
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +21,9 @@ WARNING_INTERVAL = 30.0
 """Seconds between two warnings about the same brokers."""
 POLL_WAIT = 0.2
 """Seconds that one empty poll takes."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.005
+"""Seconds between two looks for a message that is waited for: few while it may come at once, and
+in the long run 0.01 of a core."""
 QUIET = {"log_level": "2"}
 """Without it, librdkafka remarks on each of its tries to connect, twenty times a second."""
 
@@ -98,9 +102,22 @@ def consume_error(
 
 
 class Polled(Protocol):
-    """The part of librdkafka's consumer that `batches` uses."""
+    """The part of librdkafka's consumer that `consume` uses."""
 
     def consume(self, num_messages: int, timeout: float) -> list[KafkaMessage]: ...
+
+
+def consume(consumer: Polled, size: int, wait: float) -> list[KafkaMessage]:
+    """What has come, at most `size` messages; waits up to `wait` seconds for the first.
+
+    librdkafka is never told to wait: it waits for a moment of the wall clock, so that a clock that
+    is set back by an hour while a topic is silent would make any wait last an hour.
+    """
+    deadline, pause = Deadline(wait), FIRST_PAUSE
+    while not (messages := consumer.consume(size, 0)) and not deadline.passed:
+        sleep(min(pause, deadline.left))
+        pause = min(LONGEST_PAUSE, 1.5 * pause)
+    return messages
 
 
 def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[KafkaMessage]]:
@@ -111,7 +128,7 @@ def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[Kafka
     """
     silence = 0.0
     while True:
-        batch = consumer.consume(size, 0) or consumer.consume(1, POLL_WAIT)
+        batch = consume(consumer, size, POLL_WAIT)
         silence = 0.0 if batch else silence + POLL_WAIT
         if silence > patience:
             raise Unavailable(f"the brokers sent nothing for {patience:.0f} s")

@@ -16,7 +16,7 @@ from ticdc_consumer.errors import Stop, Unavailable, fault
 from ticdc_consumer.protocols import control_test, decoder, protocol_of
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane, located
 from ticdc_consumer.protocols.schemas import Schemas
-from ticdc_consumer.source.kafka.client import Failures, consume_error, consumer_settings
+from ticdc_consumer.source.kafka.client import Failures, consume, consume_error, consumer_settings
 from ticdc_consumer.source.kafka.recent import MOST_BYTES, Recent
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import DdlIdentity, Mark, SeenDdl, TopicPartition
@@ -55,6 +55,8 @@ class Scout:
         self._ddls: dict[DdlIdentity, SeenDdl] = {}
         self.regressions = 0
         self._rows = False
+        self.newest: float | None = None
+        """Kafka's time of the newest message, in seconds."""
         self._last_record = time.monotonic()
 
     def close(self) -> None:
@@ -90,7 +92,7 @@ class Scout:
 
     def poll(self, wait: float) -> int:
         """Reads what has come, at most a batch, waiting up to `wait` seconds for the first."""
-        messages = self._consumer.consume(BATCH, 0) or self._consumer.consume(1, wait)
+        messages = consume(self._consumer, BATCH, wait)
         latest = latest_sane(self._options)
         if len(messages) < FAR_BEHIND:
             self.recent.add(messages)
@@ -101,6 +103,9 @@ class Scout:
                 self.recent.begin((topic, 0), offset)
         if messages:
             self._last_record = time.monotonic()
+            newest = next((m for m in reversed(messages) if m.error() is None), None)
+            if newest is not None:
+                self.newest = newest.timestamp()[1] / 1000
         return len(messages)
 
     def require_marks(self, silence: float, list_topics: Callable[[], Listing]) -> None:

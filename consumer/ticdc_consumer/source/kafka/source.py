@@ -92,6 +92,10 @@ class KafkaSource:
     def top(self) -> Mapping[str, Mark]:
         return self._scout.top
 
+    @property
+    def newest(self) -> float | None:
+        return self._scout.newest
+
     def follow(self, starts: Mapping[str, int]) -> None:
         self._scout.follow(starts)
 

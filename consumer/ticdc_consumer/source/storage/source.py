@@ -47,6 +47,8 @@ class StorageSource:
         self.top: dict[str, Mark] = {}
         self.regressions = 0
         self.schemas = Schemas(options)
+        self.newest: float | None = None
+        """When a file came is not asked for."""
 
     def close(self) -> None:
         """The clients of storages are their processes'."""

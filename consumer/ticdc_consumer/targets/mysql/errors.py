@@ -41,7 +41,7 @@ _UNAVAILABLE = frozenset(
 _FULL = frozenset({20, 1021, 1114, 3675})
 _WRITING = frozenset({3, 1026, 1030, 1534, 1598})
 """What failed is told by the system's own error number, in the text."""
-_NO_SPACE = re.compile(r"\b(28|135|137)\b|No space left")
+_NO_SPACE = re.compile(r"\b(28|135|137)\b")
 
 _AWAY = frozenset({1040, 1053, 2002, 2003, 2005}) | _LOST
 """Of a connection: the server restarts, is not there, or has too many connections."""

@@ -1,8 +1,14 @@
-"""What PostgreSQL's errors mean for a run. https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+"""What PostgreSQL's errors mean for a run. https://www.postgresql.org/docs/current/errcodes-appendix.html
+
+Texts are in the server's language (`lc_messages`, which only a superuser sets): what follows from
+an error is decided by its SQLSTATE. A text is shown, and read only for what it names.
+"""
 
 import re
 
 import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import PGconn, Ping
 
 from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable, full
 from ticdc_consumer.targets.layout import Layout
@@ -13,17 +19,42 @@ _GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
 _PASSING = frozenset({"55P03", "55006", "57014", "40001", "40P01", "40003", "40000"})
 _TELLING = frozenset({"0A", "22", "23", "25", "2B", "3B", "42", "53", "54", "55", "57", "58"})
 """Classes whose messages are shown, except for 22, which quotes values."""
-_COPY_COLUMN = re.compile(r"COPY .*?, line \d+, column (?P<column>.+?)(?::|$)", re.MULTILINE)
-_KEY = re.compile(r"Key \(.*\)=\(.*\)(?= already exists| conflicts with| is not present| is still)")
-_REFUSAL = re.compile(
-    "authentication|pg_hba|does not exist|permission denied|not permitted|password|certificate"
-)
-"""In libpq's message, which has no code: the server answers, and not because it restarts."""
+_COPY_COLUMN = re.compile(r"COPY .*?, \S+ \d+, \S+ (?P<column>.+?)\s?(?::|$)", re.MULTILINE)
+"""`COPY t, line 1, column c: "..."` in any language of its order."""
+_KEY = re.compile(r"\(.*\)=\(.*\)", re.S)
+_SHOW_KEYS = frozenset({"23001", "23503", "23505", "23P01"})
+"""The detail of others, such as CHECK's, has the whole row."""
+_CERTIFICATE = re.compile("certificate")
+_FULL = re.compile("too many|remaining connection slots")
+"""In libpq's message, which has no code; the server's part of it is in the server's language, so
+that a server that is full is known as such in English only."""
 
 
-def refuses_user(error: BaseException) -> bool:
+def refuses(error: BaseException) -> bool:
     """Whether a connection was refused for a reason that does not pass by waiting."""
-    return _REFUSAL.search(str(original(error))) is not None
+    driver = original(error)
+    if not isinstance(driver, psycopg.Error):
+        return False
+    if driver.sqlstate is not None:
+        return not _lost(driver) and not driver.sqlstate.startswith("53")
+    text = str(driver)
+    if isinstance(driver, psycopg.errors.ConnectionTimeout) or _FULL.search(text):
+        return False
+    return _CERTIFICATE.search(text) is not None or _answers(driver)
+
+
+def _answers(error: psycopg.Error) -> bool:
+    """Whether the server that `error` comes from takes connections, as libpq finds by SQLSTATE. One
+    that starts, or recovers, does not."""
+    if error.pgconn is None:
+        return False
+    options = {
+        option.keyword.decode(): option.val.decode()
+        for option in error.pgconn.info
+        if option.val and option.keyword != b"password"
+    }
+    options["connect_timeout"] = "2"  # seconds, for which it keeps all threads waiting
+    return PGconn.ping(make_conninfo(**options).encode()) == Ping.OK
 
 
 def lost(error: BaseException) -> bool:
@@ -43,12 +74,11 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
     driver = original(error)
     if not isinstance(driver, psycopg.Error):
         return error
-    table = layout.name if layout else None
     state, message = driver.sqlstate, driver.diag.message_primary or ""
     if _lost(driver):
         return Retry("the connection to PostgreSQL was lost" + (f": {message}" if message else ""))
     if state is None:
-        return Stop(f"{table or 'PostgreSQL'}: {type(driver).__name__}")
+        return Stop(f"{layout.name if layout else 'PostgreSQL'}: {type(driver).__name__}")
     if state in _PASSING or state.startswith("40"):
         return Retry(f"PostgreSQL: {message}")
     if state == "42501":
@@ -60,23 +90,29 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
         return full("PostgreSQL", message)
     if state[:2] in ("28", "3D", "53") or state == "25006":
         return Unavailable(f"PostgreSQL: {message}")
-    return Stop(f"{_where(driver, table)}: {_what(driver, state, message)}")
+    return Stop(f"{_where(driver, layout)}: {_what(driver, state, message)}")
 
 
-def _where(error: psycopg.Error, table: str | None) -> str:
+def _where(error: psycopg.Error, layout: Layout | None) -> str:
     """The upstream's name if it is known, else the target's; and the column."""
     diag = error.diag
-    if table is None:
-        known = (diag.schema_name, diag.table_name)
-        table = ".".join(name for name in known if name) or "PostgreSQL"
-    copied = _COPY_COLUMN.search(diag.context or "")
-    column = diag.column_name or (copied["column"] if copied else None)
+    known = (diag.schema_name, diag.table_name)
+    table = layout.name if layout else ".".join(name for name in known if name) or "PostgreSQL"
+    column = diag.column_name or _copied_column(diag.context or "", layout)
     return table if column is None else f"{table}.{column}"
+
+
+def _copied_column(context: str, layout: Layout | None) -> str | None:
+    match = _COPY_COLUMN.search(context)
+    if match is None:
+        return None
+    quoted = '"' + match["column"].replace('"', '""') + '"'
+    return None if layout and quoted not in layout.columns else match["column"]
 
 
 def _what(error: psycopg.Error, state: str, message: str) -> str:
     if state.startswith("22") or state[:2] not in _TELLING:
         # The message may quote a value.
         return f"PostgreSQL refuses a value or statement with {type(error).__name__} ({state})"
-    key = _KEY.search(error.diag.message_detail or "")
-    return f"{message} ({state}){f': {key[0]}' if key else ''}"
+    key = _KEY.search(error.diag.message_detail or "") if state in _SHOW_KEYS else None
+    return f"{message} ({state}){f': Key {key[0]}' if key else ''}"

@@ -1,14 +1,21 @@
-"""The GRANT that a refusal for want of a privilege (42501) asks for."""
+"""The GRANT that a refusal for want of a privilege (42501) asks for.
+
+Only the server's text says what the privilege is of, and it is read in English alone: in another
+language it is shown without a GRANT.
+"""
 
 import re
 
+import psycopg
 import sqlalchemy as sa
 
 from ticdc_consumer.targets.postgresql.quoting import quote_name
+from ticdc_consumer.targets.target import original
 
 _DENIED = re.compile(r"permission denied for (\w[\w ]*?) (\S.*)", re.S)
 _NOT_OWNER = re.compile(r"must be owner of (\w[\w ]*?) (\S.*)", re.S)
-_SIGNAL = re.compile(r"terminat|pg_signal_backend")
+_SIGNALS = "pg_terminate_backend"
+"""The server's own function, whatever its language."""
 _QUALIFIED = re.compile(r'"(?:[^"]|"")+"\."(?:[^"]|"")+"')
 _ON = {
     "schema": "USAGE, CREATE ON SCHEMA",
@@ -22,7 +29,7 @@ _ROWS = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON"
 def remedy(message: str, user: str, relation: str | None, error: BaseException) -> str:
     """What gives `user` the privilege; "" if the server's message does not say which it is.
     `relation` is the quoted table that the statement concerned."""
-    role = quote_name(user)
+    role, driver = quote_name(user), original(error)
     if relation is None and isinstance(error, sa.exc.StatementError):
         named = _QUALIFIED.search(str(error.statement or ""))
         relation = named[0] if named else None
@@ -30,7 +37,7 @@ def remedy(message: str, user: str, relation: str | None, error: BaseException) 
         kind, name = match.groups()
         known = relation if kind in _RELATIONS and relation else quote_name(name)
         return f"ALTER {'TABLE' if kind == 'relation' else kind.upper()} {known} OWNER TO {role}"
-    if _SIGNAL.search(message):
+    if isinstance(driver, psycopg.Error) and driver.diag.source_function == _SIGNALS:
         return f"GRANT pg_signal_backend TO {role}"
     if match := _DENIED.fullmatch(message):
         kind, name = match.groups()

@@ -63,6 +63,7 @@ class PostgreSQL(Target):
     transactional_ddl: ClassVar[bool] = True
     has_zero_dates: ClassVar[bool] = False
     timestamp_zone: ClassVar[str] = "+00"
+    clock: ClassVar[str] = "extract(epoch FROM clock_timestamp())"
     # No table is altered whose deferred checks are still to come.
     before_ddl: ClassVar[str] = "SET CONSTRAINTS ALL IMMEDIATE"
     begin_statement: ClassVar[str] = (
@@ -86,22 +87,30 @@ class PostgreSQL(Target):
         return cls(engine)
 
     def _connect(self) -> sa.Connection:
-        url = self.engine.url
+        try:
+            connection = self._begin()
+        except Away:
+            raise
+        except Unavailable:
+            # It may have been starting when it refused, and ready when that was looked at.
+            connection = self._begin()
+        self._replica_allowed = _may_be_replica(connection)
+        self._user = str(connection.exec_driver_sql("SELECT current_user").scalar())
+        return connection
+
+    def _begin(self) -> sa.Connection:
         try:
             # Without it a % in a name would be a placeholder, and several statements no one.
             connection = self.engine.connect().execution_options(no_parameters=True)
             connection.exec_driver_sql(_SESSION)
             connection.exec_driver_sql(_NEWER_SETTINGS).close()
         except sa.exc.DBAPIError as error:
-            reason = str(error.orig).splitlines()[0]
-            refused = errors.refuses_user(error)
-            raise (Unavailable if refused else Away)(
+            url, reason = self.engine.url, str(error.orig).splitlines()[0]
+            raise (Unavailable if errors.refuses(error) else Away)(
                 "cannot connect to PostgreSQL at "
                 f"{url.host}:{url.port or 5432}/{url.database or ''}: "
                 f"{reason}"
             ) from error
-        self._replica_allowed = _may_be_replica(connection)
-        self._user = str(connection.exec_driver_sql("SELECT current_user").scalar())
         return connection
 
     def _new_bulk(self) -> PostgreSqlBulk:

@@ -63,6 +63,7 @@ class SQLite(Target):
     sqlglot_dialect: ClassVar[str] = "sqlite"
     transactional_ddl: ClassVar[bool] = True
     unsigned_bigint_is_text: ClassVar[bool] = True
+    clock: ClassVar[str] = "(julianday('now') - 2440587.5) * 86400.0"
     # The write lock first: a transaction that reads before it writes cannot wait for it.
     begin_statement: ClassVar[str] = "BEGIN IMMEDIATE"
 
@@ -134,8 +135,10 @@ class SQLite(Target):
         return None, table
 
     def comparable(self, name: TargetName) -> TargetName:
-        # SQLite knows the case of ASCII letters only.
-        return name[0], name[1].encode().lower().decode()
+        return name[0], _lower(name[1])
+
+    def named(self, column: sa.ColumnElement[str], tables: Sequence[str]) -> sa.ColumnElement[bool]:
+        return sa.func.lower(column).in_([_lower(table) for table in tables])
 
     def quote(self, schema: str | None, table: str) -> str:
         if table.lower().startswith("sqlite_"):
@@ -214,3 +217,8 @@ class SQLite(Target):
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)
+
+
+def _lower(name: str) -> str:
+    """As SQLite does it, which knows the case of ASCII letters only."""
+    return name.encode().lower().decode()

@@ -85,6 +85,9 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
                 "table": "b",
                 "query": "ALTER TABLE `b` ADD c INT",
                 "kind": 0,
+                "reason": None,
+                "suggestion": [],
+                "command": f"ticdc-consumer run CONFIG --ddl-done {R - 1}:2",
             }
         ],
         "skipped_ddl": [
@@ -100,6 +103,8 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
             }
         ],
         "counters": {},
+        "tables": [],
+        "consumer": None,
         "at_least_once": ["shop.log"],
         "left_out": [],
     }
@@ -126,6 +131,7 @@ def test_people_read_the_same_as_a_table() -> None:
         "replays         3",
         "at least once   shop.log: it may have rows more than once",
         "DDL pending     429918007904436225:2 shop.b: ALTER TABLE `b` ADD c INT",
+        "  once done     ticdc-consumer run CONFIG --ddl-done 429918007904436225:2",
         "DDL skipped     429918007904436225:3 shop.v: CREATE VIEW v AS SELECT 1; "
         "CREATE VIEW is not translated",
         "",

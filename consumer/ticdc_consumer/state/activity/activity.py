@@ -1,0 +1,224 @@
+"""One look at what a consumer is at, as programs and `status` read it."""
+
+import json
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self
+
+from ticdc_encoder.tso import duration
+
+Stage = Literal[
+    "starting",
+    "waiting",
+    "planning",
+    "starting Spark",
+    "reading",
+    "applying",
+    "running DDL",
+    "retrying",
+    "stopped",
+]
+
+Cause = Literal["target refused", "target away", "commit unknown", "read failed"]
+"""Why something is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An error: `kinds` are the names of its class and of those of its causes, `at` is when it
+    first came, in seconds since 1970, `times` how often it has come since."""
+
+    kinds: tuple[str, ...]
+    text: str
+    at: float
+    exit_code: int = 0
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingDdl:
+    """A pending DDL that an operator must do: why, and the statements that might do it."""
+
+    id: str
+    reason: str
+    suggestion: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionActivity:
+    """`restart_offset` is that of the checkpoint, `end_offset` the end of the log as last listed,
+    `resolved_ts` the newest that was read; only partition 0 is followed for these."""
+
+    topic: str
+    partition: int
+    restart_offset: int
+    end_offset: int | None = None
+    resolved_ts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CutActivity:
+    """The cut that is applied, or else read: its range, about how many messages it has, and how
+    many of its rows are loaded. `spilled` says that it did not fit `limits.memory_budget`."""
+
+    begin_ts: int
+    end_ts: int
+    messages: int
+    ddl_count: int = 0
+    changes: int = 0
+    rows_loaded: int = 0
+    spilled: bool = False
+
+
+BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+"""Seconds that the buckets of `StageSeconds` end at; a last one has what took longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageSeconds:
+    """How long a stage took in the cuts so far: how many took no longer than each of `BOUNDS`, and
+    longer than the one before, and their sum."""
+
+    buckets: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
+    sum: float = 0.0
+
+    def plus(self, seconds: float) -> "StageSeconds":
+        number = bisect_left(BOUNDS, seconds)
+        more = (*self.buckets[:number], self.buckets[number] + 1, *self.buckets[number + 1 :])
+        return StageSeconds(more, self.sum + seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What a consumer is at. Times are seconds since 1970 by the clock of its machine.
+
+    `stage`, with `detail`, holds since `since`; `at` is when this was looked at. `resolved_ts` is
+    R, `committed` when it was raised last, `newest_ts` the greatest resolved ts that was
+    read, `newest_message` the Kafka time of the newest message of a partition 0. `retry` is the
+    trouble that is being tried again, `error` the last that ended a run. Since `started`: `totals`,
+    `retries` by their cause, `tables` with rows deleted and written by upstream table, "" for those
+    beyond the first thousand, `seconds` by stage of a cut. `unwritten` is why the last write of
+    this into the target failed.
+    """
+
+    changefeed: str
+    generation: int
+    stage: Stage
+    detail: str
+    since: float
+    at: float
+    started: float
+    host: str
+    pid: int
+    release: str
+    session: str = ""
+    resolved_ts: int = 0
+    committed: float | None = None
+    newest_ts: int = 0
+    newest_message: float | None = None
+    cut: CutActivity | None = None
+    partitions: tuple[PartitionActivity, ...] = ()
+    ddls: tuple[WaitingDdl, ...] = ()
+    retry: Trouble | None = None
+    error: Trouble | None = None
+    totals: Mapping[str, int] = field(default_factory=dict)
+    retries: Mapping[str, int] = field(default_factory=dict)
+    tables: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    seconds: Mapping[str, StageSeconds] = field(default_factory=dict)
+    unwritten: str = ""
+
+    @property
+    def who(self) -> str:
+        """The process, for an operator."""
+        session = f", session {self.session}" if self.session else ""
+        return f"process {self.pid} on {self.host}{session}"
+
+    @property
+    def sentence(self) -> str:
+        """What it is at and since when, with the figures that belong to it."""
+        since = duration(max(0.0, self.at - self.since))
+        parts = [f"{self.stage} {self.detail}".strip() + f", since {since}"]
+        parts += self._figures()
+        if self.retry is not None:
+            parts.append(f"tried {self.retry.times} times, last: {self.retry.text}")
+        if self.unwritten:
+            parts.append(f"this cannot be written into the target: {self.unwritten}")
+        return "; ".join(parts)
+
+    def _figures(self) -> list[str]:
+        cut = self.cut
+        if self.stage == "waiting" and self.newest_message is not None:
+            age = duration(max(0.0, self.at - self.newest_message))
+            return [f"the newest message of a partition 0 is {age} old"]
+        if cut is None:
+            return []
+        if self.stage == "reading":
+            return [f"about {cut.messages:,} messages"]
+        if self.stage == "applying" and cut.changes:
+            share = min(1.0, cut.rows_loaded / cut.changes)
+            return [f"{cut.rows_loaded:,} of {cut.changes:,} changes loaded, {share:.0%}"]
+        return []
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs. A TSO is a text: it does not fit into the 53 bits of JSON's numbers."""
+        values: dict[str, Any] = _plain(asdict(self))
+        return values
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """What `to_json` gave; fields that this release does not know are left out."""
+        activity: Self = _read(cls, values)
+        return activity
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            name: str(each) if name.endswith("_ts") else _plain(each)
+            for name, each in value.items()
+        }
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
+
+
+_PARTS: Mapping[str, type] = {
+    "partitions": PartitionActivity,
+    "ddls": WaitingDdl,
+    "cut": CutActivity,
+    "retry": Trouble,
+    "error": Trouble,
+}
+
+
+def _read(kind: Any, values: Mapping[str, Any]) -> Any:
+    names = {each.name for each in fields(kind)}
+    return kind(**{name: _value(name, each) for name, each in values.items() if name in names})
+
+
+def _value(name: str, value: Any) -> Any:
+    if name.endswith("_ts"):
+        return int(value)
+    part = _PARTS.get(name)
+    if isinstance(value, list):
+        return tuple(_read(part, each) if part else each for each in value)
+    if part and value is not None:
+        return _read(part, value)
+    if name == "seconds":
+        return {stage: _read(StageSeconds, each) for stage, each in value.items()}
+    if name == "tables":
+        return {table: (int(deleted), int(written)) for table, (deleted, written) in value.items()}
+    return value
+
+
+def dumps(activity: Activity) -> str:
+    """As it is stored."""
+    return json.dumps(activity.to_json(), ensure_ascii=False, separators=(",", ":"))
+
+
+def loads(text: str) -> Activity:
+    """Raises `ValueError` for what no release has written."""
+    try:
+        activity: Activity = Activity.from_json(json.loads(text))
+    except (AttributeError, TypeError) as error:
+        raise ValueError("it is not what a consumer writes") from error
+    return activity

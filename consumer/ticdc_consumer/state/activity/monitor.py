@@ -1,0 +1,257 @@
+"""What the steps of a consumer report while they work: attribute writes, and nothing per row.
+
+The thread that applies and the one that reads ahead write to it; `look` may be called in any.
+"""
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from ticdc_encoder.errors import TicdcError
+
+from ticdc_consumer.config.redact import redact
+from ticdc_consumer.state.activity.activity import (
+    Activity,
+    Cause,
+    CutActivity,
+    PartitionActivity,
+    Stage,
+    StageSeconds,
+    Trouble,
+    WaitingDdl,
+)
+from ticdc_consumer.state.checkpoint import Position
+
+MOST = 1_000
+"""Tables that are counted by their names, and partitions that are listed."""
+
+_RANK: Mapping[Stage, int] = {"applying": 1, "running DDL": 1, "retrying": 2}
+"""Of stages that hold at once the highest is shown: the next cut is read while one is applied."""
+
+_BEFORE: frozenset[Stage] = frozenset(("planning", "starting Spark", "reading"))
+"""The stages of a cut that is not applied yet."""
+
+
+@dataclass(slots=True)
+class _Entered:
+    stage: Stage
+    detail: str
+    since: float
+
+
+class Monitor:
+    """What one consumer is at."""
+
+    def __init__(self, changefeed: str = "", release: str = "") -> None:
+        self._changefeed, self._release = changefeed, release
+        self._started = time.time()
+        self._base = _Entered("starting", "", self._started)
+        self._entered: list[_Entered] = []
+        self._counting = Lock()
+        self._totals: dict[str, int] = {}
+        self._retries: dict[str, int] = {}
+        self._seconds: dict[str, StageSeconds] = {}
+        self._tables: dict[str, list[int]] = {}
+        self._positions: Mapping[tuple[str, int], Position] = {}
+        self._ends: Mapping[tuple[str, int], int] = {}
+        self._marks: Mapping[str, int] = {}
+        self._committed: float | None = None
+        self._read: CutActivity | None = None
+        self._applied: CutActivity | None = None
+        self._ddls: tuple[WaitingDdl, ...] = ()
+        self._retry: Trouble | None = None
+        self._error: Trouble | None = None
+        self._newest_message: float | None = None
+        self.loaded: Callable[[], int] = lambda: 0
+        """The rows of the cut that is applied which are in the transaction already."""
+        self.generation = 0
+        self.session = ""
+        self.resolved_ts = 0
+        self.unwritten = ""
+        self.secrets: frozenset[str] = frozenset()
+        """Masked in every error."""
+
+    # --- what steps report ---------------------------------------------------------------------
+
+    @contextmanager
+    def at(self, stage: Stage, detail: str = "") -> Iterator[None]:
+        """Inside, the consumer is at this stage."""
+        entered = _Entered(stage, detail, time.time())
+        self._entered.append(entered)
+        try:
+            yield
+        finally:
+            self._entered.remove(entered)
+
+    def follows(self, last: Activity) -> None:
+        """The last consumer wrote this: what it could not do is still to be done."""
+        self._committed, self._error, self._ddls = last.committed, last.error, last.ddls
+
+    def waiting(
+        self,
+        newest_message: float | None,
+        marks: Mapping[str, int],
+        lacking: str = "for a resolved ts above R",
+    ) -> None:
+        """There is no cut: what is lacking has not come."""
+        self._newest_message, self._marks, self._read = newest_message, marks, None
+        if (self._base.stage, self._base.detail) != ("waiting", lacking):
+            self._base = _Entered("waiting", lacking, time.time())
+
+    def planned(
+        self, cut: CutActivity, ends: Mapping[tuple[str, int], int], marks: Mapping[str, int]
+    ) -> None:
+        """A cut is there to be read, and what was listed for it."""
+        self._ends, self._marks, self._read = ends, marks, cut
+        self._base = _Entered("planning", "", time.time())
+
+    def applies(self, cut: CutActivity) -> None:
+        """This cut was read, and is applied from here on."""
+        self.loaded = lambda: 0
+        self._applied = cut
+
+    def reached(self, resolved_ts: int, positions: Mapping[tuple[str, int], Position]) -> None:
+        """What the target holds, at a start."""
+        self.resolved_ts, self._positions = resolved_ts, positions
+
+    def committed(
+        self,
+        resolved_ts: int,
+        positions: Mapping[tuple[str, int], Position],
+        totals: Mapping[str, int],
+        tables: Mapping[str, tuple[int, int]],
+        seconds: Mapping[str, float],
+    ) -> None:
+        """A cut is in the target: `totals` to add, rows deleted and written by table, seconds by
+        stage."""
+        self.reached(resolved_ts, positions)
+        self._committed = time.time()
+        self._applied, self._retry, self._error = None, None, None
+        if self._read is not None and self._read.end_ts <= resolved_ts:
+            self._read = None
+        for name, more in totals.items():
+            self._totals[name] = self._totals.get(name, 0) + more
+        for stage, each in seconds.items():
+            self._took(stage, each)
+        for name, (deleted, written) in tables.items():
+            known = name in self._tables or len(self._tables) < MOST
+            sums = self._tables.setdefault(name if known else "", [0, 0])
+            sums[0] += deleted
+            sums[1] += written
+
+    def ran_ddls(self, states: Sequence[str], seconds: float) -> None:
+        """DDL came to these states of the ledger."""
+        for state in states:
+            self._totals[f"ddl_{state}"] = self._totals.get(f"ddl_{state}", 0) + 1
+        self._took("ddl", seconds)
+
+    def _took(self, stage: str, seconds: float) -> None:
+        self._seconds[stage] = self._seconds.get(stage, StageSeconds()).plus(seconds)
+
+    def waits_for_operator(self, ddls: Sequence[WaitingDdl]) -> None:
+        """The pending DDL that the consumer cannot do; none once they are done."""
+        self._ddls = tuple(ddls)
+
+    def retries(self, error: BaseException, cause: Cause) -> None:
+        """Something failed for a passing reason, and is tried again."""
+        with self._counting:  # the thread that reads ahead has retries of its own
+            self._retries[cause] = self._retries.get(cause, 0) + 1
+        trouble = self._trouble(error)
+        before = self._retry
+        same = before is not None and before.text == trouble.text
+        if before is not None and same:
+            trouble = replace(trouble, at=before.at, times=before.times + 1)
+        self._retry = trouble
+
+    def recovered(self) -> None:
+        """What was tried again has worked."""
+        self._retry = None
+
+    def failed(self, error: BaseException) -> None:
+        """The loop has ended by an error, which the program that embeds it may catch."""
+        self._error = self._trouble(error)
+
+    def stopped(self, error: BaseException | None = None) -> None:
+        """The run has ended, by an error or as it was to."""
+        self._base = _Entered("stopped", "" if error is None else "by an error", time.time())
+        if error is not None:
+            self.failed(error)
+
+    # --- looking at it -------------------------------------------------------------------------
+
+    def look(self) -> Activity:
+        """What the consumer is at now."""
+        entered = self._base
+        if entered.stage != "stopped":
+            entered = max(list(self._entered), key=_rank, default=entered)
+        cut = self._read if entered.stage in _BEFORE else self._applied
+        return Activity(
+            changefeed=self._changefeed,
+            generation=self.generation,
+            stage=entered.stage,
+            detail=entered.detail,
+            since=entered.since,
+            at=time.time(),
+            started=self._started,
+            host=platform.node(),
+            pid=os.getpid(),
+            release=self._release,
+            session=self.session,
+            resolved_ts=self.resolved_ts,
+            committed=self._committed,
+            newest_ts=max(dict(self._marks).values(), default=0),
+            newest_message=self._newest_message,
+            cut=cut and replace(cut, rows_loaded=self.loaded()),
+            partitions=self._partitions(),
+            ddls=self._ddls,
+            retry=self._retry,
+            error=self._error,
+            totals=dict(self._totals),
+            retries=dict(self._retries),
+            seconds=dict(self._seconds),
+            tables={name: (a, b) for name, (a, b) in list(self._tables.items())},
+            unwritten=self.unwritten,
+        )
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the run ended because the target could not be reached."""
+        return self._error is not None and self._error.kinds[0] == "Away"
+
+    def _partitions(self) -> tuple[PartitionActivity, ...]:
+        """The first thousand of those that are furthest behind."""
+        ends, marks = self._ends, self._marks
+        parts = [
+            PartitionActivity(
+                *name,
+                position.restart_offset,
+                ends.get(name),
+                marks.get(name[0], 0) if name[1] == 0 else 0,
+            )
+            for name, position in self._positions.items()
+        ]
+        parts.sort(key=lambda p: (p.restart_offset - (p.end_offset or 0), p.topic, p.partition))
+        return tuple(parts[:MOST])
+
+    def _trouble(self, error: BaseException) -> Trouble:
+        # What is not ours may quote a row.
+        text = str(error) if isinstance(error, TicdcError) else type(error).__name__
+        text = redact(text, self.secrets)
+        code = int(getattr(error, "exit_code", 3))
+        return Trouble(_kinds(error), text, time.time(), code)
+
+
+def _rank(entered: _Entered) -> int:
+    return _RANK.get(entered.stage, 0)
+
+
+def _kinds(error: BaseException | None) -> tuple[str, ...]:
+    kinds: list[str] = []
+    while error is not None and len(kinds) < 8:
+        kinds.append(type(error).__name__)
+        error = error.__cause__
+    return tuple(kinds)

@@ -1,0 +1,93 @@
+"""Writes what a consumer is at into the target: in a thread and a session of its own, every few
+seconds. What fails here, or takes long, does not concern the run: `Monitor.unwritten` shows it."""
+
+import logging
+import time
+from contextlib import suppress
+from threading import Event, Thread
+
+from ticdc_encoder.errors import TicdcError
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.state.activity.monitor import Monitor
+from ticdc_consumer.state.activity.stored import read, write
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.target import Target
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 5.0
+"""Seconds between two writes."""
+FIRST = 1.0
+"""Seconds until the first: a run that ends before writes once."""
+LAST_WORD = 3.0
+"""Seconds that the end of a run waits for the last write."""
+WARNING_INTERVAL = 300.0
+
+
+class ActivityRecorder:
+    """Writes what `monitor` shows into the target of these options."""
+
+    def __init__(self, monitor: Monitor, options: Options) -> None:
+        self._monitor = monitor
+        self._options = options
+        self._ends = Event()
+        self._target: Target | None = None
+        self._warned = -WARNING_INTERVAL
+        # A target that hangs must not keep the process.
+        self._thread = Thread(target=self._work, name="ticdc-activity", daemon=True)
+
+    def begin(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        """Writes once more, if that can be done soon."""
+        self._ends.set()
+        if self._monitor.session or not self._monitor.is_away:
+            self._thread.join(LAST_WORD)
+
+    def _work(self) -> None:
+        ended = self._ends.wait(FIRST)
+        while not ended:
+            if self._monitor.generation:
+                self._record()
+            ended = self._ends.wait(INTERVAL)
+        self._record()
+        self._close()
+
+    def _record(self) -> None:
+        try:
+            if self._target is None:
+                self._target = self._open()
+            write(self._target, self._monitor.look())
+            self._monitor.unwritten = ""
+        except Exception as error:  # noqa: BLE001
+            self._close()
+            self._monitor.unwritten = (
+                str(error) if isinstance(error, TicdcError) else type(error).__name__
+            )
+            if time.monotonic() - self._warned >= WARNING_INTERVAL:
+                self._warned = time.monotonic()
+                logger.warning(
+                    "what this consumer is at cannot be written into the target, for `status` and "
+                    "`list`: %s",
+                    self._monitor.unwritten,
+                )
+
+    def _open(self) -> Target:
+        options = self._options
+        return open_target(options.target_url, to_look=True, write_source=options.write_source)
+
+    def _close(self) -> None:
+        target, self._target = self._target, None
+        if target is not None:
+            with suppress(Exception):
+                target.close()
+
+
+def follow(target: Target, monitor: Monitor, changefeed: str) -> None:
+    """Has the monitor know what the last consumer wrote, as far as it can be read."""
+    with suppress(TicdcError):
+        stored = read(target, changefeed)
+        if stored is not None:
+            monitor.follows(stored.activity)

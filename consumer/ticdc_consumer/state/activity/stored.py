@@ -1,0 +1,93 @@
+"""`ticdc_activity`: what a consumer was at when it wrote last, and how long ago that is."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import sqlalchemy as sa
+
+from ticdc_consumer.state.activity.activity import Activity, dumps, loads
+from ticdc_consumer.state.schema import ACTIVITY, CHECKPOINT, STATE_VERSION
+from ticdc_consumer.state.upgrade import OwnTables
+from ticdc_consumer.targets.target import Target
+
+ALIVE = 20.0
+"""Seconds since its last word after which a consumer is taken for ended: it writes every 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredActivity:
+    """`age` is in seconds by the target's clock."""
+
+    activity: Activity
+    age: float
+
+    @property
+    def running(self) -> bool:
+        """Whether the consumer has not stopped as far as is known, and wrote lately."""
+        return self.activity.stage != "stopped" and self.age < ALIVE
+
+
+def read_all(target: Target) -> Mapping[str, StoredActivity]:
+    """By changefeed. Tables of an older release have none; what cannot be read is left out."""
+    return _read(target, sa.select(ACTIVITY))
+
+
+def read(target: Target, changefeed: str) -> StoredActivity | None:
+    """What the consumer of a changefeed is at, None if none has written it."""
+    mine = ACTIVITY.c.changefeed == changefeed
+    return _read(target, sa.select(ACTIVITY).where(mine)).get(changefeed)
+
+
+def _read(target: Target, query: sa.Select[Any]) -> dict[str, StoredActivity]:
+    with target.errors():
+        if not sa.inspect(target.connection).has_table(ACTIVITY.name):
+            return {}
+        now = target.seconds()
+        rows = target.connection.execute(query).all()
+    stored = {}
+    for row in rows:
+        with suppress(ValueError):
+            age = max(0.0, now - row.written_at / 1000)
+            stored[row.changefeed] = StoredActivity(loads(row.activity), age)
+    return stored
+
+
+def write(target: Target, activity: Activity) -> bool:
+    """Replaces what is there, unless a newer consumer wrote it, or the changefeed has ended. Its
+    statements lock nothing that a cut needs.
+
+    A consumer whose start failed has no generation: it writes unless another one runs."""
+    generation = activity.generation or _generation_of_none(target, activity.changefeed)
+    if not generation or _newest_generation(target, activity.changefeed) > generation:
+        return False
+    written_at = round(target.seconds() * 1000)
+    with target.errors():
+        values = (activity.changefeed, generation, written_at, dumps(activity))
+        target.put(ACTIVITY, [values])
+    return True
+
+
+def _newest_generation(target: Target, changefeed: str) -> float:
+    """Of the changefeed's consumers; infinite if it has ended."""
+    both = CHECKPOINT.outerjoin(ACTIVITY, ACTIVITY.c.changefeed == CHECKPOINT.c.changefeed)
+    query = (
+        sa.select(CHECKPOINT.c.generation, ACTIVITY.c.generation)
+        .select_from(both)
+        .where(CHECKPOINT.c.changefeed == changefeed)
+    )
+    with target.errors():
+        row = target.connection.execute(query).one_or_none()
+    return inf if row is None else max(row[0], row[1] or 0)
+
+
+def _generation_of_none(target: Target, changefeed: str) -> int:
+    """The newest generation, 0 if a consumer runs, there is no checkpoint, or the tables are not of
+    this release."""
+    version = OwnTables(target).version()
+    if version is None or (version.version, version.migrating_to) != (STATE_VERSION, STATE_VERSION):
+        return 0
+    stored, newest = read(target, changefeed), _newest_generation(target, changefeed)
+    return 0 if newest == inf or (stored is not None and stored.running) else int(newest)

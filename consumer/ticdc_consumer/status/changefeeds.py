@@ -1,0 +1,60 @@
+"""The changefeeds of a target: all of them, and the end of one, which the target forgets."""
+
+from dataclasses import dataclass
+
+from ticdc_encoder.tso import lag, with_time
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.state.activity.stored import StoredActivity, read_all
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class ChangefeedStatus:
+    """One of a target's changefeeds. `pending` counts the DDL that wait."""
+
+    changefeed: str
+    resolved_ts: int
+    lag_seconds: float
+    pending: int
+    activity: StoredActivity | None
+
+
+def list_all(target: Target) -> list[ChangefeedStatus]:
+    """All changefeeds that the `ticdc_*` tables of this URL know."""
+    activities = read_all(target)
+    names = Store(target, "").changefeeds()
+    return [_status(target, name, activities.get(name)) for name in names]
+
+
+def _status(target: Target, name: str, stored: StoredActivity | None) -> ChangefeedStatus:
+    store = Store(target, name)
+    checkpoint = store.read()
+    if checkpoint is None:
+        raise store.unknown()
+    pending = len(store.ledger.pending())
+    resolved_ts = checkpoint.resolved_ts
+    return ChangefeedStatus(name, resolved_ts, lag(resolved_ts), pending, stored)
+
+
+def end(target: Target, options: Options) -> str:
+    """Ends the changefeed, and says what is left of it. Raises `Stop` if there is none."""
+    store = Store(target, options.changefeed)
+    if store.read() is None:
+        raise store.unknown()
+    dropped_tables = [
+        target.quote(of.target_schema, of.target_table) for of in store.ledger.dropped()
+    ]
+    last_state = store.end(options.takeover_after)
+    if last_state is None:
+        raise store.unknown()
+    left = (
+        f"; dropped tables that were kept are left: {', '.join(dropped_tables)}"
+        if dropped_tables
+        else ""
+    )
+    return (
+        f"changefeed {options.changefeed} is ended; its tables stay as they are, at R = "
+        f"{with_time(last_state.resolved_ts)}{left}"
+    )

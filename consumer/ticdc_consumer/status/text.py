@@ -1,0 +1,190 @@
+"""What `status` and `list` print."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from ticdc_encoder.errors import visible
+from ticdc_encoder.tso import duration, moment, with_time
+
+from ticdc_consumer.state.activity.activity import WaitingDdl
+from ticdc_consumer.state.activity.stored import StoredActivity
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.status.changefeeds import ChangefeedStatus
+from ticdc_consumer.status.reading import Status, TableStatus
+
+DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
+
+
+def to_json(status: Status) -> str:
+    """One object, for programs. Timestamps (TSO) are texts: they do not fit into the 53 bits that
+    jq and JavaScript keep of a number."""
+    return json.dumps(
+        {
+            "changefeed": status.changefeed,
+            "resolved_ts": str(status.resolved_ts),
+            "tidb_snapshot": str(status.tidb_snapshot),
+            "resolved_time": moment(status.resolved_ts).isoformat(timespec="milliseconds"),
+            "lag_seconds": round(status.lag_seconds, 3),
+            "generation": status.generation,
+            "partitions": [
+                {
+                    "topic": position.topic,
+                    "partition": position.partition,
+                    "restart_offset": position.restart_offset,
+                }
+                for position in status.positions
+            ],
+            "pending_ddl": [_pending_json(status, entry) for entry in status.pending],
+            "skipped_ddl": [_json_of(entry, "reason") for entry in status.skipped],
+            "counters": dict(status.counters),
+            "tables": [asdict(table) for table in status.tables],
+            "consumer": _consumer_json(status.activity),
+            "at_least_once": list(status.at_least_once),
+            "left_out": [
+                {
+                    "schema": column.table[0],
+                    "table": column.table[1],
+                    "column": column.column,
+                    "unique_keys": list(column.unique_keys),
+                    "reason": column.reason,
+                }
+                for column in status.left_out
+            ],
+        },
+        indent=2,
+        ensure_ascii=False,
+    )
+
+
+def _pending_json(status: Status, entry: LedgerEntry) -> dict[str, Any]:
+    waiting = _waiting(status, entry)
+    return {
+        **_json_of(entry),
+        "reason": waiting.reason if waiting else None,
+        "suggestion": list(waiting.suggestion) if waiting else [],
+        "command": DDL_DONE.format(config="CONFIG", id=entry.id),
+    }
+
+
+def _consumer_json(stored: StoredActivity | None) -> dict[str, Any] | None:
+    if stored is None:
+        return None
+    seconds = round(stored.age, 3)
+    return {"running": stored.running, "heard_seconds_ago": seconds, **stored.activity.to_json()}
+
+
+def _waiting(status: Status, entry: LedgerEntry) -> WaitingDdl | None:
+    waiting = status.activity.activity.ddls if status.activity else ()
+    return next((ddl for ddl in waiting if ddl.id == entry.id), None)
+
+
+def _json_of(entry: LedgerEntry, *more: str) -> dict[str, Any]:
+    names = ("seq", "schema", "table", "query", "kind", *more)
+    fields = {name: getattr(entry, name) for name in names}
+    return {"id": entry.id, "commit_ts": str(entry.commit_ts), **fields}
+
+
+def to_text(status: Status, config: str = "CONFIG") -> str:
+    """For people; `config` is the file of settings, for the commands that are shown."""
+    return "\n".join(map(visible, _lines(status, config)))
+
+
+def _lines(status: Status, config: str) -> Iterator[str]:
+    yield f"changefeed      {status.changefeed} (generation {status.generation})"
+    yield f"resolved_ts     {with_time(status.resolved_ts)}"
+    yield f"tidb_snapshot   {status.tidb_snapshot}"
+    yield f"lag             {duration(status.lag_seconds)}"
+    if status.activity is not None:
+        yield from _activity_lines(status.activity)
+    for name, count in sorted(status.counters.items()):
+        yield f"{name:<15} {count:,}"
+    for table in status.at_least_once:
+        yield f"at least once   {table}: it may have rows more than once"
+    for column in status.left_out:
+        yield f"left out        {'.'.join(column.table)}: {column.text()}"
+    for entry in status.pending:
+        yield f"DDL pending     {_ddl(entry)}"
+        yield from _way_out(_waiting(status, entry), entry.id, config)
+    for entry in status.skipped:
+        yield f"DDL skipped     {_ddl(entry)}; {entry.reason}"
+    for one in status.tables:
+        yield f"table           {_table(one)}"
+    yield ""
+    width = max((len(position.topic) for position in status.positions), default=5)
+    yield f"{'topic':<{width}}  partition  restart offset"
+    for position in status.positions:
+        yield f"{position.topic:<{width}}  {position.partition:>9}  {position.restart_offset:>14}"
+
+
+def _ddl(entry: LedgerEntry) -> str:
+    return f"{entry.id} {entry.schema}.{entry.table}: {entry.query.strip()}"
+
+
+def _way_out(waiting: WaitingDdl | None, id: str, config: str) -> Iterator[str]:
+    if waiting is not None:
+        yield f"  because       {waiting.reason}"
+        for statement in waiting.suggestion:
+            yield f"  perhaps       {statement};"
+    yield f"  once done     {DDL_DONE.format(config=config, id=id)}"
+
+
+def _activity_lines(stored: StoredActivity) -> Iterator[str]:
+    activity = stored.activity
+    if activity.committed is not None:
+        at = datetime.fromtimestamp(activity.committed, UTC)
+        yield f"last commit     {at:%Y-%m-%d %H:%M:%S} UTC"
+    yield f"consumer        {described(stored)}"
+    if not stored.running and activity.error is not None:
+        yield f"last error      {activity.error.text}"
+
+
+def described(stored: StoredActivity) -> str:
+    """Whether a consumer runs, where, and what it is at."""
+    activity, age = stored.activity, duration(stored.age)
+    if stored.running:
+        return f"runs as {activity.who}: {activity.sentence}"
+    if activity.stage == "stopped":
+        return f"none runs: {activity.who} stopped {age} ago"
+    return f"none runs: {activity.who} ended without a word, its last is {age} old"
+
+
+def _table(table: TableStatus) -> str:
+    rows = ""
+    if table.written is not None:
+        rows = f": {table.deleted:,} rows deleted, {table.written:,} written"
+    return f"{table.name} in {table.relation}{rows}"
+
+
+def list_to_text(changefeeds: Sequence[ChangefeedStatus]) -> str:
+    """A line for each changefeed, for people."""
+    return "\n".join(visible(_changefeed(each)) for each in changefeeds)
+
+
+def _changefeed(each: ChangefeedStatus) -> str:
+    pending = f", {each.pending} DDL pending" if each.pending else ""
+    consumer = described(each.activity) if each.activity else "it is not known whether one runs"
+    lag_text = duration(each.lag_seconds)
+    return (
+        f"{each.changefeed}: R {with_time(each.resolved_ts)}, lag {lag_text}{pending}; {consumer}"
+    )
+
+
+def list_to_json(changefeeds: Sequence[ChangefeedStatus]) -> str:
+    """An array, for programs."""
+    return json.dumps(
+        [
+            {
+                "changefeed": each.changefeed,
+                "resolved_ts": str(each.resolved_ts),
+                "lag_seconds": round(each.lag_seconds, 3),
+                "pending_ddl": each.pending,
+                "consumer": _consumer_json(each.activity),
+            }
+            for each in changefeeds
+        ],
+        indent=2,
+        ensure_ascii=False,
+    )

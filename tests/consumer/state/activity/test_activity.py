@@ -1,0 +1,184 @@
+"""What the steps report is what others see, and what is stored beside the data."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from support.loading import CHANGEFEED, IMPATIENT, at, first, opened
+from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.state.activity.activity import Activity, CutActivity, WaitingDdl, dumps, loads
+from ticdc_consumer.state.activity.monitor import MOST, Monitor
+from ticdc_consumer.state.activity.stored import read, read_all, write
+from ticdc_consumer.state.store import Store
+
+R = 2**64 - 2
+
+
+def busy() -> Monitor:
+    """A monitor that has something in every field."""
+    monitor = Monitor(CHANGEFEED, "0.1.0")
+    monitor.generation, monitor.session = 3, "33"
+    monitor.reached(R, at(shop=7))
+    monitor.committed(R, at(shop=7), {"cuts": 1}, {"shop.a": (1, 2)}, {"load": 2.0})
+    monitor.waiting(time.time() - 2, {"shop": R})
+    monitor.planned(CutActivity(R, R + 1, 100), {("shop", 0): 9}, {"shop": R})
+    monitor.applies(CutActivity(R, R + 1, 100))
+    monitor.waits_for_operator([WaitingDdl("7:1", "no such type", ("ALTER TABLE a ...",))])
+    monitor.retries(Unavailable("the brokers are away"), "read failed")
+    monitor.stopped(Stop("poison at shop[0] offset 7"))
+    monitor.unwritten = "the disk is full"
+    return monitor
+
+
+def test_what_is_stored_is_what_was_seen() -> None:
+    activity = busy().look()
+    assert loads(dumps(activity)) == activity
+    plain = activity.to_json()
+    assert plain["resolved_ts"] == str(R) and plain["cut"]["end_ts"] == str(R + 1)
+    assert plain["partitions"][0]["end_offset"] == 9
+
+
+def test_fields_of_a_later_release_are_left_out() -> None:
+    plain = busy().look().to_json()
+    plain["cut"]["colour"] = plain["colour"] = "blue"
+    assert Activity.from_json(plain) == loads(dumps(Activity.from_json(plain)))
+
+
+def applying(monitor: Monitor) -> None:
+    monitor.planned(CutActivity(1, 5, 900), {}, {})
+    monitor.applies(CutActivity(1, 5, 900, changes=200))
+    monitor.planned(CutActivity(5, 9, 800), {}, {})
+    monitor.loaded = lambda: 80
+
+
+def planned(monitor: Monitor) -> None:
+    monitor.planned(CutActivity(1, 5, 900), {}, {})
+
+
+def thrice_locked(monitor: Monitor) -> None:
+    for _ in range(3):
+        monitor.retries(Unavailable("deadlock"), "target refused")
+
+
+SENTENCES: list[tuple[Callable[[Monitor], None], list[str], list[str]]] = [
+    (lambda m: None, [], ["starting", "since 0.0 s"]),
+    (
+        lambda m: m.waiting(time.time() - 50, {}),
+        [],
+        ["waiting for a resolved ts above R", "newest message of a partition 0 is 50.", "s old"],
+    ),
+    (applying, ["applying"], ["applying", "80 of 200 changes loaded, 40%"]),
+    (applying, ["applying", "reading"], ["applying", "80 of 200"]),
+    (planned, ["reading"], ["reading", "about 900 messages"]),
+    (
+        thrice_locked,
+        ["applying", "retrying"],
+        ["retrying", "tried 3 times, last: deadlock"],
+    ),
+    (lambda m: m.stopped(Stop("poison")), [], ["stopped by an error"]),
+]
+
+
+@pytest.mark.parametrize(("report", "stages", "words"), SENTENCES)
+def test_it_is_said_in_one_sentence(
+    report: Callable[[Monitor], None], stages: list[str], words: list[str]
+) -> None:
+    monitor = Monitor()
+    report(monitor)
+    entered = [monitor.at(stage) for stage in stages]  # type: ignore[arg-type]
+    for one in entered:
+        one.__enter__()
+    sentence = monitor.look().sentence
+    assert [word for word in words if word not in sentence] == [], sentence
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"stage": 1}', '{"cut": 5}'])
+def test_what_is_not_an_activity_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        loads(text)
+
+
+def test_waiting_lasts_since_it_began() -> None:
+    monitor = Monitor()
+    monitor.waiting(None, {})
+    since = monitor.look().since
+    time.sleep(0.01)
+    monitor.waiting(None, {})
+    assert monitor.look().since == since
+    planned(monitor)
+    monitor.waiting(None, {})
+    assert monitor.look().since > since
+
+
+def test_an_error_has_no_secret_and_no_row() -> None:
+    monitor = Monitor()
+    monitor.secrets = frozenset({"canary"})
+    monitor.stopped(Stop("no access for canary"))
+    assert monitor.look().error == replace(monitor.look().error, text="no access for ***")  # type: ignore[type-var]
+    monitor.stopped(ValueError("row 4711"))
+    error = monitor.look().error
+    assert error is not None and error.text == "ValueError"
+
+
+def test_a_commit_ends_what_was_wrong_before() -> None:
+    monitor = busy()
+    monitor.committed(R + 1, at(shop=8), {}, {}, {})
+    activity = monitor.look()
+    assert (activity.retry, activity.error, activity.cut) == (None, None, None)
+
+
+def test_tables_and_partitions_beyond_a_thousand_are_summed_or_left_out() -> None:
+    monitor = Monitor()
+    many = {f"t{n}": (1, 1) for n in range(MOST + 50)}
+    monitor.committed(1, at(**{f"p{n}": n for n in range(MOST + 50)}), {}, many, {})
+    activity = monitor.look()
+    assert activity.tables[""] == (50, 50) and len(activity.tables) == MOST + 1
+    assert len(activity.partitions) == MOST
+
+
+def test_it_is_stored_beside_the_checkpoint(target_url: str) -> None:
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        first(store)
+        mine = replace(busy().look(), generation=1)
+        assert write(target, mine)
+        stored = read(target, CHANGEFEED)
+        assert stored is not None and stored.activity == mine
+        assert stored.age < 5 and not stored.running
+        working = replace(mine, stage="waiting", pid=2)
+        assert write(target, working)
+        stored = read(target, CHANGEFEED)
+        assert stored is not None and stored.running and stored.activity == working
+        assert list(read_all(target)) == [CHANGEFEED]
+
+
+def test_a_consumer_that_was_overtaken_does_not_write_over_the_newer_one(target_url: str) -> None:
+    with opened(target_url) as target:
+        first(Store(target, CHANGEFEED))
+        older = replace(busy().look(), generation=1)
+        assert write(target, older)
+        assert Store(target, CHANGEFEED).start(IMPATIENT)
+        assert not write(target, older)
+        assert write(target, replace(older, generation=2))
+
+
+def test_a_start_that_failed_is_stored_unless_another_consumer_runs(target_url: str) -> None:
+    with opened(target_url) as target:
+        failed = replace(busy().look(), generation=0)
+        assert not write(target, failed)  # there are no tables
+        first(Store(target, CHANGEFEED))
+        assert write(target, failed)
+        assert write(target, replace(failed, generation=1, stage="waiting"))
+        assert not write(target, failed)
+
+
+def test_a_changefeed_that_has_ended_gets_no_row(target_url: str) -> None:
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        first(store)
+        mine = replace(busy().look(), generation=1)
+        assert write(target, mine)
+        assert store.end(IMPATIENT)
+        assert read_all(target) == {}
+        assert not write(target, mine)

@@ -49,6 +49,21 @@ def test_a_row_of_another_table_in_a_later_run_is_refused(
     assert run.rows("SELECT * FROM orders") == FIRST
 
 
+@pytest.mark.parametrize(("name", "other"), [("ΟΔΟΣ", "οδος"), ("İ", "i̇")])
+def test_two_tables_whose_names_look_alike_are_two(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make, name: str, other: str
+) -> None:
+    feed = Feed(mock_kafka)
+    run = command([feed], sqlite_url, tables__route='{"shop.*" = "shop.orders"}')
+    feed.create(10, ORDERS.replace("orders", name))
+    feed.mark(20)
+    assert run().code == 0
+    of = orders("shop", ORDERS.replace("orders", other))
+    feed.send(0, row(30, 1, "other", of))
+    feed.mark(100)
+    refuses(run, f"shop.{name} and shop.{other} both go to")
+
+
 @pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
 def test_tables_without_a_create_table_are_told_apart_in_the_next_run(
     mock_kafka: brokers.Mock, sqlite_url: str, command: Make, protocol: str

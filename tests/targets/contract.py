@@ -43,6 +43,25 @@ USERS = (
     "create table users (id bigint primary key, mail varchar(40), name text, "
     "unique key mail (mail))"
 )
+NAMES = [
+    ("orders", "Orders"),
+    ("ärger", "Ärger"),
+    ("é", "e"),
+    ("ſ", "s"),
+    ("İ", "i̇"),
+    ("İ", "i"),
+    ("ı", "I"),
+    ("\N{KELVIN SIGN}", "k"),
+    ("ß", "ẞ"),
+    ("ΟΔΟΣ", "οδος"),
+    ("ΟΔΟΣ", "οδοσ"),
+    ("Ⱥ", "ⱥ"),
+    ("Ꙁ", "Ꙁ"),
+    ("Ა", "ა"),
+    ("が", "か"),
+]
+"""Of two tables, the same on some servers and not on others."""
+
 PLAIN = "create table plain (id bigint primary key, name text, b blob)"
 KEYLESS = "create table heap (a int, b varchar(9))"
 
@@ -356,10 +375,7 @@ class TargetContract:
         assert keys[frozenset({"id", "mail"})].primary and not keys[frozenset({"n"})].primary
         assert described.triggers == () and target.references(None, "t") == ()
 
-    @pytest.mark.parametrize(
-        ("name", "other"),
-        [("orders", "Orders"), ("ärger", "Ärger"), ("ſ", "s"), ("İ", "i̇")],
-    )
+    @pytest.mark.parametrize(("name", "other"), NAMES)
     def test_names_are_compared_as_the_target_compares_them(
         self, target: Target, name: str, other: str
     ) -> None:
@@ -367,6 +383,24 @@ class TargetContract:
             target.execute(text).close()
         same = target.comparable((None, name)) == target.comparable((None, other))
         assert (target.describe(None, other) is not None) == same
+        if not same:
+            single = defined("create table o (k int primary key)")
+            for text in target.create_table(None, other, single):
+                target.execute(text).close()
+            described = [target.describe(None, each) for each in (name, other)]
+            assert [each and len(each.columns) for each in described] == [3, 1]
+
+    @pytest.mark.parametrize(("name", "other"), NAMES)
+    def test_a_stored_name_is_found_by_each_that_is_the_same(
+        self, target: Target, name: str, other: str
+    ) -> None:
+        kept = sa.Table("kept", sa.MetaData(), sa.Column("name", sa.String))
+        table = defined("create table kept (name varchar(64) collate utf8mb4_bin primary key)")
+        created(target, table)
+        target.connection.execute(kept.insert().values(name=name))
+        found = target.connection.execute(sa.select(kept).where(target.named(kept.c.name, [other])))
+        same = target.comparable((None, name)) == target.comparable((None, other))
+        assert found.scalars().all() == ([name] if same else [])
 
     def test_rows_are_noticed(self, target: Target) -> None:
         layout = created(target, defined(PLAIN))

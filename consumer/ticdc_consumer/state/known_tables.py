@@ -87,8 +87,13 @@ class Definition:
 
 
 def lower(name: TableName) -> TableName:
-    """How TiDB compares names."""
-    return name[0].lower(), name[1].lower()
+    """How TiDB compares names: each letter alone, where Python looks at what is beside a Σ, and
+    makes two letters of İ."""
+    return _lower(name[0]), _lower(name[1])
+
+
+def _lower(name: str) -> str:
+    return name.replace("İ", "i").replace("Σ", "σ").lower()
 
 
 @dataclass(frozen=True, slots=True)

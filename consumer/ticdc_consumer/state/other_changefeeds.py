@@ -76,7 +76,6 @@ class OtherChangefeeds:
 
     def _rows_named(self, tables: list[str]) -> Sequence[Any]:
         """The others' tables of these names, in any case."""
-        lower = sa.func.lower
         query = (
             sa.select(
                 DEFINITION.c.changefeed,
@@ -88,7 +87,7 @@ class OtherChangefeeds:
             .where(
                 self._of_others(DEFINITION),
                 DEFINITION.c.changefeed.in_(sa.select(CHECKPOINT.c.changefeed)),
-                lower(DEFINITION.c.target_table).in_([lower(table) for table in tables]),
+                self._target.named(DEFINITION.c.target_table, tables),
             )
             .order_by(DEFINITION.c.changefeed, DEFINITION.c.schema, DEFINITION.c.table)
         )

@@ -277,6 +277,11 @@ class Target(ABC):
         """The same for two names if and only if they are one table's here."""
         return name
 
+    def named(self, column: sa.ColumnElement[str], tables: Sequence[str]) -> sa.ColumnElement[bool]:
+        """Whether `column`, of a table of the consumer's own, holds the name of one of these
+        tables, or, in another case, one that is the same here."""
+        return column.in_(tables)
+
     @abstractmethod
     def quote(self, schema: str | None, table: str) -> str:
         """The qualified, quoted name. Raises `Stop` for a name that the target cannot hold."""

@@ -146,6 +146,9 @@ class DuckDb(Target):
         schema, table = name
         return None if schema is None else _lower(schema), _lower(table)
 
+    def named(self, column: sa.ColumnElement[str], tables: Sequence[str]) -> sa.ColumnElement[bool]:
+        return sa.func.lower(column).in_([_lower(table) for table in tables])
+
     def quote(self, schema: str | None, table: str) -> str:
         """With the database: a schema may have the file's name."""
         name = quote_name(table)
@@ -221,4 +224,4 @@ class DuckDb(Target):
 
 def _lower(name: str) -> str:
     """Letter by letter."""
-    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in name)
+    return name.replace("İ", "i").replace("Σ", "σ").lower()

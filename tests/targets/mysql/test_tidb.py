@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from support.canonical_rows import created, defined, laid_out, load, row_payloads
 from targets.contract import TargetContract
 from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.state.known_tables import lower
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.mysql.fence import _lock_name
 from ticdc_consumer.targets.target import Target
@@ -50,6 +51,12 @@ def other(tidb_url: str) -> Iterator[Target]:
     session = open_target(tidb_url)
     yield session
     session.close()
+
+
+def test_upstream_names_are_compared_as_tidb_compares_them(target: Target) -> None:
+    letters = "".join(chr(n) for n in range(0x20, 0x1F000) if not 0xD800 <= n < 0xE000)
+    for name in (letters, "ΟΔΟΣ", "ΟΔΟΣ ΟΔΟΣ.Σ"):
+        assert lower((name, "")) == (target.query("SELECT LOWER(%s)", name)[0][0], "")
 
 
 def test_a_session_that_has_a_number_by_chance_is_not_ended(target: Target, other: Target) -> None:

@@ -30,6 +30,8 @@ class Dialect:
 
     `text_defaults`: whether a TEXT may have a default, as an expression (in TiDB 8.4 error 1101).
     `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
+    `lower_name`: what a server that has lower_case_table_names makes of a table's name; it looks at
+    each letter alone.
     `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
     its rows.
 
@@ -60,6 +62,7 @@ class Dialect:
     text_defaults: bool = True
     dependent_clauses: bool = True
     clustered_keys: bool = False
+    lower_name: str = "LOWER(CONVERT(%s USING utf8) COLLATE utf8_general_ci)"
     settings: tuple[str, ...] = ()
     rounding_mode: str = ""
     date_mode: str = ""

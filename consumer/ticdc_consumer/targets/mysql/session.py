@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from enum import IntEnum
+from string import ascii_letters
 from typing import ClassVar, TypeVar
 
 import pymysql  # type: ignore[import-untyped]
@@ -130,6 +132,14 @@ def open_session(url: sa.URL, to_look: bool = False) -> "MySql":
     return TARGETS[dialect_of(version).name](engine)
 
 
+class NamesCase(IntEnum):
+    """The server's lower_case_table_names."""
+
+    DIFFERENT = 0
+    LOWERED = 1
+    KEPT = 2
+
+
 class MySql(Target):
     """MySQL 8, and what the three have in common."""
 
@@ -140,6 +150,11 @@ class MySql(Target):
     clock: ClassVar[str] = "UNIX_TIMESTAMP(NOW(6))"
     differences: ClassVar[Dialect] = MYSQL
     _account: Account | None = None
+
+    def __init__(self, engine: sa.Engine) -> None:
+        super().__init__(engine)
+        self._lowered = str.maketrans(ascii_letters, ascii_letters.lower())
+        """The letters that the server was asked about."""
 
     @classmethod
     def open(cls, url: sa.URL) -> "MySql":
@@ -162,7 +177,7 @@ class MySql(Target):
         packet, case, user = settings[0]
         database = self.engine.url.database or ""
         self._account = Account(user, database, self.differences.name == MARIADB.name)
-        self._packet, self._any_case = int(packet), bool(case)
+        self._packet, self._case = int(packet), NamesCase(int(case))
         return connection
 
     def _neutralize(self) -> None:
@@ -245,10 +260,24 @@ class MySql(Target):
         return schema, table
 
     def comparable(self, name: TargetName) -> TargetName:
-        if not self._any_case:
+        if self._case == NamesCase.DIFFERENT:
             return name
         schema, table = name
-        return None if schema is None else _lower(schema), _lower(table)
+        return None if schema is None else self._lower(schema), self._lower(table)
+
+    def named(self, column: sa.ColumnElement[str], tables: Sequence[str]) -> sa.ColumnElement[bool]:
+        if self._case == NamesCase.DIFFERENT:
+            return column.in_(tables)
+        # In a column of utf8mb4_bin letters are as in names; in a literal they may not be.
+        return sa.func.lower(column).in_([self._lower(table) for table in tables])
+
+    def _lower(self, name: str) -> str:
+        unknown = "".join({letter for letter in name if ord(letter) not in self._lowered})
+        if unknown:
+            with self.errors():
+                lowered = self.query(f"SELECT {self.differences.lower_name}", unknown)[0][0]
+            self._lowered.update(zip(map(ord, unknown), lowered, strict=True))
+        return name.translate(self._lowered)
 
     def quote(self, schema: str | None, table: str) -> str:
         name = self._quote(table)
@@ -260,8 +289,11 @@ class MySql(Target):
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
         with self.errors():
             database = schema or self.query("SELECT DATABASE()")[0][0]
+            if self._case == NamesCase.LOWERED:
+                # In MariaDB the catalog finds no other spelling of some letters.
+                database, table = self._lower(database), self._lower(table)
             described = catalog.describe(
-                self.query, self.differences, database, table, self._any_case
+                self.query, self.differences, database, table, self._case != NamesCase.DIFFERENT
             )
             if described is not None and not described.columns:
                 # The catalog shows columns only to those who may read or write them.
@@ -357,11 +389,6 @@ class MySql(Target):
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)
-
-
-def _lower(name: str) -> str:
-    """As the server does it: letter by letter."""
-    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in name)
 
 
 _NO_SUCH_SESSION = 1094

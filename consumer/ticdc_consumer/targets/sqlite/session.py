@@ -135,8 +135,10 @@ class SQLite(Target):
         return None, table
 
     def comparable(self, name: TargetName) -> TargetName:
-        # SQLite knows the case of ASCII letters only.
-        return name[0], name[1].encode().lower().decode()
+        return name[0], _lower(name[1])
+
+    def named(self, column: sa.ColumnElement[str], tables: Sequence[str]) -> sa.ColumnElement[bool]:
+        return sa.func.lower(column).in_([_lower(table) for table in tables])
 
     def quote(self, schema: str | None, table: str) -> str:
         if table.lower().startswith("sqlite_"):
@@ -215,3 +217,8 @@ class SQLite(Target):
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)
+
+
+def _lower(name: str) -> str:
+    """As SQLite does it, which knows the case of ASCII letters only."""
+    return name.encode().lower().decode()

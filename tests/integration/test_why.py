@@ -1,6 +1,7 @@
 """`why` names what is the matter, each made for real, in less than 5 seconds."""
 
 import json
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -89,10 +90,20 @@ def test_a_target_that_does_not_answer(begin: Begin) -> None:
     assert shown.cause == "target-away" and "127.0.0.1:1" in shown.sentence
 
 
+def test_a_target_that_takes_connections_and_says_nothing(begin: Begin) -> None:
+    _, run = begin()
+    with socket.socket() as frozen:
+        frozen.bind(("127.0.0.1", 0))
+        frozen.listen()
+        port = frozen.getsockname()[1]
+        shown = diagnosed(run, target__url=f"postgresql+psycopg://app@127.0.0.1:{port}/shop")
+    assert shown.cause == "target-away" and "no answer within 4 s" in shown.sentence
+
+
 def test_a_changefeed_that_was_never_started(begin: Begin) -> None:
     _, run = begin()
     shown = diagnosed(run, changefeed="other")
-    assert shown.cause == "not-started" and "run orders.toml" in shown.advice[0]
+    assert shown.cause == "no-status" and "run orders.toml" in shown.advice[0]
 
 
 def test_a_consumer_that_does_not_run(begin: Begin) -> None:

@@ -6,18 +6,21 @@ import re
 import time
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from threading import Thread
 
-from ticdc_encoder.errors import visible
+from ticdc_encoder.errors import TicdcError, visible
 from ticdc_encoder.tso import duration, lag, with_time
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.errors import Retry, Unavailable
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.monitor import FOR_MARK
 from ticdc_consumer.status.reading import Status, read
 from ticdc_consumer.status.text import DDL_DONE
 from ticdc_consumer.targets import open_target
 
+PATIENCE = 4.0
+"""Seconds that the target may take."""
 QUIET = 30.0
 """Seconds without a message, or without a resolved ts, that need an explanation: TiCDC sends a
 resolved ts about every second."""
@@ -39,19 +42,38 @@ class Diagnosis:
 
 def why(options: Options, config: str = "CONFIG") -> Diagnosis:
     """What explains the present state best. `config` is the file of settings, for commands."""
-    try:
-        with closing(open_target(options.target_url, to_look=True)) as target:
-            status = read(target, options)
-    except Unavailable as error:
-        return Diagnosis(
-            "target-away",
-            f"the target cannot be reached: {error}",
-            (),
-            ("see to the server and the way to it; a consumer that runs waits for it",),
-        )
-    except Stop as error:
-        return Diagnosis("not-started", str(error), (), (f"start it: ticdc-consumer run {config}",))
-    return explain(status, config)
+    statuses: list[Status | TicdcError] = []
+
+    def look() -> None:
+        try:
+            with closing(open_target(options.target_url, to_look=True)) as target:
+                statuses.append(read(target, options))
+        except TicdcError as error:
+            statuses.append(error)
+
+    # A target that hangs must not keep us.
+    thread = Thread(target=look, name="ticdc-why", daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    match next(iter(statuses), None):
+        case None:
+            return _away(f"it gives no answer within {PATIENCE:g} s")
+        case Unavailable() | Retry() as error:
+            return _away(str(error))
+        case TicdcError() as error:
+            advice = (f"if it was never started: ticdc-consumer run {config}",)
+            return Diagnosis("no-status", str(error), (), advice)
+        case status:
+            return explain(status, config)
+
+
+def _away(reason: str) -> Diagnosis:
+    return Diagnosis(
+        "target-away",
+        f"the target cannot be reached: {reason}",
+        (),
+        ("see to the server and the way to it; a consumer that runs waits for it",),
+    )
 
 
 def explain(status: Status, config: str) -> Diagnosis:

@@ -20,6 +20,7 @@ PROGRAMS = (
     ("formats.py",),
     ("throughput.py", "--protocol", "canal-json"),
     ("throughput.py", "--protocol", "open-protocol"),
+    ("flat.py",),
     ("trickle.py",),
     ("start.py",),
     ("large.py", "--plot", str(HERE / "large.png")),

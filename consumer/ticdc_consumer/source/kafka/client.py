@@ -21,8 +21,9 @@ WARNING_INTERVAL = 30.0
 """Seconds between two warnings about the same brokers."""
 POLL_WAIT = 0.2
 """Seconds that one empty poll takes."""
-POLL_PAUSE = 0.002
-"""Seconds between two looks for a message that is waited for."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.005
+"""Seconds between two looks for a message that is waited for: few while it may come at once, and
+in the long run 0.01 of a core."""
 QUIET = {"log_level": "2"}
 """Without it, librdkafka remarks on each of its tries to connect, twenty times a second."""
 
@@ -112,9 +113,10 @@ def consume(consumer: Polled, size: int, wait: float) -> list[KafkaMessage]:
     librdkafka is never told to wait: it waits for a moment of the wall clock, so that a clock that
     is set back by an hour while a topic is silent would make any wait last an hour.
     """
-    deadline = Deadline(wait)
+    deadline, pause = Deadline(wait), FIRST_PAUSE
     while not (messages := consumer.consume(size, 0)) and not deadline.passed:
-        sleep(min(POLL_PAUSE, deadline.left))
+        sleep(min(pause, deadline.left))
+        pause = min(LONGEST_PAUSE, 1.5 * pause)
     return messages
 
 

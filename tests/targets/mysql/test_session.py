@@ -16,6 +16,7 @@ from support.canonical_rows import (
     load,
     row_payloads,
 )
+from ticdc_consumer.config.choices import SAME_COLLATIONS
 from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, UniqueKey
@@ -642,6 +643,45 @@ def test_a_new_table_holds_apart_what_upstream_does(target: MySql) -> None:
         apart = ["a", "b", "é" if collation == "utf8mb4_bin" else "z"]
         load(target, layout, [[key, "1"] for key in apart])
         assert len(contents(target, layout)) == 3
+
+
+ALIKE = {
+    "utf8mb4_bin": ["a", "A", "á", "ss", "ß", "a\N{SOFT HYPHEN}", "a\N{IDEOGRAPHIC SPACE}", " a"],
+    "utf8mb4_general_ci": ["a", "a\N{SOFT HYPHEN}", "a\N{IDEOGRAPHIC SPACE}", "ss", "æ", "ae"],
+    "utf8mb4_unicode_ci": ["a", "a\N{NO-BREAK SPACE}", "\N{IDEOGRAPHIC SPACE}", ""],
+    "utf8mb4_0900_ai_ci": ["a", "a ", "a  "],
+}
+"""What each collation of TiDB holds apart, and another one may not."""
+
+
+@pytest.mark.parametrize("collation", ALIKE)
+def test_keys_that_look_alike_stay_apart(target: MySql, collation: str) -> None:
+    create = f"CREATE TABLE t (k VARCHAR(9) COLLATE {collation} PRIMARY KEY)"
+    layout = created(target, defined(create))
+    for _ in range(2):
+        load(target, layout, [[key] for key in ALIKE[collation]])
+    assert {row[0] for row in contents(target, layout)} == set(ALIKE[collation])
+
+
+IGNORED = ["葛\N{VARIATION SELECTOR-17}", "a\N{TAG LATIN SMALL LETTER A}", "\U0002f800"]
+
+
+@pytest.mark.parametrize("url", ["mysql"], indirect=True)
+@pytest.mark.parametrize("text", IGNORED)
+def test_a_letter_that_mysql_ignores_and_tidb_does_not_stops(target: MySql, text: str) -> None:
+    collation = "COLLATE utf8mb4_0900_ai_ci"
+    create = (
+        f"CREATE TABLE t (id INT PRIMARY KEY, k VARCHAR(9) {collation}, v VARCHAR(9) {collation}"
+    )
+    layout = created(target, defined(f"{create}, UNIQUE (k))"))
+    load(target, layout, [["1", "葛", text]])
+    with pytest.raises(Stop, match=r"shop\.t\.k: a unique key with a variation selector"):
+        load(target, layout, [["2", text, "x"]])
+    trusting = laid_out(
+        target, defined(f"{create}, UNIQUE (k))"), rules=frozenset({SAME_COLLATIONS})
+    )
+    load(target, trusting, [["3", f"b{text}", "x"]])
+    assert [row[0] for row in contents(target, layout)] == [1, 3]
 
 
 def test_a_generated_column_of_the_target_is_left_to_it(target: MySql) -> None:

@@ -6,7 +6,7 @@ import pytest
 from ticdc_consumer.config.choices import VECTOR_AS_TEXT
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import TargetColumn
-from ticdc_consumer.targets.mysql.collations import merges
+from ticdc_consumer.targets.mysql.collations import merges, new_collation
 from ticdc_consumer.targets.mysql.dialects import DIALECTS, MARIADB, MYSQL, TIDB, dialect_of
 from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.mysql.session import TARGETS
@@ -85,11 +85,16 @@ DIFFERENCES = [
         "varchar(9) character set utf8mb4 collate utf8mb4_nopad_bin",
         "varchar(9) character set utf8mb4 collate utf8mb4_0900_bin",
     ),
+    (
+        "varchar(9) collate utf8_unicode_ci",
+        "varchar(9) character set utf8mb4 collate utf8mb4_bin",
+        "varchar(9) character set utf8mb4 collate utf8mb4_bin",
+        "varchar(9) character set utf8mb4 collate utf8mb4_unicode_ci",
+    ),
     *[
         (f"varchar(9) collate {given}", *[f"varchar(9) character set utf8mb4 collate {new}"] * 3)
         for given, new in (
             ("utf8mb4_general_ci", "utf8mb4_general_ci"),
-            ("utf8mb4_unicode_ci", "utf8mb4_unicode_ci"),
             ("utf8_general_ci", "utf8mb4_general_ci"),
             ("utf8_bin", "utf8mb4_bin"),
             ("gbk_chinese_ci", "utf8mb4_bin"),
@@ -291,7 +296,9 @@ MERGING = [
     ("utf8mb4_bin", "utf8mb4_general_ci", False),
     ("utf8mb4_unicode_ci", "utf8mb4_general_ci", True),
     ("utf8mb4_general_nopad_ci", "utf8mb4_general_ci", False),
-    ("utf8mb4_unicode_ci", "utf8mb4_unicode_ci", False),
+    ("utf8mb4_unicode_ci", "utf8mb4_unicode_ci", True),
+    ("utf8mb4_bin", "utf8mb4_unicode_ci", False),
+    ("utf8mb4_unicode_nopad_ci", "utf8mb4_unicode_ci", True),
     ("utf8mb4_general_ci", "utf8_general_ci", False),
     ("utf8mb4_bin", "utf8mb4_0900_ai_ci", True),
     ("utf8mb4_nopad_bin", "utf8mb4_0900_ai_ci", False),
@@ -310,15 +317,26 @@ MERGING = [
 def test_a_coarser_collation_is_recognised(
     target: str, upstream: str | None, merging: bool
 ) -> None:
-    assert merges(target, ColumnType("varchar", collation=upstream)) is merging
+    assert merges(target, ColumnType("varchar", collation=upstream), MYSQL) is merging
+
+
+TIDBS_OWN = ["utf8mb4_unicode_ci", "utf8_unicode_ci", "utf8mb4_0900_ai_ci", "gbk_chinese_ci"]
+
+
+@pytest.mark.parametrize("collation", TIDBS_OWN)
+def test_a_collation_of_tidb_is_no_coarser_than_itself_in_tidb(collation: str) -> None:
+    assert not merges(collation, ColumnType("varchar", collation=collation), TIDB)
+    assert not merges("utf8mb4_bin", ColumnType("varchar", collation="utf8mb4_unicode_ci"), TIDB)
+    new = new_collation(ColumnType("varchar", collation=collation), TIDB)
+    assert not merges(new, ColumnType("varchar", collation=collation), TIDB)
 
 
 def test_collations_of_what_is_compared_as_numbers_do_not_matter() -> None:
-    assert not merges("utf8mb4_general_ci", ColumnType("enum"))
+    assert not merges("utf8mb4_general_ci", ColumnType("enum"), MYSQL)
 
 
 def test_the_character_set_alone_tells_tidbs_default_collation() -> None:
-    assert not merges("utf8mb4_bin", ColumnType("varchar", charset="gbk"))
+    assert not merges("utf8mb4_bin", ColumnType("varchar", charset="gbk"), MYSQL)
 
 
 NAMES = [

@@ -16,6 +16,7 @@ from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.dialects import Dialect
+from ticdc_consumer.targets.mysql.types import WARY_TEXT
 
 ROWS = 1_000
 BYTES = 1 << 20
@@ -80,7 +81,9 @@ class MySqlBulk(Bulk):
         """One statement for all rows that are equal: they are found by all of their columns."""
         columns = ", ".join(
             # Byte by byte, whatever the column's collation takes for equal.
-            f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)" if codec == "text" else name
+            f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
+            if codec in ("text", WARY_TEXT)
+            else name
             for name, codec in zip(layout.columns, layout.codecs, strict=True)
             if codec != SKIP
         )

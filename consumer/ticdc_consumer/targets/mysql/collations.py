@@ -7,7 +7,7 @@ the target's collation" must lie within "equal under upstream's".
 from ticdc_encoder.column import TEXTS, ColumnType
 from ticdc_encoder.sql.column import default_collation
 
-from ticdc_consumer.targets.mysql.dialects import Dialect
+from ticdc_consumer.targets.mysql.dialects import TIDB, Dialect
 
 # Equal: the same bytes.
 _NO_PAD_BIN = frozenset(
@@ -28,17 +28,9 @@ _GENERAL_CI = _BIN | {
     for charset in ("utf8mb4", "utf8mb3", "utf8")
     for pad in ("", "_nopad")
 }
-_UNICODE_CI = _BIN | {
-    f"{charset}_unicode{pad}_ci"
-    for charset in ("utf8mb4", "utf8mb3", "utf8")
-    for pad in ("", "_nopad")
-}
 # No padding: a space at the end counts, so the padding ones above are not finer.
-_0900_AI_CI = _NO_PAD_BIN | {
-    "utf8mb4_0900_ai_ci",
-    "utf8mb4_0900_as_ci",
-    "utf8mb4_0900_as_cs",
-}
+_0900_CI = frozenset({"utf8mb4_0900_ai_ci", "utf8mb4_0900_as_ci", "utf8mb4_0900_as_cs"})
+_0900_AI_CI = _NO_PAD_BIN | _0900_CI
 
 NO_COARSER: dict[str, frozenset[str]] = {
     "utf8mb4_bin": _BIN,
@@ -51,15 +43,24 @@ NO_COARSER: dict[str, frozenset[str]] = {
     "gb18030_chinese_ci": _BIN,
     "utf8mb4_general_ci": _GENERAL_CI,
     "utf8_general_ci": _GENERAL_CI,
-    "utf8mb4_unicode_ci": _UNICODE_CI,
-    "utf8_unicode_ci": _UNICODE_CI,
+    # Elsewhere than in TiDB any space at the end, such as U+00A0 or U+3000, is padding.
+    "utf8mb4_unicode_ci": _BIN,
+    "utf8_unicode_ci": _BIN,
     "utf8mb4_0900_ai_ci": _0900_AI_CI,
     "utf8mb4_0900_bin": _NO_PAD_BIN,
 }
 """TiDB's collation -> those of a target that are the same or finer. For any other of TiDB's, only
 those that compare bytes are."""
 
-_SAME_NAMES = frozenset({"utf8mb4_bin", "utf8mb4_general_ci", "utf8mb4_unicode_ci"})
+_SAME_NAMES = frozenset({"utf8mb4_bin", "utf8mb4_general_ci"})
+_SAME_IN_TIDB = {
+    "utf8mb4_unicode_ci": "utf8mb4_unicode_ci",
+    "utf8_unicode_ci": "utf8mb4_unicode_ci",
+}
+
+IGNORED_LETTERS = "[\U0002f800-\U0002fa1f\U000e0000-\U000e0fff]"
+"""Compatibility ideographs, tags and variation selectors: MySQL's utf8mb4_0900 collations take
+texts for equal that differ by these, and TiDB's utf8mb4_0900_ai_ci does not."""
 
 
 def upstream_collation(type_: ColumnType) -> str:
@@ -68,11 +69,19 @@ def upstream_collation(type_: ColumnType) -> str:
     return "utf8_" + name.removeprefix("utf8mb3_") if name.startswith("utf8mb3_") else name
 
 
-def merges(collation: str, type_: ColumnType) -> bool:
-    """Whether a unique key under this collation may take for equal what upstream holds apart."""
+def merges(collation: str, type_: ColumnType, dialect: Dialect) -> bool:
+    """Whether a unique key under this collation may take for equal what upstream holds apart; of
+    `ignores_letters`, only with IGNORED_LETTERS."""
     if type_.name not in TEXTS:
         return False
-    return collation not in NO_COARSER.get(upstream_collation(type_), _NO_PAD_BIN)
+    upstream = upstream_collation(type_)
+    if dialect.name == TIDB.name and collation in (upstream, _SAME_IN_TIDB.get(upstream)):
+        return False
+    return collation not in NO_COARSER.get(upstream, _NO_PAD_BIN)
+
+
+def ignores_letters(collation: str | None, dialect: Dialect) -> bool:
+    return collation in _0900_CI and dialect.name != TIDB.name
 
 
 def new_collation(type_: ColumnType, dialect: Dialect) -> str:
@@ -80,6 +89,8 @@ def new_collation(type_: ColumnType, dialect: Dialect) -> str:
     upstream = upstream_collation(type_)
     if upstream == "utf8mb4_0900_ai_ci":
         return dialect.no_pad_ci
+    if dialect.name == TIDB.name and upstream in _SAME_IN_TIDB:
+        return _SAME_IN_TIDB[upstream]
     wide = "utf8mb4_" + upstream.removeprefix("utf8_") if "utf8_" in upstream else upstream
     if wide in _SAME_NAMES:
         return wide

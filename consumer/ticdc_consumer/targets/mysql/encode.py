@@ -14,6 +14,7 @@ from ticdc_encoder.errors import WireError
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.kernels import hexadecimal
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.mysql.collations import IGNORED_LETTERS
 from ticdc_consumer.targets.mysql.dialects import DIALECTS
 
 _INTEGER = r"^(?:0|-?[1-9][0-9]*)$"
@@ -29,6 +30,10 @@ class _NotItsType(Exception):
 
 class _TooLarge(Exception):
     """A value of the type that the target's column cannot hold; its text describes it."""
+
+
+class _Merged(Exception):
+    """A value that the target's unique key may take for another one."""
 
 
 Convert = Callable[[pa.Array, str], pa.Array]
@@ -81,6 +86,12 @@ def _literal(
     except _TooLarge as reason:
         raise Stop(
             f"{_where(layout, position)}: {reason}, which the target's column cannot hold exactly"
+        ) from None
+    except _Merged:
+        raise Stop(
+            f"{_where(layout, position)}: a unique key with a variation selector, a tag or a "
+            "compatibility ideograph, which its collation ignores and TiDB's does not; give the "
+            "column the collation utf8mb4_0900_bin"
         ) from None
     if shortest and kind in shortest:
         text = shortest[kind](text)
@@ -182,8 +193,10 @@ def _approximate(values: pa.Array) -> pa.Array:
     )
 
 
-def _text(array: pa.Array, _argument: str) -> pa.Array:
+def _text(array: pa.Array, wary: str) -> pa.Array:
     array.validate(full=True)  # UTF-8
+    if wary and pc.any(pc.match_substring_regex(array, IGNORED_LETTERS)).as_py():
+        raise _Merged
     if pc.any(pc.match_substring(array, "'")).as_py():
         return pc.replace_substring(array, "'", "''")
     return array

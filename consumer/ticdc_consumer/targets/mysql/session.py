@@ -26,7 +26,7 @@ from ticdc_consumer.targets.mysql import alter, catalog, generated, types, under
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
-from ticdc_consumer.targets.mysql.collations import merges
+from ticdc_consumer.targets.mysql.collations import ignores_letters, merges
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
 from ticdc_consumer.targets.mysql.fence import find_session, take_session_lock
 from ticdc_consumer.targets.mysql.privileges import Account
@@ -311,7 +311,7 @@ class MySql(Target):
             self.dialect,
             self._quote,
             lambda type_, existing, _: types.codec(type_, existing, self.differences, rules),
-            lambda collation, type_: not trusted and merges(collation, type_),
+            lambda collation, type_: not trusted and merges(collation, type_, self.differences),
         )
 
     def layout(
@@ -326,8 +326,23 @@ class MySql(Target):
         layout = super().layout(source, key, target, definition, rules, keys_only)
         widest = self.differences.widest_values_bit
         wide = any(c.type.name == "bit" and (c.type.length or 64) > widest for c in source.columns)
+        if SAME_COLLATIONS not in rules:
+            layout = replace(layout, codecs=self._wary(layout, target))
         # Without an upsert, present keys are deleted and inserted.
         return replace(layout, upsert=False) if wide else layout
+
+    def _wary(self, layout: Layout, target: TargetTable) -> tuple[str, ...]:
+        """The codecs, of which those refuse letters that a unique key would ignore."""
+        in_keys = {name for key in target.unique_keys for name in key.columns}
+        wary = {
+            self._quote(column.name)
+            for column in target.columns
+            if column.name in in_keys and ignores_letters(column.collation, self.differences)
+        }
+        return tuple(
+            types.WARY_TEXT if name in wary and codec == "text" else codec
+            for name, codec in zip(layout.columns, layout.codecs, strict=True)
+        )
 
     # What DDL needs to know.
 

@@ -18,6 +18,9 @@ from ticdc_consumer.targets.schema.conversions import CAPACITIES
 
 RULES = frozenset({VECTOR_AS_TEXT, SAME_COLLATIONS})
 
+WARY_TEXT = "text:wary"
+"""The codec of text without the letters that a unique key would ignore."""
+
 LONGEST_VARCHAR = 16_383
 """In characters of utf8mb4."""
 

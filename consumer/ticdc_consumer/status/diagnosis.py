@@ -96,7 +96,7 @@ def _position(status: Status) -> str:
     return f"R is {with_time(status.resolved_ts)}, {duration(lag(status.resolved_ts))} behind"
 
 
-def _lasted(activity: Activity) -> float:
+def _since(activity: Activity) -> float:
     """For how long it has been at its stage."""
     return max(0.0, activity.at - activity.since)
 
@@ -167,18 +167,18 @@ def _not_running(status: Status, config: str) -> Diagnosis:
 
 
 def _ddl_runs(activity: Activity, _: Status) -> Diagnosis | None:
-    if activity.stage != "running DDL" or _lasted(activity) < LONG:
+    if activity.stage != "running DDL" or _since(activity) < LONG:
         return None
     return Diagnosis(
         "ddl-runs-long",
-        f"a DDL has been running in the target for {duration(_lasted(activity))}: {activity.detail}",
+        f"a DDL has been running in the target for {duration(_since(activity))}: {activity.detail}",
         (),
         ("wait for it, or see in the target which session it waits for",),
     )
 
 
 def _nothing_comes(activity: Activity, status: Status) -> Diagnosis | None:
-    if (activity.stage, activity.detail) != ("waiting", FOR_MARK) or _lasted(activity) < QUIET:
+    if (activity.stage, activity.detail) != ("waiting", FOR_MARK) or _since(activity) < QUIET:
         return None
     newest = activity.newest_message
     evidence = (_position(status),)
@@ -192,7 +192,7 @@ def _nothing_comes(activity: Activity, status: Status) -> Diagnosis | None:
         )
     return Diagnosis(
         "no-resolved-ts",
-        f"no resolved ts above R has come for {duration(_lasted(activity))}",
+        f"no resolved ts above R has come for {duration(_since(activity))}",
         evidence if newest is None else (*evidence, "other messages come"),
         ("see whether the changefeed still sends resolved ts, and whether TiCDC lags itself",),
     )

@@ -13,7 +13,7 @@ from ticdc_consumer.waiting import Deadline
 logger = logging.getLogger(__name__)
 
 WARNING_INTERVAL = 20.0
-"""Seconds without an executor until it is told, and until it is told again."""
+"""Seconds without an executor until a warning, and until the next one."""
 PAUSE = 1.0
 """Seconds between two looks."""
 
@@ -39,7 +39,7 @@ class ExecutorWatch:
 
     def _run(self) -> None:
         waited = Deadline(WARNING_INTERVAL)
-        # A JVM that has ended is told by whoever needs it.
+        # Whoever needs a JVM that has ended reports it.
         with suppress(Py4JError, ConnectionError):
             while not self._closed.wait(PAUSE):
                 if not self._waits():

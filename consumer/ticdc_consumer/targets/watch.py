@@ -13,7 +13,7 @@ from ticdc_consumer.targets.target import Target
 logger = logging.getLogger(__name__)
 
 WARNING_INTERVAL = 30.0
-"""Seconds without an answer until it is told, and until it is told again."""
+"""Seconds without an answer until a warning, and until the next one."""
 PAUSE = 1.0
 """Seconds between two looks."""
 

@@ -97,7 +97,7 @@ LIMITS = [
 
 FULL = [
     (1114, "The table 'items' is full"),
-    (1021, "Disk full (/tmp/x); waiting for someone to free some space..."),
+    (1021, "Disk full (./x); waiting for someone to free some space..."),
     (1026, "Error writing file './x' (Errcode: 28 \"No space left on device\")"),
     (1030, "Got error 28 from storage engine"),
     (3675, "Create table/tablespace 'items' failed, as disk is full"),

@@ -40,7 +40,7 @@ _UNAVAILABLE = frozenset(
 
 _FULL = frozenset({20, 1021, 1114, 3675})
 _WRITING = frozenset({3, 1026, 1030, 1534, 1598})
-"""What failed is told by the system's own error number, in the text."""
+"""Why is in the text: the number of the operating system."""
 _NO_SPACE = re.compile(r"\b(28|135|137)\b")
 
 _AWAY = frozenset({1040, 1053, 2002, 2003, 2005}) | _LOST

@@ -20,6 +20,8 @@ EXAMPLES = {
     "  ticdc-consumer plan orders.toml --until 429918007904436226 --sql",
     "status": "examples:\n  ticdc-consumer status orders.toml\n"
     "  ticdc-consumer status orders.toml --json | jq .lag_seconds",
+    "why": "examples:\n  ticdc-consumer why orders.toml\n"
+    "  ticdc-consumer why orders.toml --json | jq .cause",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
     "end": "example:\n  ticdc-consumer end orders.toml",
@@ -47,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     _check(_command(commands, "check", "check every precondition; nothing is written"))
     _plan(_command(commands, "plan", "show what the next cuts would do; nothing is done"))
     _status(_command(commands, "status", "show where the target is, and what its consumer is at"))
+    _status(_command(commands, "why", "explain what the changefeed is at, and what to do"))
     _status(_command(commands, "list", "show all changefeeds of the target"))
     _takes_config(_command(commands, "end", "forget a changefeed; its tables stay as they are"))
     return parser

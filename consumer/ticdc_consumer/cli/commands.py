@@ -100,6 +100,14 @@ def _status(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _why(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer import status
+
+    diagnosis = status.why(_options(arguments), arguments.config)
+    print_out(status.why_to_json(diagnosis) if arguments.json else status.why_to_text(diagnosis))
+    return 0
+
+
 def _list(arguments: argparse.Namespace) -> int:
     from ticdc_consumer import status
     from ticdc_consumer.targets import open_target
@@ -150,6 +158,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "plan": _plan,
     "status": _status,
     "list": _list,
+    "why": _why,
     "end": _end,
 }
 

@@ -26,6 +26,8 @@ from ticdc_consumer.state.activity.activity import (
 )
 from ticdc_consumer.state.checkpoint import Position
 
+FOR_MARK = "for a resolved ts above R"
+"""What a consumer that is well waits for."""
 MOST = 1_000
 """Tables that are counted by their names, and partitions that are listed."""
 
@@ -95,7 +97,7 @@ class Monitor:
         self,
         newest_message: float | None,
         marks: Mapping[str, int],
-        lacking: str = "for a resolved ts above R",
+        lacking: str = FOR_MARK,
     ) -> None:
         """There is no cut: what is lacking has not come."""
         self._newest_message, self._marks, self._read = newest_message, marks, None

@@ -69,8 +69,8 @@ class ActivityRecorder:
             if time.monotonic() - self._warned >= WARNING_INTERVAL:
                 self._warned = time.monotonic()
                 logger.warning(
-                    "what this consumer is at cannot be written into the target, for `status` and "
-                    "`list`: %s",
+                    "what this consumer is at cannot be written into the target, for "
+                    "`status`, `why` and `list`: %s",
                     self._monitor.unwritten,
                 )
 

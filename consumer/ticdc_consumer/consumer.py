@@ -18,7 +18,7 @@ from ticdc_consumer.ddl.creation import Together
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
 from ticdc_consumer.dry_run import DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs
-from ticdc_consumer.errors import Away, Usage
+from ticdc_consumer.errors import Away, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.opening import Opened, look, patiently_read, take_over
 from ticdc_consumer.reader import Reader
@@ -28,6 +28,7 @@ from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.recorder import ActivityRecorder
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 from ticdc_consumer.state.metrics.exposing import exposed
+from ticdc_consumer.targets.watch import watched
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -82,6 +83,7 @@ class Consumer:
             opening = take_over(self.options, lambda: self._stopping, self._monitor)
             self._opened = stack.enter_context(opening)
             self.target, self.store = self._opened.target, self._opened.store
+            stack.enter_context(watched(self.target))
             self._tables = TableLayouts(self.options, self.target)
             with self.store.lease.explaining():
                 learn = partial(self._tables.learn, self.store.ledger)
@@ -105,6 +107,7 @@ class Consumer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._stopping = True  # what is read ahead may wait for an executor
         self._exit.__exit__(kind, error, traceback)
 
     def _record_the_end(
@@ -157,8 +160,8 @@ class Consumer:
             try:
                 with self.store.lease.explaining():
                     epoch = self._epochs.next(goal, IDLE)
-            except Away:
-                if self._stopping:
+            except Unavailable as error:
+                if self._stopping and (isinstance(error, Away) or self._spark.gave_up):
                     return
                 raise
             if epoch is not None:

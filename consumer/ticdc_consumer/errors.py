@@ -86,6 +86,14 @@ class LeftOut(Unsupported):
     """A DDL that the target does not need, since no row depends on it: it is always skipped."""
 
 
+def full(where: str, reason: str) -> Unavailable:
+    """A disk, or a file that may not grow, has no room for the cut."""
+    return Unavailable(
+        f"{where} has no room left on its disk, or in a file that may not grow: make room there, "
+        f"then start again; nothing of the cut was applied ({reason})"
+    )
+
+
 def fault(error: Exception) -> TicdcError:
     """What an exception means that is not ours, where data are read: a `Stop` that names its type
     and the line of this project that raised it, since to try again would raise it again; a `Retry`

@@ -89,12 +89,17 @@ class Command:
         return config.load(self._file, self._sets(settings))
 
     def driver(
-        self, failpoint: str | None = None, until: str | None = None, **settings: Any
+        self,
+        failpoint: str | None = None,
+        until: str | None = None,
+        spark: bool = False,
+        **settings: Any,
     ) -> Driver:
         """The same command as a process of its own; without `until` it goes on for ever."""
         sets = self.arguments(**settings)
         end = [] if until is None else ["--until", until]
-        return Driver(["run", str(self._file), *end, *sets], failpoint=failpoint)
+        words = ["run", str(self._file), *end, *sets]
+        return Driver(words, spark=spark, failpoint=failpoint)
 
     def arguments(self, **settings: Any) -> list[str]:
         """The settings, for another of the product's commands."""

@@ -43,9 +43,9 @@ class Driver:
     def running(self) -> bool:
         return self.process.poll() is None
 
-    def wait_until_stopped(self) -> None:
+    def wait_until_stopped(self, patience: float = PATIENCE) -> None:
         """Returns once it has stopped itself. Raises AssertionError if it ends instead."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         while self._state() != "T":
             assert self.running, f"it ended instead: {self.wait()}"
             assert time.monotonic() < deadline, "it does not stop"
@@ -57,11 +57,23 @@ class Driver:
     def go_on(self) -> None:
         self.process.send_signal(signal.SIGCONT)
 
+    def await_words(self, words: str, patience: float = PATIENCE) -> None:
+        """Returns once they are on its stderr."""
+        deadline = time.monotonic() + patience
+        while words not in (text := self.text):
+            assert self.running, text
+            assert time.monotonic() < deadline, text
+            time.sleep(0.1)
+
+    @property
+    def text(self) -> str:
+        """What it said on stderr until now."""
+        return os.pread(self._said.fileno(), 1 << 20, 0).decode()
+
     def wait(self, patience: float = PATIENCE) -> tuple[int, str]:
         """The exit code, and what it said on stderr."""
         code = self.process.wait(patience)
-        self._said.seek(0)
-        said = self._said.read()
+        said = self.text
         self.kill()
         return code, said
 

@@ -10,6 +10,8 @@ from ticdc_consumer.errors import Away
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from ticdc_consumer.spark.executors import ExecutorWatch
+
 PAUSE = 0.1
 """Seconds between two looks whether a run that waits for Spark is to stop."""
 
@@ -28,13 +30,20 @@ class SparkStarter:
         self._started: Future[SparkSession] | None = None
         self._warmed: Future[None] | None = None
         self._needed = Event()
+        self._watch: ExecutorWatch | None = None
+        self._closing = False
         self.gives_up: Callable[[], bool] = lambda: False
-        """Whether a user need not wait any longer."""
+        """Whether a user need not wait any longer, for a start or for a cluster's executors."""
 
     @property
     def begun(self) -> bool:
         """Whether there is a session, or one starts."""
         return self._running is not None or self._started is not None
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether jobs were ended for which the cluster had no executor, by `gives_up`."""
+        return self._watch is not None and self._watch.gave_up
 
     def begin(self) -> None:
         """Starts the session and warms it up, unless it has begun; waits for neither."""
@@ -59,12 +68,16 @@ class SparkStarter:
         while not wait([self._started], PAUSE).done:
             if self.gives_up():
                 raise Away("Spark still starts")
-        return self._started.result()
+        spark = self._started.result()
+        if self.gave_up:
+            raise Away("Spark's cluster has no executor")
+        return spark
 
     def close(self) -> None:
         """Ends what was started. A start that is under way is waited for, whatever signals come: a
         JVM that nobody waits for stays for ever."""
         self._needed.set()
+        self._closing = True
         steps: list[Future[Any]] = [
             step for step in (self._started, self._warmed) if step is not None
         ]
@@ -75,6 +88,8 @@ class SparkStarter:
             except (KeyboardInterrupt, SystemExit) as error:
                 interrupted = error
         self._threads.shutdown()
+        if self._watch is not None:
+            self._watch.close()
         if self._started is not None and self._started.exception() is None:
             from ticdc_consumer.spark.session import stop
 
@@ -83,9 +98,12 @@ class SparkStarter:
             raise interrupted
 
     def _start(self) -> "SparkSession":
+        from ticdc_consumer.spark.executors import ExecutorWatch
         from ticdc_consumer.spark.session import session
 
-        return session(self._settings, self._app_name)
+        spark = session(self._settings, self._app_name)
+        self._watch = ExecutorWatch(spark, lambda: self._closing or self.gives_up())
+        return spark
 
     def _warm_up(self, started: "Future[SparkSession]") -> None:
         """Stops when a cut needs the session, which warms it up, too."""

@@ -68,6 +68,8 @@ class Target(ABC):
 
     connection: sa.Connection
     bulk: Bulk
+    asked_at: float | None = None
+    """When what the database has not answered yet was asked of it, by `time.monotonic`."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
@@ -150,6 +152,14 @@ class Target(ABC):
             self.connection.invalidate()
 
     @contextmanager
+    def _asking(self) -> Iterator[None]:
+        outer, self.asked_at = self.asked_at, self.asked_at or time.monotonic()
+        try:
+            yield
+        finally:
+            self.asked_at = outer
+
+    @contextmanager
     def errors(self, layout: Layout | None = None) -> Iterator[None]:
         """Turns what the database raises inside into our errors, naming the layout's table."""
         try:
@@ -164,7 +174,8 @@ class Target(ABC):
 
     def execute(self, statement: str, parameters: Any = ()) -> sa.CursorResult[Any]:
         """One statement as the driver takes it; nothing in it is changed or logged."""
-        return self.connection.exec_driver_sql(statement, parameters, _PLAIN)
+        with self._asking():
+            return self.connection.exec_driver_sql(statement, parameters, _PLAIN)
 
     def query(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
@@ -328,7 +339,7 @@ class Target(ABC):
     # What is done to rows, see `Bulk`.
 
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        with self.errors(layout):
+        with self.errors(layout), self._asking():
             return self.bulk.delete(layout, keys)
 
     def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
@@ -342,11 +353,11 @@ class Target(ABC):
         return self.bulk.shown_inserts(layout, rows, on_drift)
 
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
-        with self.errors(layout):
+        with self.errors(layout), self._asking():
             return self.bulk.delete_rows(layout, rows)
 
     def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
-        with self.errors(layout):
+        with self.errors(layout), self._asking():
             return self.bulk.insert(layout, rows, on_drift)
 
     # What DDL needs to know.

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,6 +18,8 @@ from ticdc_encoder.errors import TicdcError
 
 class Session:
     """Stands for Spark's: what is done to it is listed."""
+
+    sparkContext = SimpleNamespace(master="local[1]")
 
     def __init__(self) -> None:
         self.log: list[str] = []

@@ -88,11 +88,39 @@ OR_SMALLER = (
 )
 LIMITS = [
     (8004, "Transaction is too large, size: 9", f"txn-total-size-limit: raise that{OR_SMALLER}"),
-    (8025, "entry too large", "raise tidb_txn_entry_size_limit there, up to 120 MiB"),
+    (1197, "Multi-statement transaction", f"max_binlog_cache_size: raise that{OR_SMALLER}"),
     (8175, "Your query has been cancelled due to", f"by default): raise that{OR_SMALLER}"),
     (8176, "Your query has been cancelled due to", f"give it more memory{OR_SMALLER}"),
     (1105, "Out Of Memory Quota![conn=5]", f"by default): raise that{OR_SMALLER}"),
 ]
+
+
+FULL = [
+    (1114, "The table 'items' is full"),
+    (1021, "Disk full (./x); waiting for someone to free some space..."),
+    (1026, "Error writing file './x' (Errcode: 28 \"No space left on device\")"),
+    (1030, "Got error 28 from storage engine"),
+    (3675, "Create table/tablespace 'items' failed, as disk is full"),
+]
+
+
+@pytest.mark.parametrize(("code", "text"), FULL)
+def test_a_full_disk_is_told_with_what_to_do(code: int, text: str) -> None:
+    error = translate(err.OperationalError(code, text), LAYOUT)
+    assert type(error) is Unavailable
+    assert str(error) == (
+        "shop.item: the target has no room left on its disk, or in a file that may not grow: make "
+        "room there, then start again; nothing of the cut was applied "
+        f"({text}, error {code})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [(1026, "Error writing file 'x' (Errcode: 13)"), (1030, "Got error 168 from storage engine")],
+)
+def test_what_else_a_server_cannot_write_is_no_full_disk(code: int, text: str) -> None:
+    assert "no room" not in str(translate(err.OperationalError(code, text), LAYOUT))
 
 
 @pytest.mark.parametrize(("code", "text", "advice"), LIMITS)

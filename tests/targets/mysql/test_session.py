@@ -489,7 +489,11 @@ def test_a_row_larger_than_a_packet_is_refused_by_name(target: MySql) -> None:
     rows = [["1", "x" * 900], ["2", "y" * 900], ["3", "z" * 900]]
     assert bulk.insert(layout, row_payloads(layout, rows), "stop") == 0
     assert len(contents(target, layout)) == 3
-    with pytest.raises(Stop, match=r"^shop\.t: a row of 20\d\d bytes .* max_allowed_packet is 20"):
+    refusal = (
+        r"^shop\.t: the row of key id=4 takes 20\d\d bytes as SQL, and the target's "
+        r"max_allowed_packet is 2000: SET GLOBAL max_allowed_packet there to more "
+    )
+    with pytest.raises(Stop, match=refusal):
         bulk.insert(layout, row_payloads(layout, [["4", "x" * 2000]]), "stop")
 
 

@@ -1,6 +1,8 @@
 """Payloads of `encode` -> statements, sent as bytes."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,22 @@ BYTES = 1 << 20
 
 _TRUNCATED = 1265
 _DEPRECATED = 1287
+
+
+_LITERAL = re.compile(rb"X?'(?:[^']++|'')*+'|[^,()']++")
+
+
+def _row(layout: Layout, payload: bytes) -> str:
+    """A row by its key, for people."""
+    written = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
+    literals = dict(zip(written, _LITERAL.findall(payload), strict=False))
+    parts = zip(layout.key, layout.key_positions(), strict=True)
+    key = ", ".join(f"{name}={_text(literals[n])}" for name, n in parts if n in literals)
+    return f"the row of key {key}" if key else "a row"
+
+
+def _key(layout: Layout, payload: bytes) -> str:
+    return f"the key {_text(payload)}"
 
 
 class MySqlBulk(Bulk):
@@ -74,7 +92,7 @@ class MySqlBulk(Bulk):
             before, between, after = b"", b" OR ", b""
         before = f"{verb} FROM {layout.relation} WHERE ".encode() + before
         most = ROWS if single else self._dialect.composite_keys
-        for chunk, _ in self._chunks(layout, keys, len(before + after), most, between):
+        for chunk, _ in self._chunks(layout, keys, len(before + after), most, between, _key):
             yield before + chunk + after
 
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
@@ -98,10 +116,12 @@ class MySqlBulk(Bulk):
 
     def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
         replaces = on_drift == "overwrite" and not layout.upsert
-        replaced = 0
+        replaced = start = 0
         for text, count in self._inserts(layout, rows, on_drift):
-            affected = self._write(layout, text)[0]
+            with _naming_large_rows(layout, rows[start : start + count]):
+                affected = self._write(layout, text)[0]
             replaced += affected - count if replaces else 0
+            start += count
         return replaced
 
     def _inserts(
@@ -126,8 +146,9 @@ class MySqlBulk(Bulk):
         overhead: int,
         most: int,
         between: bytes = b",",
+        named: Callable[[Layout, bytes], str] = _row,
     ) -> Iterator[tuple[bytes, int]]:
-        """Payloads joined, and how many they are."""
+        """Payloads joined, and how many they are. `named` tells people which one is too large."""
         offsets = np.frombuffer(payloads.buffers()[1], np.int32)[payloads.offset :]
         room = min(BYTES, self._packet - 1) - overhead
         start, count = 0, len(payloads)
@@ -138,8 +159,10 @@ class MySqlBulk(Bulk):
             fitting = max(int(np.searchsorted(sizes, room, "right")), 1)
             if int(sizes[0]) + overhead > self._packet - 1:
                 raise Stop(
-                    f"{layout.name}: a row of {int(sizes[0])} bytes as SQL, and the target's "
-                    f"max_allowed_packet is {self._packet}"
+                    f"{layout.name}: {named(layout, payloads[start].as_py())} takes "
+                    f"{int(sizes[0]) + overhead} bytes as SQL, and the target's "
+                    f"max_allowed_packet is {self._packet}: SET GLOBAL max_allowed_packet there to "
+                    "more (at most 1073741824), then start again"
                 )
             yield between.join(payloads[start : start + fitting].to_pylist()), fitting
             start += fitting
@@ -188,6 +211,18 @@ class MySqlBulk(Bulk):
             return [(int(code), str(text)) for _, code, text in cursor.fetchall()]
         finally:
             cursor.close()
+
+
+@contextmanager
+def _naming_large_rows(layout: Layout, rows: pa.BinaryArray) -> Iterator[None]:
+    """Where the server finds an entry too large, it does not say which: the largest row's."""
+    try:
+        yield
+    except pymysql.err.MySQLError as error:
+        if refusals.number(error) != refusals.ENTRY_TOO_LARGE:
+            raise
+        largest = max(rows.to_pylist(), key=len)
+        raise refusals.too_large(error, layout, _row(layout, largest)) from error
 
 
 def _text(statement: bytes) -> str:

@@ -8,7 +8,7 @@ import re
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 
-from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable, full
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql.privileges import DENIED, Account, statement_of
 from ticdc_consumer.targets.target import original
@@ -32,11 +32,16 @@ _LOST = frozenset(
 """The session is gone, or what it did last is not known."""
 
 _UNAVAILABLE = frozenset(
-    {1021, 1030, 1037, 1038, 1040, 1041, 1042, 1043, 1045, 1049, 1114, 1129, 1130}
+    {1030, 1037, 1038, 1040, 1041, 1042, 1043, 1045, 1049, 1129, 1130}
     | {1203, 1226, 1251, 1290, 1698, 1792, 1820, 1836, 1862, 3118, 3159}
     | {2000, 2001, 2002, 2003, 2005, 2026, 2059, 2061}
 )
-"""Cannot connect, read-only, full."""
+"""Cannot connect, read-only."""
+
+_FULL = frozenset({20, 1021, 1114, 3675})
+_WRITING = frozenset({3, 1026, 1030, 1534, 1598})
+"""Why is in the text: the number of the operating system."""
+_NO_SPACE = re.compile(r"\b(28|135|137)\b")
 
 _AWAY = frozenset({1040, 1053, 2002, 2003, 2005}) | _LOST
 """Of a connection: the server restarts, is not there, or has too many connections."""
@@ -65,16 +70,16 @@ _SMALLER = (
 )
 _TOO_LARGE = {
     8004: f"the cut is larger than TiDB's txn-total-size-limit: raise that, {_SMALLER}",
-    8025: "a row is larger than TiDB's txn-entry-size-limit (6 MiB by default): raise "
-    "tidb_txn_entry_size_limit there, up to 120 MiB",
     8175: "the cut takes TiDB more memory than its tidb_mem_quota_query (1 GiB by default): raise "
     f"that, {_SMALLER}",
+    1197: f"the cut is larger than the server's max_binlog_cache_size: raise that, {_SMALLER}",
     8176: f"TiDB's tidb_server_memory_limit is reached: give it more memory, {_SMALLER}",
 }
-"""TiDB's limits, each told by a number of its own (pkg/errno/errcode.go). They would be met again,
-so that nothing is tried again."""
+"""Limits of a transaction, TiDB's each told by a number of its own (pkg/errno/errcode.go). They
+would be met again, so that nothing is tried again."""
 _OLD_QUOTA = "Out Of Memory Quota!"
 """How 1105, which may be anything, begins where earlier releases say so for 8175."""
+ENTRY_TOO_LARGE = 8025
 _ANYTHING = 1105
 _DUPLICATE = 1062
 _PACKET = 1153
@@ -125,6 +130,8 @@ def translate(
         statement = layout.relation if layout else statement_of(error)
         grant = f"; run {account.grant(code, text, statement)}, then start again" if account else ""
         return Denied(f"{table}a privilege is missing: {text} (error {code}){grant}")
+    if code in _FULL or (code in _WRITING and _NO_SPACE.search(text)):
+        return full(f"{table}the target", f"{text}, error {code}")
     if code in _UNAVAILABLE:
         return Unavailable(f"the target refuses: {text} (error {code})")
     if code in _VALUES:
@@ -136,11 +143,24 @@ def translate(
         )
     if code == _ANYTHING and text.startswith(_OLD_QUOTA):
         code = 8175
+    if code == ENTRY_TOO_LARGE:
+        return too_large(error, layout, "a row")
     if code in _TOO_LARGE:
         return Stop(f"{table}{_TOO_LARGE[code]} (error {code})")
     if code == _PACKET:
         return Stop(f"{table}a statement is larger than the target's max_allowed_packet")
     return Stop(f"{table}the target refuses: {_QUOTED.sub('...', text)} (error {code})")
+
+
+def too_large(error: BaseException, layout: Layout | None, row: str) -> Stop:
+    """TiDB's limit of an entry; `row` says which it is."""
+    table = f"{layout.name}: " if layout else ""
+    return Stop(
+        f"{table}{row} is larger than TiDB's txn-entry-size-limit ({_text(error)}): SET GLOBAL "
+        "tidb_txn_entry_size_limit there to more, at most 125829120 (before TiDB 7.6 "
+        "performance.txn-entry-size-limit in its configuration), and TiKV's "
+        "raftstore.raft-entry-max-size with it; then start again (error 8025)"
+    )
 
 
 def column(text: str) -> str | None:

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
-from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable, full
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.postgresql.privileges import remedy
 from ticdc_consumer.targets.target import original
@@ -86,6 +86,8 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
         return Denied(
             f"a privilege is missing: {message}{way and f'; run {way}, then start again'}"
         )
+    if state == "53100":
+        return full("PostgreSQL", message)
     if state[:2] in ("28", "3D", "53") or state == "25006":
         return Unavailable(f"PostgreSQL: {message}")
     return Stop(f"{_where(driver, layout)}: {_what(driver, state, message)}")

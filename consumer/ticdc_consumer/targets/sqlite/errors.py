@@ -2,13 +2,12 @@
 
 import sqlite3
 
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.errors import Retry, Stop, Unavailable, full
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import original
 
 _PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _FILE = {
-    sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,
@@ -29,6 +28,8 @@ def translate(error: Exception, layout: Layout | None, file: str | None) -> Exce
     code = getattr(driver, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     if code & 0xFF in _PASSING:
         return Retry(f"another process holds the write lock of {file}")
+    if code & 0xFF == sqlite3.SQLITE_FULL:
+        return full(str(file), str(driver))
     if code & 0xFF in _FILE:
         return Unavailable(f"{file}: {driver}")
     # SQLite's message names tables and columns, never a value.

@@ -1,0 +1,65 @@
+"""Whether a cluster runs executors for a session: a job waits for the first one without an end."""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event, Thread
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from ticdc_consumer.waiting import Deadline
+
+logger = logging.getLogger(__name__)
+
+WARNING_INTERVAL = 20.0
+"""Seconds without an executor until a warning, and until the next one."""
+PAUSE = 1.0
+"""Seconds between two looks."""
+
+
+class ExecutorWatch:
+    """Warns while jobs of the session wait because there is no executor, and ends them once
+    `gives_up`. A `local` master has its executor in the driver: there is nothing to watch."""
+
+    def __init__(self, spark: SparkSession, gives_up: Callable[[], bool]) -> None:
+        self._context = spark.sparkContext
+        self._gives_up = gives_up
+        self._closed = Event()
+        self._thread = Thread(target=self._run, name="ticdc-executors", daemon=True)
+        self.gave_up = False
+        """Whether jobs were ended."""
+        if not str(self._context.master).startswith("local"):
+            self._thread.start()
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        waited = Deadline(WARNING_INTERVAL)
+        # Whoever needs a JVM that has ended reports it.
+        with suppress(Py4JError, ConnectionError):
+            while not self._closed.wait(PAUSE):
+                if not self._waits():
+                    waited.renew()
+                elif self._gives_up():
+                    self.gave_up = True
+                    self._context.cancelAllJobs()
+                elif waited.passed:
+                    waited.renew()
+                    logger.warning("%s", self._advice())
+
+    def _waits(self) -> bool:
+        tracker = self._context.statusTracker()
+        # The driver is one of them.
+        return len(tracker.getExecutorInfos()) <= 1 and bool(tracker.getActiveJobsIds())
+
+    def _advice(self) -> str:
+        memory = self._context.getConf().get("spark.executor.memory", "1g")
+        return (
+            f"Spark's jobs wait for an executor: master {self._context.master} has given none for "
+            f"{WARNING_INTERVAL:.0f} s; see that it runs, and workers that have a core and "
+            f"{memory} of memory free ([spark] executor.memory); with the first one they go on"
+        )

@@ -1,0 +1,47 @@
+"""Tells of a database that does not answer: a lock or a full disk may hold it for ever."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from ticdc_encoder.tso import duration
+
+from ticdc_consumer.targets.target import Target
+
+logger = logging.getLogger(__name__)
+
+WARNING_INTERVAL = 30.0
+"""Seconds without an answer until a warning, and until the next one."""
+PAUSE = 1.0
+"""Seconds between two looks."""
+
+
+@contextmanager
+def watched(target: Target) -> Iterator[None]:
+    """Inside, a thread warns while one statement, or one chunk of rows, is not answered."""
+    ended = Event()
+    thread = Thread(target=_watch, args=(target, ended), name="ticdc-target", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _watch(target: Target, ended: Event) -> None:
+    due = WARNING_INTERVAL
+    while not ended.wait(PAUSE):
+        asked_at = target.asked_at
+        waited = 0.0 if asked_at is None else time.monotonic() - asked_at
+        if waited < WARNING_INTERVAL:
+            due = WARNING_INTERVAL
+        elif waited >= due:
+            due = waited + WARNING_INTERVAL
+            logger.warning(
+                "waiting for the target: it has not answered for %s; see there what its session "
+                "waits for: a lock, room on the disk, a DDL of a large table",
+                duration(waited),
+            )

@@ -1,0 +1,99 @@
+"""The target's disk fills inside a cut: the run says so, nothing of the cut is there, and with more
+room it goes on. The tables are on a real file system of a few megabytes. MySQL and MariaDB are not
+here: they end, or wait, inside their own rollback (docs/databases.md)."""
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from support import brokers
+from support.databases import fresh_database
+from support.small_disk import SmallDisk, small_disk
+from support.torture_cli import Make
+from support.torture_topics import Feed, inserted, table, ts
+
+DOCS = "CREATE TABLE `docs` (`id` INT NOT NULL, `body` VARCHAR(1000), PRIMARY KEY (`id`))"
+ROWS = 9000
+BODY = "x" * 900
+ENOUGH = 200
+
+
+@contextmanager
+def sqlite(tmp_path: Path) -> Iterator[tuple[str, SmallDisk]]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    with small_disk(folder, 2) as disk:
+        yield f"sqlite:///{folder / 'target.db'}", disk
+
+
+@contextmanager
+def postgresql(server: str) -> Iterator[tuple[str, SmallDisk]]:
+    """A tablespace, which the server's user must be able to reach."""
+    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    name = f"small{uuid.uuid4().hex[:8]}"
+    folder = Path(tempfile.mkdtemp(prefix="space-"))
+    folder.chmod(0o755)
+    with small_disk(folder, 20) as disk, engine.connect() as connection:
+        data = str(connection.exec_driver_sql("SHOW data_directory").scalar())
+        inside = folder / "tables"
+        inside.mkdir(mode=0o700)
+        owner = Path(data).stat()
+        os.chown(inside, owner.st_uid, owner.st_gid)
+        connection.exec_driver_sql(f"CREATE TABLESPACE {name} LOCATION '{inside}'")
+        try:
+            with fresh_database(server) as url:
+                database = sa.make_url(url).database
+                connection.exec_driver_sql(f"ALTER DATABASE {database} SET TABLESPACE {name}")
+                yield url, disk
+        finally:
+            connection.exec_driver_sql(f"DROP TABLESPACE {name}")
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, SmallDisk]]:
+    """An empty database, and the disk that its tables are on."""
+    if request.param == "sqlite":
+        target = sqlite(tmp_path)
+    else:
+        target = postgresql(request.getfixturevalue("postgresql_server"))
+    with target as opened:
+        yield opened
+
+
+def test_a_disk_that_fills_inside_a_cut_is_told_and_with_more_room_it_goes_on(
+    small: tuple[str, SmallDisk], mock_kafka: brokers.Mock, command: Make
+) -> None:
+    url, disk = small
+    relation = "docs" if url.startswith("sqlite") else "shop.docs"
+    feed, known = Feed(mock_kafka), table(DOCS)
+    feed.ddl(5, "CREATE DATABASE `shop`", kind=1)
+    feed.create(10, DOCS)
+    feed.send(0, inserted(20, {"id": 0, "body": "first"}, known))
+    feed.mark(100)
+    run = command([feed], url)
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    for n in range(2):
+        numbers = range(1 + n, ROWS, 2)
+        feed.send(n, *(inserted(150, {"id": i, "body": BODY}, known) for i in numbers))
+    feed.mark(200)
+    outcome = run()
+    assert outcome.code == 1, outcome.said
+    assert outcome.said.count("\n") == 1
+    assert "make room there, then start again; nothing of the cut was applied" in outcome.said
+    assert run.resolved_ts == ts(100)
+    assert run.rows(f"SELECT id, body FROM {relation}") == [(0, "first")]  # noqa: S608
+    disk.grow(ENOUGH)
+    outcome = run()
+    assert (outcome.code, run.resolved_ts) == (0, ts(200)), outcome.said
+    sums = run.rows(f"SELECT count(*), sum(id), sum(length(body)) FROM {relation}")  # noqa: S608
+    assert [tuple(map(int, row)) for row in sums] == [
+        (ROWS, ROWS * (ROWS - 1) // 2, 5 + (ROWS - 1) * len(BODY))
+    ]

@@ -1,0 +1,39 @@
+"""A file system of a test's own, as small as the test wants it; it takes root."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+class SmallDisk:
+    """In memory, mounted on `path`."""
+
+    def __init__(self, path: Path, mebibytes: int) -> None:
+        self.path = path
+        options = f"size={mebibytes}m,mode=0777"
+        mount: list[str | Path] = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", path]
+        done = subprocess.run(mount, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
+
+    def grow(self, mebibytes: int) -> None:
+        """To so many."""
+        mount: list[str | Path] = ["mount", "-o", f"remount,size={mebibytes}m", self.path]
+        subprocess.run(mount, check=True)
+
+    def close(self) -> None:
+        """Also while a server has files there."""
+        subprocess.run(["umount", "--lazy", self.path], check=True)
+
+
+@contextmanager
+def small_disk(path: Path, mebibytes: int) -> Iterator[SmallDisk]:
+    """On an empty folder, which is there already."""
+    disk = SmallDisk(path, mebibytes)
+    try:
+        yield disk
+    finally:
+        disk.close()

@@ -64,6 +64,25 @@ def test_two_tables_whose_names_look_alike_are_two(
     refuses(run, f"shop.{name} and shop.{other} both go to")
 
 
+@pytest.mark.parametrize(
+    ("name", "other", "same"),
+    [("İ", "i", True), ("ẞ", "ß", True), ("ΟΔΟΣ", "οδοσ", True), ("ΟΔΟΣ", "οδος", False)],
+)
+def test_the_server_says_which_names_are_one_table(
+    mock_kafka: brokers.Mock, tidb_url: str, command: Make, name: str, other: str, same: bool
+) -> None:
+    feed, schema = Feed(mock_kafka), own_schema(tidb_url)
+    run = command([feed], tidb_url, tables__route=f'{{"*.*" = "{schema}.{{table}}"}}')
+    feed.create(10, ORDERS.replace("orders", name), "s1")
+    feed.mark(20)
+    assert run().code == 0
+    feed.create(30, ORDERS.replace("orders", other), "s2")
+    feed.mark(40)
+    outcome = run()
+    assert outcome.code == (3 if same else 0), outcome.said
+    assert (f"s1.{name} and s2.{other} both go to" in outcome.said) == same
+
+
 @pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
 def test_tables_without_a_create_table_are_told_apart_in_the_next_run(
     mock_kafka: brokers.Mock, sqlite_url: str, command: Make, protocol: str

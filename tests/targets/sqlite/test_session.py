@@ -175,6 +175,38 @@ def test_a_table_is_described_with_all_that_can_clash(target: SQLite) -> None:
         target.describe(None, "v")
 
 
+APART = ["a", "A", "a ", "á", "a\N{COMBINING ACUTE ACCENT}", "ss", "ß", "ı", "İ", "1", "01", ""]
+KEYS = [
+    ("k TEXT PRIMARY KEY", "", True),
+    ("k NOT NULL PRIMARY KEY", "", True),
+    ("k TEXT COLLATE NOCASE NOT NULL", "k COLLATE BINARY", True),
+    ("k TEXT COLLATE RTRIM NOT NULL", "k COLLATE BINARY", True),
+    ("k TEXT COLLATE NOCASE PRIMARY KEY", "", False),
+    ("k TEXT COLLATE RTRIM PRIMARY KEY", "", False),
+    ("k TEXT PRIMARY KEY", "k COLLATE NOCASE", False),
+    ("k NUMERIC PRIMARY KEY", "", False),
+]
+
+
+@pytest.mark.parametrize(("column", "index", "taken"), KEYS)
+def test_keys_that_look_alike_stay_apart_or_are_refused(
+    target: SQLite, column: str, index: str, taken: bool
+) -> None:
+    target.execute(f"CREATE TABLE c ({column})")
+    if index:
+        target.execute(f"CREATE UNIQUE INDEX u ON c ({index})")
+    upstream = defined("create table c (k varchar(9) collate utf8mb4_0900_bin primary key)")
+    if not taken:
+        with pytest.raises(Stop, match=r"shop\.c\.k: (collation .* takes keys|.*affinity)"):
+            laid_out(target, upstream)
+        return
+    layout = laid_out(target, upstream)
+    for _ in range(2):
+        load(target, layout, [[key] for key in APART])
+    assert load(target, layout, deleted=[["a"]]) == (1, 0)
+    assert {row[0] for row in contents(target, layout)} == {*APART} - {"a"}
+
+
 def test_names_differ_in_case_at_will(target: SQLite) -> None:
     target.execute("CREATE TABLE Orders (ID INTEGER PRIMARY KEY, N INTEGER)")
     layout = laid_out(target, defined("create table orders (id int primary key, n int)"))

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from support.loading import CHANGEFEED, first, kill_session, opened, options
@@ -11,6 +12,7 @@ from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.recorder import ActivityRecorder
 from ticdc_consumer.state.activity.stored import read
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import until
 
@@ -47,15 +49,26 @@ def is_written(target: Target, monitor: Monitor) -> bool:
     return until(stored, SOON, pause=0.05)
 
 
-def test_it_writes_again_after_its_session_was_lost(target_url: str) -> None:
+def test_it_writes_again_after_its_session_was_lost(
+    target_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions: list[str] = []
+
+    def open_noted(url: str, **settings: Any) -> Target:
+        target = open_target(url, **settings)
+        sessions.append(target.session_id())
+        return target
+
+    monkeypatch.setattr(recorder, "open_target", open_noted)
     with opened(target_url) as target:
         first(Store(target, CHANGEFEED))
-        with recording(target_url) as (monitor, one):
+        with recording(target_url) as (monitor, _):
             assert is_written(target, monitor)
-            session = one._target.session_id() if one._target else ""
+            (session,) = sessions
             if session:  # SQLite has none to lose
                 kill_session(target_url, session)
             assert is_written(target, monitor)
+    assert len(sessions) == (2 if session else 1)
 
 
 def test_a_cut_is_committed_while_it_waits_for_a_lock(target_url: str) -> None:

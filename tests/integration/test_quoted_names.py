@@ -1,11 +1,12 @@
 """Tables, columns and keys whose names have quotes, percent signs, backslashes and more."""
 
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
 import sqlalchemy as sa
 from support import brokers
-from support.torture_cli import Make
+from support.torture_cli import Command, Make
 from support.torture_topics import Feed, inserted, table, updated
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.event import Row
@@ -29,17 +30,28 @@ SOME = [
 """Names that some targets do not take, and what those say."""
 
 
+Begin = Callable[[str], tuple[Feed, Command, str]]
+
+
+@pytest.fixture
+def begin(request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make) -> Begin:
+    """A changefeed into a kind of target, and where it puts the tables of `shop`."""
+
+    def begin(kind: str) -> tuple[Feed, Command, str]:
+        url = request.getfixturevalue(f"{kind}_url")
+        feed, schema, settings = Feed(mock_kafka), "shop", {}
+        if kind not in ("sqlite", "postgresql"):
+            schema = str(sa.make_url(url).database)
+            settings = {"tables__route": f'{{"*.*" = "{schema}.{{table}}"}}'}
+        feed.ddl(5, "CREATE DATABASE `shop`", kind=1)
+        return feed, command([feed], url, **settings), schema
+
+    return begin
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_names_of_any_characters_are_kept(
-    request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make, kind: str
-) -> None:
-    url = request.getfixturevalue(f"{kind}_url")
-    database = sa.make_url(url).database
-    family = kind not in ("sqlite", "postgresql")
-    route = {"tables__route": f'{{"*.*" = "{database}.{{table}}"}}'} if family else {}
-    feed = Feed(mock_kafka)
-    run = command([feed], url, **route)
-    feed.ddl(5, "CREATE DATABASE `shop`", kind=1)
+def test_names_of_any_characters_are_kept(begin: Begin, kind: str) -> None:
+    feed, run, schema = begin(kind)
     for number, name in enumerate(NAMES):
         quoted = name.replace("`", "``")
         sql = (
@@ -56,9 +68,9 @@ def test_names_of_any_characters_are_kept(
     feed.mark(900)
     outcome = run()
     assert outcome.code == 0, outcome.said
-    with closing(open_target(url)) as target:
+    with closing(open_target(run.target_url)) as target:
         for name in NAMES:
-            relation = target.quote(*target.locate(str(database) if family else "shop", name))
+            relation = target.quote(*target.locate(schema, name))
             assert run.rows(f"SELECT * FROM {relation}") == [(1, "%w\\'", 5)], name  # noqa: S608
 
 
@@ -70,19 +82,11 @@ def test_a_name_that_a_target_does_not_take_stops_and_says_why(
     name: str,
     refusals: dict[str, str],
     kind: str,
-    request: pytest.FixtureRequest,
-    mock_kafka: brokers.Mock,
-    command: Make,
+    begin: Begin,
 ) -> None:
-    url = request.getfixturevalue(f"{kind}_url")
-    database = str(sa.make_url(url).database)
-    family = kind not in ("sqlite", "postgresql")
-    route = {"tables__route": f'{{"*.*" = "{database}.{{table}}"}}'} if family else {}
-    feed = Feed(mock_kafka)
-    run = command([feed], url, **route)
+    feed, run, schema = begin(kind)
     named, column = (name, "v") if of == "table" else ("t", name)
     sql = f"CREATE TABLE `{named}` (`id` INT NOT NULL PRIMARY KEY, `{column}` VARCHAR(40))"
-    feed.ddl(5, "CREATE DATABASE `shop`", kind=1)
     feed.create(10, sql)
     feed.send(0, inserted(20, {"id": 1, column: "x"}, table(sql)))
     feed.mark(100)
@@ -91,6 +95,26 @@ def test_a_name_that_a_target_does_not_take_stops_and_says_why(
     refused = refusals.get(kind, "")
     assert (outcome.code, refused in last) == (3 if refused else 0, True), outcome.said
     if not refused:
-        with closing(open_target(url)) as target:
-            relation = target.quote(*target.locate(database if family else "shop", named))
+        with closing(open_target(run.target_url)) as target:
+            relation = target.quote(*target.locate(schema, named))
         assert run.rows(f"SELECT * FROM {relation}") == [(1, "x")]  # noqa: S608
+
+
+COLUMNS = ["e", "é", "e\u0301", "ß", "ss", "ſ", "s", "ı", "i", "Σ", "ς", "æ", "ae", "a", "a ", " a"]
+"""Names that TiDB holds apart, and that look, or compare in some collation, the same."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_that_differ_by_an_accent_are_different_columns(begin: Begin, kind: str) -> None:
+    feed, run, _ = begin(kind)
+    names = [name for name in COLUMNS if kind in ("sqlite", "postgresql") or name != "a "]
+    listed = ", ".join(f"`{name}` VARCHAR(40)" for name in names)
+    sql = f"CREATE TABLE `t` (`id` INT NOT NULL PRIMARY KEY, {listed})"
+    row: Row = {"id": 1, **{name: f"value {n}" for n, name in enumerate(names)}}
+    feed.create(10, sql)
+    feed.send(0, inserted(20, row, table(sql)))
+    feed.mark(100)
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    relation = "shop.t" if kind == "postgresql" else "t"
+    assert run.rows(f"SELECT * FROM {relation}") == [tuple(row.values())]  # noqa: S608

@@ -19,11 +19,16 @@ def quote_name(name: str, wide: bool) -> str:
         raise Unsupported(
             f"the name {beginning} ends with a space, which the target does not allow"
         )
-    if not wide and any(character > "\uffff" for character in name):
+    if not wide and is_wide(name):
         raise Unsupported(
             f"the name {beginning} holds a character beyond U+FFFF, which the target would replace"
         )
     return "`" + name.replace("`", "``") + "`"
+
+
+def is_wide(name: str) -> bool:
+    """Whether it has characters beyond U+FFFF."""
+    return any(character > "\uffff" for character in name)
 
 
 def string_literal(text: str) -> str:

@@ -30,7 +30,7 @@ from ticdc_consumer.targets.mysql.collations import ignores_letters, merges
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
 from ticdc_consumer.targets.mysql.fence import find_session, take_session_lock
 from ticdc_consumer.targets.mysql.privileges import Account
-from ticdc_consumer.targets.mysql.quoting import quote_name
+from ticdc_consumer.targets.mysql.quoting import is_wide, quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.target import Target, original
@@ -287,6 +287,8 @@ class MySql(Target):
         return quote_name(name, self.differences.wide_names)
 
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
+        if self._cannot_hold(schema, table):
+            return None
         with self.errors():
             database = schema or self.query("SELECT DATABASE()")[0][0]
             if self._case == NamesCase.LOWERED:
@@ -301,9 +303,15 @@ class MySql(Target):
             return described
 
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
+        if self._cannot_hold(schema, table):
+            return ()
         with self.errors():
             database = schema or self.query("SELECT DATABASE()")[0][0]
             return catalog.references(self.query, database, table)
+
+    def _cannot_hold(self, *names: str | None) -> bool:
+        """Whether the catalog refuses to look for one of these names."""
+        return not self.differences.wide_names and any(map(is_wide, filter(None, names)))
 
     def type_rules(self, rules: frozenset[str]) -> TypeRules:
         trusted = SAME_COLLATIONS in rules

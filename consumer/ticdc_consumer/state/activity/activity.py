@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
 from ticdc_encoder.tso import duration
@@ -162,7 +162,7 @@ class Activity:
 
     def to_json(self) -> dict[str, Any]:
         """For programs. A TSO is a text: it does not fit into the 53 bits of JSON's numbers."""
-        values: dict[str, Any] = _plain(asdict(self))
+        values: dict[str, Any] = _plain(self)
         return values
 
     @classmethod
@@ -173,14 +173,22 @@ class Activity:
 
 
 def _plain(value: Any) -> Any:
+    kind = type(value)
+    if kind in _NAMES:
+        return {name: _named(name, getattr(value, name)) for name in _NAMES[kind]}
     if isinstance(value, Mapping):
-        return {
-            name: str(each) if name.endswith("_ts") else _plain(each)
-            for name, each in value.items()
-        }
+        return {name: _named(name, each) for name, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
 
 
+def _named(name: str, value: Any) -> Any:
+    return str(value) if name.endswith("_ts") else _plain(value)
+
+
+_NAMES: Mapping[type, tuple[str, ...]] = {
+    kind: tuple(each.name for each in fields(kind))
+    for kind in (Activity, CutActivity, PartitionActivity, StageSeconds, Trouble, WaitingDdl)
+}
 _PARTS: Mapping[str, type] = {
     "partitions": PartitionActivity,
     "ddls": WaitingDdl,

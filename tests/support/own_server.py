@@ -24,7 +24,12 @@ class OwnServer:
         subprocess.run(
             [SERVICES, action, self.name],
             check=True,
-            env={**os.environ, "SERVICES_DIR": str(self._folder), "BUFFER_POOL": "128M"},
+            env={
+                **os.environ,
+                "SERVICES_DIR": str(self._folder),
+                "BUFFER_POOL": "128M",
+                "REDO_LOG": "16M",
+            },
             stdout=subprocess.DEVNULL,
         )
 

@@ -97,7 +97,15 @@ ERRORS = [
         Retry,
         "the connection to PostgreSQL was lost: 管理者コマンドにより接続を終了しています",
     ),
-    ("53100", "kein Platz auf dem Gerät", "", "", Unavailable, "kein Platz auf dem Gerät"),
+    (
+        "53100",
+        "kein Platz auf dem Gerät",
+        "",
+        "",
+        Unavailable,
+        "PostgreSQL has no room left on its disk, or in a file that may not grow: make room there, "
+        "then start again; nothing of the cut was applied (kein Platz auf dem Gerät)",
+    ),
     ("25006", "transaction en lecture seule", "", "", Unavailable, "transaction en lecture seule"),
 ]
 

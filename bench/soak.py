@@ -81,14 +81,19 @@ def at_work(
         [sys.executable, SHOP, broker.bootstrap, topic, "--pause", str(pause)],
         stdout=subprocess.DEVNULL,
     )
-    run = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "run", config, *words],
-        env={**os.environ, "TMPDIR": str(temporary)},
-        stdout=subprocess.DEVNULL,
-    )
+    said = folder / "run.log"
+    with said.open("w") as log:
+        run = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, "run", config, *words],
+            env={**os.environ, "TMPDIR": str(temporary)},
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
     try:
         yield psutil.Process(run.pid), temporary
     finally:
+        if run.poll() is not None:
+            print(f"the run ended: {said.read_text()[-2000:]}")
         for process in (shop, run):
             process.terminate()
             process.wait(60)

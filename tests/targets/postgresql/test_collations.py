@@ -40,6 +40,8 @@ def new_database(server: str, locale: str) -> Iterator[str]:
 
 
 class TestInATurkishDatabase(TargetContract):
+    holds_nul = False
+
     @pytest.fixture
     def url(self, postgresql_server: str) -> Iterator[str]:
         yield from new_database(postgresql_server, "tr")

@@ -26,7 +26,8 @@ from ticdc_consumer.spark.jobs import gather as by_spark
 from ticdc_consumer.spark.spilled import SpilledCut
 from ticdc_consumer.testing.audit import ShopTables
 from ticdc_encoder.changefeed import Changefeed
-from ticdc_encoder.event import Row, RowChange
+from ticdc_encoder.event import Resolved, Row, RowChange
+from ticdc_encoder.message import Message
 from ticdc_encoder.testing.disturbance import Disturbance
 from ticdc_encoder.testing.shop import TABLES, Shop
 
@@ -92,6 +93,38 @@ def test_several_topics_are_one_changefeed(
     first.mark(300)
     caught_up(run, 300)
     assert (ids(run), ids(run, "others")) == ([1, 2, 3, 4], [1, 2])
+
+
+@pytest.mark.parametrize("from_messages", [5_000, 0], ids=["in the driver", "by Spark"])
+@pytest.mark.parametrize(("topics", "partitions"), [(1, 200), (100, 2)])
+def test_many_topics_and_partitions_are_one_changefeed(
+    kafka: brokers.Kafka,
+    sqlite_url: str,
+    command: Make,
+    topics: int,
+    partitions: int,
+    from_messages: int,
+) -> None:
+    feeds = [Feed(kafka, name=f"many{n:03}", partitions=partitions) for n in range(topics)]
+    of_spark = {"spark__from_messages": from_messages}
+    run = command(feeds[:1], sqlite_url, kafka__topics=f"^{kafka.prefix}many", **of_spark)
+    everywhere = [(feed, partition) for feed in feeds for partition in range(partitions)]
+    feeds[0].create(10)
+    for first in (100, 300):
+        rows = [(*where, item(first, first + id)) for id, where in enumerate(everywhere)]
+        marks = [(*where, Resolved(ts(first + 100))) for where in everywhere]
+        kafka.produce(
+            Message(feed.topic, partition, *feed.record(event))
+            for feed, partition, event in [*rows, *marks]
+        )
+        caught_up(run, first + 100)
+        assert ids(run) == list(range(100, first + len(everywhere)))
+    # One row in the last of all, and nothing in the others.
+    feeds[-1].send(partitions - 1, item(450, 1))
+    for feed in feeds:
+        feed.mark(500, 0)
+    caught_up(run, 500)
+    assert ids(run) == [1, *range(100, 300 + len(everywhere))]
 
 
 def test_a_topic_of_another_name_is_not_read(

@@ -111,11 +111,10 @@ def test_many_topics_and_partitions_are_one_changefeed(
     everywhere = [(feed, partition) for feed in feeds for partition in range(partitions)]
     feeds[0].create(10)
     for first in (100, 300):
-        rows = [(*where, item(first, first + id)) for id, where in enumerate(everywhere)]
-        marks = [(*where, Resolved(ts(first + 100))) for where in everywhere]
         kafka.produce(
             Message(feed.topic, partition, *feed.record(event))
-            for feed, partition, event in [*rows, *marks]
+            for id, (feed, partition) in enumerate(everywhere)
+            for event in (item(first, first + id), Resolved(ts(first + 100)))
         )
         caught_up(run, first + 100)
         assert ids(run) == list(range(100, first + len(everywhere)))

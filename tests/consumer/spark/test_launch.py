@@ -33,7 +33,7 @@ def look():
                 if secret.encode() in text:
                     seen.add(f"{place} of {line.split(bytes(1))[0].decode()}")
 
-thread = threading.Thread(target=look)
+thread = threading.Thread(target=look, daemon=True)  # if Spark fails, it ends with us
 thread.start()
 spark = session(
     {

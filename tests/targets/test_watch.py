@@ -23,9 +23,9 @@ def test_a_statement_that_is_not_answered_is_told_again_and_again(
     target: Target, caplog: pytest.LogCaptureFixture
 ) -> None:
     with watched(target):
-        sleep(target, 1.4)
-    assert len(caplog.messages) == 2
-    assert caplog.messages[0].startswith("waiting for the target: it has not answered for 0.5")
+        sleep(target, 2.4)
+    assert len(caplog.messages) >= 2
+    assert caplog.messages[0].startswith("waiting for the target: it has not answered for ")
     assert "room on the disk" in caplog.messages[0]
     target.close()
 

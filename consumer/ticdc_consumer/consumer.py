@@ -63,7 +63,7 @@ class Consumer:
         registry: "CollectorRegistry | None" = None,
     ) -> None:
         """`registry` of `prometheus_client` gets the metrics, whether or not `[metrics] listen` has
-        a port for them (docs/metrics.md)."""
+        a port for them (docs/reference/metrics.md)."""
         self.options = options
         self._registry = registry
         self._session = spark

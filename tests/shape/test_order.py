@@ -74,7 +74,7 @@ DENIED = {
     *("found", "told", "there", "place", "places", "wanted", "taken", "said", "gone", "made"),
     *("shown", "kept", "given", "held", "saw", "meet", "tidy", "settle"),
 }
-"""Names that say nothing of the thing they hold (docs/glossary.md has the words to use)."""
+"""Names that say nothing of the thing they hold (docs/reference/glossary.md has the words to use)."""
 
 
 @cache
@@ -165,7 +165,7 @@ def test_imports_point_one_way(package: str) -> None:
 
 @pytest.mark.parametrize("package", sorted(ORDER))
 def test_the_architecture_draws_the_order_that_imports_have(package: str) -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text()
+    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
     drawing = re.search(rf"```\n {package}: (.*?)```", text, re.DOTALL)
     assert drawing, f"no drawing of {package}"
     layers = [tuple(re.findall(r"\w+", layer)) for layer in drawing[1].split("│")]

@@ -403,7 +403,7 @@ class Target(ABC):
 
     @abstractmethod
     def column_type(self, column: Column) -> str:
-        """The type of a new column, by the table in `docs/types.md`. Raises `Stop` for a type
+        """The type of a new column, by the table in docs/reference/types.md. Raises `Stop` for a type
         that this target cannot hold."""
 
     @abstractmethod

@@ -142,9 +142,9 @@ def test_a_folder_can_be_taken_in_at_a_glance() -> None:
     rooms: dict[Path, set[str]] = defaultdict(set)
     for folder in PACKAGES.values():
         for path in folder.rglob("*.py"):
-            if path.name != "__init__.py":
+            if not path.name.startswith("__"):
                 rooms[path.parent].add(path.name)
-            elif path.parent != folder:
+            elif path.name == "__init__.py" and path.parent != folder:
                 rooms[path.parent.parent].add(path.parent.name)
     assert {str(f): len(names) for f, names in rooms.items() if len(names) > WIDEST} == {}
 
@@ -154,7 +154,7 @@ def test_imports_point_one_way(package: str) -> None:
     upwards = [
         f"{'.'.join(parts)} imports {'.'.join(imported)}"
         for parts, tree in trees()[package].items()
-        if parts != ("__init__",)
+        if parts not in (("__init__",), ("__main__",))
         for imported in own_imports(package, tree)
         if imported[0] != parts[0] and (parts[0], imported[0]) not in EXCEPTIONS
         if level(package, parts[0]) >= level(package, imported[0])

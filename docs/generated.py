@@ -1,5 +1,5 @@
-"""What MkDocs does not do by itself: parts of pages that are made from the code, and links that lead
-out of `docs/`.
+"""What MkDocs does not do by itself: parts of pages that are made from the code, and links that
+lead out of `docs/`.
 
 A page has `<!-- generated: NAME -->` where the part goes that `PARTS[NAME]` makes.
 """
@@ -105,7 +105,12 @@ def settings_rows() -> Iterator[tuple[str, str, str, str]]:
             # Topics are not asked for beside a storage; nothing else depends on another setting.
             needed = "**required**, unless `storage.url` is set"
             of_kafka = setting.name.startswith("kafka.")
-            yield setting.name, form(field.name), needed if of_kafka else default(field), setting.help
+            yield (
+                setting.name,
+                form(field.name),
+                needed if of_kafka else default(field),
+                setting.help,
+            )
     for option, url in URLS.items():
         needed = "**required**" if _required(option) else ""
         yield url.name, "URL", needed, f"{url.help}: `{url.example}`"
@@ -147,9 +152,7 @@ def _cell(text: str) -> str:
 def commands() -> dict[str, argparse.ArgumentParser]:
     """The parser of each command."""
     (subcommands,) = (
-        action
-        for action in parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
+        action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)
     )
     return dict(subcommands.choices)
 
@@ -214,7 +217,10 @@ def message_list() -> str:
     lines: list[str] = []
     for code in sorted(set(CODES.values())):
         lines += [f"### Exit code {code}: all messages", ""]
-        lines += [f"* {html.escape(text, quote=False)}" for text in sorted({t for c, t in messages() if c == code})]
+        lines += [
+            f"* {html.escape(text, quote=False)}"
+            for text in sorted({t for c, t in messages() if c == code})
+        ]
         lines += [""]
     return "\n".join(lines)
 

@@ -19,8 +19,7 @@ PATIENCE = 60.0
 
 def steps() -> Iterator[tuple[str, str, str]]:
     """Kind of block, title and text, as they come."""
-    for language, title, text in BLOCK.findall(TUTORIAL):
-        yield language, title, text
+    yield from BLOCK.findall(TUTORIAL)
 
 
 def matches(shown: str, output: str) -> bool:

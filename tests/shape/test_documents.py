@@ -22,6 +22,7 @@ DOCUMENTS = sorted(
         *(path for top in ("tests", "samples") for path in (ROOT / top).rglob("*.md")),
     }
 )
+BLOCK = re.compile(r"^( *)```[a-z]+.*?^\1```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 FILE = re.compile(r"(?<![\w./*:-])[\w.*-]+(?:/[\w.*-]+)*\.(?:py|sql|md|png)\b")
@@ -58,6 +59,8 @@ def exists(reference: str, document: Path) -> bool:
 
 
 def references(text: str) -> Iterator[str]:
+    """Without those of blocks with a language, which `test_blocks.py` reads."""
+    text = BLOCK.sub("", text)
     yield from (target for target in LINK.findall(text) if "://" not in target)
     yield from FILE.findall(re.sub(r"https?://\S+", "", text))
     yield from (code for code in CODE.findall(text) if FOLDER.fullmatch(code))

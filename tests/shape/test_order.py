@@ -74,7 +74,7 @@ DENIED = {
     *("found", "told", "there", "place", "places", "wanted", "taken", "said", "gone", "made"),
     *("shown", "kept", "given", "held", "saw", "meet", "tidy", "settle"),
 }
-"""Names that say nothing of the thing they hold (docs/reference/glossary.md has the words to use)."""
+"""Names that say nothing of what they hold (docs/reference/glossary.md has the words to use)."""
 
 
 @cache

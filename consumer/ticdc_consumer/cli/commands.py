@@ -25,7 +25,6 @@ from ticdc_consumer.cli.signals import stopping
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Usage
 
-
 STANDBY = "standby: starts when no other consumer of the changefeed is alive"
 
 

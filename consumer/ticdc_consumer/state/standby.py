@@ -1,8 +1,8 @@
 """Waits until the consumer of a changefeed is gone, instead of taking over from it.
 
-A leader that is alive shows it in the target: it writes its activity every few seconds, and raises R
-or the generation in the checkpoint. One that ends says so. That a leader which only seems to be
-gone is taken over from harms nothing: the lease refuses it.
+A leader that is alive shows it in the target: it writes its activity every few seconds, and raises
+R or the generation in the checkpoint. One that ends says so. To take over from a leader that only
+seems to be gone harms nothing: the lease refuses it.
 """
 
 import time
@@ -28,8 +28,8 @@ PAUSE = 1.0
 @dataclass(frozen=True, slots=True)
 class Signs:
     """What one look at the target showed: the checkpoint's generation and R, both None if there is
-    no checkpoint; of the activity that was written last its generation, whether its consumer said
-    that it ends, and how many seconds ago."""
+    no checkpoint; of the activity that was written last its generation, whether its consumer
+    was ending, and how many seconds ago."""
 
     generation: int | None = None
     resolved_ts: int | None = None
@@ -82,9 +82,7 @@ def signs_of(target: Target, changefeed: str) -> Signs:
     )
 
 
-def wait_for_leader_to_go(
-    options: Options, monitor: Monitor, gives_up: Callable[[], bool]
-) -> bool:
+def wait_for_leader_to_go(options: Options, monitor: Monitor, gives_up: Callable[[], bool]) -> bool:
     """Returns True once no other consumer of the changefeed is alive, False if `gives_up` said so
     before. A target that does not answer is waited for."""
     watch = Watch(options.standby_after)

@@ -7,7 +7,8 @@ ARG CONSUMER=ticdc-consumer:latest
 FROM ${SPARK} AS spark
 # hadolint ignore=DL3006
 FROM ${CONSUMER}
-USER root
+# hadolint ignore=DL3002
+USER 0
 COPY --from=spark /opt/spark /opt/spark
 COPY --from=spark /opt/entrypoint.sh /opt/entrypoint.sh
 COPY samples/spark_submit/job.py /opt/ticdc-consumer/job.py

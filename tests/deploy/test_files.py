@@ -84,7 +84,7 @@ def of_kubernetes() -> Iterator[Any]:
                 yield pytest.param(document, id=document["kind"])
 
 
-@pytest.mark.parametrize("document", of_kubernetes())
+@pytest.mark.parametrize("document", list(of_kubernetes()))
 def test_a_manifest_fits_the_schemas_of_kubernetes(document: Mapping[str, Any]) -> None:
     kubernetes_validate.validate(document, KUBERNETES, strict=True)
 

@@ -23,12 +23,13 @@ def steps() -> Iterator[tuple[str, str, str]]:
 
 
 def matches(shown: str, output: str) -> bool:
-    """Whether the output is what the page shows; `...` is anything."""
-    lines = [".*" if line == "..." else line for line in shown.splitlines()]
-    pattern = "\n".join(re.escape(line).replace(r"\.\.\.", ".*") for line in lines)
-    pattern = pattern.replace(re.escape(".*"), ".*")
-    # A line of its own that is `...` stands for any number of lines.
-    return re.fullmatch(pattern, output.rstrip("\n"), re.DOTALL) is not None
+    """Whether the output is what the page shows: `...` is any text, as a line of its own any
+    number of lines."""
+    pattern = "".join(
+        r"(?:.*\n)?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n"
+        for line in shown.splitlines()
+    )
+    return re.fullmatch(pattern, output, re.DOTALL) is not None
 
 
 class Terminals:

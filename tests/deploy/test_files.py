@@ -131,10 +131,11 @@ def test_a_unit_runs_a_consumer_and_knows_its_exit_codes(path: Path, codes: str)
 
 
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
-    if shutil.which("systemd-analyze") is None:
+    program = shutil.which("true")
+    if shutil.which("systemd-analyze") is None or program is None:
         pytest.skip("systemd-analyze is not installed")
     # A program that exists, which the real one does not before it is installed.
-    text = UNIT.read_text().replace("/opt/ticdc-consumer/bin/ticdc-consumer", shutil.which("true"))
+    text = UNIT.read_text().replace("/opt/ticdc-consumer/bin/ticdc-consumer", program)
     path = tmp_path / "ticdc-consumer@orders.service"
     path.write_text(text)
     command = ["systemd-analyze", "verify", "--man=no", str(path)]

@@ -17,12 +17,15 @@ WAITS = "standby: starts when no other consumer of the changefeed is alive"
 
 
 @contextmanager
-def process(run: Command, *, standby: bool) -> Iterator[Driver]:
-    driver = run.driver(standby=standby, limits__standby_after="7")
+def killed_at_the_end(driver: Driver) -> Iterator[Driver]:
     try:
         yield driver
     finally:
         driver.kill()
+
+
+def standby_of(run: Command) -> Driver:
+    return run.standby(limits__standby_after="7")
 
 
 class Upstream:
@@ -63,10 +66,10 @@ def test_a_standby_starts_when_its_leader_is_gone(
     feed = Feed(mock_kafka)
     upstream = Upstream(feed)
     run = command([feed], sqlite_url)
-    with process(run, standby=True) as leader:
+    with killed_at_the_end(standby_of(run)) as leader:
         assert reaches(run, upstream)
         first = generation(run)
-        with process(run, standby=True) as standby:
+        with killed_at_the_end(standby_of(run)) as standby:
             standby.await_words(WAITS)
             upstream.more()
             assert reaches(run, upstream)
@@ -89,9 +92,9 @@ def test_a_standby_that_is_ended_while_it_waits_has_changed_nothing(
     feed = Feed(mock_kafka)
     upstream = Upstream(feed)
     run = command([feed], sqlite_url)
-    with process(run, standby=False) as leader:
+    with killed_at_the_end(run.driver()) as leader:
         assert reaches(run, upstream)
-        standby = run.driver(standby=True, limits__standby_after="7")
+        standby = standby_of(run)
         standby.await_words(WAITS)
         standby.process.send_signal(signal.SIGTERM)
         code, text = standby.wait()

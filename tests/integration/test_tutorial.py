@@ -103,7 +103,7 @@ def terminals(tmp_path: Path) -> Iterator[Terminals]:
 
 
 def test_the_tutorial_runs_as_it_is_written(terminals: Terminals) -> None:
-    output: str | None = None
+    output = ""
     for language, title, text in steps():
         match language, title:
             case "sh", "set up":
@@ -114,7 +114,7 @@ def test_the_tutorial_runs_as_it_is_written(terminals: Terminals) -> None:
                 terminals.type(text)
             case "sh", _:
                 output = terminals.run(text)
-            case "text", _ if output is None:
+            case "text", _ if not output:
                 assert terminals.read(text.count("\n")) == text
             case "text", _:
                 assert matches(text, output), f"{text}\n--- came:\n{output}"

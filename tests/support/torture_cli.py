@@ -93,14 +93,17 @@ class Command:
         failpoint: str | None = None,
         until: str | None = None,
         spark: bool = False,
-        standby: bool = False,
         **settings: Any,
     ) -> Driver:
         """The same command as a process of its own; without `until` it goes on for ever."""
         sets = self.arguments(**settings)
         end = [] if until is None else ["--until", until]
-        words = ["run", str(self._file), *(["--standby"] if standby else []), *end, *sets]
+        words = ["run", str(self._file), *end, *sets]
         return Driver(words, spark=spark, failpoint=failpoint)
+
+    def standby(self, **settings: Any) -> Driver:
+        """`run --standby` as a process of its own, which goes on for ever."""
+        return Driver(["run", "--standby", str(self._file), *self.arguments(**settings)])
 
     def arguments(self, **settings: Any) -> list[str]:
         """The settings, for another of the product's commands."""

@@ -23,6 +23,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "ticdc_consumer": (
         ("cli",),
         ("check", "status", "testing"),
+        ("upstream",),
         ("consumer",),
         ("dry_run",),
         ("epoch",),

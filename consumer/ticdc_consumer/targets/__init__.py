@@ -54,10 +54,11 @@ ENTRY_POINTS = "ticdc_consumer.targets"
 class Database:
     """A kind of database.
 
-    `package` is the dotted name of its package. Three modules of it are used from here, each
+    `package` is the dotted name of its package. Four modules of it are used from here, each
     imported when first needed: `session`, whose `open_session(url, to_look)` returns a `Target`;
-    `encode`, whose `encode_rows` and `encode_keys` need no driver; and `types`, whose `RULES` are
-    the rules that users may switch on. `requirement` is what installs the driver with pip.
+    `encode`, whose `encode_rows` and `encode_keys` need no driver; `types`, whose `RULES` are
+    the rules that users may switch on; and `read_back`, a `ReadBack`. `requirement` is what
+    installs the driver with pip.
     """
 
     package: str

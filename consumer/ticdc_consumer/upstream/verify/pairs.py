@@ -166,7 +166,7 @@ def pair(target: Target, options: Options, where: InTarget, table: Table) -> Pai
     assert destination is not None  # the filter lets it pass
     described = target.describe(*destination)
     if described is None:
-        raise Missing(f"the target has no table {target.quote(*destination)}")
+        raise NotInTarget(f"the target has no table {target.quote(*destination)}")
     shard = where.shard(name)
     compared = described if shard is None else _without(described, shard)
     # What the target computes itself is compared, too.
@@ -189,7 +189,7 @@ def pair(target: Target, options: Options, where: InTarget, table: Table) -> Pai
     )
 
 
-class Missing(Stop):
+class NotInTarget(Stop):
     """The target has no such table."""
 
 
@@ -209,8 +209,8 @@ def _column(
         return None
     name = layout.columns[number]
     by_name = {target.quote(None, each.name): each for each in described.columns}
-    held = read_back(target.dialect).column(by_name[name], codec, name)
-    return ComparedColumn(column.name, _upstream(column, held.form), held)
+    comparable_here = read_back(target.dialect).column(by_name[name], codec, name)
+    return ComparedColumn(column.name, _upstream(column, comparable_here.form), comparable_here)
 
 
 def _upstream(column: Column, form: Form) -> Comparable:

@@ -66,13 +66,13 @@ def _statements(
     layout = repair_layout(pair, target)
     encode_rows, encode_keys = encoders(layout.dialect)
     statements = list[str]()
-    held = [each for each in differences if each.target is not None]
-    if held:
-        keys = encode_keys(layout, _key_arrays(pair, layout, held))
+    in_target = [each for each in differences if each.target is not None]
+    if in_target:
+        keys = encode_keys(layout, _key_arrays(pair, layout, in_target))
         statements += target.shown_deletes(layout, keys)
-    there = [each for each in differences if each.upstream is not None]
-    for first in range(0, len(there), AT_ONCE):
-        chunk = _Keys.of(pair, there[first : first + AT_ONCE])
+    upstream_rows = [each for each in differences if each.upstream is not None]
+    for first in range(0, len(upstream_rows), AT_ONCE):
+        chunk = _Keys.of(pair, upstream_rows[first : first + AT_ONCE])
         for arrays in batches(upstream, pair.table, chunk):
             if layout.shard is not None:
                 arrays.append(pa.array([layout.shard] * len(arrays[0]), pa.string()))

@@ -93,14 +93,14 @@ def _of(report: TableReport, difference: Difference, show_values: bool) -> str:
     if not show_values:
         return line
     sides = (
-        f"{side}: {', '.join(f'{name}={_shown(value)}' for name, value in values.items())}"
+        f"{side}: {', '.join(f'{name}={_literal(value)}' for name, value in values.items())}"
         for side, values in _values(report, difference).items()
         if values is not None
     )
     return f"{line}; {'; '.join(sides)}"
 
 
-def _shown(value: str | None) -> str:
+def _literal(value: str | None) -> str:
     return "NULL" if value is None else repr(value)
 
 

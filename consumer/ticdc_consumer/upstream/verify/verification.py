@@ -20,7 +20,7 @@ from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_u
 from ticdc_consumer.upstream.snapshot import pinned
 from ticdc_consumer.upstream.tables import tables
 from ticdc_consumer.upstream.verify.compare import compare
-from ticdc_consumer.upstream.verify.pairs import Missing, Pair, pair, reason
+from ticdc_consumer.upstream.verify.pairs import NotInTarget, Pair, pair, reason
 from ticdc_consumer.upstream.verify.repair import Repair
 from ticdc_consumer.upstream.verify.report import TableReport
 from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, one_state
@@ -91,11 +91,11 @@ class _Round:
             waiting = [each for each in upstream if _name(each) not in self._settled]
             pairs = list[Pair]()
             for table in waiting:
-                made = self._pair(table)
-                if isinstance(made, TableReport):
-                    yield made
+                compared = self._pair(table)
+                if isinstance(compared, TableReport):
+                    yield compared
                 else:
-                    pairs.append(made)
+                    pairs.append(compared)
             yield from self._unknown_upstream(upstream)
             yield from self._of_no_shard(pairs)
             yield from self._compared(pairs, sessions)
@@ -104,7 +104,7 @@ class _Round:
         target = self._state.targets[0]
         try:
             return pair(target, self._options, self._where, table)
-        except Missing as missing:
+        except NotInTarget as missing:
             return self._problem(_name(table), "", str(missing))
         except Stop as refusal:
             return self._problem(_name(table), "", f"cannot be compared: {reason(refusal, table)}")

@@ -2,7 +2,7 @@
 nothing does; the upstream is a real TiDB that has gone on."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from support import brokers
-from support.databases import own_schema
+from support.databases import fresh_database, own_schema
 from support.loading import opened
+from support.server_address import server_address
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
 from support.verified import Found, Verified
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.upstream.verify import compare
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Ddl, Resolved, Row, RowChange
 from ticdc_encoder.sql.parser import parse_create_table
@@ -39,7 +41,7 @@ COLUMNS = {
     "lasts": ("TIME(6)", "'-01:02:03.000400'"),
     "code": ("CHAR(10)", "'abc'"),
     "name": ("VARCHAR(60)", "'abc'"),
-    "nothing": ("VARCHAR(60)", "NULL"),
+    "unset": ("VARCHAR(60)", "NULL"),
     "note": ("TEXT", "'tab\\t, line\\n, back\\\\slash, \\'quote\\', €, 𝄞'"),
     "fixed": ("BINARY(8)", "X'61'"),
     "raw": ("VARBINARY(60)", "X'00ff10'"),
@@ -51,7 +53,7 @@ COLUMNS = {
 }
 """Column -> type, and the value of every row."""
 
-FAULTS = {
+FAULTS: dict[str, tuple[str, str | dict[str, str]]] = {
     "a number": ("tiny", "'-4'"),
     "a number without its zeros": ("zero", "43"),
     "the greatest number": ("big", "'18446744073709551614'"),
@@ -70,7 +72,7 @@ FAULTS = {
     "a case": ("name", "'aBc'"),
     "an accent": ("name", "'äbc'"),
     "NULL for a text": ("name", "NULL"),
-    "a text for NULL": ("nothing", "''"),
+    "a text for NULL": ("unset", "''"),
     "a byte of a text": ("note", "'tab'"),
     "a zero byte": ("fixed", {"": "X'6100000000000001'", "postgresql": r"'\x6100000000000001'"}),
     "a byte": ("raw", {"": "X'00ff11'", "postgresql": r"'\x00ff11'"}),
@@ -84,10 +86,10 @@ FAULTS = {
 MORE_TABLES = (
     "CREATE TABLE words (w VARCHAR(20) COLLATE utf8mb4_general_ci PRIMARY KEY, n INT)",
     "INSERT INTO words VALUES ('B', 1), ('a', 2), ('ä b', 3), ('c', 4)",
-    "CREATE TABLE many (mood ENUM('sad','glad'), raw VARBINARY(8), at DATETIME(3), n INT, "
+    "CREATE TABLE many (mood ENUM('sad','glad'), raw VARBINARY(8), at DATE, n INT, "
     "PRIMARY KEY (mood, raw, at))",
-    "INSERT INTO many VALUES ('sad', X'00', '2024-02-29 00:00:00.100', 1), "
-    "('sad', X'0000', '2024-02-29 00:00:00.100', 2), ('glad', X'00', '2024-02-29 00:00:00', 3)",
+    "INSERT INTO many VALUES ('sad', X'00', '2024-02-29', 1), ('sad', X'0000', '2024-02-29', 2), "
+    "('glad', X'00', '2024-02-29', 3)",
     "CREATE TABLE log (a INT, b VARCHAR(9))",
     "INSERT INTO log VALUES (1, 'one'), (1, 'one'), (2, NULL), (3, 'three')",
     "CREATE TABLE nobody (id INT PRIMARY KEY)",
@@ -101,12 +103,7 @@ SPOILED = (
 )
 FOUND_THERE: set[Found] = {
     ("words", "differs", (("w", "ä b"),), ("n",)),
-    (
-        "many",
-        "missing",
-        (("mood", "sad"), ("raw", "0000"), ("at", "2024-02-29 00:00:00.1")),
-        (),
-    ),
+    ("many", "missing", (("mood", "sad"), ("raw", "0000"), ("at", "2024-02-29")), ()),
     ("log", "extra", (), ()),
     ("log", "missing", (), ()),
     ("nobody", "extra", (("id", "7"),), ()),
@@ -121,7 +118,7 @@ def shop(verified: Verified, rows: int) -> None:
     verified.execute(
         f"CREATE TABLE kinds (id INT PRIMARY KEY, {columns})",
         *(
-            f"INSERT INTO kinds (id, {written}) VALUES ({n}, {values.format(id=n)})"  # noqa: S608
+            f"INSERT INTO kinds (id, {written}) VALUES ({n}, {values.replace('{id}', str(n))})"  # noqa: S608
             for n in range(1, rows + 1)
         ),
         *MORE_TABLES,
@@ -129,10 +126,17 @@ def shop(verified: Verified, rows: int) -> None:
 
 
 @pytest.fixture
+def upstream_url() -> Iterator[str]:
+    """Not `tidb_url`, which is a target's here."""
+    with fresh_database(server_address("TIDB_URL")) as url:
+        yield url
+
+
+@pytest.fixture
 def verified(
-    tidb_url: str, target_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    upstream_url: str, target_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Verified:
-    return Verified.of(tidb_url, target_url, tmp_path, capsys)
+    return Verified.of(upstream_url, target_url, tmp_path, capsys)
 
 
 def test_every_fault_is_found_in_every_type_and_none_where_there_is_none(
@@ -170,6 +174,18 @@ def test_every_fault_is_found_in_every_type_and_none_where_there_is_none(
     assert verified.differences() == expected
 
 
+@pytest.mark.parametrize("target_url", ["postgresql", "mariadb", "mysql"], indirect=True)
+def test_digests_prove_a_table_equal_without_reading_its_rows(
+    verified: Verified, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop(verified, 3)
+    # Databases print large doubles in different notations, for which rows are read.
+    verified.execute("UPDATE kinds SET huge = 1e6")
+    verified.load()
+    monkeypatch.setattr(compare, "_upstream", lambda *_: pytest.fail("rows are read"))
+    assert verified.differences() == set()
+
+
 def test_no_type_is_printed_differently_by_upstream_and_target(verified: Verified) -> None:
     with upstream(verified.upstream_url) as tidb:
         tidb.create_typed()
@@ -198,9 +214,13 @@ class Workload:
             self._table = parse_create_table(ACCOUNTS, tidb.schema)
             ts = tidb.ts()
             self._feed.send(0, Ddl(tidb.schema, "accounts", ACCOUNTS, ts, 3, self._table))
-            rows = [{"id": n, "balance": 100, "note": f"row {n}"} for n in range(1, 41)]
+            rows: list[Row] = [{"id": n, "balance": 100, "note": f"row {n}"} for n in range(1, 41)]
             self._write(tidb, [(None, row) for row in rows])
         self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
 
     def end(self) -> None:
         self._over.set()
@@ -219,7 +239,7 @@ class Workload:
     def _write(self, tidb: Upstream, changes: Sequence[tuple[Row | None, Row]]) -> None:
         tidb.execute("BEGIN")
         for _, row in changes:
-            values = f"{row['id']}, {row['balance']}, '{row['note']}'"
+            values = f"{row['id']!r}, {row['balance']!r}, {row['note']!r}"
             tidb.execute(f"REPLACE INTO accounts VALUES ({values})")  # noqa: S608
             self._rows[int(str(row["id"]))] = row
         tidb.execute("COMMIT")
@@ -233,7 +253,7 @@ class Workload:
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mysql", "tidb"])
 def test_it_tells_drift_from_changes_while_both_sides_go_on(
     kind: str,
-    tidb_url: str,
+    upstream_url: str,
     mock_kafka: brokers.Mock,
     command: Make,
     tmp_path: Path,
@@ -245,21 +265,21 @@ def test_it_tells_drift_from_changes_while_both_sides_go_on(
     run = command(
         [feed],
         target_url,
-        source__upstream=tidb_url,
-        tables__filter=f"{sa.make_url(tidb_url).database}.*",
+        source__upstream=upstream_url,
+        tables__filter=f"{sa.make_url(upstream_url).database}.*",
         tables__route=f'{{"*.*" = "{own_schema(target_url)}.{{table}}"}}',
     )
-    workload = Workload(tidb_url, feed)
+    workload = Workload(upstream_url, feed)
     workload.begin()
     consumer = run.driver()
     try:
         assert until(lambda: _has_rows(run), 60.0), consumer.text
         seen = set[str]()
-        for _ in range(3):
+        while len(seen) < 3:
             code, report = _verified(run, capsys)
             assert (code, report["equal"]) == (0, True), report
             seen.add(report["tables"][0]["resolved_ts"])
-        assert len(seen) == 3
+            assert consumer.running and workload.running, consumer.text
         with opened(target_url) as target:
             target.execute("UPDATE accounts SET note = 'Row 2' WHERE id = 2").close()
             target.execute("DELETE FROM accounts WHERE id = 3").close()

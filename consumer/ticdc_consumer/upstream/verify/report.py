@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ticdc_encoder.errors import visible
@@ -46,7 +46,7 @@ class TableReport:
             resolved_ts=resolved_ts,
             upstream_rows=outcome.upstream_rows,
             target_rows=outcome.target_rows,
-            differences=outcome.differences,
+            differences=tuple(_with_labels(pair, each) for each in outcome.differences),
             whole=outcome.whole,
             left_out=pair.left_out,
             names=tuple(column.name for column in pair.columns),
@@ -59,6 +59,23 @@ class TableReport:
     @property
     def equal(self) -> bool:
         return not self.differences and not self.problem
+
+
+def _with_labels(pair: Pair, difference: Difference) -> Difference:
+    """The key with the label of an ENUM where it was compared by its index."""
+    forms = {column.name: column.upstream.form for column in pair.columns}
+    elements = {column.name: column.type.elements for column in pair.layout.source}
+    key = tuple(
+        (name, elements[name][int(value) - 1])
+        if value and forms[name] == "number" and _is_enum(pair, name) and int(value)
+        else (name, value)
+        for name, value in difference.key
+    )
+    return replace(difference, key=key)
+
+
+def _is_enum(pair: Pair, name: str) -> bool:
+    return any(c.type.name == "enum" for c in pair.layout.source if c.name == name)
 
 
 def to_text(report: TableReport, show_values: bool) -> str:

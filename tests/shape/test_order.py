@@ -28,7 +28,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("dry_run",),
         ("epoch",),
         ("apply", "prepare"),
-        ("opening", "reader", "layouts"),
+        ("reader", "layouts"),
         ("spark",),
         ("reconcile",),
         ("read", "ddl"),

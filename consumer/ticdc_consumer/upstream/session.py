@@ -58,7 +58,7 @@ class UpstreamSession:
     there now.
 
     Raises `Retry` if the connection is lost or a store is busy, `Unavailable` for what its user may
-    not do or where nothing answers, `Stop` for a snapshot that no longer exists and all else that
+    not do or if it does not answer, `Stop` for a snapshot that no longer exists and all else that
     TiDB refuses. No message shows the URL.
     """
 

@@ -8,6 +8,7 @@ from ticdc_consumer.errors import Stop, Unavailable, Usage
 from ticdc_consumer.upstream.session import reading, upstream_url
 from ticdc_consumer.upstream.snapshot import current_ts, life_time, pinned, require_kept
 from ticdc_consumer.upstream.tables import names, tables
+from ticdc_consumer.waiting import until
 from ticdc_encoder.tso import compose
 
 
@@ -60,10 +61,15 @@ def test_a_snapshot_that_was_collected_is_named_in_one_sentence(tidb: Upstream) 
 def test_a_snapshot_is_pinned_by_a_transaction_that_begins_at_it(tidb: Upstream) -> None:
     with reading(tidb.url) as session:
         snapshot_ts = current_ts(session)
-    with pinned(tidb.url, snapshot_ts):
+
+    def shows() -> bool:
         rows = tidb.execute("SELECT TxnStart FROM information_schema.processlist")
-    starts = [int(text.rpartition("(")[2].rstrip(")")) for (text,) in rows if text]
-    assert any(snapshot_ts - (1 << 18) < start <= snapshot_ts for start in starts), rows
+        starts = [int(text.rpartition("(")[2].rstrip(")")) for (text,) in rows if text]
+        return any(snapshot_ts - (1 << 18) < start <= snapshot_ts for start in starts)
+
+    # The server writes its list after its answer.
+    with pinned(tidb.url, snapshot_ts):
+        assert until(shows, 10.0)
 
 
 def test_an_upstream_that_is_not_set_or_not_running_is_named() -> None:

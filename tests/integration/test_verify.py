@@ -23,6 +23,7 @@ from ticdc_consumer.upstream.verify import compare
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Ddl, Resolved, Row, RowChange
 from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.tso import compose
 
 COLUMNS = {
     "num": ("INT", "{id}"),
@@ -191,6 +192,87 @@ def test_no_type_is_printed_differently_by_upstream_and_target(verified: Verifie
         tidb.create_typed()
     verified.load()
     assert verified.differences() == set()
+
+
+@pytest.fixture
+def into_sqlite(
+    upstream_url: str, sqlite_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Verified:
+    verified = Verified.of(upstream_url, sqlite_url, tmp_path, capsys)
+    verified.execute(
+        "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9))",
+        "INSERT INTO a VALUES (1, 'one'), (2, NULL)",
+        "CREATE TABLE b (id INT PRIMARY KEY)",
+    )
+    return verified
+
+
+def test_what_cannot_be_compared_is_named(into_sqlite: Verified) -> None:
+    into_sqlite.load()
+    schema = sa.make_url(into_sqlite.upstream_url).database
+    into_sqlite.spoil(
+        "DROP TABLE b",
+        "ALTER TABLE a DROP COLUMN v",
+        "CREATE TABLE c (id INTEGER PRIMARY KEY)",
+        "INSERT INTO ticdc_table (changefeed, `schema`, `table`, definition, basis, target_table)"  # noqa: S608
+        f" VALUES ('proof', '{schema}', 'c', '', 'named', 'c')",
+    )
+    assert into_sqlite.problems() == {
+        "a": f"cannot be compared: {schema}.a.v: the target table has no such column",
+        "b": 'the target has no table "b"',
+        "c": 'the upstream has no such table, and the target has "c"',
+    }
+
+
+def test_a_report_has_values_only_if_they_are_asked_for(into_sqlite: Verified) -> None:
+    into_sqlite.load()
+    into_sqlite.spoil("UPDATE a SET v = 'secret'", "INSERT INTO b VALUES (5)")
+    code, out, _ = into_sqlite.verify()
+    schema = str(sa.make_url(into_sqlite.upstream_url).database)
+    assert (code, out.replace(schema, "shop").splitlines()[:5]) == (
+        5,
+        [
+            "shop.a: 2 rows, 2 upstream; 2 differ",
+            "  id=1 differs in v",
+            "  id=2 differs in v",
+            "shop.b: 1 rows, 0 upstream; 1 differs",
+            "  id=5 is in the target only",
+        ],
+    )
+    _, out, _ = into_sqlite.verify("--show-values")
+    assert "  id=2 differs in v; upstream: v=NULL; target: v='secret'" in out
+    assert "  id=5 is in the target only; target: id='5'" in out
+    assert "secret" not in into_sqlite.verify("--json")[1]
+    assert '"v": "secret"' in into_sqlite.verify("--json", "--show-values")[1]
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "settings", "code", "words"),
+    [
+        ("UPDATE ticdc_checkpoint SET resolved_ts = 0", {}, 3, "has no R yet"),
+        ("DELETE FROM ticdc_checkpoint", {}, 3, "has no checkpoint in the target"),
+        (
+            f"UPDATE ticdc_checkpoint SET resolved_ts = {compose(1_560_000_000_000)}",  # noqa: S608
+            {},
+            3,
+            "the upstream no longer has the snapshot",
+        ),
+        ("", {"tables": {"filter": ["nothing.*"]}}, 3, "was reached with other settings"),
+        ("", {"source": {}}, 2, "[source] upstream is not set"),
+        ("", {"source": {"upstream": "mysql+pymysql://root@127.0.0.1:1"}}, 1, "cannot connect to"),
+    ],
+)
+def test_what_stands_in_the_way_is_named(
+    spoiled: str, settings: dict[str, Any], code: int, words: str, into_sqlite: Verified
+) -> None:
+    into_sqlite.load()
+    if spoiled:
+        into_sqlite.spoil(spoiled)
+    other = into_sqlite.changed(settings)
+    ended, out, err = other.verify()
+    assert (ended, out) == (code, "")
+    assert words in err
+    assert err.count("\n") == 1
 
 
 ACCOUNTS = "CREATE TABLE accounts (id INT PRIMARY KEY, balance INT, note VARCHAR(99))"

@@ -64,6 +64,12 @@ class Verified:
         file.write_text("".join(_lines(toml)))
         return cls(upstream_url, target_url, file, capsys)
 
+    def changed(self, settings: Mapping[str, Any]) -> "Verified":
+        """The same with other settings."""
+        return Verified.of(
+            self.upstream_url, self.target_url, self.file.parent, self.capsys, settings
+        )
+
     @property
     def options(self) -> config.options.Options:
         return config.load(self.file, [])
@@ -109,6 +115,12 @@ class Verified:
         code = cli.main(["verify", str(self.file), *arguments])
         printed = self.capsys.readouterr()
         return code, printed.out, printed.err
+
+    def problems(self) -> dict[str, str]:
+        """Of the tables that cannot be compared."""
+        code, out, err = self.verify("--json")
+        assert code == 5, err
+        return {t["table"]: t["problem"] for t in json.loads(out)["tables"] if t["problem"]}
 
     def differences(self, *arguments: str) -> set[Found]:
         code, out, err = self.verify("--json", *arguments)

@@ -100,7 +100,7 @@ def moment_or_null(text: str) -> str | None:
 
 
 def json_value(text: str) -> str:
-    """Texts that are no JSON stay as they are."""
+    """Text that is not JSON stays as it is."""
     try:
         value = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     except ValueError:

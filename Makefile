@@ -38,7 +38,7 @@ demo: setup  ## a shop's changes through Kafka and Spark into a database; ARGS="
 	@$(VENV)/bin/ticdc-consumer demo $(ARGS)
 
 docs: setup  ## the documentation site, into build/site; warnings and broken links are errors
-	@PYTHONPATH=consumer:encoder NO_MKDOCS_2_WARNING=true $(PYTHON) -m mkdocs build -q --strict $(ARGS)
+	@PYTHONPATH=consumer:encoder NO_MKDOCS_2_WARNING=true $(PYTHON) -m mkdocs build --strict $(ARGS)
 
 test: setup  ## all tests; a server is used where its variable is set (tests/conftest.py)
 	@$(PYTHON) -m pytest $(ARGS)

@@ -195,19 +195,20 @@ def messages() -> Iterator[tuple[int, str]]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
                 code = CODES.get(node.func.id)
-                text = re.sub(r"(?:…\s?)+…", "…", _template(node.args[0]))
+                text = re.sub(r"(?:…\s?)+…", "…", template(node.args[0]))
                 if code is not None and len(re.sub(r"\W", "", text)) > 10:
                     yield code, " ".join(text.split())
 
 
-def _template(node: ast.expr) -> str:
+def template(node: ast.expr) -> str:
+    """The text that an expression makes, with `…` for what varies."""
     match node:
         case ast.Constant(value=str(text)):
             return text
         case ast.JoinedStr(values=parts):
-            return "".join(_template(part) for part in parts)
+            return "".join(template(part) for part in parts)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _template(left) + _template(right)
+            return template(left) + template(right)
         case _:
             return "…"
 

@@ -79,13 +79,13 @@ class Verified:
         engine = sa.create_engine(self.upstream_url, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             plain = connection.execution_options(no_parameters=True)
-            plain.exec_driver_sql("SET time_zone = '+00:00'")
+            plain.exec_driver_sql("SET time_zone = '+00:00', sql_mode = 'ALLOW_INVALID_DATES'")
             for statement in statements:
                 plain.exec_driver_sql(statement)
         engine.dispose()
 
     def load(self) -> int:
-        """Creates and fills the target's tables; returns its R."""
+        """Creates the target's tables that are not there, and fills them; returns its R."""
         options, target = self.options, open_target(self.target_url)
         with reading(self.upstream_url) as session:
             resolved_ts = current_ts(session) + 1
@@ -143,9 +143,11 @@ class Verified:
 def _fill(target: Target, session: Any, options: Any, table: Any) -> None:
     where = InTarget.by(options, target).of((table.schema, table.name))
     assert where is not None
-    for statement in target.create_table(*where, table):
-        target.execute(statement).close()
     described = target.describe(*where)
+    if described is None:
+        for statement in target.create_table(*where, table):
+            target.execute(statement).close()
+        described = target.describe(*where)
     assert described is not None
     source = type(table)(table.schema, table.name, sent(table), handle_key=table.handle_key)
     layout = target.layout(source, table.handle_key, described, table, options.rules)

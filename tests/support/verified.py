@@ -35,7 +35,7 @@ class Verified:
     upstream_url: str
     target_url: str
     file: Path
-    capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str] | None
 
     @classmethod
     def of(
@@ -43,7 +43,7 @@ class Verified:
         upstream_url: str,
         target_url: str,
         folder: Path,
-        capsys: pytest.CaptureFixture[str],
+        capsys: pytest.CaptureFixture[str] | None,
         settings: Mapping[str, Any] | None = None,
     ) -> "Verified":
         own = sa.make_url(upstream_url).database
@@ -84,7 +84,7 @@ class Verified:
                 plain.exec_driver_sql(statement)
         engine.dispose()
 
-    def load(self) -> int:
+    def load(self, fill: bool = True) -> int:
         """Creates the target's tables that are not there, and fills them; returns its R."""
         options, target = self.options, open_target(self.target_url)
         with reading(self.upstream_url) as session:
@@ -94,7 +94,7 @@ class Verified:
             assert store.start(0.2) is None
             store.begin_first(Checkpoint.first(options, resolved_ts, {}))
             with reading(self.upstream_url, resolved_ts - 1) as session:
-                for table, _ in tables(session, options):
+                for table, _ in tables(session, options) if fill else ():
                     _fill(target, session, options, table)
         finally:
             target.close()
@@ -111,6 +111,7 @@ class Verified:
 
     def verify(self, *arguments: str) -> tuple[int, str, str]:
         """Its exit code, and what it printed on stdout and stderr."""
+        assert self.capsys is not None
         self.capsys.readouterr()
         code = cli.main(["verify", str(self.file), *arguments])
         printed = self.capsys.readouterr()

@@ -95,6 +95,11 @@ def _run(run: argparse.ArgumentParser) -> None:
         "--from-ts", type=_timestamp, metavar="TS", help="first start: the target is at this ts"
     )
     run.add_argument(
+        "--standby",
+        action="store_true",
+        help="wait while another consumer of the changefeed is alive, instead of taking over",
+    )
+    run.add_argument(
         "--ddl-done",
         metavar="TS[:SEQ]",
         help="you have run this DDL, which stopped the last run",

@@ -26,6 +26,8 @@ from ticdc_consumer.cli.signals import stopping
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import UNEQUAL, Usage
 
+STANDBY = "standby: starts when no other consumer of the changefeed is alive"
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
@@ -65,8 +67,14 @@ def _run(arguments: argparse.Namespace) -> int:
     with (
         stopping(consumer.stop) as signals,
         progress.watching(lambda: consumer.activity),
-        consumer,
+        ExitStack() as entered,
     ):
+        if arguments.standby:
+            print(STANDBY, file=sys.stderr, flush=True)
+            if not consumer.stand_by():
+                progress.sum_up(f"stopped by {signals[0].name}")
+                return 0
+        entered.enter_context(consumer)
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
             print(f"DDL {entry.id} is marked done", file=sys.stderr)

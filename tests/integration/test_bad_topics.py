@@ -1,6 +1,7 @@
 """Topics that lost something, or are not what they were: refused, never skipped."""
 
 import signal
+from typing import Any
 
 import pytest
 from support import brokers
@@ -116,9 +117,9 @@ def test_a_signal_while_it_starts_ends_the_run_before_its_first_cut(
     feed.send(0, inserted(150, THREE))
     feed.mark(200)
 
-    def opened(url: str, write_source: int | None) -> Target:
+    def opened(url: str, **settings: Any) -> Target:
         signal.raise_signal(signal.Signals[name])
-        return open_target(url, write_source=write_source)
+        return open_target(url, **settings)
 
     monkeypatch.setattr("ticdc_consumer.opening.open_target", opened)
     outcome = run()

@@ -159,14 +159,14 @@ def _plan(arguments: argparse.Namespace) -> int:
         for cut in cuts:
             print_out("\n".join(map(visible, planned(cut))))
         return 0
-    shown: list[dict[str, object]] = []
+    documents: list[dict[str, object]] = []
     try:
-        shown.extend(map(planned_json, cuts))
+        documents.extend(map(planned_json, cuts))
     except TicdcError as error:
         stop = {"text": str(error), "exit_code": exit_code(error)}
-        print_json({"cuts": shown, "stop": stop})
+        print_json({"cuts": documents, "stop": stop})
         raise
-    print_json({"cuts": shown, "stop": None})
+    print_json({"cuts": documents, "stop": None})
     return 0
 
 

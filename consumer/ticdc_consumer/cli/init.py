@@ -34,7 +34,7 @@ class Answers:
     changefeed: str
     brokers: str
     topics: tuple[str, ...]
-    protocol: str
+    wire: str
     target: str
 
 
@@ -52,7 +52,7 @@ def init(arguments: argparse.Namespace) -> str:
     question = f"3 of 3  the target's URL, such as {TARGET}"
     target = _answer(arguments.target, "--target", question, "", _target)
     url = sa.make_url(target)
-    answers = Answers(path.stem, brokers, topics, protocol, _shown(url))
+    answers = Answers(path.stem, brokers, topics, protocol, _without_password(url))
     text = configuration(answers)
     try:
         config.loads(text)
@@ -75,8 +75,8 @@ def _answer(
     if not sys.stdin.isatty():
         raise Usage(f"{name} is missing, and there is no terminal to ask at")
     while True:
-        shown = f" [{default}]" if default else ""
-        print(f"{question}{shown}: ", end="", file=sys.stderr, flush=True)
+        offer = f" [{default}]" if default else ""
+        print(f"{question}{offer}: ", end="", file=sys.stderr, flush=True)
         line = sys.stdin.readline()
         if not line:
             raise Usage(f"{name} is missing")
@@ -117,7 +117,7 @@ def _target(text: str) -> str:
     return text
 
 
-def _shown(url: sa.URL) -> str:
+def _without_password(url: sa.URL) -> str:
     return url._replace(password=None).render_as_string(hide_password=False)
 
 
@@ -133,7 +133,7 @@ def _write(path: Path, text: str) -> None:
 
 def configuration(answers: Answers) -> str:
     """The file, with what is most often set beside these answers as comments."""
-    protocol = PROTOCOLS[answers.protocol]
+    protocol = PROTOCOLS[answers.wire]
     needs = protocol.needs_for_marks
     sink = f"the changefeed needs {needs}" if needs else "the changefeed's protocol"
     registry = ""
@@ -148,7 +148,7 @@ url = {_toml(REGISTRY)}  # the schema registry that the changefeed writes to
 # ticdc-consumer settings: all settings with their defaults
 
 changefeed = {_toml(answers.changefeed)}  # names the checkpoint in the target
-protocol = {_toml(answers.protocol)}  # {sink}
+protocol = {_toml(answers.wire)}  # {sink}
 
 [kafka]  # topics is ours; every other key is librdkafka's
 topics = {_toml(list(answers.topics))}  # names, or patterns such as "^shop_.*"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import confluent_kafka
 from confluent_kafka import Message as KafkaMessage
@@ -102,7 +103,8 @@ def inspect(options: Options, topic: str, partition: int, offset: int) -> Inspec
     except Exception as raised:  # noqa: BLE001 - what a run would report
         error = fault(raised)
     _, milliseconds = message.timestamp()
-    headers = [f"{name}={value!r}" for name, value in list(message.headers() or [])]
+    pairs: Any = message.headers() or ()
+    headers = [f"{name}={value!r}" for name, value in pairs]
     time = milliseconds / 1000 if milliseconds > 0 else None
     return Inspection(record, time, headers, plain, events, waiting, error)
 
@@ -111,8 +113,8 @@ def _read(options: Options, topic: str, partition: int, offset: int) -> KafkaMes
     first, end = _offsets(options, topic, partition)
     name = partition_text(topic, partition)
     if not first <= offset < end:
-        held = f"offsets {first} to {end - 1}" if first < end else "no messages"
-        raise Usage(f"{name} has {held}, and no offset {offset}")
+        offsets = f"offsets {first} to {end - 1}" if first < end else "no messages"
+        raise Usage(f"{name} has {offsets}, and no offset {offset}")
     with closing(records_from(options.kafka, {(topic, partition): offset}, 1, PATIENCE)) as records:
         for _, message in records:
             if message is None:
@@ -126,8 +128,8 @@ def _read(options: Options, topic: str, partition: int, offset: int) -> KafkaMes
 def _offsets(options: Options, topic: str, partition: int) -> tuple[int, int]:
     client = confluent_kafka.Consumer(consumer_settings(options.kafka))
     try:
-        wanted = confluent_kafka.TopicPartition(topic, partition)
-        first, end = client.get_watermark_offsets(wanted, timeout=PATIENCE)
+        topic_partition = confluent_kafka.TopicPartition(topic, partition)
+        first, end = client.get_watermark_offsets(topic_partition, timeout=PATIENCE)
         return int(first), int(end)
     except confluent_kafka.KafkaException as error:
         reason = error.args[0]

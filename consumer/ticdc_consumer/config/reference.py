@@ -81,7 +81,7 @@ def _own() -> Iterator[Described]:
 
 
 def _allowed(setting: Setting) -> tuple[str, ...]:
-    if setting.read is parsers.protocol:
+    if setting.name == "protocol":
         from ticdc_consumer.protocols import PROTOCOLS
 
         return tuple(PROTOCOLS)

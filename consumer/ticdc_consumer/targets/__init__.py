@@ -117,8 +117,7 @@ def open_target(
         ) from None
     entry = database(name)
     if entry.session_name and changefeed and entry.session_name not in parsed.query:
-        shown = f"ticdc-consumer {changefeed}"
-        parsed = parsed.update_query_dict({entry.session_name: shown})
+        parsed = parsed.update_query_dict({entry.session_name: f"ticdc-consumer {changefeed}"})
     try:
         target = entry.open(parsed, to_look=to_look)
     except ModuleNotFoundError as error:

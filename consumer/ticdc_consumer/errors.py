@@ -26,6 +26,9 @@ from pathlib import Path
 
 from ticdc_encoder.errors import TicdcError
 
+UNEQUAL = 5
+"""The exit code of `verify` where the target is not as the upstream."""
+
 MOST_PROBLEMS = 3
 """Of a table, in one message."""
 

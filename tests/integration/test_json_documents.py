@@ -10,6 +10,8 @@ from support.torture_cli import Begin
 from support.torture_topics import inserted, ts
 from ticdc_consumer import cli
 from ticdc_consumer.cli import arguments as command_line
+from ticdc_consumer.upstream.verify.compare import Difference
+from ticdc_consumer.upstream.verify.report import TableReport, to_json
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "command_line.md"
 PARTS = {"consumer": {"running", "heard_seconds_ago", "stage", "detail"}, "counters": {"cuts"}}
@@ -69,6 +71,15 @@ def test_a_document_is_as_documented(
     printed = json.loads(capsys.readouterr().out)
     assert code == (3 if name == "plan" else 0)
     assert differences(documented()[name], printed) == []
+
+
+def test_the_document_of_verify_is_as_documented() -> None:
+    difference = Difference("differs", (("id", "2"),), ("v",), ("2", "x"), ("2", "y"))
+    report = TableReport(("shop", "items"), '"items"', ts(1), differences=(difference,))
+    printed = json.loads(to_json([report], show_values=False))
+    shown = documented()["verify"]
+    shown["tables"][0]["differences"][0]["key"] = printed["tables"][0]["differences"][0]["key"]
+    assert differences(shown, printed) == []
 
 
 def test_a_plan_that_stops_shows_the_cuts_before_it_and_why(

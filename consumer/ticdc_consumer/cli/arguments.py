@@ -32,6 +32,9 @@ EXAMPLES = {
     "  ticdc-consumer status orders.toml --json | jq .lag_seconds",
     "why": "examples:\n  ticdc-consumer why orders.toml\n"
     "  ticdc-consumer why orders.toml --json | jq .cause",
+    "verify": "examples:\n  ticdc-consumer verify orders.toml\n"
+    "  ticdc-consumer verify orders.toml --json --show-values | jq .tables\n"
+    "  ticdc-consumer verify orders.toml --repair-sql repair.sql",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
     "end": "example:\n  ticdc-consumer end orders.toml",
@@ -89,7 +92,8 @@ def parser() -> Parser:
         prog="ticdc-consumer",
         description="Applies TiCDC's Kafka topics to a database, exactly, through Spark.",
         epilog="exit codes: 0 done; 1 broker, target or Spark unreachable; 2 wrong usage or"
-        " options; 3 something that an operator must decide; 4 a newer consumer took over."
+        " options; 3 something that an operator must decide; 4 a newer consumer took over;"
+        " 5 verify: the target is not as the upstream."
         " TICDC_DEBUG=1 shows tracebacks.",
     )
     parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
@@ -110,6 +114,7 @@ def parser() -> Parser:
         answering = _command(commands, name, description)
         _takes_config(answering)
         _answers(answering)
+    _verify(_command(commands, "verify", "prove that the target equals the upstream at R"))
     _inspect(_command(commands, "inspect", "show one message, decoded as far as possible"))
     _settings(_command(commands, "settings", "list the settings of a configuration"))
     return parser
@@ -203,6 +208,27 @@ def _inspect(inspect: Parser) -> None:
     inspect.add_argument("partition", metavar="PARTITION", type=_number, help="a number from 0 on")
     inspect.add_argument("offset", metavar="OFFSET", type=_number, help="a number from 0 on")
     _answers(inspect)
+
+
+def _verify(verify: Parser) -> None:
+    _takes_config(verify)
+    _answers(verify)
+    verify.add_argument(
+        "--show-values", action="store_true", help="the values that differ, beside their keys"
+    )
+    verify.add_argument(
+        "--repair-sql", metavar="FILE", help="write the SQL that makes the target equal"
+    )
+    verify.add_argument(
+        "--most",
+        type=_count,
+        default=1_000,
+        metavar="N",
+        help="differing rows of a table that are looked for; default 1000",
+    )
+    verify.add_argument(
+        "--sessions", type=_count, default=2, metavar="N", help="sessions on each side; default 2"
+    )
 
 
 def _settings(settings: Parser) -> None:

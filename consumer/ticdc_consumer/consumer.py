@@ -30,6 +30,7 @@ from ticdc_consumer.state.activity.recorder import ActivityRecorder
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 from ticdc_consumer.state.metrics.exposing import exposed
 from ticdc_consumer.state.opening import Opened, look, patiently_read, take_over
+from ticdc_consumer.state.standby import wait_for_leader_to_go
 from ticdc_consumer.targets.watch import watched
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Consumer:
         registry: "CollectorRegistry | None" = None,
     ) -> None:
         """`registry` of `prometheus_client` gets the metrics, whether or not `[metrics] listen` has
-        a port for them (docs/metrics.md)."""
+        a port for them (docs/reference/metrics.md)."""
         self.options = options
         self._registry = registry
         self._session = spark
@@ -78,6 +79,12 @@ class Consumer:
         self._monitor.secrets = secrets_of(options)
         self._recorder = ActivityRecorder(self._monitor, options)
         self._stopping = False
+
+    def stand_by(self) -> bool:
+        """Waits, before the consumer is entered, until no other consumer of the changefeed is
+        alive. Returns False if `stop` was called before."""
+        with exposed(self.options, self._registry, self._monitor.look):
+            return wait_for_leader_to_go(self.options, self._monitor, lambda: self._stopping)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What `--json` prints has the members that docs/command_line.md shows."""
+"""What `--json` prints has the members that docs/reference/json.md shows."""
 
 import json
 import re
@@ -13,14 +13,17 @@ from ticdc_consumer.cli import arguments as command_line
 from ticdc_consumer.upstream.verify.compare import Difference
 from ticdc_consumer.upstream.verify.report import TableReport, to_json
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "command_line.md"
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = ROOT / "docs" / "reference" / "json.md"
+LOGS = ROOT / "docs" / "reference" / "logs.md"
 PARTS = {"consumer": {"running", "heard_seconds_ago", "stage", "detail"}, "counters": {"cuts"}}
 """Members whose own members are not all in the document."""
 
 
 def documented() -> dict[str, Any]:
-    text = DOCUMENT.read_text().partition("## Documents for programs")[2]
-    blocks = re.findall(r"^### ([\w-]+)$.*?^```json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^## ([\w-]+)$.*?^```json\n(.*?)^```$", DOCUMENTS.read_text(), re.MULTILINE | re.DOTALL
+    )
     return {command: json.loads(block) for command, block in blocks}
 
 
@@ -104,10 +107,9 @@ def test_a_member_that_is_missing_or_of_another_kind_is_seen() -> None:
 
 
 def test_every_event_that_is_logged_is_documented() -> None:
-    root = DOCUMENT.parent.parent / "consumer" / "ticdc_consumer"
-    source = "\n".join(path.read_text() for path in root.rglob("*.py"))
+    package = ROOT / "consumer" / "ticdc_consumer"
+    source = "\n".join(path.read_text() for path in package.rglob("*.py"))
     logged = set(re.findall(r'"event": "(\w+)"|self\._log\(\s*"(\w+)"|ERROR, "(\w+)"', source))
     events = {name for names in logged for name in names if name}
-    table = DOCUMENT.read_text().partition("## Logs")[2].partition("## Documents")[0]
-    cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    cells = re.findall(r"^\| (`.*?) \|", LOGS.read_text(), re.MULTILINE)
     assert events == set(re.findall(r"`(\w+)`", " ".join(cells)))

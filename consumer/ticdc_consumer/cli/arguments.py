@@ -168,6 +168,11 @@ def _run(run: Parser) -> None:
     )
     _from_ts(run, "first start: the target is at this ts (a TSO)")
     run.add_argument(
+        "--standby",
+        action="store_true",
+        help="wait while another consumer of the changefeed is alive, instead of taking over",
+    )
+    run.add_argument(
         "--ddl-done",
         metavar="TS[:SEQ]",
         help="you have run this DDL, which stopped the last run",

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+STANDBY = "standby: starts when no other consumer of the changefeed is alive"
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
@@ -78,8 +80,14 @@ def _run(arguments: argparse.Namespace) -> int:
     with (
         stopping(consumer.stop) as signals,
         progress.watching(lambda: consumer.activity),
-        consumer,
+        ExitStack() as entered,
     ):
+        if arguments.standby:
+            logger.info("%s", STANDBY, extra={"event": "standby"})
+            if not consumer.stand_by():
+                progress.sum_up(f"stopped by {signals[0].name}")
+                return 0
+        entered.enter_context(consumer)
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
             _log_manual(entry, f"DDL {entry.id} is marked done")

@@ -2,7 +2,7 @@
 
 The library logs by `logging`, under `ticdc_consumer`, and configures nothing: an application that
 embeds it decides what it shows. A record has an `event` and its fields beside the sentence
-(docs/command_line.md lists them).
+(docs/reference/logs.md lists them).
 """
 
 import json

@@ -247,6 +247,14 @@ def seconds(value: Any) -> float:
     return number
 
 
+def sign_interval(value: Any) -> float:
+    """Seconds that are more than a consumer lets pass between two signs of it (5)."""
+    number = seconds(value)
+    if number < 6:
+        raise ValueError("must be a number of seconds, 6 or more")
+    return number
+
+
 def duration(value: Any) -> float:
     """Seconds, as a number or as "24h"."""
     match = re.fullmatch(r"\s*(\d{1,9})\s*([smhd]?)\s*", str(value))

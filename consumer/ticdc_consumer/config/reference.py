@@ -27,6 +27,7 @@ TYPES: Mapping[Callable[[Any], Any], str] = {
     parsers.prefix: 'URL, such as "s3://bucket/folder"',
     parsers.protocol: "text",
     parsers.seconds: "seconds",
+    parsers.sign_interval: "seconds, 6 or more",
     parsers.size: _SIZE,
     parsers.text: "text",
     parsers.time_zone: 'zone, such as "Asia/Shanghai"',

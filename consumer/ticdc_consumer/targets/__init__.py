@@ -127,7 +127,7 @@ def read_back(dialect: str) -> ReadBack:
 
 
 def mapping_rules() -> frozenset[str]:
-    """The mapping rules of all databases, see `docs/types.md`."""
+    """The mapping rules of all databases, see `docs/reference/types.md`."""
     return frozenset(rule for name in _names() for rule in database(name).rules())
 
 

@@ -407,8 +407,8 @@ class Target(ABC):
 
     @abstractmethod
     def column_type(self, column: Column) -> str:
-        """The type of a new column, by the table in `docs/types.md`. Raises `Stop` for a type
-        that this target cannot hold."""
+        """The type of a new column, by the table in docs/reference/types.md. Raises `Stop` for a
+        type that this target cannot hold."""
 
     @abstractmethod
     def create_schema(self, schema: str) -> list[str]: ...

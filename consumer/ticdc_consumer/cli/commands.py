@@ -281,7 +281,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 def _new_file(file: str) -> TextIO:
     try:
-        return Path(file).open("w", encoding=config.UTF_8)
+        return Path(file).open("w", encoding="utf-8", newline="")
     except OSError as error:
         raise Usage(f"cannot write {file}: {error.strerror}") from None
 

@@ -25,7 +25,7 @@ LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]+)((?:#[^)\s]*)?\))")
 CODES = {
     **dict.fromkeys(("Unavailable", "Away"), 1),
     "Usage": 2,
-    **dict.fromkeys(("Stop", "Denied", "InTheWay", "Conflict", "Unsupported"), 3),
+    **dict.fromkeys(("Stop", "Denied", "NoTable", "InTheWay", "Conflict", "Unsupported"), 3),
     "Fenced": 4,
 }
 """The class of an error -> its exit code."""

@@ -366,7 +366,8 @@ INTRODUCTION = """# Invariants
 
 The promise as numbered sentences: why each holds, the code that holds it, and what happens without
 it. Every line under *without it* is a change of that function's source which a test makes, and
-which the simulated world ("the world", `tests/README.md`) or the named test must notice:
+which the simulated world ("the world",
+[tests/README.md](../../tests/README.md)) or the named test must notice:
 `make mutants` runs them all. [architecture.md](architecture.md) has the reasoning at length.
 
 *Written by `make mutants ARGS=--write` from `tests/world/invariants.py`.*
@@ -374,7 +375,7 @@ which the simulated world ("the world", `tests/README.md`) or the named test mus
 
 
 def document() -> str:
-    """The text of `docs/invariants.md`."""
+    """The text of `docs/explanation/invariants.md`."""
     parts = [INTRODUCTION]
     for number, invariant in enumerate(INVARIANTS, 1):
         parts.append(f"## {number}. {invariant.sentence}\n\n{invariant.why}\n")

@@ -14,7 +14,7 @@ from world.invariants import MUTANTS, document  # noqa: E402
 from world.mutants import Mutant, mutated  # noqa: E402
 
 MOST_HISTORIES = 60
-DOCUMENT = ROOT.parent / "docs" / "invariants.md"
+DOCUMENT = ROOT.parent / "docs" / "explanation" / "invariants.md"
 
 
 def seed_that_kills(place: Worlds, mutant: Mutant) -> int | None:
@@ -47,7 +47,9 @@ def not_killed_by_tests(mutants: Sequence[Mutant]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="only these")
-    parser.add_argument("--write", action="store_true", help="docs/invariants.md, and no mutant")
+    parser.add_argument(
+        "--write", action="store_true", help="docs/explanation/invariants.md, and no mutant"
+    )
     arguments = parser.parse_args()
     if arguments.write:
         DOCUMENT.write_text(document())

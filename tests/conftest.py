@@ -59,7 +59,6 @@ SLOW = (
     "test_an_alter_is_done_once_wherever_it_was_cut_off",
     "test_an_interrupted_migration",
     "test_a_migration_that_was_interrupted_is_completed",
-    "test_a_text_without_an_end_is_refused_at_once",
     "consumer/test_apply.py",  # kills processes
     "targets/test_duckdb.py",  # opens a file per test; SQLite and the toy run the same contract
     "test_a_lock_on_the_file_cannot_be_taken_away",

@@ -22,8 +22,6 @@ SECONDS_TO_PASS = 60.0
 does."""
 NAMED = 5
 """Tables of those that a filter leaves out."""
-LONGEST_QUERY = 120
-"""In characters."""
 
 
 class RunTotals:
@@ -88,8 +86,7 @@ class RunProgress:
         self._all.add(epoch)
         self._recent.add(epoch)
         for entry in epoch.ddls:
-            query = " ".join(entry.query.split())[:LONGEST_QUERY]
-            line = f"DDL {entry.id} in {entry.schema or '-'}: {query}"
+            line = f"DDL {entry.id} in {entry.schema or '-'}: {entry.short_query}"
             skipped = entry.state == "skipped"
             self._line(f"{line}; skipped: {entry.reason}" if skipped else line)
         for row in epoch.corrupted_rows:

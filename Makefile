@@ -6,7 +6,7 @@ LOCKED := $(PIP) --require-hashes -r /dev/stdin
 STAMP := $(VENV)/.complete
 SOURCES := encoder consumer tests samples bench docs
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-fast test-versions check bench fuzz world torture golden lock clean
+.PHONY: help setup demo docs test test-fast test-versions check bench fuzz world mutants torture golden lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -38,7 +38,7 @@ demo: setup  ## a shop's changes through Kafka and Spark into a database; ARGS="
 	@$(VENV)/bin/ticdc-consumer demo $(ARGS)
 
 docs: setup  ## the documentation site, into build/site; warnings and broken links are errors
-	@PYTHONPATH=consumer:encoder NO_MKDOCS_2_WARNING=true $(PYTHON) -m mkdocs build -q --strict $(ARGS)
+	@PYTHONPATH=consumer:encoder NO_MKDOCS_2_WARNING=true $(PYTHON) -m mkdocs build --strict $(ARGS)
 
 test: setup  ## all tests; a server is used where its variable is set (tests/conftest.py)
 	@$(PYTHON) -m pytest $(ARGS)
@@ -62,6 +62,9 @@ fuzz: setup  ## damaged messages, DDL, filters and settings; ARGS="--seconds 360
 
 world: setup  ## random histories in a simulated world; SEED=7 tells one; ARGS="--seconds 3600"
 	@PYTHONHASHSEED=0 PYTHONPATH=tests $(PYTHON) tests/world $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+mutants: setup  ## takes each rule of docs/explanation/invariants.md away: the world or a test must notice
+	@PYTHONHASHSEED=0 PYTHONPATH=tests $(PYTHON) tests/world/killing.py $(ARGS)
 
 torture: setup  ## kill -9 at random moments, on every database there is; takes long
 	@$(PYTHON) -m pytest -m torture --long $(ARGS)

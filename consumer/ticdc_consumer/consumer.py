@@ -1,5 +1,6 @@
 """The loop, and the face for embedding."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -9,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply import ToTarget
@@ -34,6 +36,8 @@ from ticdc_consumer.targets.watch import watched
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
 
 IDLE = 1.0
 """Seconds that one step of the loop waits for a quiet topic."""
@@ -97,7 +101,26 @@ class Consumer:
                 patiently_read(self.store, self.options, learn)
             stack.callback(self._spark.close)
             self._exit = stack.pop_all()
+        self._log_start()
         return self
+
+    def _log_start(self) -> None:
+        state, changefeed = self._opened.state, self.options.changefeed
+        begins = (
+            "begins" if not state.resolved_ts else f"goes on from R {with_time(state.resolved_ts)}"
+        )
+        logger.info(
+            "changefeed %s %s, as generation %d",
+            changefeed,
+            begins,
+            self.store.lease.generation,
+            extra={
+                "event": "started",
+                "changefeed": changefeed,
+                "resolved_ts": state.resolved_ts,
+                "generation": self.store.lease.generation,
+            },
+        )
 
     @cached_property
     def _epochs(self) -> Epochs:

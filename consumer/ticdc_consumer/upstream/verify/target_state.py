@@ -68,10 +68,7 @@ def _begin(
     """None if the sessions do not see one state, or not one at R, and there is time left."""
 
     # All are open before the first begins: those that cannot share a state must begin at once.
-    opened = [
-        stack.enter_context(closing(open_target(options.target_url, to_look=True)))
-        for _ in range(sessions + 1)
-    ]
+    opened = [stack.enter_context(closing(_open(options))) for _ in range(sessions + 1)]
     first, *others = opened
     shared = _begin_one(first, None)
     if not shared:
@@ -87,6 +84,10 @@ def _begin(
     if time.monotonic() > deadline:
         raise _unsettled(pending)
     return None
+
+
+def _open(options: Options) -> Target:
+    return open_target(options.target_url, to_look=True, changefeed=options.changefeed)
 
 
 def _begin_one(target: Target, state: str | None) -> str | None:
@@ -120,7 +121,9 @@ def _unsettled(pending: Sequence[LedgerEntry]) -> Exception:
 def ddl_since(options: Options, resolved_ts: int) -> str:
     """The DDL, if any, that the target has entered since it was at `resolved_ts`: what is read
     of a table that such a one changes is not what it was."""
-    with closing(open_target(options.target_url, to_look=True)) as target:
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
         store = Store(target, options.changefeed, where=InTarget.by(options, target))
         since = [each.id for each in store.ledger.entries() if each.commit_ts >= resolved_ts]
     return since[0] if since else ""

@@ -13,6 +13,7 @@ from support import brokers
 from support.diagnoses import (
     SOON,
     backlog,
+    begun,
     comes_to,
     diagnosed,
     running,
@@ -31,7 +32,8 @@ from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Ddl
 from ticdc_encoder.formats.registry import MemoryRegistry
 
-NO_PATIENCE = {"limits__retries": 0}
+CLAIM = "0d2e66b2-3b3b-49b1-946b-e5cc94563f89.json"
+IMPATIENT: dict[str, Any] = {"limits__retries": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -126,8 +128,9 @@ def test_a_disk_that_is_full(mock_kafka: brokers.Mock, command: Make, tmp_path: 
     with small_disk(folder, 1):
         run = command([feed], f"sqlite:///{folder / 'target.db'}")
         assert run().code == 0
-        rows = ({"id": n, "name": "x" * 900} for n in range(3000))
-        feed.send(0, *(inserted(150, row, table(wide)) for row in rows))
+        known, body = table(wide), "x" * 900
+        rows = (inserted(150, {"id": n, "name": body}, known) for n in range(3000))
+        feed.send(0, *rows)
         feed.mark(200)
         assert run().code == 1
         shown = diagnosed(run)
@@ -140,7 +143,7 @@ def test_a_registry_that_is_away(mock_kafka: brokers.Mock, sqlite_url: str, comm
     feed.create(10)
     feed.mark(100)
     with served(registry.schemas) as url:
-        run = command([feed], sqlite_url, registry__url=url, **NO_PATIENCE)
+        run = command([feed], sqlite_url, registry__url=url, **IMPATIENT)
         assert run().code == 0
     feed.send(0, inserted(150, {"id": 1, "name": "one"}))
     feed.mark(200)
@@ -153,11 +156,11 @@ def test_a_storage_of_claim_checks_that_is_away(begin: Begin, tmp_path: Path) ->
     claims = tmp_path / "claims"
     claims.write_text("a file, and no folder")
     large = inserted(150, {"id": 3, "name": "three"})
-    feed.send(0, replace(large, incomplete=True, claim_check=f"{claims.as_uri()}/a.json"))
+    feed.send(0, replace(large, incomplete=True, claim_check=f"{claims.as_uri()}/{CLAIM}"))
     feed.mark(200)
-    assert run(source__claim_check=claims.as_uri(), **NO_PATIENCE).code == 1
+    assert run(source__claim_check=claims.as_uri(), **IMPATIENT).code == 1
     shown = diagnosed(run)
-    assert shown.cause == "claim-check-away" and "a.json" in shown.sentence
+    assert shown.cause == "claim-check-away" and CLAIM in shown.sentence
 
 
 def test_a_log_that_is_deleted_before_it_is_applied(begin: Begin) -> None:
@@ -261,10 +264,10 @@ def test_a_schema_that_is_missing(mock_kafka: brokers.Mock, sqlite_url: str, com
     assert run().code == 0
     feed.send(1, inserted(150, {"id": 2, "name": "x"}, replace(known, version=3)))
     feed.mark(200)
-    with running(run, limits__schema_wait="1h"):
+    with running(run, limits__schema_wait=3600):
         shown = comes_to(run, "schema-missing")
     assert "version 3 of the schema of shop.items" in shown.sentence
-    assert run(limits__schema_wait="0").code == 3
+    assert run(limits__schema_wait=0).code == 3
     assert diagnosed(run).cause == "schema-missing"
 
 
@@ -324,7 +327,7 @@ def test_nothing_to_do(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_clock_that_is_behind(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thresholds, "QUIET", 3600.0)
     feed, run = begin()
-    with running(run, limits__future_limit="3h"):
+    with running(run, limits__future_limit=3 * 3600):
         feed.mark(seconds_ago(-3 * 3500))
         shown = comes_to(run, "clock-skew")
     assert "3 h in the future of this machine" in shown.sentence
@@ -351,7 +354,7 @@ SMALL_CUTS = {"limits__rows_per_epoch": 1}
 def test_a_lag_that_grows(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thresholds, "SLOW_SHARE", 1.1)
     feed, run = begin(**SMALL_CUTS)
-    backlog(feed, 0.001)
+    backlog(feed, run, 0.001)
     with running(run):
         shown = comes_to(run, "lag-grows")
     assert "falls behind by 0." in shown.sentence or "by 1.00 s" in shown.sentence
@@ -359,7 +362,7 @@ def test_a_lag_that_grows(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_consumer_that_catches_up(begin: Begin) -> None:
     feed, run = begin(**SMALL_CUTS)
-    backlog(feed, 1.0)
+    backlog(feed, run, 1.0)
     with running(run):
         shown = comes_to(run, "catching-up")
     assert "will have caught up in about" in shown.sentence
@@ -368,18 +371,23 @@ def test_a_consumer_that_catches_up(begin: Begin) -> None:
 def test_a_consumer_that_works(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thresholds, "LAG", 1e9)
     feed, run = begin(**SMALL_CUTS)
-    backlog(feed, 0.001)
+    backlog(feed, run, 0.001)
     with running(run):
         shown = comes_to(run, "working")
     assert shown.sentence.startswith("the consumer works: ")
 
 
 def test_a_memory_budget_that_is_too_small(
-    begin: Begin, spark: Any, monkeypatch: pytest.MonkeyPatch
+    mock_kafka: brokers.Mock,
+    postgresql_url: str,
+    command: Make,
+    spark: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(thresholds, "SPILLED_CUTS", 1)
-    feed, run = begin(spark=spark, **{"limits__memory_budget": 1, **SMALL_CUTS})
-    backlog(feed, 0.001, cuts=200)
+    small: dict[str, Any] = {"limits__memory_budget": 1, **SMALL_CUTS}
+    feed, run = begun(command, mock_kafka, postgresql_url, "public", spark, **small)
+    backlog(feed, run, 0.001, cuts=100)
     with running(run):
         shown = comes_to(run, "memory-budget")
     assert "did not fit limits.memory_budget" in shown.sentence

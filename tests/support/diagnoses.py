@@ -10,11 +10,13 @@ from ticdc_consumer.state.causes.situation import Diagnosis
 from ticdc_consumer.status import why
 from ticdc_consumer.waiting import until
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Resolved
+from ticdc_encoder.message import Message
 from ticdc_encoder.tso import compose
 
 from support import brokers
 from support.torture_cli import Command, Make
-from support.torture_topics import BASE, Feed, inserted
+from support.torture_topics import BASE, Feed, inserted, ts
 
 SOON = 60.0
 LIMIT = 5.0
@@ -62,14 +64,19 @@ def running(run: Command, **settings: Any) -> Iterator[None]:
 
 
 def begun(
-    command: Make, kafka: brokers.Kafka, url: str, schema: str, **settings: Any
+    command: Make,
+    kafka: brokers.Kafka,
+    url: str,
+    schema: str,
+    spark: Any = None,
+    **settings: Any,
 ) -> tuple[Feed, Command]:
     """The first cut is in the target: `items` with row 1, in a schema or database of its own."""
     feed = Feed(kafka, "canal-json")
     feed.create(10)
     feed.send(0, inserted(20, {"id": 1, "name": "one"}))
     feed.mark(100)
-    run = command([feed], url, None, **{"tables__route.shop.*": f"{schema}.{{table}}"}, **settings)
+    run = command([feed], url, spark, **{"tables__route.shop.*": f"{schema}.{{table}}"}, **settings)
     outcome = run()
     assert outcome.code == 0, outcome.said
     return feed, run
@@ -80,10 +87,15 @@ def seconds_ago(seconds: float) -> int:
     return compose(round((time.time() - seconds) * 1000)) - BASE
 
 
-def backlog(feed: Feed, step: float, cuts: int = 3000) -> None:
-    """An hour ago, one row and one resolved ts after the other, `step` seconds apart."""
+def backlog(feed: Feed, run: Command, step: float, cuts: int = 2000) -> None:
+    """R is of an hour ago; then come one row and one resolved ts after the other, `step` seconds
+    apart."""
     first = seconds_ago(3600)
-    for n in range(cuts):
-        number = first + round(step * n * 1000) * 2**18
-        feed.send(0, inserted(number, {"id": n, "name": "x"}))
-        feed.mark(number + 1)
+    feed.mark(first)
+    assert run().code == 0
+    numbers = [first + 1 + round(step * n * 1000) * 2**18 for n in range(cuts)]
+    feed.kafka.produce(
+        Message(feed.topic, 0, *feed.record(event))
+        for number in numbers
+        for event in (inserted(number, {"id": number % 97, "name": "x"}), Resolved(ts(number + 1)))
+    )

@@ -8,7 +8,9 @@ from ticdc_encoder.tso import duration
 LONGEST_QUERY = 200
 """Characters of a query that are shown."""
 
-_VALUES = re.compile(r"""'(?:[^'\\]|''|\\.)*'?|(?<![\w`"])-?\d[\w.]*""", re.S)
+_NUMBER = r"""(?<![\w`"'])-?\d[\w.]*"""
+_UNSURE = re.compile(r"\\|\$\w*\$")
+"""What a literal may hold, or be quoted by, that ends it elsewhere on another server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,12 @@ class Blocker:
         return tuple(lines)
 
 
-def without_values(query: str | None) -> str:
-    """A statement for people: literals, which may be a row's, are left out."""
-    text = " ".join(_VALUES.sub("?", query or "").split())
+def without_values(query: str | None, quotes: str = "'") -> str:
+    """A statement for people: literals, which may be a row's, are left out. `quotes` are what texts
+    are quoted by; a statement in which it is not sure where one ends is cut there."""
+    text = query or ""
+    if _UNSURE.search(text):
+        text = re.split(rf"[{quotes}$]", text)[0]
+    texts = "|".join(f"{quote}(?:[^{quote}]|{quote}{quote})*{quote}?" for quote in quotes)
+    text = " ".join(re.sub(f"{texts}|{_NUMBER}", "?", text, flags=re.S).split())
     return text if len(text) <= LONGEST_QUERY else f"{text[:LONGEST_QUERY]}..."

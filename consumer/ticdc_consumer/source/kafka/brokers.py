@@ -157,7 +157,7 @@ class Cluster:
         """The first offset of each whose record is not older than that time, in seconds since 1970;
         -1 if none is so new."""
         specs = {
-            KafkaTopicPartition(*name): OffsetSpec.for_timestamp(round(at * 1000))  # type: ignore[no-untyped-call]
+            KafkaTopicPartition(*name): OffsetSpec.for_timestamp(round(at * 1000))
             for name, at in times.items()
         }
         return self._answered(specs)

@@ -9,7 +9,7 @@ from threading import Event, Thread
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Denied, Locked
+from ticdc_consumer.errors import Locked
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.stored import read, write
 from ticdc_consumer.targets import open_target
@@ -99,10 +99,10 @@ class ActivityRecorder:
 
 
 def blockers_of(target: Target, session: str) -> tuple[Blocker, ...]:
-    """As far as this user may see them."""
+    """As far as this user may see them, and the server has the tables that show them."""
     try:
         return tuple(target.blockers(session))
-    except Denied:
+    except TicdcError:
         return ()
 
 

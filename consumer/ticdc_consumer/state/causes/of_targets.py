@@ -38,9 +38,10 @@ def _lock(situation: Situation) -> Explanation | None:
         sentence = f"{who} {blockers[0].text}"
     else:
         sentence = f"{who} a lock: {trouble.text if trouble else ''}"
+    unknown = ("the database does not show this user who holds it: docs/why.md, privileges",)
     evidence = [line for blocker in blockers for line in blocker.details]
     if situation.running:
-        evidence.append(activity.sentence)
+        evidence += [activity.sentence, *(() if blockers else unknown)]
     ends = " or ".join(blocker.end for blocker in blockers if blocker.end)
     advice = (f"end what it does, or the session: {ends}",) if ends else ()
     return Explanation(sentence, tuple(evidence), advice)

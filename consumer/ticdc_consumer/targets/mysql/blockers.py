@@ -135,7 +135,7 @@ def _blocker(row: tuple[object, ...]) -> Blocker:
         str(session),
         _named_by_key(on) if on.startswith("{") else on.replace("`", ""),
         str(who or ""),
-        without_values(_last_of(str(statement or ""))),
+        without_values(_last_of(str(statement or "")), quotes="'\""),
         None if seconds is None else float(str(seconds)),
         f"KILL {session}",
     )

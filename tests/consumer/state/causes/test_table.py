@@ -207,7 +207,14 @@ def test_every_cause_is_reached_here_or_by_a_real_one() -> None:
         ("SELECT  1\n FROM `t2`", "SELECT ? FROM `t2`"),
         ("INSERT INTO t VALUES (0xff, 'cut o", "INSERT INTO t VALUES (?, ?"),
         (None, ""),
+        (r"UPDATE a SET b = 'c:\', d = 'secret'", "UPDATE a SET b ="),
+        ("SELECT $q$secret$q$", "SELECT"),
     ],
 )
 def test_a_statement_is_shown_without_its_values(query: str | None, shown: str) -> None:
     assert without_values(query) == shown
+
+
+def test_where_texts_have_two_kinds_of_quotes_neither_is_shown() -> None:
+    query = """INSERT INTO t VALUES ("it's", 'a "b"')"""
+    assert without_values(query, quotes="'\"") == "INSERT INTO t VALUES (?, ?)"

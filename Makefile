@@ -6,7 +6,7 @@ LOCKED := $(PIP) --require-hashes -r /dev/stdin
 STAMP := $(VENV)/.complete
 SOURCES := encoder consumer tests samples bench
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check bench fuzz torture golden lock clean
+.PHONY: help setup demo test test-fast check bench fuzz world torture golden lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -53,6 +53,9 @@ bench: setup  ## speed and memory, with the servers of tests/services
 
 fuzz: setup  ## damaged messages, DDL, filters and settings; ARGS="--seconds 3600 --seed 7"
 	@PYTHONPATH=tests $(PYTHON) tests/fuzz $(ARGS)
+
+world: setup  ## random histories in a simulated world; SEED=7 tells one; ARGS="--seconds 3600"
+	@PYTHONHASHSEED=0 PYTHONPATH=tests $(PYTHON) tests/world $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 torture: setup  ## kill -9 at random moments, on every database there is; takes long
 	@$(PYTHON) -m pytest -m torture --long $(ARGS)

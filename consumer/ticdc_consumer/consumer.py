@@ -20,7 +20,6 @@ from ticdc_consumer.dry_run import DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs
 from ticdc_consumer.errors import Away, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.opening import Opened, look, patiently_read, take_over
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import Activity
@@ -28,6 +27,7 @@ from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.recorder import ActivityRecorder
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 from ticdc_consumer.state.metrics.exposing import exposed
+from ticdc_consumer.state.opening import Opened, look, patiently_read, take_over
 from ticdc_consumer.targets.watch import watched
 
 if TYPE_CHECKING:

@@ -31,6 +31,9 @@ from pathlib import Path
 
 from ticdc_encoder.errors import TicdcError
 
+UNEQUAL = 5
+"""The exit code of `verify` where the target is not as the upstream."""
+
 
 class Unavailable(TicdcError):
     """Broker, target or Spark cannot be reached, retries are exhausted. Exit 1."""

@@ -120,7 +120,7 @@ def test_a_signal_while_it_starts_ends_the_run_before_its_first_cut(
         signal.raise_signal(signal.Signals[name])
         return open_target(url, write_source=write_source)
 
-    monkeypatch.setattr("ticdc_consumer.opening.open_target", opened)
+    monkeypatch.setattr("ticdc_consumer.state.opening.open_target", opened)
     outcome = run()
     assert outcome.code == 0
     assert outcome.said == f"stopped by {name}: nothing was applied\n"
@@ -202,7 +202,7 @@ def test_a_topic_that_is_deleted_is_refused(
     begun: tuple[Feed, Command], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed, run = begun
-    monkeypatch.setattr("ticdc_consumer.opening.PATIENCE", 1.0)
+    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 1.0)
     feed.kafka.delete_topic(feed.topic)
     refuses(run, f"topic {feed.topic} does not exist")
 

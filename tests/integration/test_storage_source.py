@@ -103,7 +103,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written while these tests look."""
     monkeypatch.setattr(source, "EVERY", 0.0)
     monkeypatch.setattr(cuts, "PATIENCE", 0.0)
-    monkeypatch.setattr("ticdc_consumer.opening.PATIENCE", 0.0)
+    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 0.0)
 
 
 @pytest.fixture
@@ -306,7 +306,7 @@ def test_what_fails_once_is_asked_for_again(
     sink: Sink, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cuts, "PATIENCE", 5.0)
-    monkeypatch.setattr("ticdc_consumer.opening.PATIENCE", 5.0)
+    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 5.0)
     asked: Counter[tuple[str, str]] = Counter()
 
     def every_other_fails(name: str) -> Any:
@@ -342,7 +342,7 @@ def test_a_storage_that_stays_away_ends_the_run(
     monkeypatch.setattr(source, "PATIENCE", 0.5)
     monkeypatch.setattr(reading, "PATIENCE", 0.5)
     monkeypatch.setattr(cuts, "PATIENCE", 0.5)
-    monkeypatch.setattr("ticdc_consumer.opening.PATIENCE", 0.5)
+    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 0.5)
     asked = 0
     real = LocalFileSystem.cat_file
 

@@ -23,11 +23,12 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "ticdc_consumer": (
         ("cli",),
         ("check", "status", "testing"),
+        ("upstream",),
         ("consumer",),
         ("dry_run",),
         ("epoch",),
         ("apply", "prepare"),
-        ("opening", "reader", "layouts"),
+        ("reader", "layouts"),
         ("spark",),
         ("reconcile",),
         ("read", "ddl"),

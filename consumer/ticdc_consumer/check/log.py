@@ -7,9 +7,9 @@ from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
-from ticdc_consumer.opening import check_settings, gaps, starts_afresh
 from ticdc_consumer.source.log import Log
 from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.opening import check_settings, gaps, starts_afresh
 from ticdc_consumer.waiting import patiently
 
 PATIENCE = 2.0

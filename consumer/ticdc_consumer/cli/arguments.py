@@ -22,6 +22,9 @@ EXAMPLES = {
     "  ticdc-consumer status orders.toml --json | jq .lag_seconds",
     "why": "examples:\n  ticdc-consumer why orders.toml\n"
     "  ticdc-consumer why orders.toml --json | jq .cause",
+    "verify": "examples:\n  ticdc-consumer verify orders.toml\n"
+    "  ticdc-consumer verify orders.toml --json --show-values | jq .tables\n"
+    "  ticdc-consumer verify orders.toml --repair-sql repair.sql",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
     "end": "example:\n  ticdc-consumer end orders.toml",
@@ -39,7 +42,8 @@ def parser() -> argparse.ArgumentParser:
         prog="ticdc-consumer",
         description="Applies TiCDC's Kafka topics to a database, exactly, through Spark.",
         epilog="exit codes: 0 done; 1 broker, target or Spark unreachable; 2 wrong usage or"
-        " options; 3 something that an operator must decide; 4 a newer consumer took over."
+        " options; 3 something that an operator must decide; 4 a newer consumer took over;"
+        " 5 verify: the target is not as the upstream."
         " TICDC_DEBUG=1 shows tracebacks.",
     )
     parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
@@ -50,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     _plan(_command(commands, "plan", "show what the next cuts would do; nothing is done"))
     _status(_command(commands, "status", "show where the target is, and what its consumer is at"))
     _status(_command(commands, "why", "explain what the changefeed is at, and what to do"))
+    _verify(_command(commands, "verify", "prove that the target equals the upstream at R"))
     _status(_command(commands, "list", "show all changefeeds of the target"))
     _takes_config(_command(commands, "end", "forget a changefeed; its tables stay as they are"))
     return parser
@@ -125,6 +130,26 @@ def _plan(plan: argparse.ArgumentParser) -> None:
 def _status(status: argparse.ArgumentParser) -> None:
     _takes_config(status)
     status.add_argument("--json", action="store_true", help="for programs")
+
+
+def _verify(verify: argparse.ArgumentParser) -> None:
+    _status(verify)
+    verify.add_argument(
+        "--show-values", action="store_true", help="the values that differ, beside their keys"
+    )
+    verify.add_argument(
+        "--repair-sql", metavar="FILE", help="write the SQL that makes the target equal"
+    )
+    verify.add_argument(
+        "--most",
+        type=_count,
+        default=1_000,
+        metavar="N",
+        help="differing rows of a table that are looked for; 1000",
+    )
+    verify.add_argument(
+        "--sessions", type=_count, default=2, metavar="N", help="sessions on each side; 2"
+    )
 
 
 def _takes_config(parser: argparse.ArgumentParser) -> None:

@@ -1,13 +1,14 @@
 """The command line. Exit 0: done. 1: something is unreachable. 2: wrong usage. 3: an operator must
-decide. 4: a newer consumer took over."""
+decide. 4: a newer consumer took over. 5: the target is not as the upstream."""
 
 import argparse
 import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TextIO
 
 from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard_output
 from ticdc_encoder.errors import TicdcError, visible
@@ -23,7 +24,7 @@ from ticdc_consumer.cli.output import (
 )
 from ticdc_consumer.cli.signals import stopping
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Usage
+from ticdc_consumer.errors import UNEQUAL, Usage
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -131,6 +132,28 @@ def _plan(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _verify(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.upstream.verify.repair import Repair
+    from ticdc_consumer.upstream.verify.report import summary, to_json, to_text
+    from ticdc_consumer.upstream.verify.verification import Request, verify
+
+    options = _options(arguments)
+    with ExitStack() as stack:
+        repair = None
+        if arguments.repair_sql:
+            repair = Repair(stack.enter_context(_new_file(arguments.repair_sql)))
+        reports = []
+        for report in verify(options, Request(arguments.most, arguments.sessions, repair)):
+            reports.append(report)
+            if not arguments.json:
+                print_out(to_text(report, arguments.show_values))
+    if arguments.json:
+        print_out(to_json(reports, arguments.show_values))
+    else:
+        print_out(summary(reports))
+    return 0 if all(report.equal for report in reports) else UNEQUAL
+
+
 def _demo(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.demo import demo
 
@@ -159,6 +182,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "status": _status,
     "list": _list,
     "why": _why,
+    "verify": _verify,
     "end": _end,
 }
 
@@ -170,6 +194,13 @@ def _options(arguments: argparse.Namespace) -> Options:
     options = config.load(arguments.config, sets)
     hide_secrets(options)
     return options
+
+
+def _new_file(file: str) -> TextIO:
+    try:
+        return Path(file).open("w", encoding=config.UTF_8)
+    except OSError as error:
+        raise Usage(f"cannot write {file}: {error.strerror}") from None
 
 
 def _text_of(file: str) -> str:

@@ -10,19 +10,41 @@ scheme of the URLs:
 It must be installed wherever Spark's tasks run, as this package is: they encode the rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import Any, Protocol
 
 import pyarrow as pa
 import sqlalchemy as sa
 
 from ticdc_consumer.errors import Usage
-from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.comparable import Comparable, DigestWords
+from ticdc_consumer.targets.layout import Layout, TargetColumn
 from ticdc_consumer.targets.target import Target
 
 Encode = Callable[[Layout, Sequence[pa.Array]], pa.Array]
+
+
+class ReadBack(Protocol):
+    """How what a database holds is read back to be compared: the module `read_back`."""
+
+    SHARED: bool
+    """Whether `begin` lets several sessions see the same state."""
+    DIGEST: DigestWords | None
+    """How digests are computed here; None where rows have to be read."""
+
+    def column(self, existing: TargetColumn, codec: str, name: str) -> Comparable:
+        """How a column is read that `codec` writes; `name` is quoted."""
+
+    def begin(self, target: Target, state: str | None) -> str | None:
+        """Begins a transaction that only reads; returns what another session takes as `state` to
+        see the same, "" if that is to be found out."""
+
+    def rows(self, target: Target, statement: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a SELECT, which are not held in memory together."""
+
 
 ENTRY_POINTS = "ticdc_consumer.targets"
 """The group of entry points, each from a URL's scheme to a `Database`."""
@@ -32,10 +54,11 @@ ENTRY_POINTS = "ticdc_consumer.targets"
 class Database:
     """A kind of database.
 
-    `package` is the dotted name of its package. Three modules of it are used from here, each
+    `package` is the dotted name of its package. Four modules of it are used from here, each
     imported when first needed: `session`, whose `open_session(url, to_look)` returns a `Target`;
-    `encode`, whose `encode_rows` and `encode_keys` need no driver; and `types`, whose `RULES` are
-    the rules that users may switch on. `requirement` is what installs the driver with pip.
+    `encode`, whose `encode_rows` and `encode_keys` need no driver; `types`, whose `RULES` are
+    the rules that users may switch on; and `read_back`, a `ReadBack`. `requirement` is what
+    installs the driver with pip.
     """
 
     package: str
@@ -49,6 +72,17 @@ class Database:
         """(encode_rows, encode_keys), see `layout.py`."""
         encode = import_module(f"{self.package}.encode")
         return encode.encode_rows, encode.encode_keys
+
+    def read_back(self) -> ReadBack:
+        """Raises `Usage` where there is no such module."""
+        name = f"{self.package}.read_back"
+        try:
+            module: Any = import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            raise Usage(f"{self.package} cannot read its rows back to compare them") from None
+        return module  # type: ignore[no-any-return]
 
     def rules(self) -> frozenset[str]:
         """The names of its mapping rules."""
@@ -81,6 +115,11 @@ def database(name: str) -> Database:
 def encoders(dialect: str) -> tuple[Encode, Encode]:
     """(encode_rows, encode_keys) of the database that a layout is of."""
     return database(dialect).encoders()
+
+
+def read_back(dialect: str) -> ReadBack:
+    """Of the database with this `Target.dialect`. Raises `Usage`."""
+    return database(dialect).read_back()
 
 
 def mapping_rules() -> frozenset[str]:

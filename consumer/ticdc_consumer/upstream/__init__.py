@@ -1,0 +1,1 @@
+"""The upstream TiDB itself: its tables and rows as of one timestamp."""

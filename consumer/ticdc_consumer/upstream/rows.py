@@ -1,0 +1,80 @@
+"""The rows of a chunk -> arrays of canonical values, as the stream's decoders give them."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+from ticdc_encoder.column import Column
+from ticdc_encoder.event import Table
+from ticdc_encoder.values import single
+
+from ticdc_consumer.upstream.chunks import Chunk, source
+from ticdc_consumer.upstream.session import UpstreamSession
+from ticdc_consumer.upstream.tables import quoted, sent
+
+AT_ONCE = 5_000
+"""Rows of a batch, at most."""
+
+Restore = Callable[[str | bytes], str | bytes]
+
+_AS_NUMBER = frozenset({"bit", "enum", "set"})
+
+
+def batches(
+    session: UpstreamSession,
+    table: Table,
+    chunk: Chunk,
+    rows: int = AT_ONCE,
+    most: int | None = None,
+) -> Iterator[list[pa.Array]]:
+    """The chunk's rows, at most `rows` at a time and at most `most` in all, in no order: an array
+    of canonical values (`targets.layout`) for each column of `sent(table)`."""
+    columns = sent(table)
+    where, parameters = chunk.where(table)
+    names = ", ".join(map(selected, columns))
+    statement = f"SELECT {names} FROM {source(table)} WHERE {where}"  # noqa: S608
+    if most is not None:
+        statement += f" LIMIT {most}"
+    restores = [_restore(column) for column in columns]
+    for records in session.stream(statement, parameters, rows):
+        yield [
+            _array(column, restore, values)
+            for column, restore, values in zip(
+                columns, restores, zip(*records, strict=True), strict=True
+            )
+        ]
+
+
+def selected(column: Column) -> str:
+    """The expression that prints a column's values in canonical form, as far as SQL can."""
+    name, type_ = quoted(column.name), column.type
+    if type_.name in _AS_NUMBER or type_.zerofill:
+        return f"CAST({name} AS UNSIGNED)"
+    if type_.name == "year":
+        return f"{name} + 0"
+    if type_.name == "vector":
+        return f"CAST({name} AS CHAR)"
+    # As it is, a FLOAT is sent with six digits.
+    return f"{name} + 0E0" if type_.name == "float" else name
+
+
+def _restore(column: Column) -> Restore | None:
+    """What SQL leaves to be done for a value that is not NULL."""
+    type_ = column.type
+    if type_.name == "float":
+        return lambda value: repr(single(float(value)))
+    if type_.name == "binary":
+        length = type_.length or 0
+        return lambda value: _bytes(value).ljust(length, b"\0")
+    return _bytes if type_.binary else None
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _array(
+    column: Column, restore: Restore | None, values: Sequence[str | bytes | None]
+) -> pa.Array:
+    if restore is not None:
+        values = [None if value is None else restore(value) for value in values]
+    return pa.array(values, pa.binary() if column.type.binary else pa.string())

@@ -1,0 +1,131 @@
+"""EDGE the upstream TiDB -> what it held at one timestamp. Nothing is written there.
+
+Values come as TiDB prints them, text and bytes alone: the driver converts none.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pymysql  # type: ignore[import-untyped]
+import sqlalchemy as sa
+from ticdc_encoder.errors import TicdcError
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Retry, Stop, Unavailable, Usage
+from ticdc_consumer.targets.mysql import errors as refusals
+from ticdc_consumer.targets.mysql.session import connect, engine_of
+
+Record = tuple[str | bytes | None, ...]
+"""A row as TiDB prints it."""
+
+REMOVED = frozenset({8055, 9006})
+"""TiDB's errors for a snapshot that its garbage collection has passed."""
+
+_PASSING = frozenset({8027, 8028, 9001, 9002, 9003, 9004, 9005, 9011, 9012, 9013})
+"""PD, TiKV or TiFlash are busy or away; the schema cannot be loaded now."""
+
+_SETTINGS = (
+    "SET SESSION time_zone = '+00:00', max_execution_time = 0, wait_timeout = 2147483, "
+    # Zero, partial and impossible dates are read, and compared, as they are.
+    "sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION', "
+    "sql_select_limit = 18446744073709551615"
+)
+
+
+def upstream_url(options: Options) -> str:
+    """`[source] upstream`. Raises `Usage` if it is not set."""
+    if options.upstream_url is None:
+        raise Usage(
+            "[source] upstream is not set: the TiDB that the tables are read from, "
+            "such as mysql+pymysql://user@host:4000"
+        )
+    return options.upstream_url
+
+
+@contextmanager
+def reading(url: str, snapshot_ts: int | None = None) -> Iterator["UpstreamSession"]:
+    """A session that is closed at the end. Raises what `UpstreamSession.open` raises."""
+    session = UpstreamSession.open(url, snapshot_ts)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+class UpstreamSession:
+    """One session that reads what was committed at or before `snapshot_ts`, or, without it, what is
+    there now.
+
+    Raises `Retry` if the connection is lost or a store is busy, `Unavailable` for what its user may
+    not do or if it does not answer, `Stop` for a snapshot that no longer exists and all else that
+    TiDB refuses. No message shows the URL.
+    """
+
+    def __init__(self, connection: sa.Connection, snapshot_ts: int | None) -> None:
+        self.snapshot_ts = snapshot_ts
+        self._connection = connection
+
+    @classmethod
+    def open(cls, url: str, snapshot_ts: int | None = None) -> "UpstreamSession":
+        session = cls(connect(engine_of(sa.make_url(url))), snapshot_ts)
+        try:
+            session._driver().decoders = {}
+            session.query(_SETTINGS)
+            if snapshot_ts is not None:
+                session.query("SET @@tidb_snapshot = %s", str(snapshot_ts))
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def close(self) -> None:
+        self._connection.invalidate()  # what was not read to its end is not waited for
+        self._connection.close()
+
+    def query(self, statement: str, *parameters: object) -> list[Record]:
+        """All rows of a statement. A % in it is doubled."""
+        with self._errors(), self._driver().cursor() as cursor:
+            cursor.execute(statement, parameters)
+            return list(cursor.fetchall())
+
+    def stream(
+        self, statement: str, parameters: Sequence[object], rows: int
+    ) -> Iterator[list[Record]]:
+        """The rows of a statement, at most `rows` at a time, as the server sends them."""
+        with self._errors():
+            cursor = self._driver().cursor(pymysql.cursors.SSCursor)
+            cursor.execute(statement, tuple(parameters))
+            while batch := cursor.fetchmany(rows):
+                yield batch
+            cursor.close()
+
+    def _driver(self) -> Any:
+        return self._connection.connection.dbapi_connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except pymysql.err.MySQLError as error:
+            raise _translated(error, self.snapshot_ts) from None
+        except UnicodeDecodeError:
+            raise Stop("the upstream holds text that is not UTF-8") from None
+
+
+def _translated(error: pymysql.err.MySQLError, snapshot_ts: int | None) -> TicdcError:
+    code = refusals.number(error)
+    if code in REMOVED:
+        return Stop(
+            f"the upstream no longer has the snapshot of {snapshot_ts} (error {code}): its garbage "
+            "collection has passed it; take a newer one, and SET GLOBAL tidb_gc_life_time there to "
+            "longer than reading takes"
+        )
+    if refusals.lost(error):
+        return Retry("the connection to the upstream was lost")
+    if code in _PASSING:
+        return Retry(f"the upstream cannot answer now (error {code})")
+    refused = refusals.translate(error)
+    kind = Unavailable if isinstance(refused, Unavailable) else Stop
+    reason = str(refused).removeprefix("the target refuses: ")
+    return kind(f"the upstream refuses: {reason}")

@@ -4,7 +4,7 @@
         Unavailable             1   broker, target or Spark cannot be reached, retries are exhausted
             Away                1   (between) the target's server does not answer: it is waited for
             SourceAway          1   the brokers do not answer
-            Refused             1   brokers or target answer, and refuse this user
+            UserRefused         1   brokers or target answer, and refuse this user
             Full                1   the target's disk has no room
             Fenced              4   a newer consumer of this changefeed took over
         Usage                   2   a wrong option or configuration
@@ -50,7 +50,7 @@ class SourceAway(Unavailable):
     """The brokers do not answer. Exit 1."""
 
 
-class Refused(Unavailable):
+class UserRefused(Unavailable):
     """The brokers or the target's server answer, and refuse this user. Exit 1."""
 
 

@@ -12,12 +12,12 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_consumer.errors import (
     ClaimCheckAway,
     Fenced,
-    Refused,
     RegistryAway,
     Retry,
     SourceAway,
     Stop,
     Unavailable,
+    UserRefused,
 )
 from ticdc_consumer.read.facts import REPORT
 from ticdc_consumer.read.job import ReadJob
@@ -101,7 +101,7 @@ def keyless(job: ReadJob, tables: Iterable[int]) -> tuple[int, ...]:
     return tuple(number for number in tables if not job.layouts[number].key)
 
 
-_KINDS = (Unavailable, SourceAway, Refused, Fenced, Retry, RegistryAway, ClaimCheckAway)
+_KINDS = (Unavailable, SourceAway, UserRefused, Fenced, Retry, RegistryAway, ClaimCheckAway)
 _ERRORS: dict[str, type[TicdcError]] = {
     **{kind.__name__: kind for kind in _KINDS},
     "RegistryError": RegistryAway,

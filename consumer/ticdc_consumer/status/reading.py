@@ -125,8 +125,8 @@ def _facts(target: Target, store: Store, stored: StoredActivity | None) -> Targe
     blockers = blockers_of(target, session) if session else ()
     burdens: list[str] = []
     with suppress(TicdcError):
-        open_for, kept = thresholds.OPEN_TRANSACTION, thresholds.KEPT_WAL
-        burdens = target.burdens(session, open_for, kept)
+        open_for, behind = thresholds.OPEN_TRANSACTION, thresholds.KEPT_WAL
+        burdens = target.burdens(session, open_for, behind)
     without_key: tuple[str, ...] = ()
     if lag(stored.activity.resolved_ts) >= thresholds.LAG and not blockers:
         destinations = store.ledger.known().destinations

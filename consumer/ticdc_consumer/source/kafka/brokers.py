@@ -13,7 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from ticdc_consumer.errors import Refused, SourceAway, Stop, Unavailable
+from ticdc_consumer.errors import SourceAway, Stop, Unavailable, UserRefused
 from ticdc_consumer.source.kafka.client import Failures, admin_settings, refuses
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import TopicPartition
@@ -184,7 +184,7 @@ class Cluster:
         self._admin.poll(0)
         reason = self._failures.first or error.args[0].str()
         is_refused = self._failures.refused or refuses(error.args[0])
-        kind = Refused if is_refused else SourceAway
+        kind = UserRefused if is_refused else SourceAway
         return kind(f"the brokers at {self._where} do not {what}: {reason}")
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from ticdc_encoder.errors import TicdcError, visible
 
 from ticdc_consumer.config.callbacks import with_functions
-from ticdc_consumer.errors import Refused, SourceAway, Stop, Unavailable
+from ticdc_consumer.errors import SourceAway, Stop, Unavailable, UserRefused
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.waiting import Deadline, sleep
 
@@ -101,7 +101,7 @@ class Failures:
     def trouble(self) -> Unavailable | None:
         if not self.first:
             return None
-        return (Refused if self.refused else SourceAway)(f"Kafka: {self.first}")
+        return (UserRefused if self.refused else SourceAway)(f"Kafka: {self.first}")
 
     def forget(self) -> None:
         self.first, self.refused = "", False
@@ -122,7 +122,7 @@ def consume_error(
         return Stop(f"{topic}[{partition}] no longer exists: was the topic deleted?")
     if error.code() in _PASSING or error.retriable():
         return None
-    kind = Refused if refuses(error) else Unavailable
+    kind = UserRefused if refuses(error) else Unavailable
     return kind(f"{topic}[{partition}]: {error.str()}")
 
 

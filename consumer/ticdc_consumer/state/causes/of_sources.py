@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ticdc_encoder.tso import duration, seconds, with_time
 
-from ticdc_consumer.errors import Refused, Stop
+from ticdc_consumer.errors import Stop, UserRefused
 from ticdc_consumer.source.facts import AGED, PartitionFacts
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.state.activity.activity import Trouble
@@ -21,9 +21,9 @@ from ticdc_consumer.state.causes.situation import (
 
 
 def _refused(situation: Situation) -> Explanation | None:
-    if isinstance(situation.unreadable, Refused):
+    if isinstance(situation.unreadable, UserRefused):
         return Explanation(f"the target refuses this user: {situation.unreadable}")
-    if text := _of_source(situation, "Refused"):
+    if text := _of_source(situation, "UserRefused"):
         return Explanation(f"the brokers refuse this user: {text}")
     return None
 

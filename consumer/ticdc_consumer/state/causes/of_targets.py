@@ -2,7 +2,7 @@
 
 from ticdc_encoder.tso import duration
 
-from ticdc_consumer.errors import Refused, Retry, Unavailable
+from ticdc_consumer.errors import Retry, Unavailable, UserRefused
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.pace import share_of, shares, speed
@@ -18,7 +18,7 @@ from ticdc_consumer.targets.blockers import Blocker
 
 def _target_away(situation: Situation) -> Explanation | None:
     error = situation.unreadable
-    if isinstance(error, Unavailable | Retry) and not isinstance(error, Refused):
+    if isinstance(error, Unavailable | Retry) and not isinstance(error, UserRefused):
         return Explanation(f"the target cannot be reached: {error}")
     if has_kind(situation.trouble, "Away") and situation.trouble and situation.target is None:
         return Explanation(f"the target cannot be reached: {situation.trouble.text}")

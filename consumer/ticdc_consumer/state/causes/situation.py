@@ -1,4 +1,4 @@
-"""What is looked at for a cause, and what is said of it."""
+"""What is looked at for a cause, and how it is explained."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -9,7 +9,7 @@ LAG = 60.0
 WINDOW = 20.0
 """Seconds, at least, over which rates are compared."""
 STEADY = 0.05
-"""Seconds by which the lag may change in a second, either way, and is said to stay the same."""
+"""Seconds by which the lag may change in a second, either way, and counts as the same."""
 SLOW_SHARE = 0.6
 """The share of a cut's time that the target takes if it is what the others wait for."""
 SPILLED_CUTS = 3

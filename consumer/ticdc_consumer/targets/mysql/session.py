@@ -13,7 +13,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.config.choices import SAME_COLLATIONS
-from ticdc_consumer.errors import Away, Refused, Unavailable, Usage
+from ticdc_consumer.errors import Away, Unavailable, Usage, UserRefused
 from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
@@ -103,7 +103,7 @@ def connect(engine: sa.Engine) -> sa.Connection:
         reason = driver.args[-1] if driver.args else type(driver).__name__
         url = engine.url
         where = f"{url.host or 'localhost'}:{url.port or 3306}"
-        kind = Away if refusals.is_away(error) else Refused
+        kind = Away if refusals.is_away(error) else UserRefused
         raise kind(f"cannot connect to {where}: {reason}") from None
 
 

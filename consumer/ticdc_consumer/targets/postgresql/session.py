@@ -8,7 +8,7 @@ from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import Away, Denied, Refused, Unavailable
+from ticdc_consumer.errors import Away, Denied, Unavailable, UserRefused
 from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
@@ -108,7 +108,7 @@ class PostgreSQL(Target):
             connection.exec_driver_sql(_NEWER_SETTINGS).close()
         except sa.exc.DBAPIError as error:
             url, reason = self.engine.url, str(error.orig).splitlines()[0]
-            raise (Refused if errors.refuses(error) else Away)(
+            raise (UserRefused if errors.refuses(error) else Away)(
                 "cannot connect to PostgreSQL at "
                 f"{url.host}:{url.port or 5432}/{url.database or ''}: "
                 f"{reason}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ticdc_consumer.errors import Away, Refused, SourceAway, Stop
+from ticdc_consumer.errors import Away, SourceAway, Stop, UserRefused
 from ticdc_consumer.source.facts import PartitionFacts, SourceFacts
 from ticdc_consumer.state.activity.activity import (
     Activity,
@@ -73,7 +73,7 @@ OF_ITSELF: list[tuple[str, Activity]] = [
     ("nobody-writes", replace(QUIET, newest_message=None, newest_ts=0)),
     ("nothing-to-do", replace(QUIET, since=NOW - 29)),
     ("brokers-away", replace(QUIET, source=trouble("SourceAway", "Unavailable"))),
-    ("refused", replace(QUIET, source=trouble("Refused", "Unavailable"))),
+    ("refused", replace(QUIET, source=trouble("UserRefused", "Unavailable"))),
     ("nothing-to-do", replace(WAITING, source=trouble("SourceAway"))),
     ("schema-missing", replace(WAITING, detail="for version 3 of the schema of shop.items")),
     ("not-running", STOPPED),
@@ -151,7 +151,7 @@ SHOWN: list[tuple[str, Situation]] = [
     ("retention-near", replace(running(BEHIND), source=log(0, 120, aged=91))),
     ("not-running", replace(running(BEHIND), source=log(0, 120, aged=90))),
     ("target-away", Situation(now=NOW, unreadable=Away("no answer"))),
-    ("refused", Situation(now=NOW, unreadable=Refused("who are you?"))),
+    ("refused", Situation(now=NOW, unreadable=UserRefused("who are you?"))),
     ("no-status", Situation(now=NOW, unreadable=Stop("no checkpoint"))),
     ("not-running", Situation(now=NOW, target=TargetFacts())),
 ]

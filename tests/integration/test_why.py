@@ -381,13 +381,17 @@ def test_a_memory_budget_that_is_too_small(
     mock_kafka: brokers.Mock,
     postgresql_url: str,
     command: Make,
-    spark: Any,
+    request: pytest.FixtureRequest,
+    long: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if not long:
+        pytest.skip("with --long: Spark shuffles; its signs are in consumer/state/causes")
+    spark = request.getfixturevalue("spark")
     monkeypatch.setattr(thresholds, "SPILLED_CUTS", 1)
     small: dict[str, Any] = {"limits__memory_budget": 1, **SMALL_CUTS}
     feed, run = begun(command, mock_kafka, postgresql_url, "public", spark, **small)
-    backlog(feed, run, 0.001, cuts=100)
+    backlog(feed, run, 0.001, cuts=2)
     with running(run):
         shown = comes_to(run, "memory-budget")
     assert "did not fit limits.memory_budget" in shown.sentence

@@ -106,7 +106,9 @@ def _spills(situation: Situation) -> Explanation | None:
     activity = situation.busy
     if activity is None:
         return None
-    cuts, spilled = activity.totals.get("cuts", 0), activity.totals.get("spilled_cuts", 0)
+    is_spilled = int(activity.cut is not None and activity.cut.spilled)
+    cuts = activity.totals.get("cuts", 0) + is_spilled
+    spilled = activity.totals.get("spilled_cuts", 0) + is_spilled
     few = spilled < max(thresholds.SPILLED_CUTS, cuts * thresholds.SPILLED_SHARE)
     if few or situation.lag < thresholds.LAG:
         return None
@@ -119,7 +121,7 @@ def _spills(situation: Situation) -> Explanation | None:
 
 MEMORY_BUDGET = KnownCause(
     "memory-budget",
-    "R is a minute behind, and half of the cuts since the start, three at least, went through "
+    "R is a minute behind, and half of the cuts since the start, three at least, go through "
     "Spark's shuffle",
     "raise limits.memory_budget, and the driver's memory with it, or lower limits.rows_per_epoch",
     _spills,

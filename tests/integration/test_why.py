@@ -272,7 +272,7 @@ def test_a_schema_that_is_missing(mock_kafka: brokers.Mock, sqlite_url: str, com
 
 
 def test_brokers_that_are_away(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ticdc_consumer.opening.PATIENCE", 1.0)
+    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 1.0)
     monkeypatch.setattr("ticdc_consumer.source.kafka.brokers.REQUEST_TIMEOUT", 1.0)
     feed, run = begin()
     assert isinstance(feed.kafka, brokers.Mock)

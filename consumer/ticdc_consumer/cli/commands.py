@@ -8,17 +8,19 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard_output
 from ticdc_encoder.errors import TicdcError, visible
 
 from ticdc_consumer import config
-from ticdc_consumer.cli.arguments import parser
+from ticdc_consumer.cli.arguments import parse
+from ticdc_consumer.cli.logs import choose, handler, logging_to_stderr, print_record
+from ticdc_consumer.cli.masking import hide_secrets
 from ticdc_consumer.cli.output import (
-    LogLine,
-    hide_secrets,
+    exit_code,
     print_error,
+    print_json,
     print_out,
     print_traceback,
 )
@@ -26,14 +28,26 @@ from ticdc_consumer.cli.signals import stopping
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import UNEQUAL, Usage
 
+if TYPE_CHECKING:
+    from ticdc_consumer.state.ledger import LedgerEntry
+
+logger = logging.getLogger(__name__)
+
+STANDBY = "standby: starts when no other consumer of the changefeed is alive"
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     sys.excepthook = print_traceback
-    if logging.lastResort is not None:  # where records go unless a program has other handlers
-        logging.lastResort.setFormatter(LogLine())
+    arguments = parse(argv)
+    with logging_to_stderr():
+        return _ended(arguments)
+
+
+def _ended(arguments: argparse.Namespace) -> int:
     _silence_py4j()
-    arguments = parser().parse_args(argv)
+    if "log_format" in arguments:
+        choose(arguments.log_format, arguments.log_level)
     try:
         return COMMANDS[arguments.command](arguments)
     except TicdcError as error:
@@ -41,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OutputClosed:
         return CLOSED
     except KeyboardInterrupt:
-        print("ticdc-consumer: interrupted; what was not committed is undone", file=sys.stderr)
+        text = "interrupted; what was not committed is undone"
+        print_record(logging.ERROR, "interrupted", text, {"exit_code": INTERRUPTED})
         return INTERRUPTED
 
 
@@ -60,33 +75,49 @@ def _run(arguments: argparse.Namespace) -> int:
 
     options = _options(arguments)
     sql = _text_of(arguments.ddl_run[1]) if arguments.ddl_run else None
-    progress = RunProgress(sys.stderr)
+    progress = RunProgress()
     consumer = Consumer(options)
     with (
         stopping(consumer.stop) as signals,
         progress.watching(lambda: consumer.activity),
-        consumer,
+        ExitStack() as entered,
     ):
+        if arguments.standby:
+            logger.info("%s", STANDBY, extra={"event": "standby"})
+            if not consumer.stand_by():
+                progress.sum_up(f"stopped by {signals[0].name}")
+                return 0
+        entered.enter_context(consumer)
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
-            print(f"DDL {entry.id} is marked done", file=sys.stderr)
+            _log_manual(entry, f"DDL {entry.id} is marked done")
         if sql is not None:
             entry = consumer.ddl_run(arguments.ddl_run[0], sql)
-            print(f"DDL {entry.id} is done by {arguments.ddl_run[1]}", file=sys.stderr)
+            _log_manual(entry, f"DDL {entry.id} is done by {arguments.ddl_run[1]}")
         for epoch in consumer.epochs(arguments.until):
             progress.report(epoch)
+            handler.require_reader()
     progress.sum_up(f"stopped by {signals[0].name}" if signals else "done")
     return 0
 
 
+def _log_manual(entry: "LedgerEntry", text: str) -> None:
+    fields = {"commit_ts": entry.commit_ts, "number": entry.seq}
+    logger.info("%s", text, extra={"event": "ddl_by_operator", **fields})
+
+
 def _check(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.check.checks import check, exit_code
+    from ticdc_consumer.check import checks
 
     findings = []
-    for finding in check(_options(arguments)):
+    for finding in checks.check(_options(arguments)):
         findings.append(finding)
-        print_out(visible(str(finding)))
-    return exit_code(findings)
+        if not arguments.json:
+            print_out(visible(str(finding)))
+    code = checks.exit_code(findings)
+    if arguments.json:
+        print_json({"exit_code": code, "findings": [each.to_json() for each in findings]})
+    return code
 
 
 def _status(arguments: argparse.Namespace) -> int:
@@ -94,7 +125,9 @@ def _status(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
-    with closing(open_target(options.target_url, to_look=True)) as target:
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
         current = status.read(target, options)
     text = status.to_text(current, arguments.config)
     print_out(status.to_json(current) if arguments.json else text)
@@ -114,7 +147,9 @@ def _list(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
-    with closing(open_target(options.target_url, to_look=True)) as target:
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
         changefeeds = status.list_all(target)
     if arguments.json:
         print_out(status.list_to_json(changefeeds))
@@ -124,11 +159,22 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.cli.progress import planned
+    from ticdc_consumer.cli.planned import planned, planned_json
     from ticdc_consumer.consumer import Consumer
 
-    for cut in Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql):
-        print_out("\n".join(map(visible, planned(cut))))
+    cuts = Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql)
+    if not arguments.json:
+        for cut in cuts:
+            print_out("\n".join(map(visible, planned(cut))))
+        return 0
+    documents: list[dict[str, object]] = []
+    try:
+        documents.extend(map(planned_json, cuts))
+    except TicdcError as error:
+        stop = {"text": str(error), "exit_code": exit_code(error)}
+        print_json({"cuts": documents, "stop": stop})
+        raise
+    print_json({"cuts": documents, "stop": None})
     return 0
 
 
@@ -169,8 +215,42 @@ def _end(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
-    with closing(open_target(options.target_url)) as target:
-        print_out(visible(end(target, options)))
+    with closing(open_target(options.target_url, changefeed=options.changefeed)) as target:
+        ended = end(target, options)
+    if arguments.json:
+        print_json(ended.to_json())
+    else:
+        print_out(visible(str(ended)))
+    return 0
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.init import init
+
+    print_out(visible(init(arguments)))
+    return 0
+
+
+def _inspect(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.one_message import as_json, as_text, inspect
+
+    of_message = arguments.topic, arguments.partition, arguments.offset
+    inspection = inspect(_options(arguments), *of_message)
+    if arguments.json:
+        print_json(as_json(inspection))
+    else:
+        print_out(as_text(inspection))
+    return 0 if inspection.error is None else exit_code(inspection.error)
+
+
+def _settings(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.settings import as_json, as_text, named
+
+    settings = named(arguments.name)
+    if arguments.json:
+        print_json(as_json(settings))
+    else:
+        print_out(as_text(settings))
     return 0
 
 
@@ -184,6 +264,9 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "why": _why,
     "verify": _verify,
     "end": _end,
+    "init": _init,
+    "inspect": _inspect,
+    "settings": _settings,
 }
 
 
@@ -198,7 +281,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 def _new_file(file: str) -> TextIO:
     try:
-        return Path(file).open("w", encoding=config.UTF_8)
+        return Path(file).open("w", encoding="utf-8", newline="")
     except OSError as error:
         raise Usage(f"cannot write {file}: {error.strerror}") from None
 

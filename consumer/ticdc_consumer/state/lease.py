@@ -147,7 +147,8 @@ class Lease:
                     raise Away(str(error)) from error
                 if time.monotonic() - warned >= WARNING_INTERVAL:
                     warned = time.monotonic()
-                    logger.warning("waiting for the target: %s", error)
+                    event = {"event": "target_is_away", "reason": str(error)}
+                    logger.warning("waiting for the target: %s", error, extra=event)
             sleep(PAUSE)
 
     def recover(self) -> None:

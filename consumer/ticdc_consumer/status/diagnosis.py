@@ -54,7 +54,8 @@ def why(options: Options, config: str = "CONFIG") -> Diagnosis:
     """What explains the present state best. `config` is the file of settings, for commands."""
 
     def look() -> Status:
-        with closing(open_target(options.target_url, to_look=True)) as target:
+        opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+        with closing(opening) as target:
             return read(target, options)
 
     def look_at_source() -> SourceFacts:

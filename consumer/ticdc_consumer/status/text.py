@@ -92,27 +92,33 @@ def to_text(status: Status, config: str = "CONFIG") -> str:
     return "\n".join(map(visible, _lines(status, config)))
 
 
-def _lines(status: Status, config: str) -> Iterator[str]:
-    yield f"changefeed      {status.changefeed} (generation {status.generation})"
-    yield f"resolved_ts     {with_time(status.resolved_ts)}"
-    yield f"tidb_snapshot   {status.tidb_snapshot}"
-    yield f"lag             {duration(status.lag_seconds)}"
-    yield f"why             {status.why.sentence}"
+def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
+    """Names and values, without the tables and partitions."""
+    yield "changefeed", f"{status.changefeed} (generation {status.generation})"
+    yield "resolved_ts", with_time(status.resolved_ts)
+    yield "tidb_snapshot", str(status.tidb_snapshot)
+    yield "lag", duration(status.lag_seconds)
+    yield "why", status.why.sentence
     if status.activity is not None:
-        yield from _activity_lines(status.activity)
+        yield from _activity_rows(status.activity)
     for name, count in sorted(status.counters.items()):
-        yield f"{name:<15} {count:,}"
+        yield name, f"{count:,}"
     for table in status.at_least_once:
-        yield f"at least once   {table}: it may have rows more than once"
+        yield "at least once", f"{table}: it may have rows more than once"
     for column in status.left_out:
-        yield f"left out        {'.'.join(column.table)}: {column.text()}"
+        yield "left out", f"{'.'.join(column.table)}: {column.text()}"
     for entry in status.pending:
-        yield f"DDL pending     {_ddl(entry)}"
+        yield "DDL pending", _ddl(entry)
         yield from _way_out(_waiting(status, entry), entry.id, config)
     for entry in status.skipped:
-        yield f"DDL skipped     {_ddl(entry)}; {entry.reason}"
+        yield "DDL skipped", f"{_ddl(entry)}; {entry.reason}"
+
+
+def _lines(status: Status, config: str) -> Iterator[str]:
+    for name, value in rows_of(status, config):
+        yield f"{name:<15} {value}"
     for one in status.tables:
-        yield f"table           {_table(one)}"
+        yield f"{'table':<15} {_table(one)}"
     yield ""
     width = max((len(position.topic) for position in status.positions), default=5)
     yield f"{'topic':<{width}}  partition  restart offset"
@@ -124,22 +130,22 @@ def _ddl(entry: LedgerEntry) -> str:
     return f"{entry.id} {entry.schema}.{entry.table}: {entry.query.strip()}"
 
 
-def _way_out(waiting: WaitingDdl | None, id: str, config: str) -> Iterator[str]:
+def _way_out(waiting: WaitingDdl | None, id: str, config: str) -> Iterator[tuple[str, str]]:
     if waiting is not None:
-        yield f"  because       {waiting.reason}"
+        yield "  because", waiting.reason
         for statement in waiting.suggestion:
-            yield f"  perhaps       {statement};"
-    yield f"  once done     {DDL_DONE.format(config=config, id=id)}"
+            yield "  perhaps", f"{statement};"
+    yield "  once done", DDL_DONE.format(config=config, id=id)
 
 
-def _activity_lines(stored: StoredActivity) -> Iterator[str]:
+def _activity_rows(stored: StoredActivity) -> Iterator[tuple[str, str]]:
     activity = stored.activity
     if activity.committed is not None:
         at = datetime.fromtimestamp(activity.committed, UTC)
-        yield f"last commit     {at:%Y-%m-%d %H:%M:%S} UTC"
-    yield f"consumer        {described(stored)}"
+        yield "last commit", f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    yield "consumer", described(stored)
     if not stored.running and activity.error is not None:
-        yield f"last error      {activity.error.text}"
+        yield "last error", activity.error.text
 
 
 def described(stored: StoredActivity) -> str:

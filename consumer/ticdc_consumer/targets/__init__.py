@@ -58,11 +58,13 @@ class Database:
     imported when first needed: `session`, whose `open_session(url, to_look)` returns a `Target`;
     `encode`, whose `encode_rows` and `encode_keys` need no driver; `types`, whose `RULES` are
     the rules that users may switch on; and `read_back`, a `ReadBack`. `requirement` is what
-    installs the driver with pip.
+    installs the driver with pip. `session_name` is the URL's parameter under which the
+    server shows its users whose a session is.
     """
 
     package: str
     requirement: str = ""
+    session_name: str = ""
 
     def open(self, url: sa.URL, *, to_look: bool = False) -> Target:
         session: Target = import_module(f"{self.package}.session").open_session(url, to_look)
@@ -90,10 +92,12 @@ class Database:
         return rules
 
 
-_MYSQL = Database("ticdc_consumer.targets.mysql", "ticdc-consumer[mysql]")
+_MYSQL = Database("ticdc_consumer.targets.mysql", "ticdc-consumer[mysql]", "program_name")
 
 DATABASES: dict[str, Database] = {
-    "postgresql": Database("ticdc_consumer.targets.postgresql", "ticdc-consumer[postgresql]"),
+    "postgresql": Database(
+        "ticdc_consumer.targets.postgresql", "ticdc-consumer[postgresql]", "application_name"
+    ),
     "mysql": _MYSQL,
     "mariadb": _MYSQL,
     "tidb": _MYSQL,
@@ -123,7 +127,7 @@ def read_back(dialect: str) -> ReadBack:
 
 
 def mapping_rules() -> frozenset[str]:
-    """The mapping rules of all databases, see `docs/types.md`."""
+    """The mapping rules of all databases, see `docs/reference/types.md`."""
     return frozenset(rule for name in _names() for rule in database(name).rules())
 
 
@@ -132,8 +136,11 @@ def _names() -> list[str]:
     return [*DATABASES, *(name for name in installed if name not in DATABASES)]
 
 
-def open_target(url: str, *, to_look: bool = False, write_source: int | None = None) -> Target:
-    """Connects to the database of a SQLAlchemy URL.
+def open_target(
+    url: str, *, to_look: bool = False, write_source: int | None = None, changefeed: str = ""
+) -> Target:
+    """Connects to the database of a SQLAlchemy URL; the server shows the session as one of
+    `changefeed`, unless the URL names it.
 
     With `to_look`, nothing is created: a SQLite file that does not exist is read as empty. With
     `write_source`, what is written is marked, see `Target.mark_writes`. Raises `Usage` if it is not
@@ -148,6 +155,8 @@ def open_target(url: str, *, to_look: bool = False, write_source: int | None = N
             "[target] url is not a SQLAlchemy URL such as postgresql://user@host/db"
         ) from None
     entry = database(name)
+    if entry.session_name and changefeed and entry.session_name not in parsed.query:
+        parsed = parsed.update_query_dict({entry.session_name: f"ticdc-consumer {changefeed}"})
     try:
         target = entry.open(parsed, to_look=to_look)
     except ModuleNotFoundError as error:

@@ -94,7 +94,8 @@ class Failures:
         self.refused = self.refused or refuses(error)
         now = time.monotonic()
         if self._warns and now - self._warned >= WARNING_INTERVAL:
-            logger.warning("Kafka: %s", visible(error.str()))
+            text = visible(error.str())
+            logger.warning("Kafka: %s", text, extra={"event": "kafka_fails", "reason": text})
             self._warned = now
 
     @property

@@ -12,6 +12,7 @@ from ticdc_consumer.targets.blockers import Blocker
 
 Stage = Literal[
     "starting",
+    "standby",
     "waiting",
     "planning",
     "starting Spark",

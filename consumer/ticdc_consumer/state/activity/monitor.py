@@ -3,6 +3,7 @@
 The thread that applies and the one that reads ahead write to it; `look` may be called in any.
 """
 
+import logging
 import os
 import platform
 import time
@@ -30,6 +31,8 @@ from ticdc_consumer.state.activity.activity import (
 )
 from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.targets.blockers import Blocker
+
+logger = logging.getLogger(__name__)
 
 FOR_MARK = "for a resolved ts above R"
 """What a consumer that is well waits for."""
@@ -203,7 +206,20 @@ class Monitor:
         """Something failed for a passing reason, and is tried again."""
         with self._counting:  # the thread that reads ahead has retries of its own
             self._retries[cause] = self._retries.get(cause, 0) + 1
-        self._retry = self._again(self._retry, error)
+        trouble = self._retry = self._again(self._retry, error)
+        logger.debug(
+            "%s, tried again (%d): %s",
+            cause,
+            trouble.times,
+            trouble.text,
+            extra={
+                "event": "retry",
+                "cause": cause,
+                "times": trouble.times,
+                "reason": trouble.text,
+                "resolved_ts": self.resolved_ts or None,
+            },
+        )
 
     def _again(self, before: Trouble | None, error: BaseException) -> Trouble:
         """The error, counted with those before it that were the same."""

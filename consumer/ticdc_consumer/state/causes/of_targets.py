@@ -38,7 +38,7 @@ def _lock(situation: Situation) -> Explanation | None:
         sentence = f"{who} {blockers[0].text}"
     else:
         sentence = f"{who} a lock: {trouble.text if trouble else ''}"
-    unknown = ("the database does not show this user who holds it: docs/why.md, privileges",)
+    unknown = ("the database does not show this user who holds it (docs/reference/why.md)",)
     evidence = [line for blocker in blockers for line in blocker.details]
     if situation.running:
         evidence += [activity.sentence, *(() if blockers else unknown)]

@@ -130,7 +130,7 @@ LAG_GROWS = KnownCause(
     "lag-grows",
     "R is a minute behind, and falls further behind over the last minutes",
     "give the slowest stage more: Spark's cores and Kafka's partitions for read, the target for "
-    "load; README.md and docs/databases.md have what each may take",
+    "load; the how-to on sizing has what each may take",
     _lag_grows,
 )
 CATCHING_UP = KnownCause(

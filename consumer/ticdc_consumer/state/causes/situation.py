@@ -85,7 +85,7 @@ class Situation:
     def busy(self) -> Activity | None:
         """What the consumer is at, if it works on a cut."""
         activity = self.at_work
-        idle = activity is None or activity.stage in ("starting", "waiting")
+        idle = activity is None or activity.stage in ("starting", "standby", "waiting")
         return None if idle else activity
 
     @property
@@ -118,8 +118,8 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class KnownCause:
-    """`recognised` and `remedy` are what docs/why.md says of it; the remedy, with the name of the
-    file for `{config}`, is shown if the explanation has no advice."""
+    """`recognised` and `remedy` are what docs/reference/why.md says of it; the remedy, with the
+    name of the file for `{config}`, is shown if the explanation has no advice."""
 
     name: str
     recognised: str

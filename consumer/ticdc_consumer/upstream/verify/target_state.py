@@ -52,12 +52,18 @@ def _begin(
     options: Options, stack: ExitStack, sessions: int, deadline: float
 ) -> TargetState | None:
     """None if the sessions do not see one state, or not one at R, and there is time left."""
-    first = stack.enter_context(closing(open_target(options.target_url, to_look=True)))
+    first = stack.enter_context(
+        closing(open_target(options.target_url, to_look=True, changefeed=options.changefeed))
+    )
     reader = read_back(first.dialect)
     targets = [first]
     if reader.SHARED:
         targets += [
-            stack.enter_context(closing(open_target(options.target_url, to_look=True)))
+            stack.enter_context(
+                closing(
+                    open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+                )
+            )
             for _ in range(sessions - 1)
         ]
     shared: str | None = None
@@ -100,7 +106,9 @@ def _unsettled(pending: Sequence[LedgerEntry]) -> Exception:
 def ddl_since(options: Options, resolved_ts: int) -> str:
     """The DDL, if any, that the target has entered since it was at `resolved_ts`: what is read
     of a table that such a one changes is not what it was."""
-    with closing(open_target(options.target_url, to_look=True)) as target:
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
         store = Store(target, options.changefeed, where=InTarget.by(options, target))
         since = [each.id for each in store.ledger.entries() if each.commit_ts >= resolved_ts]
     return since[0] if since else ""

@@ -183,7 +183,7 @@ def test_rates_and_the_end_of_the_lag_are_told() -> None:
 
 
 def test_the_document_lists_every_cause_in_its_order() -> None:
-    text = (ROOT / "docs" / "why.md").read_text().partition("## The causes")[2]
+    text = (ROOT / "docs" / "reference" / "why.md").read_text().partition("## The causes")[2]
     rows = re.findall(r"^\| `([a-z-]+)` \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
     assert rows == [
         (cause.name, cause.recognised, cause.remedy.format(config="CONFIG")) for cause in CAUSES

@@ -11,7 +11,8 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.config.choices import SAME_COLLATIONS
-from ticdc_consumer.errors import Away, Unavailable, Usage
+from ticdc_consumer.errors import Away, Unavailable, Usage, UserRefused
+from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
     Layout,
@@ -21,6 +22,7 @@ from ticdc_consumer.targets.layout import (
     TargetTable,
 )
 from ticdc_consumer.targets.mysql import alter, catalog, generated, types, under_way
+from ticdc_consumer.targets.mysql import blockers as waits
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
@@ -100,7 +102,7 @@ def connect(engine: sa.Engine) -> sa.Connection:
         reason = driver.args[-1] if driver.args else type(driver).__name__
         url = engine.url
         where = f"{url.host or 'localhost'}:{url.port or 3306}"
-        kind = Away if refusals.is_away(error) else Unavailable
+        kind = Away if refusals.is_away(error) else UserRefused
         raise kind(f"cannot connect to {where}: {reason}") from None
 
 
@@ -230,6 +232,10 @@ class MySql(Target):
         take_session_lock(self, self.differences, changefeed, patience, owner)
         with self.transaction():
             return work()
+
+    def blockers(self, session_id: str) -> list[Blocker]:
+        with self.errors():
+            return list(waits.blockers(self.query, self.differences, session_id))
 
     def may_create_tables(self) -> bool | None:
         # Roles and wildcards are not in these catalogs.

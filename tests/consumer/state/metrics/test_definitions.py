@@ -32,6 +32,7 @@ UNITS = (
     "_code",
     "_ddls",
     "stage",
+    "cause",
     "generation",
 )
 

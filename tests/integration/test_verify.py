@@ -96,6 +96,16 @@ MORE_TABLES = (
     "INSERT INTO log VALUES (1, 'one'), (1, 'one'), (2, NULL), (3, 'three')",
     "CREATE TABLE nobody (id INT PRIMARY KEY)",
 )
+LATER = (
+    "UPDATE kinds SET tiny = 77",
+    "ALTER TABLE kinds DROP COLUMN amount, ADD COLUMN more INT",
+    "DELETE FROM words",
+    "DROP TABLE many",
+    "RENAME TABLE log TO renamed",
+    "CREATE TABLE later (id INT PRIMARY KEY)",
+    "INSERT INTO nobody VALUES (1)",
+)
+"""What the upstream does after R."""
 SPOILED = (
     "UPDATE words SET n = 9 WHERE n = 3",
     "DELETE FROM many WHERE n = 2",
@@ -146,9 +156,7 @@ def test_every_fault_is_found_and_repaired_in_every_type_and_none_where_there_is
     Random(1).shuffle(faults)
     shop(verified, len(faults) + 6)
     resolved_ts = verified.load()
-    verified.execute(
-        "UPDATE kinds SET tiny = 77", "DELETE FROM words", "INSERT INTO nobody VALUES (1)"
-    )
+    verified.execute(*LATER)
     code, out, err = verified.verify()
     assert (code, err) == (0, ""), out
     assert f"kinds: {len(faults) + 6} rows, equal" in out

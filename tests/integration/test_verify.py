@@ -95,6 +95,8 @@ MORE_TABLES = (
     "CREATE TABLE log (a INT, b VARCHAR(9))",
     "INSERT INTO log VALUES (1, 'one'), (1, 'one'), (2, NULL), (3, 'three')",
     "CREATE TABLE nobody (id INT PRIMARY KEY)",
+    'CREATE TABLE `it\'s 100%s "odd"` (`100%` INT, `a``b"` VARCHAR(9), PRIMARY KEY (`100%`))',
+    "INSERT INTO `it's 100%s \"odd\"` VALUES (1, '%s'), (2, NULL)",
 )
 LATER = (
     "UPDATE kinds SET tiny = 77",
@@ -328,6 +330,9 @@ def test_a_report_has_values_only_if_they_are_asked_for(into_sqlite: Verified) -
     _, out, _ = into_sqlite.verify("--show-values")
     assert "  id=2 differs in v; upstream: v=NULL; target: v='secret'" in out
     assert "  id=5 is in the target only; target: id='5'" in out
+    _, out, _ = into_sqlite.verify("--table", "*.b")
+    assert [line.partition(".")[2][:2] for line in out.splitlines()[:1]] == ["b:"]
+    assert "1 of 1 tables" in out
     assert "secret" not in into_sqlite.verify("--json")[1]
     assert '"v": "secret"' in into_sqlite.verify("--json", "--show-values")[1]
 

@@ -12,6 +12,7 @@ from ticdc_consumer.state.activity.stored import read as activity_of
 from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.loading import LoadNotes, LoadProgress
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 
@@ -30,7 +31,8 @@ class TableStatus:
 @dataclass(frozen=True, slots=True)
 class Status:
     """The tables hold every commit_ts < `resolved_ts`: what TiDB shows with
-    `tidb_snapshot = resolved_ts - 1`. `activity` is what the consumer is at, or was at last."""
+    `tidb_snapshot = resolved_ts - 1`. `activity` is what the consumer is at, or was at last.
+    While a first load is not finished they hold a part of it, and R is 0: see `loading`."""
 
     changefeed: str
     resolved_ts: int
@@ -44,6 +46,7 @@ class Status:
     left_out: Sequence[LeftOutColumn] = ()
     tables: Sequence[TableStatus] = ()
     activity: StoredActivity | None = None
+    loading: LoadProgress | None = None
 
     @property
     def tidb_snapshot(self) -> int:
@@ -71,6 +74,7 @@ def read(target: Target, options: Options) -> Status:
         left_out=all_left_out(target, store.ledger),
         tables=_tables(target, store, stored),
         activity=stored,
+        loading=LoadNotes(target, options.changefeed).progress(),
     )
 
 

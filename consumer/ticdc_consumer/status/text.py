@@ -12,6 +12,7 @@ from ticdc_encoder.tso import duration, moment, with_time
 from ticdc_consumer.state.activity.activity import WaitingDdl
 from ticdc_consumer.state.activity.stored import StoredActivity
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.loading import LoadProgress
 from ticdc_consumer.status.changefeeds import ChangefeedStatus
 from ticdc_consumer.status.reading import Status, TableStatus
 
@@ -42,6 +43,7 @@ def to_json(status: Status) -> str:
             "counters": dict(status.counters),
             "tables": [asdict(table) for table in status.tables],
             "consumer": _consumer_json(status.activity),
+            "loading": _loading_json(status.loading),
             "at_least_once": list(status.at_least_once),
             "left_out": [
                 {
@@ -57,6 +59,18 @@ def to_json(status: Status) -> str:
         indent=2,
         ensure_ascii=False,
     )
+
+
+def _loading_json(progress: LoadProgress | None) -> dict[str, Any] | None:
+    if progress is None:
+        return None
+    return {
+        "snapshot_ts": str(progress.snapshot_ts),
+        "rows": progress.rows,
+        "rows_done": progress.rows_done,
+        "chunks": progress.chunks,
+        "chunks_done": progress.chunks_done,
+    }
 
 
 def _pending_json(status: Status, entry: LedgerEntry) -> dict[str, Any]:
@@ -97,6 +111,8 @@ def _lines(status: Status, config: str) -> Iterator[str]:
     yield f"resolved_ts     {with_time(status.resolved_ts)}"
     yield f"tidb_snapshot   {status.tidb_snapshot}"
     yield f"lag             {duration(status.lag_seconds)}"
+    if status.loading is not None:
+        yield f"loading         as of {with_time(status.loading.snapshot_ts)}: {status.loading}"
     if status.activity is not None:
         yield from _activity_lines(status.activity)
     for name, count in sorted(status.counters.items()):

@@ -2,7 +2,7 @@
 
 `version_0.*.sql` is what commit 9611725 left in a target, before there was a version;
 `version_1.*.sql` what commit c52cc75 had beside it, `version_2.*.sql` what commit 239684e made of
-both.
+both, `version_3.*.sql` what commit 689bf9b has beside that.
 """
 
 import re

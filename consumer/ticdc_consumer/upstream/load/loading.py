@@ -16,12 +16,12 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Retry, Stop, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.opening import first_checkpoint
 from ticdc_consumer.source import Source, open_source
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.loading import LoadNotes, LoadProgress, TableLoad
+from ticdc_consumer.state.opening import first_checkpoint
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target

@@ -4,7 +4,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
@@ -222,7 +222,7 @@ def test_sparks_tasks_load_the_chunks(
     fill(tidb, 200)
     url = request.getfixturevalue(f"{target}_url")
     run = into(url, limits__load_chunk=1000, tables__at_least_once=f"{tidb.schema}.log")
-    seen = []
+    seen = list[LoadProgress]()
     load(run.options(), report=seen.append, spark=spark)
     assert seen[-1].chunks_done == seen[-1].chunks > 8
     assert seen[-1].rows_done == 406
@@ -269,7 +269,7 @@ class Workload:
         commit_ts = int(found.partition('"commit_ts":')[2].split(",")[0])
         before, after = dict[int, Row | None](), dict[int, Row | None]()
         for _, old, new in changes:
-            key = int((old or new or {})["id"])  # type: ignore[call-overload]
+            key = cast("int", (old or new or {})["id"])
             before.setdefault(key, old)
             after[key] = new
         for key, old in before.items():

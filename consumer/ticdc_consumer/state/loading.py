@@ -150,7 +150,7 @@ class LoadNotes:
         """Writes a new load."""
         rows = list(self._rows(snapshot_ts, tables))
         for start in range(0, len(rows), AT_ONCE):
-            self._target.put(LOAD, rows[start : start + AT_ONCE])
+            self._target.connection.execute(sa.insert(LOAD), rows[start : start + AT_ONCE])
 
     def loaded(self, name: TableName, number: int, rows: int) -> None:
         """Notes a chunk that was locked as done, with the rows that it had."""
@@ -164,15 +164,19 @@ class LoadNotes:
         """Removes the load."""
         self._run(sa.delete(LOAD).where(self._mine))
 
-    def _rows(self, snapshot_ts: int, tables: Sequence[TableLoad]) -> Iterator[tuple[object, ...]]:
-        # As the driver takes them: SQLite's integers end at 63 bits.
-        ts = LOAD.c.snapshot_ts.type.process_bind_param(snapshot_ts, self._target.engine.dialect)
+    def _rows(self, snapshot_ts: int, tables: Sequence[TableLoad]) -> Iterator[dict[str, object]]:
         for table in tables:
-            about = (self._changefeed, *table.name)
+            about = {
+                "changefeed": self._changefeed,
+                "schema": table.name[0],
+                "table": table.name[1],
+                "snapshot_ts": snapshot_ts,
+            }
             detail = json.dumps({"statement": table.statement, "created": table.created})
-            yield (*about, TABLE, ts, table.state, 0, detail)
+            yield about | {"chunk": TABLE, "state": table.state, "row_count": 0, "detail": detail}
             for number, (chunk, rows) in enumerate(table.chunks, TABLE + 1):
-                yield (*about, number, ts, "pending", rows, chunk)
+                state = {"chunk": number, "state": "pending", "row_count": rows}
+                yield about | state | {"detail": chunk}
 
     def _update(self, name: TableName, number: int, **values: object) -> None:
         self._run(sa.update(LOAD).where(*self._chunk(name, number)).values(**values))

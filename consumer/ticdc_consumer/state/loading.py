@@ -138,7 +138,7 @@ class LoadNotes:
 
     def locked_chunk(self, name: TableName, number: int, snapshot_ts: int) -> str | None:
         """A chunk that is to be loaded, as JSON. Until the end of the transaction nobody else
-        loads it. None if somebody has, or if this load has ended."""
+        loads it. None if another client has, or if this load has ended."""
         query = sa.select(LOAD.c.detail).where(
             *self._chunk(name, number), LOAD.c.state == "pending", LOAD.c.snapshot_ts == snapshot_ts
         )

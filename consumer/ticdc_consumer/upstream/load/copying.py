@@ -53,7 +53,7 @@ class Copier:
         self._upstream = self._target = None
 
     def copy(self, name: TableName, number: int) -> int:
-        """Loads a chunk, unless somebody has; returns the rows."""
+        """Loads a chunk, unless another client has; returns the rows."""
         for attempts in range(self._job.retries + 1):
             try:
                 return self._copy(name, number)

@@ -242,7 +242,7 @@ class _Loader:
         self._look()
 
     def _look(self) -> None:
-        """Reports how far the load is. Raises `Fenced` if somebody else goes on with it."""
+        """Reports how far the load is. Raises `Fenced` if another `load` goes on with it."""
 
         def look() -> None:
             with self._target.transaction():

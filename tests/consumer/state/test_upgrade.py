@@ -144,7 +144,7 @@ BASES = {
         ("found", "reflected", None),
     },
 }
-BASES[2] = BASES[1]
+BASES[2] = BASES[3] = BASES[1]
 
 
 @pytest.mark.parametrize("version", OLDER)

@@ -4,9 +4,9 @@ PYTHON := $(VENV)/bin/python
 PIP := $(PYTHON) -m pip install -q --disable-pip-version-check --no-build-isolation
 LOCKED := $(PIP) --require-hashes -r /dev/stdin
 STAMP := $(VENV)/.complete
-SOURCES := encoder consumer tests samples bench
+SOURCES := encoder consumer tests samples bench docs
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check bench fuzz torture golden lock clean
+.PHONY: help setup demo docs test test-fast test-versions check bench fuzz world torture golden lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -37,11 +37,17 @@ $(STAMP): pyproject.toml requirements.lock
 demo: setup  ## a shop's changes through Kafka and Spark into a database; ARGS="--target URL"
 	@$(VENV)/bin/ticdc-consumer demo $(ARGS)
 
+docs: setup  ## the documentation site, into build/site; warnings and broken links are errors
+	@PYTHONPATH=consumer:encoder NO_MKDOCS_2_WARNING=true $(PYTHON) -m mkdocs build --strict $(ARGS)
+
 test: setup  ## all tests; a server is used where its variable is set (tests/conftest.py)
 	@$(PYTHON) -m pytest $(ARGS)
 
 test-fast: setup  ## the tests without Spark, brokers and servers; about a minute
 	@$(PYTHON) -m pytest --fast -n auto $(ARGS)
+
+test-versions: setup  ## the fast tests with the oldest and newest of what a wheel allows; minutes
+	@tests/versions/run $(ARGS)
 
 check: setup  ## formatting, lint, types
 	@$(PYTHON) -m ruff format --check -q $(SOURCES)
@@ -53,6 +59,9 @@ bench: setup  ## speed and memory, with the servers of tests/services
 
 fuzz: setup  ## damaged messages, DDL, filters and settings; ARGS="--seconds 3600 --seed 7"
 	@PYTHONPATH=tests $(PYTHON) tests/fuzz $(ARGS)
+
+world: setup  ## random histories in a simulated world; SEED=7 tells one; ARGS="--seconds 3600"
+	@PYTHONHASHSEED=0 PYTHONPATH=tests $(PYTHON) tests/world $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 torture: setup  ## kill -9 at random moments, on every database there is; takes long
 	@$(PYTHON) -m pytest -m torture --long $(ARGS)

@@ -27,6 +27,7 @@ PROGRAMS = (
     ("transaction.py",),
     ("tables.py",),
     ("many.py",),
+    ("verify.py",),
 )
 
 

@@ -53,6 +53,7 @@ SLOW = (
     "tests/consumer/spark/",
     "test_an_installed_database_is_a_target_from_end_to_end",
     "test_promise.py",  # random histories, for longer than all others
+    "tests/world/",
     "ddl/test_histories.py",
     "test_tidb_gives_these_answers",
     "test_a_crash_at_any_statement",

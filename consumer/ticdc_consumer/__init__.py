@@ -11,6 +11,7 @@ do not need.
 """
 
 import importlib as _importlib
+import logging as _logging
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
@@ -39,6 +40,9 @@ __all__ = [
     "Usage",
     "load",
 ]
+
+# What is logged, and where, is the application's to decide.
+_logging.getLogger(__name__).addHandler(_logging.NullHandler())
 
 _HOMES = {
     "Activity": ("ticdc_consumer.state.activity.activity", "Activity"),

@@ -1,5 +1,6 @@
 """The loop, and the face for embedding."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -9,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply import ToTarget
@@ -28,11 +30,14 @@ from ticdc_consumer.state.activity.recorder import ActivityRecorder
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 from ticdc_consumer.state.metrics.exposing import exposed
 from ticdc_consumer.state.opening import Opened, look, patiently_read, take_over
+from ticdc_consumer.state.standby import wait_for_leader_to_go
 from ticdc_consumer.targets.watch import watched
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
 
 IDLE = 1.0
 """Seconds that one step of the loop waits for a quiet topic."""
@@ -63,7 +68,7 @@ class Consumer:
         registry: "CollectorRegistry | None" = None,
     ) -> None:
         """`registry` of `prometheus_client` gets the metrics, whether or not `[metrics] listen` has
-        a port for them (docs/metrics.md)."""
+        a port for them (docs/reference/metrics.md)."""
         self.options = options
         self._registry = registry
         self._session = spark
@@ -74,6 +79,12 @@ class Consumer:
         self._monitor.secrets = secrets_of(options)
         self._recorder = ActivityRecorder(self._monitor, options)
         self._stopping = False
+
+    def stand_by(self) -> bool:
+        """Waits, before the consumer is entered, until no other consumer of the changefeed is
+        alive. Returns False if `stop` was called before."""
+        with exposed(self.options, self._registry, self._monitor.look):
+            return wait_for_leader_to_go(self.options, self._monitor, lambda: self._stopping)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -90,7 +101,26 @@ class Consumer:
                 patiently_read(self.store, self.options, learn)
             stack.callback(self._spark.close)
             self._exit = stack.pop_all()
+        self._log_start()
         return self
+
+    def _log_start(self) -> None:
+        state, changefeed = self._opened.state, self.options.changefeed
+        begins = (
+            "begins" if not state.resolved_ts else f"goes on from R {with_time(state.resolved_ts)}"
+        )
+        logger.info(
+            "changefeed %s %s, as generation %d",
+            changefeed,
+            begins,
+            self.store.lease.generation,
+            extra={
+                "event": "started",
+                "changefeed": changefeed,
+                "resolved_ts": state.resolved_ts,
+                "generation": self.store.lease.generation,
+            },
+        )
 
     @cached_property
     def _epochs(self) -> Epochs:

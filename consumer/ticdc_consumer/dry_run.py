@@ -110,7 +110,12 @@ class DryRun:
         """The next cut, and what would end the run after it. Raises what would end it before."""
         begin, left_out = self.resolved_ts, self._reader.leave_out
         if self._recorder.compared > MOST_KEYS:
-            logger.warning("the plan ends at R %d: it has compared %d rows", begin, MOST_KEYS)
+            logger.warning(
+                "the plan ends at R %d: it has compared %d rows",
+                begin,
+                MOST_KEYS,
+                extra={"event": "plan_ends", "resolved_ts": begin, "rows": MOST_KEYS},
+            )
             return None, None
         recorded = self._recorder.begin()
         epoch = self.epochs.next(until, 0.0)

@@ -1,5 +1,6 @@
 """One cut, from checkpoint to commit: `Epochs` has what `reader.Reader` read applied."""
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,8 @@ from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.waiting import back_off
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +200,48 @@ class Epochs:
         tables = {name: (c.deleted, c.upserted) for name, c in applied.tables.items()}
         self._monitor.committed(
             self.state.resolved_ts, self.state.positions, totals, tables, prepared.seconds
+        )
+        if logger.isEnabledFor(logging.DEBUG):
+            self._log_commit(totals, applied, prepared)
+
+    def _log_commit(self, totals: Mapping[str, int], applied: Applied, prepared: Prepared) -> None:
+        end = self.state.resolved_ts
+        for name, counts in applied.tables.items():
+            rows = {"rows_deleted": counts.deleted, "rows_written": counts.upserted}
+            logger.debug(
+                "%s: %d rows deleted, %d written",
+                name,
+                *rows.values(),
+                extra={"event": "rows", "resolved_ts": end, "table": name, **rows},
+            )
+        for (topic, number), position in sorted(self.state.positions.items()):
+            before = prepared.base.positions.get((topic, number))
+            if before is None or before.restart_offset != position.restart_offset:
+                logger.debug(
+                    "%s[%d] goes on at offset %d",
+                    topic,
+                    number,
+                    position.restart_offset,
+                    extra={
+                        "event": "position",
+                        "resolved_ts": end,
+                        "topic": topic,
+                        "partition": number,
+                        "offset": position.restart_offset,
+                    },
+                )
+        seconds = sum(prepared.seconds.values())
+        logger.debug(
+            "the cut up to %d is committed after %.3f s",
+            end,
+            seconds,
+            extra={
+                "event": "commit",
+                "resolved_ts": end,
+                "seconds": seconds,
+                "stages": dict(prepared.seconds),
+                **totals,
+            },
         )
 
     def _take(self, until: int | None, wait: float) -> Prepared | None:

@@ -8,6 +8,8 @@
         Stop                    3   something in data, topics or target that an operator must decide
             Unsupported         3   a DDL that cannot be done exactly, whatever the target's state
             Denied              3   the target's user lacks a privilege
+            NoTable             3   the target lacks a table that rows need
+            Misfit              3   several reasons at once why a table cannot take its rows
             InTheWay            3   (ddl.translate) a table that is not what CREATE TABLE would make
             Conflict            3   (read.facts) two different rows of one key at one commit_ts
         Retry                   -   the target refused a transaction for a passing reason
@@ -23,6 +25,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ticdc_encoder.errors import TicdcError
+
+UNEQUAL = 5
+"""The exit code of `verify` where the target is not as the upstream."""
+
+MOST_PROBLEMS = 3
+"""Of a table, in one message."""
 
 
 class Unavailable(TicdcError):
@@ -70,6 +78,49 @@ class Stop(TicdcError):
 
 class Denied(Stop):
     """The target's user lacks a privilege: the message names the GRANT. Exit 3."""
+
+
+class NoTable(Stop):
+    """The target lacks a table that rows need. Exit 3."""
+
+
+class Misfit(Stop):
+    """Several reasons why a table of the target cannot take its rows. Exit 3."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        more = len(problems) - MOST_PROBLEMS
+        rest = [f"and {more} more, which `ticdc-consumer check` lists"] if more > 0 else []
+        super().__init__("; ".join([*problems[:MOST_PROBLEMS], *rest]))
+        self.problems = tuple(problems)
+
+
+class Problems:
+    """Collects each `Stop` that is raised inside a `with` of it."""
+
+    def __init__(self) -> None:
+        self._stops: list[Stop] = []
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> bool:
+        if isinstance(error, Stop):
+            self._stops.append(error)
+            return True
+        return False
+
+    def require_none(self) -> None:
+        """Raises the only one, or a `Misfit` of all."""
+        if len(self._stops) == 1:
+            raise self._stops[0]
+        if self._stops:
+            raise Misfit([text for stop in self._stops for text in problems_of(stop)])
+
+
+def problems_of(error: TicdcError) -> tuple[str, ...]:
+    """What an error is about, one by one."""
+    return error.problems if isinstance(error, Misfit) else (str(error),)
 
 
 class Unsupported(Stop):

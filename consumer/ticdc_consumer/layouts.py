@@ -13,7 +13,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.ddl.merged_tables import shard_column
 from ticdc_consumer.ddl.touched import touched
-from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.errors import NoTable, Problems, Stop, Unsupported
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.exactness import (
     require_all_columns,
@@ -164,27 +164,31 @@ class TableLayouts:
         """
         name = (source.schema, source.name)
         self.claim(name)
-        described = self._described(source, fresh)
-        self._refuse(source, described)
+        whole = self._described(source)
+        problems = Problems()
+        if fresh:
+            with problems:
+                self._require_empty(source)
+        self._refuse(source, whole, problems)
         definition = self.definitions.get(name)
-        shard = self._where.shard(name)
-        whole = described
+        described, shard = whole, self._where.shard(name)
         if shard is not None:
-            described = _without(source, described, shard)
-        key = self._key(source, definition, described)
+            problems.require_none()
+            described = _without(source, whole, shard)
+        key: tuple[str, ...] = ()
+        with problems:
+            key = self._key(source, definition, described)
         # If nothing identifies a row, a DELETE carries all of it.
         deletes_only = deletes_only and bool(key)
         if deletes_only:
             source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
-        layout = self._layout_of(
-            self._exactness.complete(source, definition, described),
-            key,
-            whole,
-            definition,
-            deletes_only,
-        )
+        with problems:
+            completed = self._exactness.complete(source, definition, described)
+            layout = self._layout_of(completed, key, whole, definition, deletes_only)
         if not deletes_only:
-            require_all_columns(source, definition, described)
+            with problems:
+                require_all_columns(source, definition, described)
+        problems.require_none()
         existing = self.shapes.get(name)
         if existing is not None:
             number = existing[0]
@@ -226,40 +230,47 @@ class TableLayouts:
         if lower(other) != lower(name) and not apart(self._where, name, other):
             raise Shared.by(name, other, self._target.quote(*destination))
 
-    def _described(self, source: Table, fresh: bool) -> TargetTable:
-        """The target's table. Raises `Stop` if it does not exist, if `fresh` and it has rows, or if
-        it may have been given another table's rows."""
+    def _described(self, source: Table) -> TargetTable:
+        """The target's table. Raises `Stop` if it does not exist, or may have been given another
+        table's rows."""
         label = f"{source.schema}.{source.name}"
         schema, table = self._target.locate(*self._routes(source.schema, source.name))
         if wire_name := self._exactness.wire_name:
             self._require_one_name(source, schema, table, wire_name)
         described = self._target.describe(schema, table)
         if described is None:
-            raise Stop(
+            raise NoTable(
                 f"{label}: the target has no table {self._target.quote(schema, table)}; "
                 "create it, or leave the table out by [tables] filter"
             )
-        if fresh and self._target.has_rows(schema, table):
+        return described
+
+    def _require_empty(self, source: Table) -> None:
+        """Raises `Stop` if the target's table has rows."""
+        relation = self._target.locate(*self._routes(source.schema, source.name))
+        if self._target.has_rows(*relation):
+            label, changefeed = f"{source.schema}.{source.name}", self._options.changefeed
             raise Stop(
-                f"{label}: the target's table has rows, but changefeed {self._options.changefeed} "
+                f"{label}: the target's table has rows, but changefeed {changefeed} "
                 "has no checkpoint; start with --from-ts TS if they are a snapshot of TS, "
                 f"or empty the table{self._other_changefeeds()}"
             )
-        return described
 
-    def _refuse(self, source: Table, described: TargetTable) -> None:
-        """Raises `Stop` for a table that cannot be applied exactly."""
+    def _refuse(self, source: Table, described: TargetTable, problems: Problems) -> None:
+        """Notes what a table cannot be applied exactly with."""
         label = f"{source.schema}.{source.name}"
-        if described.strict_foreign_keys:
-            name, cure = described.strict_foreign_keys[0]
-            raise Stop(f"{label}: foreign key {name} cannot be deferred; run: {cure}")
+        for name, cure in described.strict_foreign_keys:
+            with problems:
+                raise Stop(f"{label}: foreign key {name} cannot be deferred; run: {cure}")
         allowed = self._options.apply == "transactions" or label in self._options.allow_triggers
-        if described.triggers and not allowed:
-            raise Stop(
-                f"{label}: trigger {described.triggers[0]} would see net changes only; "
-                'set apply = "transactions", or name the table in [tables] allow_triggers'
-            )
-        self._exactness.require_exact(source, self._options.rules)
+        for trigger in described.triggers if not allowed else ():
+            with problems:
+                raise Stop(
+                    f"{label}: trigger {trigger} would see net changes only; "
+                    'set apply = "transactions", or name the table in [tables] allow_triggers'
+                )
+        with problems:
+            self._exactness.require_exact(source, self._options.rules)
 
     def _require_one_name(
         self, source: Table, schema: str | None, table: str, wire_name: Callable[[str], str]

@@ -3,6 +3,7 @@
 So the next cut can be read while this one is loaded.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -44,6 +45,8 @@ from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.waiting import Deadline
+
+logger = logging.getLogger(__name__)
 
 MARKLESS = 60.0
 """Seconds to wait for a changefeed's first resolved ts after its first rows."""
@@ -159,6 +162,19 @@ class Reader:
             messages,
         )
         self.monitor.planned(activity_of(cut), listing.ends, self._tops())
+        logger.debug(
+            "the next cut goes from %d to %d, with about %d messages",
+            applied,
+            end,
+            messages,
+            extra={
+                "event": "cut",
+                "begin_ts": applied,
+                "end_ts": end,
+                "messages": round(messages),
+                "ddl": len(ddls),
+            },
+        )
         return cut
 
     def greatest_mark(self, base: Checkpoint) -> int:

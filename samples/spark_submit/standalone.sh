@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A Spark standalone cluster of one master and two workers on this machine, for one run of job.py:
 #
-#   samples/spark_submit/standalone.sh CONFIG [caught-up]
+#   samples/spark_submit/standalone.sh run CONFIG --until caught-up
 #
 # PyPI's pyspark has no sbin/start-master.sh: spark-class starts the daemons. PYTHON is the one that has
 # ticdc-consumer installed. Afterwards it says what each of the executors has run.

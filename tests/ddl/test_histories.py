@@ -1,5 +1,6 @@
 """A real TiDB is the judge: random histories of DDL and rows run there, and after each DDL the
-columns, keys and rows of each target are TiDB's, or the run stopped as `docs/ddl.md` names."""
+columns, keys and rows of each target are TiDB's, or the run stopped, as docs/reference/ddl.md
+names it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,7 +1,7 @@
 """While a consumer works, and after its end, the target shows what it is or was at."""
 
-import io
 import json
+import logging
 import sqlite3
 import time
 from collections.abc import Callable
@@ -109,14 +109,16 @@ def test_what_cannot_be_written_delays_and_fails_no_cut(begin: Begin) -> None:
     assert run.resolved_ts == ts(200)
 
 
-def test_a_run_that_commits_nothing_prints_what_it_is_at(begin: Begin) -> None:
+def test_a_run_that_commits_nothing_prints_what_it_is_at(
+    begin: Begin, caplog: pytest.LogCaptureFixture
+) -> None:
     _, run = begin()
-    printed = io.StringIO()
-    progress = RunProgress(printed, quiet_for=0.2)
+    caplog.set_level(logging.INFO, "ticdc_consumer.cli")
+    progress = RunProgress(quiet_for=0.2)
     with progress.watching(lambda: consumer.activity), run.consumer() as consumer:
         consumer._epochs.next(None, 0.5)
-        assert soon(lambda: printed.getvalue().count("waiting") >= 2)
-    line = printed.getvalue().splitlines()[-1]
+        assert soon(lambda: caplog.text.count("waiting") >= 2)
+    line = caplog.messages[-1]
     assert line.startswith(f"R {ts(100)} (") and "waiting for a resolved ts above R, since" in line
 
 

@@ -1,6 +1,7 @@
 """Topics that lost something, or are not what they were: refused, never skipped."""
 
 import signal
+from typing import Any
 
 import pytest
 from support import brokers
@@ -99,6 +100,7 @@ def test_brokers_that_are_gone_are_told_once_and_waited_for(
 ) -> None:
     feed, run = begin()
     with run.consumer() as consumer:
+        caplog.clear()  # of the first run
         assert isinstance(feed.kafka, brokers.Mock)
         feed.kafka.close()
         while not caplog.records:
@@ -116,14 +118,16 @@ def test_a_signal_while_it_starts_ends_the_run_before_its_first_cut(
     feed.send(0, inserted(150, THREE))
     feed.mark(200)
 
-    def opened(url: str, write_source: int | None) -> Target:
+    def opened(url: str, **settings: Any) -> Target:
         signal.raise_signal(signal.Signals[name])
-        return open_target(url, write_source=write_source)
+        return open_target(url, **settings)
 
     monkeypatch.setattr("ticdc_consumer.state.opening.open_target", opened)
     outcome = run()
     assert outcome.code == 0
-    assert outcome.said == f"stopped by {name}: nothing was applied\n"
+    started, ended = outcome.said.splitlines()
+    assert started.startswith(f"changefeed proof goes on from R {ts(100)} (")
+    assert ended == f"stopped by {name}: nothing was applied"
     assert run.resolved_ts == ts(100)
 
 

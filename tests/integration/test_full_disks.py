@@ -60,7 +60,7 @@ def postgresql(server: str) -> Iterator[tuple[str, SmallDisk]]:
 @contextmanager
 def mysql_family(name: str) -> Iterator[tuple[str, SmallDisk]]:
     """A server all of whose files are there. Its rows have no parts outside of their pages: to
-    undo one of those takes room, too, and such a server ends (docs/databases.md)."""
+    undo one of those takes room, too, and such a server ends (docs/reference/databases.md)."""
     server_address(f"{name.upper()}_URL")
     folder = Path(tempfile.mkdtemp(prefix="disk-"))
     folder.chmod(0o755)

@@ -4,7 +4,7 @@ held at each resolved ts that its contents were recorded for.
 
 Without `--long` (`make golden`) each variant of Canal-JSON and Open Protocol goes into SQLite once,
 and a choice goes into the others in which each two of target, scenario, protocol, way and
-repetition meet; of the other protocols some. See `docs/golden.md`.
+repetition meet; of the other protocols some. See `docs/development/golden.md`.
 
 Every variant is exact, `open.no-old-value` too: an UPDATE that moves a key comes as DELETE and
 INSERT there, and for any other the new row is enough.

@@ -133,8 +133,7 @@ def test_the_job_runs_under_spark_submit(kafka: Kafka, tmp_path: Path, cluster: 
     folder = SAMPLES / "spark_submit"
     local = "--master", "local[1]", "--conf", "spark.driver.host=127.0.0.1"
     job = [folder / "standalone.sh"] if cluster else [SPARK_SUBMIT, *local, folder / "job.py"]
-    said = ran(*job, path, "caught-up")
-    assert re.search(r"^R \d+: ", said, re.MULTILINE)
+    said = ran(*job, "run", path, "--until", "caught-up", "--set", "spark.from_messages=0")
     assert total(tmp_path) == 10_000_000
     tasks = re.findall(r"^worker[12]: (\d+) tasks$", said, re.MULTILINE)
     assert len(tasks) == 2 * cluster
@@ -159,9 +158,11 @@ def test_postgresql_is_kept_equal_to_mariadb(
 
 MISTAKES = [
     (["shop/shop.py", "127.0.0.1:1", "t", "--protocol", "foo"], 1, "shop: protocol is 'foo'"),
-    (["spark_submit/job.py"], 1, "usage: job.py CONFIG [caught-up]"),
-    (["spark_submit/job.py", "/no.toml"], 2, "job: cannot read the configuration /no.toml"),
-    (["spark_submit/job.py", "/no.toml", "now"], 1, "usage: job.py CONFIG [caught-up]"),
+    (
+        ["spark_submit/job.py", "run", "/no.toml", "--standby"],
+        2,
+        "ticdc-consumer: cannot read the configuration /no.toml",
+    ),
 ]
 
 
@@ -173,3 +174,9 @@ def test_a_sample_says_what_is_wrong_in_a_line(words: list[str], code: int, said
     )
     assert (done.returncode, done.stderr.count("\n")) == (code, 1)
     assert done.stderr.startswith(said)
+
+
+def test_the_package_is_the_command() -> None:
+    said = ran(sys.executable, "-m", "ticdc_consumer", "run", "--help")
+    assert said.startswith("usage: ticdc-consumer run ")
+    assert "--standby" in said

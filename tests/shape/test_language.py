@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TEXTS = sorted(
     {
         *(ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "tests" / "README.md"),
-        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "samples").rglob("*.md"),
         *(path for top in ("encoder", "consumer") for path in (ROOT / top).rglob("*.py")),
     }

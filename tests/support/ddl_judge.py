@@ -46,7 +46,7 @@ NAMED = {
     "a view of what is not sent": r"CREATE VIEW is not translated: column .* is virtual",
     "a scheme of partitions": r"not computed here|is in the partition is not certain",
 }
-"""The stops that docs/ddl.md names."""
+"""The stops that docs/reference/ddl.md names."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A golden variant through the whole product: Kafka, Spark, a target; contents at each mark.
 
-What a target should hold is said here, by the table of `docs/types.md`, from what TiDB itself
-printed: nothing of the product's decoding or encoding takes part.
+What a target should hold is said here, by the table of docs/reference/types.md, from what TiDB
+itself printed: nothing of the product's decoding or encoding takes part.
 """
 
 import re

@@ -109,6 +109,10 @@ class Command:
         words = [command, str(self._file), *end, *sets]
         return Driver(words, spark=spark, failpoint=failpoint)
 
+    def standby(self, **settings: Any) -> Driver:
+        """`run --standby` as a process of its own, which goes on for ever."""
+        return Driver(["run", "--standby", str(self._file), *self.arguments(**settings)])
+
     def arguments(self, **settings: Any) -> list[str]:
         """The settings, for another of the product's commands."""
         return [part for text in self._sets(settings) for part in ("--set", text)]

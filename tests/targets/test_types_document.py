@@ -1,4 +1,4 @@
-"""`docs/types.md` says what the code does."""
+"""`docs/reference/types.md` says what the code does."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,8 @@ from ticdc_encoder.column import INTEGERS, TYPE_NAMES
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import parse_create_table
 
-DOCUMENT = (Path(__file__).parent.parent.parent / "docs" / "types.md").read_text()
+ROOT = Path(__file__).parent.parent.parent
+DOCUMENT = (ROOT / "docs" / "reference" / "types.md").read_text()
 
 CODE: dict[str, Callable[[Column], str]] = {
     "SQLite": sqlite.column_type,

@@ -50,7 +50,10 @@ class Premises:
     def open_target(self) -> Target:
         options = self.options
         self.target = open_target(
-            options.target_url, to_look=True, write_source=options.write_source
+            options.target_url,
+            to_look=True,
+            write_source=options.write_source,
+            changefeed=options.changefeed,
         )
         self.read_checkpoint()
         return self.target

@@ -1,6 +1,6 @@
 """One line of what `check` reports."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from ticdc_consumer.errors import Stop
@@ -17,6 +17,10 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.level:<4}  {self.subject}: {self.text}"
+
+    def to_json(self) -> dict[str, object]:
+        """For programs."""
+        return asdict(self)
 
 
 def ok(subject: str, text: str) -> Finding:

@@ -4,12 +4,16 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
+from ticdc_consumer.check.sample import Sample
+from ticdc_consumer.check.suggesting import left_out_by_filter, missing_table
 from ticdc_consumer.ddl.generated_columns import left_out
+from ticdc_consumer.errors import NoTable, problems_of
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
@@ -17,9 +21,6 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
-
-MOST_NAMED = 5
-"""Tables of those that a filter leaves out."""
 
 
 def target(premises: Premises) -> Iterator[Finding]:
@@ -63,7 +64,10 @@ def privileges(premises: Premises) -> Iterator[Finding]:
     if allowed:
         yield ok("privileges", "tables may be created, as the checkpoint needs at first")
     elif allowed is not None:
-        yield fail("privileges", "the checkpoint's tables are missing and may not be created")
+        grant = opened.grant_to_create()
+        offer = f"; run {grant}" if grant else ""
+        text = "the checkpoint's tables are missing and may not be created"
+        yield fail("privileges", f"{text}{offer}")
     else:
         yield warn("privileges", "whether the checkpoint's tables may be created is not known")
 
@@ -80,38 +84,43 @@ def tables(premises: Premises) -> Iterator[Finding]:
         where = InTarget.by(options, opened)
         checked.learn(Store(opened, options.changefeed, where=where).ledger)
     checked.definitions = {**sample.created, **checked.definitions}
-    begun = premises.checkpoint.resolved_ts if premises.checkpoint else options.from_ts
     sources = {**checked.definitions, **sample.tables}
-    if sources and not any(rules.matches(*name) for name in sources):
-        named = ", ".join(f"{schema}.{table}" for schema, table in sorted(sources)[:MOST_NAMED])
-        more = " and others" if len(sources) > MOST_NAMED else ""
-        yield warn(
-            "filter",
-            f"it lets none of the {len(sources):,} tables pass that the first messages are of, "
-            f"{sample.rows:,} rows: {named}{more}",
-        )
-    for name in sorted(sources):
-        if not rules.matches(*name):
-            continue
-        subject = f"table {name[0]}.{name[1]}"
-        try:
-            relation = opened.locate(*checked.route(*name))
-            existing = opened.describe(*relation)
-            if name in checked.definitions:
-                for column in left_out(opened, checked.definitions[name], existing):
-                    yield warn(subject, column.text())
-            if name in sample.created and existing is None:
-                checked.claim(name)
-                yield ok(subject, "will be created by its own CREATE TABLE, which is in the log")
-                continue
-            checked.add(sources[name], name in sample.deletes_only, fresh=not begun)
-            layout = checked.layouts[checked.shapes[name][0]]
-            _probe(opened, layout)
-            yield ok(subject, _described(layout))
-        except TicdcError as error:
-            yield fail(subject, str(error).removeprefix(f"{name[0]}.{name[1]}: "))
     if not sources:
         yield warn("tables", "no row has been read yet: which tables will be needed is not known")
+        return
+    yield from left_out_by_filter(options, rules, sources, sample.rows)
+    for name in sorted(sources):
+        if rules.matches(*name):
+            yield from _table(premises, opened, sample, checked, sources[name])
+
+
+def _table(
+    premises: Premises, opened: Target, sample: Sample, checked: TableLayouts, source: Table
+) -> Iterator[Finding]:
+    name = source.schema, source.name
+    subject = f"table {name[0]}.{name[1]}"
+    begun = premises.checkpoint.resolved_ts if premises.checkpoint else premises.options.from_ts
+    definition = checked.definitions.get(name)
+    try:
+        relation = opened.locate(*checked.route(*name))
+        existing = opened.describe(*relation)
+        if definition is not None:
+            for column in left_out(opened, definition, existing):
+                yield warn(subject, column.text())
+        if name in sample.created and existing is None:
+            checked.claim(name)
+            yield ok(subject, "will be created by its own CREATE TABLE, which is in the log")
+            return
+        checked.add(source, name in sample.deletes_only, fresh=not begun)
+        layout = checked.layouts[checked.shapes[name][0]]
+        _probe(opened, layout)
+        yield ok(subject, _described(layout))
+    except NoTable as error:
+        offer = missing_table(opened, relation, definition, source)
+        yield fail(subject, str(error).removeprefix(f"{name[0]}.{name[1]}: ") + offer)
+    except TicdcError as error:
+        for problem in problems_of(error):
+            yield fail(subject, problem.removeprefix(f"{name[0]}.{name[1]}: "))
 
 
 def _described(layout: Layout) -> str:

@@ -1,13 +1,21 @@
 """The commands' arguments and their help."""
 
 import argparse
+import re
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Literal
+from typing import Literal, NoReturn
 
-from ticdc_consumer import config
+from ticdc_consumer.cli.logs import FORMATTERS, LEVELS
+from ticdc_consumer.config.suggesting import did_you_mean
 from ticdc_consumer.protocols import OURS, PROTOCOLS
 
 EXAMPLES = {
+    "init": """examples:
+  ticdc-consumer init orders.toml
+  ticdc-consumer init orders.toml --brokers localhost:9092 --topics orders --protocol canal-json \\
+    --target postgresql://app@localhost/shop
+""",
     "run": """examples:
   ticdc-consumer run orders.toml
   ticdc-consumer run orders.toml --until caught-up --set 'kafka.topics=orders,^shop_.*'
@@ -15,22 +23,31 @@ EXAMPLES = {
   ticdc-consumer run orders.toml --load                          # loads what is not loaded yet
   ticdc-consumer run orders.toml --ddl-done 429918007904436300    # you have run that DDL
   ticdc-consumer run orders.toml --ddl-run 429918007904436300:2 instead.sql
+  ticdc-consumer run orders.toml --log-format json --log-level warning
 """,
     "load": """examples:
   ticdc-consumer load orders.toml                            # as of now; then: run orders.toml
   ticdc-consumer load orders.toml --at 429918007904436226    # as of that timestamp
   ticdc-consumer load orders.toml --replace                  # delete the rows that are there
 """,
-    "check": "example:\n  ticdc-consumer check orders.toml",
+    "check": "examples:\n  ticdc-consumer check orders.toml\n"
+    "  ticdc-consumer check orders.toml --json | jq '.findings[] | select(.level != \"ok\")'",
     "plan": "examples:\n  ticdc-consumer plan orders.toml\n"
     "  ticdc-consumer plan orders.toml --until 429918007904436226 --sql",
     "status": "examples:\n  ticdc-consumer status orders.toml\n"
     "  ticdc-consumer status orders.toml --json | jq .lag_seconds",
     "why": "examples:\n  ticdc-consumer why orders.toml\n"
     "  ticdc-consumer why orders.toml --json | jq .cause",
+    "verify": "examples:\n  ticdc-consumer verify orders.toml\n"
+    "  ticdc-consumer verify orders.toml --json --show-values | jq .tables\n"
+    "  ticdc-consumer verify orders.toml --repair-sql repair.sql",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
     "end": "example:\n  ticdc-consumer end orders.toml",
+    "inspect": "examples:\n  ticdc-consumer inspect orders.toml orders 1 1457\n"
+    "  ticdc-consumer inspect orders.toml orders 1 1457 --json | jq .error",
+    "settings": "examples:\n  ticdc-consumer settings\n  ticdc-consumer settings kafka\n"
+    "  ticdc-consumer settings limits --json | jq '.settings[].name'",
     "demo": """examples:
   ticdc-consumer demo
   ticdc-consumer demo --protocol open-protocol --rows 100000
@@ -38,33 +55,79 @@ EXAMPLES = {
 """,
 }
 
+SETTINGS = """\
+settings are in CONFIG; each can be given as --set kafka.topics=a,b or as TICDC_KAFKA_TOPICS=a,b,
+too. `ticdc-consumer settings` lists them with type, default and allowed values.
+"""
 
-def parser() -> argparse.ArgumentParser:
+
+class Parser(argparse.ArgumentParser):
+    """Names what a misspelt command, option or value may stand for."""
+
+    def error(self, message: str) -> NoReturn:
+        wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if wrong is not None:
+            message += did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2]))
+        super().error(message)
+
+    def refuse_unknown(self, unknown: Sequence[str]) -> None:
+        """Ends with the usage if there are arguments that the command does not have."""
+        if unknown:
+            options = re.findall(r"--[\w-]+", self.format_help())
+            near = did_you_mean(unknown[0].partition("=")[0], options, cutoff=0.6)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments of a command line. Exits with 2 and the usage for a wrong one."""
+    whole = parser()
+    arguments, unknown = whole.parse_known_args(argv)
+    parsers_of(whole)[arguments.command].refuse_unknown(unknown)
+    return arguments
+
+
+def parsers_of(whole: Parser) -> dict[str, Parser]:
+    """The parser of each command, by its name."""
+    actions = [each for each in whole._actions if isinstance(each, argparse._SubParsersAction)]
+    return dict(actions[0].choices)
+
+
+def parser() -> Parser:
     """The parser of the whole command line; `command` is the name of the command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="ticdc-consumer",
         description="Applies TiCDC's Kafka topics to a database, exactly, through Spark.",
         epilog="exit codes: 0 done; 1 broker, target or Spark unreachable; 2 wrong usage or"
-        " options; 3 something that an operator must decide; 4 a newer consumer took over."
+        " options; 3 something that an operator must decide; 4 a newer consumer took over;"
+        " 5 verify: the target is not as the upstream."
         " TICDC_DEBUG=1 shows tracebacks.",
     )
     parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    commands = parser.add_subparsers(
+        required=True, metavar="COMMAND", dest="command", parser_class=Parser
+    )
     _demo(_command(commands, "demo", "everything embedded: see it work"))
+    _init(_command(commands, "init", "ask three questions, write a configuration"))
     _run(_command(commands, "run", "apply the topics to the target"))
     _load(_command(commands, "load", "copy the tables from the upstream, as of one timestamp"))
     _check(_command(commands, "check", "check every precondition; nothing is written"))
     _plan(_command(commands, "plan", "show what the next cuts would do; nothing is done"))
-    _status(_command(commands, "status", "show where the target is, and what its consumer is at"))
-    _status(_command(commands, "why", "explain what the changefeed is at, and what to do"))
-    _status(_command(commands, "list", "show all changefeeds of the target"))
-    _takes_config(_command(commands, "end", "forget a changefeed; its tables stay as they are"))
+    for name, description in (
+        ("status", "show where the target is, and what its consumer is at"),
+        ("why", "explain what the changefeed is at, and what to do"),
+        ("list", "show all changefeeds of the target"),
+        ("end", "forget a changefeed; its tables stay as they are"),
+    ):
+        answering = _command(commands, name, description)
+        _takes_config(answering)
+        _answers(answering)
+    _verify(_command(commands, "verify", "prove that the target equals the upstream at R"))
+    _inspect(_command(commands, "inspect", "show one message, decoded as far as possible"))
+    _settings(_command(commands, "settings", "list the settings of a configuration"))
     return parser
 
 
-def _command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, description: str
-) -> argparse.ArgumentParser:
+def _command(commands: "argparse._SubParsersAction[Parser]", name: str, description: str) -> Parser:
     return commands.add_parser(
         name,
         help=description,
@@ -75,26 +138,46 @@ def _command(
     )
 
 
-def _demo(demo: argparse.ArgumentParser) -> None:
+def _demo(demo: Parser) -> None:
     demo.add_argument(
-        "--rows", type=_count, default=30_000, metavar="N", help="row changes, about; 30000"
+        "--rows", type=_count, default=30_000, metavar="N", help="row changes, about; default 30000"
     )
     protocols = [name for name in OURS if PROTOCOLS[name].demo is not None]
-    demo.add_argument("--protocol", default="canal-json", choices=protocols, help="canal-json")
+    demo.add_argument(
+        "--protocol", default="canal-json", choices=protocols, help="default canal-json"
+    )
     demo.add_argument("--target", metavar="URL", help="an empty database instead of a SQLite file")
-    demo.add_argument("--seed", type=int, default=1, metavar="N", help="another history")
+    demo.add_argument("--seed", type=int, default=1, metavar="N", help="another history; default 1")
 
 
-def _run(run: argparse.ArgumentParser) -> None:
+def _init(init: Parser) -> None:
+    init.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        default="changefeed.toml",
+        help="the file to write, which must not exist; default changefeed.toml",
+    )
+    init.add_argument("--brokers", metavar="HOST:PORT,...", help="Kafka's brokers; else asked for")
+    init.add_argument("--topics", metavar="TOPIC,...", help="names or patterns; else asked for")
+    init.add_argument("--protocol", metavar="NAME", help="the changefeed's; else asked for")
+    init.add_argument("--target", metavar="URL", help="the database; else asked for")
+
+
+def _run(run: Parser) -> None:
     _takes_config(run)
     run.add_argument(
         "--until",
         type=_until,
         metavar="caught-up|TS",
-        help="end when the resolved ts that the topics hold now is applied, or at exactly TS",
+        help="end when the resolved ts that the topics hold now is applied, or at exactly TS; "
+        "default: never",
     )
+    _from_ts(run, "first start: the target is at this ts (a TSO)")
     run.add_argument(
-        "--from-ts", type=_timestamp, metavar="TS", help="first start: the target is at this ts"
+        "--standby",
+        action="store_true",
+        help="wait while another consumer of the changefeed is alive, instead of taking over",
     )
     run.add_argument(
         "--load", action="store_true", help="first start: load the tables from the upstream before"
@@ -112,7 +195,7 @@ def _run(run: argparse.ArgumentParser) -> None:
     )
 
 
-def _load(load: argparse.ArgumentParser) -> None:
+def _load(load: Parser) -> None:
     _takes_config(load)
     load.add_argument(
         "--at", type=_timestamp, metavar="TS", help="the timestamp to load; the upstream's present"
@@ -122,48 +205,94 @@ def _load(load: argparse.ArgumentParser) -> None:
     )
 
 
-def _check(check: argparse.ArgumentParser) -> None:
+def _check(check: Parser) -> None:
     _takes_config(check)
-    check.add_argument("--from-ts", type=_timestamp, metavar="TS", help="the same as for run")
+    _from_ts(check, "the same as for run")
+    _answers(check)
 
 
-def _plan(plan: argparse.ArgumentParser) -> None:
+def _plan(plan: Parser) -> None:
     _takes_config(plan)
     plan.add_argument(
         "--until",
         type=_until,
         default="caught-up",
         metavar="caught-up|TS",
-        help="the same as for run; the default is caught-up",
+        help="the same as for run; default caught-up",
     )
-    plan.add_argument("--from-ts", type=_timestamp, metavar="TS", help="the same as for run")
+    _from_ts(plan, "the same as for run")
     plan.add_argument(
         "--sql", action="store_true", help="also the statements of small cuts, with their values"
     )
+    _answers(plan)
 
 
-def _status(status: argparse.ArgumentParser) -> None:
-    _takes_config(status)
-    status.add_argument("--json", action="store_true", help="for programs")
+def _inspect(inspect: Parser) -> None:
+    _takes_config(inspect)
+    inspect.add_argument("topic", metavar="TOPIC", help="a topic, by its name")
+    inspect.add_argument("partition", metavar="PARTITION", type=_number, help="a number from 0 on")
+    inspect.add_argument("offset", metavar="OFFSET", type=_number, help="a number from 0 on")
+    _answers(inspect)
 
 
-def _takes_config(parser: argparse.ArgumentParser) -> None:
+def _verify(verify: Parser) -> None:
+    _takes_config(verify)
+    _answers(verify)
+    verify.add_argument(
+        "--show-values", action="store_true", help="the values that differ, beside their keys"
+    )
+    verify.add_argument(
+        "--repair-sql", metavar="FILE", help="write the SQL that makes the target equal"
+    )
+    verify.add_argument(
+        "--most",
+        type=_count,
+        default=1_000,
+        metavar="N",
+        help="differing rows of a table that are looked for; default 1000",
+    )
+    verify.add_argument(
+        "--sessions", type=_count, default=2, metavar="N", help="sessions on each side; default 2"
+    )
+
+
+def _settings(settings: Parser) -> None:
+    settings.add_argument(
+        "name", metavar="NAME", nargs="?", default="", help="a setting, or a section; default all"
+    )
+    _answers(settings)
+
+
+def _from_ts(parser: Parser, text: str) -> None:
+    parser.add_argument("--from-ts", type=_timestamp, metavar="TS", help=text)
+
+
+def _answers(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="one document, for programs")
+
+
+def _takes_config(parser: Parser) -> None:
     parser.add_argument("config", metavar="CONFIG", help="the TOML file")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a setting in place of the file's, such as kafka.topics=a,b; may be repeated",
+        help="a setting in place of the file's; may be repeated",
     )
-    described = config.described()
-    width = max(map(len, described)) + 2
-    settings = "\n".join(f"  {name:<{width}}{text}" for name, text in described.items())
-    parser.epilog = (
-        f"{str(parser.epilog).rstrip()}\n\n"
-        "settings, of CONFIG, --set, or as TICDC_KAFKA_TOPICS in the environment:\n"
-        f"{settings}\n"
+    parser.add_argument(
+        "--log-level",
+        choices=LEVELS,
+        default="info",
+        help="the least level that is logged; default info",
     )
+    parser.add_argument(
+        "--log-format",
+        choices=list(FORMATTERS),
+        default="text",
+        help="lines for people, or an object of JSON a line; default text",
+    )
+    parser.epilog = f"{str(parser.epilog).rstrip()}\n\n{SETTINGS}"
 
 
 def _until(text: str) -> Literal["caught-up"] | int:
@@ -175,6 +304,12 @@ def _until(text: str) -> Literal["caught-up"] | int:
 def _timestamp(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 1 << 64:
         raise argparse.ArgumentTypeError(f"{text!r} is not a timestamp (TSO)")
+    return int(text)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
     return int(text)
 
 

@@ -1,39 +1,54 @@
 """The command line. Exit 0: done. 1: something is unreachable. 2: wrong usage. 3: an operator must
-decide. 4: a newer consumer took over."""
+decide. 4: a newer consumer took over. 5: the target is not as the upstream."""
 
 import argparse
 import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING, TextIO
 
 from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard_output
 from ticdc_encoder.errors import TicdcError, visible
 
 from ticdc_consumer import config
-from ticdc_consumer.cli.arguments import parser
+from ticdc_consumer.cli.arguments import parse
+from ticdc_consumer.cli.logs import choose, handler, logging_to_stderr, print_record
+from ticdc_consumer.cli.masking import hide_secrets
 from ticdc_consumer.cli.output import (
-    LogLine,
-    hide_secrets,
+    exit_code,
     print_error,
+    print_json,
     print_out,
     print_traceback,
 )
 from ticdc_consumer.cli.signals import stopping
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Usage
+from ticdc_consumer.errors import UNEQUAL, Usage
+
+if TYPE_CHECKING:
+    from ticdc_consumer.state.ledger import LedgerEntry
+
+logger = logging.getLogger(__name__)
+
+STANDBY = "standby: starts when no other consumer of the changefeed is alive"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     sys.excepthook = print_traceback
-    if logging.lastResort is not None:  # where records go unless a program has other handlers
-        logging.lastResort.setFormatter(LogLine())
+    arguments = parse(argv)
+    with logging_to_stderr():
+        return _ended(arguments)
+
+
+def _ended(arguments: argparse.Namespace) -> int:
     _silence_py4j()
-    arguments = parser().parse_args(argv)
+    if "log_format" in arguments:
+        choose(arguments.log_format, arguments.log_level)
     try:
         return COMMANDS[arguments.command](arguments)
     except TicdcError as error:
@@ -41,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OutputClosed:
         return CLOSED
     except KeyboardInterrupt:
-        print("ticdc-consumer: interrupted; what was not committed is undone", file=sys.stderr)
+        text = "interrupted; what was not committed is undone"
+        print_record(logging.ERROR, "interrupted", text, {"exit_code": INTERRUPTED})
         return INTERRUPTED
 
 
@@ -62,21 +78,28 @@ def _run(arguments: argparse.Namespace) -> int:
     sql = _text_of(arguments.ddl_run[1]) if arguments.ddl_run else None
     if arguments.load and not _loaded(options):
         return 0
-    progress = RunProgress(sys.stderr)
+    progress = RunProgress()
     consumer = Consumer(options)
     with (
         stopping(consumer.stop) as signals,
         progress.watching(lambda: consumer.activity),
-        consumer,
+        ExitStack() as entered,
     ):
+        if arguments.standby:
+            logger.info("%s", STANDBY, extra={"event": "standby"})
+            if not consumer.stand_by():
+                progress.sum_up(f"stopped by {signals[0].name}")
+                return 0
+        entered.enter_context(consumer)
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
-            print(f"DDL {entry.id} is marked done", file=sys.stderr)
+            _log_manual(entry, f"DDL {entry.id} is marked done")
         if sql is not None:
             entry = consumer.ddl_run(arguments.ddl_run[0], sql)
-            print(f"DDL {entry.id} is done by {arguments.ddl_run[1]}", file=sys.stderr)
+            _log_manual(entry, f"DDL {entry.id} is done by {arguments.ddl_run[1]}")
         for epoch in consumer.epochs(arguments.until):
             progress.report(epoch)
+            handler.require_reader()
     progress.sum_up(f"stopped by {signals[0].name}" if signals else "done")
     return 0
 
@@ -103,7 +126,7 @@ def _load_tables(options: Options, at: int | None = None, replace_rows: bool = F
     from ticdc_consumer.cli.load_progress import LoadLines
     from ticdc_consumer.upstream.load.loading import load
 
-    stop, lines = Event(), LoadLines(sys.stderr)
+    stop, lines = Event(), LoadLines()
     with stopping(stop.set) as signals:
         resolved_ts = load(
             options, at, replace_rows=replace_rows, report=lines.report, stopped=stop.is_set
@@ -112,14 +135,23 @@ def _load_tables(options: Options, at: int | None = None, replace_rows: bool = F
     return resolved_ts is not None
 
 
+def _log_manual(entry: "LedgerEntry", text: str) -> None:
+    fields = {"commit_ts": entry.commit_ts, "number": entry.seq}
+    logger.info("%s", text, extra={"event": "ddl_by_operator", **fields})
+
+
 def _check(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.check.checks import check, exit_code
+    from ticdc_consumer.check import checks
 
     findings = []
-    for finding in check(_options(arguments)):
+    for finding in checks.check(_options(arguments)):
         findings.append(finding)
-        print_out(visible(str(finding)))
-    return exit_code(findings)
+        if not arguments.json:
+            print_out(visible(str(finding)))
+    code = checks.exit_code(findings)
+    if arguments.json:
+        print_json({"exit_code": code, "findings": [each.to_json() for each in findings]})
+    return code
 
 
 def _status(arguments: argparse.Namespace) -> int:
@@ -127,7 +159,9 @@ def _status(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
-    with closing(open_target(options.target_url, to_look=True)) as target:
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
         current = status.read(target, options)
     text = status.to_text(current, arguments.config)
     print_out(status.to_json(current) if arguments.json else text)
@@ -147,7 +181,9 @@ def _list(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
-    with closing(open_target(options.target_url, to_look=True)) as target:
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
         changefeeds = status.list_all(target)
     if arguments.json:
         print_out(status.list_to_json(changefeeds))
@@ -157,12 +193,45 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.cli.progress import planned
+    from ticdc_consumer.cli.planned import planned, planned_json
     from ticdc_consumer.consumer import Consumer
 
-    for cut in Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql):
-        print_out("\n".join(map(visible, planned(cut))))
+    cuts = Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql)
+    if not arguments.json:
+        for cut in cuts:
+            print_out("\n".join(map(visible, planned(cut))))
+        return 0
+    documents: list[dict[str, object]] = []
+    try:
+        documents.extend(map(planned_json, cuts))
+    except TicdcError as error:
+        stop = {"text": str(error), "exit_code": exit_code(error)}
+        print_json({"cuts": documents, "stop": stop})
+        raise
+    print_json({"cuts": documents, "stop": None})
     return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.upstream.verify.repair import Repair
+    from ticdc_consumer.upstream.verify.report import summary, to_json, to_text
+    from ticdc_consumer.upstream.verify.verification import Request, verify
+
+    options = _options(arguments)
+    with ExitStack() as stack:
+        repair = None
+        if arguments.repair_sql:
+            repair = Repair(stack.enter_context(_new_file(arguments.repair_sql)))
+        reports = []
+        for report in verify(options, Request(arguments.most, arguments.sessions, repair)):
+            reports.append(report)
+            if not arguments.json:
+                print_out(to_text(report, arguments.show_values))
+    if arguments.json:
+        print_out(to_json(reports, arguments.show_values))
+    else:
+        print_out(summary(reports))
+    return 0 if all(report.equal for report in reports) else UNEQUAL
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -180,8 +249,42 @@ def _end(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
-    with closing(open_target(options.target_url)) as target:
-        print_out(visible(end(target, options)))
+    with closing(open_target(options.target_url, changefeed=options.changefeed)) as target:
+        ended = end(target, options)
+    if arguments.json:
+        print_json(ended.to_json())
+    else:
+        print_out(visible(str(ended)))
+    return 0
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.init import init
+
+    print_out(visible(init(arguments)))
+    return 0
+
+
+def _inspect(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.one_message import as_json, as_text, inspect
+
+    of_message = arguments.topic, arguments.partition, arguments.offset
+    inspection = inspect(_options(arguments), *of_message)
+    if arguments.json:
+        print_json(as_json(inspection))
+    else:
+        print_out(as_text(inspection))
+    return 0 if inspection.error is None else exit_code(inspection.error)
+
+
+def _settings(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.settings import as_json, as_text, named
+
+    settings = named(arguments.name)
+    if arguments.json:
+        print_json(as_json(settings))
+    else:
+        print_out(as_text(settings))
     return 0
 
 
@@ -194,7 +297,11 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "status": _status,
     "list": _list,
     "why": _why,
+    "verify": _verify,
     "end": _end,
+    "init": _init,
+    "inspect": _inspect,
+    "settings": _settings,
 }
 
 
@@ -205,6 +312,13 @@ def _options(arguments: argparse.Namespace) -> Options:
     options = config.load(arguments.config, sets)
     hide_secrets(options)
     return options
+
+
+def _new_file(file: str) -> TextIO:
+    try:
+        return Path(file).open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise Usage(f"cannot write {file}: {error.strerror}") from None
 
 
 def _text_of(file: str) -> str:

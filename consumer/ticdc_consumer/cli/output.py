@@ -1,34 +1,37 @@
 """What the commands print: never a password, and nothing to a reader who has gone."""
 
+import json
 import logging
 import os
+import re
 import sys
 import traceback
 from types import TracebackType
 
 from ticdc_encoder.cli.output import standard_output
-from ticdc_encoder.errors import ConfigError, TicdcError, visible, visible_lines
+from ticdc_encoder.errors import ConfigError, TicdcError, visible_lines
 
-from ticdc_consumer.config.options import Options
-from ticdc_consumer.config.redact import redact, secrets_of
+from ticdc_consumer.cli.logs import print_record, writes_objects
+from ticdc_consumer.cli.masking import masked
 from ticdc_consumer.errors import Usage
 
 UNDECIDED = 3
 """The exit code of an error in the data that has no code of its own."""
 
-_secrets: set[str] = set()
-
-
-def hide_secrets(options: Options) -> None:
-    """From now on the secrets of these options are masked in all output."""
-    _secrets.update(secrets_of(options))
+_RECORD = re.compile(r"\bat ([\w.-]+)\[(\d+)\] offset (\d+)")
+"""How an error names the message that it is about."""
 
 
 def print_out(text: str) -> None:
     """A line to the standard output, or several whose parts are `visible` already. Raises
     `OutputClosed` or `OutputError`."""
     with standard_output():
-        print(visible_lines(redact(text, _secrets)), flush=True)
+        print(visible_lines(masked(text)), flush=True)
+
+
+def print_json(document: object) -> None:
+    """A document for programs to the standard output."""
+    print_out(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def print_error(error: TicdcError) -> int:
@@ -36,28 +39,28 @@ def print_error(error: TicdcError) -> int:
     code."""
     if os.environ.get("TICDC_DEBUG") == "1":
         print_traceback(type(error), error, error.__traceback__)
-    print(f"ticdc-consumer: {visible(redact(str(error), _secrets))}", file=sys.stderr)
-    return exit_code(error)
+    code = exit_code(error)
+    print_record(logging.ERROR, "failed", str(error), {"exit_code": code, **record_of(str(error))})
+    return code
+
+
+def record_of(text: str) -> dict[str, object]:
+    """Topic, partition and offset of the message that an error is about, if it names one."""
+    match = _RECORD.search(text)
+    if match is None:
+        return {}
+    return {"topic": match[1], "partition": int(match[2]), "offset": int(match[3])}
 
 
 def print_traceback(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """An excepthook that shows no password."""
-    lines = traceback.format_exception(kind, error, trace)
-    sys.stderr.write(visible_lines(redact("".join(lines), _secrets)))
-
-
-class LogLine(logging.Formatter):
-    """A record as one line, behind which its traceback may be, without passwords."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        message = visible(redact(record.getMessage(), _secrets))
-        if not record.exc_info:
-            return message
-        return (
-            f"{message}\n{visible_lines(redact(self.formatException(record.exc_info), _secrets))}"
-        )
+    text = masked("".join(traceback.format_exception(kind, error, trace)))
+    if writes_objects():
+        print_record(logging.ERROR, "traceback", text, {})
+    else:
+        sys.stderr.write(visible_lines(text))
 
 
 def exit_code(error: TicdcError) -> int:

@@ -1,18 +1,20 @@
-"""What a run prints while it goes on: at most one line a second, and a sum at the end."""
+"""What a run logs while it goes on: at most one line a second, and a sum at the end."""
 
+import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TextIO
 
-from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, lag, with_time
 
-from ticdc_consumer.dry_run import PlannedCut
+from ticdc_consumer.cli.output import record_of
 from ticdc_consumer.epoch import Epoch
 from ticdc_consumer.state.activity.activity import Activity
+from ticdc_consumer.state.ledger import LedgerEntry
+
+logger = logging.getLogger(__name__)
 
 SECONDS_PER_LINE = 1.0
 SECONDS_OF_SILENCE = 30.0
@@ -47,6 +49,20 @@ class RunTotals:
             self.cleared += counts.cleared
             self.missing += counts.missing
 
+    def fields(self) -> dict[str, object]:
+        """The sums of a log's record."""
+        return {
+            "messages": self.messages,
+            "changes": self.changes,
+            "duplicates": self.duplicates,
+            "replays": self.replays,
+            "rows_deleted": self.deleted,
+            "rows_written": self.written,
+            "rows_cleared": self.cleared,
+            "rows_missing": self.missing,
+            "rows_left_out": self.left_out.total(),
+        }
+
     def __str__(self) -> str:
         cleared = f", {self.cleared:,} drifted rows cleared" if self.cleared else ""
         missing = f", {self.missing:,} rows to delete that did not exist" if self.missing else ""
@@ -71,11 +87,10 @@ def nothing_passes(left_out: Counter[str]) -> str:
 
 
 class RunProgress:
-    """Prints lines about the epochs since the last line, the first at once; `sum_up` prints all of
-    them together. Inside `watching`, a run that commits nothing prints what it is at."""
+    """Logs the epochs since the last line, the first at once; `sum_up` logs all of them together.
+    Inside `watching`, a run that commits nothing logs what it is at."""
 
-    def __init__(self, out: TextIO, quiet_for: float = SECONDS_OF_SILENCE) -> None:
-        self._out = out
+    def __init__(self, quiet_for: float = SECONDS_OF_SILENCE) -> None:
         self._quiet_for = quiet_for
         self._all = RunTotals()
         self._recent = RunTotals()
@@ -88,38 +103,57 @@ class RunProgress:
         self._all.add(epoch)
         self._recent.add(epoch)
         for entry in epoch.ddls:
-            query = " ".join(entry.query.split())[:LONGEST_QUERY]
-            line = f"DDL {entry.id} in {entry.schema or '-'}: {query}"
-            skipped = entry.state == "skipped"
-            self._line(f"{line}; skipped: {entry.reason}" if skipped else line)
+            self._report_ddl(entry)
         for row in epoch.corrupted_rows:
-            self._line(f"warning: {row}")
+            self._log("corrupted_row", f"warning: {row}", record_of(row), logging.WARNING)
         if more := epoch.corrupted - len(epoch.corrupted_rows):
-            self._line(f"warning: {more:,} more rows do not match their checksums")
+            text = f"warning: {more:,} more rows do not match their checksums"
+            self._log("corrupted_rows", text, {"rows": more}, logging.WARNING)
         now = time.monotonic()
         if now - self._began >= SECONDS_TO_PASS and not self._warned:
             self._warned = True
             self._warn()
         if now >= self._next_line:
-            rate = self._recent.changes / max(1e-9, now - self._printed_at)
-            self._line(
-                f"R {with_time(epoch.resolved_ts)}, lag {duration(lag(epoch.resolved_ts))}, "
-                f"{rate:,.0f} changes/s: {self._recent}"
-            )
-            self._recent = RunTotals()
-            self._printed_at, self._next_line = now, now + SECONDS_PER_LINE
+            self._report_progress(epoch.resolved_ts, now)
+
+    def _report_ddl(self, entry: LedgerEntry) -> None:
+        query = " ".join(entry.query.split())[:LONGEST_QUERY]
+        text = f"DDL {entry.id} in {entry.schema or '-'}: {query}"
+        skipped = entry.state == "skipped"
+        fields: dict[str, object] = {
+            "commit_ts": entry.commit_ts,
+            "number": entry.seq,
+            "table": f"{entry.schema}.{entry.table}",
+            "state": entry.state,
+            "query": query,
+            "reason": entry.reason if skipped else None,
+        }
+        self._log("ddl", f"{text}; skipped: {entry.reason}" if skipped else text, fields)
+
+    def _report_progress(self, resolved_ts: int, now: float) -> None:
+        seconds, behind = now - self._printed_at, lag(resolved_ts)
+        rate = self._recent.changes / max(1e-9, seconds)
+        fields = {
+            "resolved_ts": resolved_ts,
+            "lag_seconds": behind,
+            "seconds": seconds,
+            "changes_per_second": rate,
+            **self._recent.fields(),
+        }
+        text = f"R {with_time(resolved_ts)}, lag {duration(behind)}, {rate:,.0f} changes/s"
+        self._log("progress", f"{text}: {self._recent}", fields)
+        self._recent = RunTotals()
+        self._printed_at, self._next_line = now, now + SECONDS_PER_LINE
 
     @contextmanager
     def watching(self, activity: Callable[[], Activity]) -> Iterator[None]:
-        """Inside, prints what the consumer is at whenever nothing was printed for a while."""
+        """Inside, logs what the consumer is at whenever nothing was logged for a while."""
         ends = Event()
 
         def watch() -> None:
             while not ends.wait(max(0.0, self._spoke_at + self._quiet_for - time.monotonic())):
                 if time.monotonic() - self._spoke_at >= self._quiet_for:
-                    now = activity()
-                    behind = f"R {with_time(now.resolved_ts)}, " if now.resolved_ts else ""
-                    self._line(f"{behind}{now.sentence}")
+                    self._report_activity(activity())
 
         thread = Thread(target=watch, name="ticdc-progress", daemon=True)
         thread.start()
@@ -129,42 +163,44 @@ class RunProgress:
             ends.set()
             thread.join()
 
+    def _report_activity(self, now: Activity) -> None:
+        fields = {
+            "resolved_ts": now.resolved_ts or None,
+            "stage": now.stage,
+            "detail": now.detail,
+            "seconds": now.at - now.since,
+        }
+        behind = f"R {with_time(now.resolved_ts)}, " if now.resolved_ts else ""
+        self._log("activity", f"{behind}{now.sentence}", fields)
+
     def sum_up(self, why: str) -> None:
         seconds = max(1e-9, time.monotonic() - self._began)
         if self._resolved_ts is None:
             nothing = "there was nothing to apply" if why == "done" else "nothing was applied"
-            self._line(f"{why}: {nothing}")
+            self._log("ended", f"{why}: {nothing}", {"reason": why, "seconds": seconds})
             return
-        self._line(
-            f"{why}: R {with_time(self._resolved_ts)} after {self._all.epochs:,} cuts in "
-            f"{duration(seconds)}, {self._all.changes / seconds:,.0f} changes/s: {self._all}"
-        )
+        rate = self._all.changes / seconds
+        fields = {
+            "reason": why,
+            "resolved_ts": self._resolved_ts,
+            "seconds": seconds,
+            "changes_per_second": rate,
+            "cuts": self._all.epochs,
+            **self._all.fields(),
+        }
+        text = f"{why}: R {with_time(self._resolved_ts)} after {self._all.epochs:,} cuts in "
+        text += f"{duration(seconds)}, {rate:,.0f} changes/s: {self._all}"
+        self._log("ended", text, fields)
         self._warn()
 
     def _warn(self) -> None:
         if self._all.left_out and not self._all.changes:
-            self._line(nothing_passes(self._all.left_out))
+            fields = {"rows_left_out": self._all.left_out.total()}
+            text = nothing_passes(self._all.left_out)
+            self._log("nothing_passes_the_filter", text, fields, logging.WARNING)
 
-    def _line(self, text: str) -> None:
+    def _log(
+        self, event: str, text: str, fields: Mapping[str, object], level: int = logging.INFO
+    ) -> None:
         self._spoke_at = time.monotonic()
-        print(visible(text), file=self._out, flush=True)
-
-
-def planned(cut: PlannedCut) -> Iterator[str]:
-    """What a cut would do, in lines for an operator."""
-    if cut.resolved_ts > cut.begin:
-        yield f"cut to R {with_time(cut.resolved_ts)}: {cut.rows:,} rows"
-    for name, rows in sorted(cut.tables.items()):
-        what = f"{rows.inserted:,} inserted, {rows.updated:,} updated"
-        if not rows.compared:
-            what = f"{rows.inserted:,} written"
-        yield f"  {name}: {what}, {rows.deleted:,} deleted"
-    for pattern in cut.left_out:
-        yield f"  {pattern}: not counted, since its rows wait for the DDL before them"
-    yield from (f"  {statement};" for statement in cut.statements)
-    for ddl in cut.ddls:
-        entry = ddl.entry
-        yield f"  DDL {entry.id} in {entry.schema or '-'}: {' '.join(entry.query.split())}"
-        yield from (f"    {statement};" for statement in ddl.statements)
-        if not ddl.statements:
-            yield f"    {ddl.note or 'nothing to do in this target'}"
+        logger.log(level, "%s", text, extra={"event": event, **fields})

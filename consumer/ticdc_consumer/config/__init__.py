@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ticdc_consumer.config.loading import UTF_8, load, parse
+    from ticdc_consumer.config.loading import UTF_8, load, loads, parse
     from ticdc_consumer.config.settings import described
 
-__all__ = ["UTF_8", "described", "load", "parse"]
+__all__ = ["UTF_8", "described", "load", "loads", "parse"]
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ ZERO_DATE_AS_NULL = "zero-date-as-null"
 into nullable columns outside the key. Without this rule they are refused."""
 
 LOSSY_RULES = frozenset({CALENDAR_DATES, SAME_COLLATIONS, VECTOR_AS_TEXT, ZERO_DATE_AS_NULL})
-"""Lossy mappings that `[target] rules` may switch on; `docs/types.md` describes them."""
+"""Lossy mappings that `[target] rules` may switch on; `docs/reference/types.md` describes them."""
 
 DDL_KINDS = (
     "CREATE DATABASE",

@@ -17,6 +17,8 @@ class Setting:
     help: str
     is_table: bool = False
     """Whether it is a TOML table, whose entries later sources override one by one."""
+    allowed: tuple[str, ...] = ()
+    """The values that it may have, if these can be listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ def setting(
 
 
 def choice(name: str, choice: object, help: str) -> dict[str, Setting]:
-    return setting(name, parsers.one_of(*get_args(choice)), help)
+    allowed = get_args(choice)
+    return {"setting": Setting(name, parsers.one_of(*allowed), help, allowed=allowed)}
 
 
 def url(name: str, password: str, help: str, example: str) -> dict[str, UrlSetting]:

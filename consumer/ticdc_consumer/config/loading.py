@@ -6,11 +6,11 @@ setting's in capitals with `_` for `.`: `TICDC_TARGET_URL` is `target.url`, and
 `target.url_file`, `target.password_file`, `<setting>_file` for any of `[kafka]` and `[spark]`.
 """
 
+import logging
 import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,10 @@ from ticdc_consumer.config.settings import (
     require_known,
     variable,
 )
+from ticdc_consumer.config.suggesting import did_you_mean, known_settings
 from ticdc_consumer.errors import Usage
+
+logger = logging.getLogger(__name__)
 
 Settings = Mapping[str, Any]
 """Dotted names such as `kafka.topics`, and the values that TOML or a text gave them."""
@@ -46,6 +49,12 @@ UTF_8 = "utf-8-sig"
 
 OTHER_VARIABLES = frozenset({"TICDC_DEBUG", "TICDC_FAILPOINT"})
 """Variables of the environment that are not settings."""
+
+NAMED_BY_USERS = (
+    *("hadoop.", "executorEnv.", "yarn.appMasterEnv.", "kubernetes.driverEnv.", "sql.catalog."),
+    *("kubernetes.driver.", "kubernetes.executor.", "driver.resource.", "executor.resource."),
+)
+"""What settings of Spark begin with whose rest is a name that users choose."""
 
 FORCED = {"enable.auto.commit": "false", "auto.offset.reset": "error"}
 """The position is in the database: Kafka may neither store it nor choose another one."""
@@ -59,6 +68,14 @@ def load(
     for layer in (_from_file(Path(path)), _from_environment(environ), _from_texts(sets)):
         _lay_over(settings, layer)
     return parse(settings)
+
+
+def loads(text: str) -> Options:
+    """The options of a TOML document alone. Raises `Usage`."""
+    try:
+        return parse(_flatten(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as error:
+        raise Usage(f"it is not TOML: {error}") from None
 
 
 def parse(settings: Settings) -> Options:
@@ -160,8 +177,8 @@ def _from_environment(environ: Mapping[str, str]) -> Settings:
             stem, is_file = re.subn(r"_file$", "", rest)
             layer[f"{section}.{stem.replace('_', '.')}{'_file' * is_file}"] = value
         # Kubernetes sets TICDC_PORT and others like it if a service is called ticdc.
-        elif near := get_close_matches(name, by_variable, n=1, cutoff=0.8):
-            raise Usage(f"the environment's {name} is unknown; did you mean {near[0]}?")
+        elif hint := did_you_mean(name, by_variable, cutoff=0.8):
+            raise Usage(f"the environment's {name} is unknown{hint}")
     return layer
 
 
@@ -261,14 +278,40 @@ def _require_accepted(kafka: Mapping[str, str]) -> None:
             raise Usage(f"kafka: {redact(message, secret_values(kafka))}") from None
         unknown = message.startswith("No such")
         reason = "is not a setting of librdkafka" if unknown else "has a value librdkafka refuses"
-        raise Usage(f"kafka.{refused[1]} {reason}") from None
+        hint = _did_you_mean("kafka", refused[1], "librdkafka", 0.7) if unknown else ""
+        raise Usage(f"kafka.{refused[1]} {reason}{hint}") from None
+
+
+def _did_you_mean(section: str, name: str, client: str, cutoff: float) -> str:
+    """Among the client's settings and ours of the same section."""
+    ours = (known for known in NAMES if known.startswith(f"{section}."))
+    theirs = (f"{section}.{known}" for known in known_settings(client))
+    return did_you_mean(f"{section}.{name}", (*ours, *theirs), cutoff)
 
 
 def _spark(settings: Settings) -> dict[str, str]:
-    return {
+    spark = {
         name if name.startswith("spark.") else f"spark.{name}": value
         for name, value in _passed_through(settings, "spark").items()
     }
+    _warn_of_misspelt(spark)
+    return spark
+
+
+def _warn_of_misspelt(spark: Iterable[str]) -> None:
+    """Spark takes any name, since extensions have their own: one that is nearly one of Spark's own
+    has no effect, in all likelihood."""
+    known = known_settings("spark")
+    for name in (name.removeprefix("spark.") for name in spark):
+        if name in known or name.startswith(NAMED_BY_USERS):
+            continue
+        if hint := _did_you_mean("spark", name, "spark", 0.85):
+            logger.warning(
+                "spark.%s is not known to be a setting of Spark%s",
+                name,
+                hint,
+                extra={"event": "unknown_setting", "setting": f"spark.{name}"},
+            )
 
 
 def _passed_through(settings: Settings, section: str) -> dict[str, str]:

@@ -157,6 +157,14 @@ class Options(ReadOptions):
             "seconds to wait before an older consumer is ended",
         ),
     )
+    standby_after: float = field(
+        default=30.0,
+        metadata=setting(
+            "limits.standby_after",
+            parsers.sign_interval,
+            "seconds without a sign of a running consumer, until one of `run --standby` starts",
+        ),
+    )
     spark_start: choices.SparkStart = field(
         default="at-once",
         metadata=choice(

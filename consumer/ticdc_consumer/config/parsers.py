@@ -9,7 +9,6 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -19,6 +18,7 @@ from ticdc_encoder.formats import csv
 from ticdc_encoder.tso import compose
 
 from ticdc_consumer.config.choices import DDL_KINDS, LOSSY_RULES, OnUnsupported
+from ticdc_consumer.config.suggesting import did_you_mean
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:\[\]/]+)):(\d{1,5})")
@@ -83,7 +83,7 @@ def lossy_rules(value: Any) -> frozenset[str]:
 
         known |= mapping_rules()
     for name in sorted(rules - known):
-        raise ValueError(_unknown(name, sorted(known)))
+        raise ValueError(f"{_unknown(name, sorted(known))}{did_you_mean(name, known)}")
     return rules
 
 
@@ -158,8 +158,7 @@ def ddl_kinds(value: Any) -> dict[str, Any]:
     choices = _on_unsupported(value)
     for name in choices:
         if name.upper() not in DDL_KINDS:
-            near = get_close_matches(name.upper(), DDL_KINDS, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name.upper(), DDL_KINDS)
             raise ValueError(f"{_unknown(name, DDL_KINDS)}{hint}")
     return {name.upper(): choice for name, choice in choices.items()}
 
@@ -191,7 +190,7 @@ def csv_settings(value: Any) -> dict[str, bool | str]:
     settings: dict[str, bool | str] = {}
     for name, item in table(value).items():
         if name not in CSV_SETTINGS:
-            raise ValueError(_unknown(name, CSV_SETTINGS))
+            raise ValueError(f"{_unknown(name, CSV_SETTINGS)}{did_you_mean(name, CSV_SETTINGS)}")
         if CSV_SETTINGS[name] is bool:
             settings[name] = flag(item)
         elif isinstance(item, str):
@@ -245,6 +244,14 @@ def seconds(value: Any) -> float:
         raise ValueError("must be a number of seconds") from None
     if isinstance(value, bool) or not 0 <= number < float("inf"):
         raise ValueError("must be a number of seconds, 0 or more")
+    return number
+
+
+def sign_interval(value: Any) -> float:
+    """Seconds that are more than a consumer lets pass between two signs of it (5)."""
+    number = seconds(value)
+    if number < 6:
+        raise ValueError("must be a number of seconds, 6 or more")
     return number
 
 

@@ -93,7 +93,7 @@ class ReadOptions:
     rules: frozenset[str] = field(
         default=frozenset(),
         metadata=setting(
-            "target.rules", parsers.lossy_rules, "lossy mappings to allow: docs/types.md"
+            "target.rules", parsers.lossy_rules, "lossy mappings to allow: docs/reference/types.md"
         ),
     )
     filter: tuple[str, ...] = field(

@@ -1,11 +1,11 @@
 """The settings by name, as `Options` declares them."""
 
 from dataclasses import MISSING, fields
-from difflib import get_close_matches
 from typing import TypeVar
 
 from ticdc_consumer.config.declaring import Section, Setting, UrlSetting
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.suggesting import did_you_mean
 from ticdc_consumer.errors import Usage
 
 Declared = TypeVar("Declared", Setting, UrlSetting, Section)
@@ -75,6 +75,4 @@ def require_known(name: str) -> None:
     """Raises `Usage` with the nearest name if there is no such setting."""
     if name in NAMES or name in URL_SETTINGS or name.startswith(PREFIXES):
         return
-    near = get_close_matches(name, examples(), n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise Usage(f"there is no setting {name}{hint}")
+    raise Usage(f"there is no setting {name}{did_you_mean(name, examples())}")

@@ -49,7 +49,7 @@ class ExecutorWatch:
                     self._context.cancelAllJobs()
                 elif waited.passed:
                     waited.renew()
-                    logger.warning("%s", self._advice())
+                    logger.warning("%s", self._advice(), extra={"event": "no_executor"})
 
     def _waits(self) -> bool:
         tracker = self._context.statusTracker()

@@ -1,6 +1,7 @@
 """A Spark session with the settings that this job was measured with."""
 
 import builtins
+import logging
 import math
 import os
 import re
@@ -20,12 +21,13 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
-from ticdc_encoder.errors import visible_lines
 
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.spark.java import java_home
 from ticdc_consumer.spark.launch import private_settings
 from ticdc_consumer.spark.scratch import scratch
+
+logger = logging.getLogger(__name__)
 
 DEFAULTS = {
     "spark.master": "local[2]",
@@ -262,7 +264,7 @@ def _gateway(conf: SparkConf) -> JavaGateway:
 def _pass_on(output: IO[str]) -> None:
     with output:
         for line in _relevant_lines(output):
-            sys.stderr.write(visible_lines(line))
+            logger.warning("%s", line.rstrip("\n"), extra={"event": "spark_output"})
 
 
 def _relevant_lines(output: Iterable[str]) -> Iterator[str]:

@@ -59,8 +59,12 @@ class Lease:
         """
         self._takeover_after = takeover_after
         self.generation = 0
-        self._tables.prepare(takeover_after)
-        self._began = (self._stored_generation(), self._target.session_id())
+        failure = "it could not be taken over, nothing was applied"
+        try:
+            self._tables.prepare(takeover_after)
+            self._began = (self._stored_generation(), self._target.session_id())
+        except (Retry, UnknownCommit) as error:
+            raise self._unavailable(failure, error) from error
 
         def raise_generation() -> tuple[int, T] | None:
             row = self.locked_row()
@@ -71,7 +75,7 @@ class Lease:
             self.update(generation=generation, owner=self._target.session_id())
             return generation, read()
 
-        result = self._overtake(raise_generation, "it could not be taken over, nothing was applied")
+        result = self._overtake(raise_generation, failure)
         if result is None:
             return None
         self.generation, started = result
@@ -143,7 +147,8 @@ class Lease:
                     raise Away(str(error)) from error
                 if time.monotonic() - warned >= WARNING_INTERVAL:
                     warned = time.monotonic()
-                    logger.warning("waiting for the target: %s", error)
+                    event = {"event": "target_is_away", "reason": str(error)}
+                    logger.warning("waiting for the target: %s", error, extra=event)
             sleep(PAUSE)
 
     def recover(self) -> None:
@@ -232,9 +237,10 @@ class Lease:
             with self.explaining():
                 return self._past_others(work)
         except (Retry, UnknownCommit) as error:
-            raise Unavailable(
-                f"changefeed {self.changefeed}: {failure}; start again ({error})"
-            ) from error
+            raise self._unavailable(failure, error) from error
+
+    def _unavailable(self, failure: str, error: TicdcError) -> Unavailable:
+        return Unavailable(f"changefeed {self.changefeed}: {failure}; start again ({error})")
 
     def _past_others(self, work: Callable[[], T]) -> T:
         return self._target.overtake(

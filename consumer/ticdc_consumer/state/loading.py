@@ -72,6 +72,16 @@ class LoadProgress:
     def rows_done(self) -> int:
         return sum(table.rows_done for table in self.tables)
 
+    def to_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "snapshot_ts": str(self.snapshot_ts),
+            "rows": self.rows,
+            "rows_done": self.rows_done,
+            "chunks": self.chunks,
+            "chunks_done": self.chunks_done,
+        }
+
     def __str__(self) -> str:
         done = sum(table.state == "done" for table in self.tables)
         return (

@@ -52,7 +52,13 @@ def take_over(
     """Takes the changefeed over from an older consumer, and writes the first checkpoint if there is
     none. Raises what ends a run at its start. `gives_up` is the lease's."""
     with (
-        closing(open_target(options.target_url, write_source=options.write_source)) as target,
+        closing(
+            open_target(
+                options.target_url,
+                write_source=options.write_source,
+                changefeed=options.changefeed,
+            )
+        ) as target,
         closing(open_source(options)) as source,
     ):
         where = InTarget.by(options, target)
@@ -85,7 +91,12 @@ def look(options: Options) -> Iterator[Opened]:
     would end a run at its start."""
     with (
         closing(
-            open_target(options.target_url, to_look=True, write_source=options.write_source)
+            open_target(
+                options.target_url,
+                to_look=True,
+                write_source=options.write_source,
+                changefeed=options.changefeed,
+            )
         ) as target,
         closing(open_source(options)) as source,
     ):

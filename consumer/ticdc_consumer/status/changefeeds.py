@@ -38,8 +38,37 @@ def _status(target: Target, name: str, stored: StoredActivity | None) -> Changef
     return ChangefeedStatus(name, resolved_ts, lag(resolved_ts), pending, stored)
 
 
-def end(target: Target, options: Options) -> str:
-    """Ends the changefeed, and says what is left of it. Raises `Stop` if there is none."""
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A changefeed that the target has forgotten. `dropped_tables` are those that were dropped
+    upstream and are kept, quoted."""
+
+    changefeed: str
+    resolved_ts: int
+    dropped_tables: tuple[str, ...]
+
+    def __str__(self) -> str:
+        left = (
+            f"; dropped tables that were kept are left: {', '.join(self.dropped_tables)}"
+            if self.dropped_tables
+            else ""
+        )
+        return (
+            f"changefeed {self.changefeed} is ended; its tables stay as they are, at R = "
+            f"{with_time(self.resolved_ts)}{left}"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "changefeed": self.changefeed,
+            "resolved_ts": str(self.resolved_ts),
+            "dropped_tables": list(self.dropped_tables),
+        }
+
+
+def end(target: Target, options: Options) -> Ended:
+    """Ends the changefeed, and gives what is left of it. Raises `Stop` if there is none."""
     store = Store(target, options.changefeed)
     if store.read() is None:
         raise store.unknown()
@@ -49,12 +78,4 @@ def end(target: Target, options: Options) -> str:
     last_state = store.end(options.takeover_after)
     if last_state is None:
         raise store.unknown()
-    left = (
-        f"; dropped tables that were kept are left: {', '.join(dropped_tables)}"
-        if dropped_tables
-        else ""
-    )
-    return (
-        f"changefeed {options.changefeed} is ended; its tables stay as they are, at R = "
-        f"{with_time(last_state.resolved_ts)}{left}"
-    )
+    return Ended(options.changefeed, last_state.resolved_ts, tuple(dropped_tables))

@@ -46,7 +46,9 @@ def why(options: Options, config: str = "CONFIG") -> Diagnosis:
 
     def look() -> None:
         try:
-            with closing(open_target(options.target_url, to_look=True)) as target:
+            with closing(
+                open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+            ) as target:
                 statuses.append(read(target, options))
         except TicdcError as error:
             statuses.append(error)

@@ -12,7 +12,6 @@ from ticdc_encoder.tso import duration, moment, with_time
 from ticdc_consumer.state.activity.activity import WaitingDdl
 from ticdc_consumer.state.activity.stored import StoredActivity
 from ticdc_consumer.state.ledger import LedgerEntry
-from ticdc_consumer.state.loading import LoadProgress
 from ticdc_consumer.status.changefeeds import ChangefeedStatus
 from ticdc_consumer.status.reading import Status, TableStatus
 
@@ -43,7 +42,7 @@ def to_json(status: Status) -> str:
             "counters": dict(status.counters),
             "tables": [asdict(table) for table in status.tables],
             "consumer": _consumer_json(status.activity),
-            "loading": _loading_json(status.loading),
+            "loading": status.loading.to_json() if status.loading is not None else None,
             "at_least_once": list(status.at_least_once),
             "left_out": [
                 {
@@ -59,18 +58,6 @@ def to_json(status: Status) -> str:
         indent=2,
         ensure_ascii=False,
     )
-
-
-def _loading_json(progress: LoadProgress | None) -> dict[str, Any] | None:
-    if progress is None:
-        return None
-    return {
-        "snapshot_ts": str(progress.snapshot_ts),
-        "rows": progress.rows,
-        "rows_done": progress.rows_done,
-        "chunks": progress.chunks,
-        "chunks_done": progress.chunks_done,
-    }
 
 
 def _pending_json(status: Status, entry: LedgerEntry) -> dict[str, Any]:
@@ -106,28 +93,34 @@ def to_text(status: Status, config: str = "CONFIG") -> str:
     return "\n".join(map(visible, _lines(status, config)))
 
 
-def _lines(status: Status, config: str) -> Iterator[str]:
-    yield f"changefeed      {status.changefeed} (generation {status.generation})"
-    yield f"resolved_ts     {with_time(status.resolved_ts)}"
-    yield f"tidb_snapshot   {status.tidb_snapshot}"
-    yield f"lag             {duration(status.lag_seconds)}"
+def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
+    """Names and values, without the tables and partitions."""
+    yield "changefeed", f"{status.changefeed} (generation {status.generation})"
+    yield "resolved_ts", with_time(status.resolved_ts)
+    yield "tidb_snapshot", str(status.tidb_snapshot)
+    yield "lag", duration(status.lag_seconds)
     if status.loading is not None:
-        yield f"loading         as of {with_time(status.loading.snapshot_ts)}: {status.loading}"
+        yield "loading", f"as of {with_time(status.loading.snapshot_ts)}: {status.loading}"
     if status.activity is not None:
-        yield from _activity_lines(status.activity)
+        yield from _activity_rows(status.activity)
     for name, count in sorted(status.counters.items()):
-        yield f"{name:<15} {count:,}"
+        yield name, f"{count:,}"
     for table in status.at_least_once:
-        yield f"at least once   {table}: it may have rows more than once"
+        yield "at least once", f"{table}: it may have rows more than once"
     for column in status.left_out:
-        yield f"left out        {'.'.join(column.table)}: {column.text()}"
+        yield "left out", f"{'.'.join(column.table)}: {column.text()}"
     for entry in status.pending:
-        yield f"DDL pending     {_ddl(entry)}"
+        yield "DDL pending", _ddl(entry)
         yield from _way_out(_waiting(status, entry), entry.id, config)
     for entry in status.skipped:
-        yield f"DDL skipped     {_ddl(entry)}; {entry.reason}"
+        yield "DDL skipped", f"{_ddl(entry)}; {entry.reason}"
+
+
+def _lines(status: Status, config: str) -> Iterator[str]:
+    for name, value in rows_of(status, config):
+        yield f"{name:<15} {value}"
     for one in status.tables:
-        yield f"table           {_table(one)}"
+        yield f"{'table':<15} {_table(one)}"
     yield ""
     width = max((len(position.topic) for position in status.positions), default=5)
     yield f"{'topic':<{width}}  partition  restart offset"
@@ -139,22 +132,22 @@ def _ddl(entry: LedgerEntry) -> str:
     return f"{entry.id} {entry.schema}.{entry.table}: {entry.query.strip()}"
 
 
-def _way_out(waiting: WaitingDdl | None, id: str, config: str) -> Iterator[str]:
+def _way_out(waiting: WaitingDdl | None, id: str, config: str) -> Iterator[tuple[str, str]]:
     if waiting is not None:
-        yield f"  because       {waiting.reason}"
+        yield "  because", waiting.reason
         for statement in waiting.suggestion:
-            yield f"  perhaps       {statement};"
-    yield f"  once done     {DDL_DONE.format(config=config, id=id)}"
+            yield "  perhaps", f"{statement};"
+    yield "  once done", DDL_DONE.format(config=config, id=id)
 
 
-def _activity_lines(stored: StoredActivity) -> Iterator[str]:
+def _activity_rows(stored: StoredActivity) -> Iterator[tuple[str, str]]:
     activity = stored.activity
     if activity.committed is not None:
         at = datetime.fromtimestamp(activity.committed, UTC)
-        yield f"last commit     {at:%Y-%m-%d %H:%M:%S} UTC"
-    yield f"consumer        {described(stored)}"
+        yield "last commit", f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    yield "consumer", described(stored)
     if not stored.running and activity.error is not None:
-        yield f"last error      {activity.error.text}"
+        yield "last error", activity.error.text
 
 
 def described(stored: StoredActivity) -> str:

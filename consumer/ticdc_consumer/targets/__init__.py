@@ -10,19 +10,41 @@ scheme of the URLs:
 It must be installed wherever Spark's tasks run, as this package is: they encode the rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import Any, Protocol
 
 import pyarrow as pa
 import sqlalchemy as sa
 
 from ticdc_consumer.errors import Usage
-from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.comparable import Comparable, DigestWords
+from ticdc_consumer.targets.layout import Layout, TargetColumn
 from ticdc_consumer.targets.target import Target
 
 Encode = Callable[[Layout, Sequence[pa.Array]], pa.Array]
+
+
+class ReadBack(Protocol):
+    """How what a database holds is read back to be compared: the module `read_back`."""
+
+    SHARED: bool
+    """Whether `begin` lets several sessions see the same state."""
+    DIGEST: DigestWords | None
+    """How digests are computed here; None where rows have to be read."""
+
+    def column(self, existing: TargetColumn, codec: str, name: str) -> Comparable:
+        """How a column is read that `codec` writes; `name` is quoted."""
+
+    def begin(self, target: Target, state: str | None) -> str | None:
+        """Begins a transaction that only reads; returns what another session takes as `state` to
+        see the same, "" if that is to be found out."""
+
+    def rows(self, target: Target, statement: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a SELECT, which are not held in memory together."""
+
 
 ENTRY_POINTS = "ticdc_consumer.targets"
 """The group of entry points, each from a URL's scheme to a `Database`."""
@@ -32,14 +54,17 @@ ENTRY_POINTS = "ticdc_consumer.targets"
 class Database:
     """A kind of database.
 
-    `package` is the dotted name of its package. Three modules of it are used from here, each
+    `package` is the dotted name of its package. Four modules of it are used from here, each
     imported when first needed: `session`, whose `open_session(url, to_look)` returns a `Target`;
-    `encode`, whose `encode_rows` and `encode_keys` need no driver; and `types`, whose `RULES` are
-    the rules that users may switch on. `requirement` is what installs the driver with pip.
+    `encode`, whose `encode_rows` and `encode_keys` need no driver; `types`, whose `RULES` are
+    the rules that users may switch on; and `read_back`, a `ReadBack`. `requirement` is what
+    installs the driver with pip. `session_name` is the URL's parameter under which the
+    server shows its users whose a session is.
     """
 
     package: str
     requirement: str = ""
+    session_name: str = ""
 
     def open(self, url: sa.URL, *, to_look: bool = False) -> Target:
         session: Target = import_module(f"{self.package}.session").open_session(url, to_look)
@@ -50,16 +75,29 @@ class Database:
         encode = import_module(f"{self.package}.encode")
         return encode.encode_rows, encode.encode_keys
 
+    def read_back(self) -> ReadBack:
+        """Raises `Usage` where there is no such module."""
+        name = f"{self.package}.read_back"
+        try:
+            module: Any = import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            raise Usage(f"{self.package} cannot read its rows back to compare them") from None
+        return module  # type: ignore[no-any-return]
+
     def rules(self) -> frozenset[str]:
         """The names of its mapping rules."""
         rules: frozenset[str] = import_module(f"{self.package}.types").RULES
         return rules
 
 
-_MYSQL = Database("ticdc_consumer.targets.mysql", "ticdc-consumer[mysql]")
+_MYSQL = Database("ticdc_consumer.targets.mysql", "ticdc-consumer[mysql]", "program_name")
 
 DATABASES: dict[str, Database] = {
-    "postgresql": Database("ticdc_consumer.targets.postgresql", "ticdc-consumer[postgresql]"),
+    "postgresql": Database(
+        "ticdc_consumer.targets.postgresql", "ticdc-consumer[postgresql]", "application_name"
+    ),
     "mysql": _MYSQL,
     "mariadb": _MYSQL,
     "tidb": _MYSQL,
@@ -83,8 +121,13 @@ def encoders(dialect: str) -> tuple[Encode, Encode]:
     return database(dialect).encoders()
 
 
+def read_back(dialect: str) -> ReadBack:
+    """Of the database with this `Target.dialect`. Raises `Usage`."""
+    return database(dialect).read_back()
+
+
 def mapping_rules() -> frozenset[str]:
-    """The mapping rules of all databases, see `docs/types.md`."""
+    """The mapping rules of all databases, see `docs/reference/types.md`."""
     return frozenset(rule for name in _names() for rule in database(name).rules())
 
 
@@ -93,8 +136,11 @@ def _names() -> list[str]:
     return [*DATABASES, *(name for name in installed if name not in DATABASES)]
 
 
-def open_target(url: str, *, to_look: bool = False, write_source: int | None = None) -> Target:
-    """Connects to the database of a SQLAlchemy URL.
+def open_target(
+    url: str, *, to_look: bool = False, write_source: int | None = None, changefeed: str = ""
+) -> Target:
+    """Connects to the database of a SQLAlchemy URL; the server shows the session as one of
+    `changefeed`, unless the URL names it.
 
     With `to_look`, nothing is created: a SQLite file that does not exist is read as empty. With
     `write_source`, what is written is marked, see `Target.mark_writes`. Raises `Usage` if it is not
@@ -109,6 +155,8 @@ def open_target(url: str, *, to_look: bool = False, write_source: int | None = N
             "[target] url is not a SQLAlchemy URL such as postgresql://user@host/db"
         ) from None
     entry = database(name)
+    if entry.session_name and changefeed and entry.session_name not in parsed.query:
+        parsed = parsed.update_query_dict({entry.session_name: f"ticdc-consumer {changefeed}"})
     try:
         target = entry.open(parsed, to_look=to_look)
     except ModuleNotFoundError as error:

@@ -1,12 +1,12 @@
 """Which source column goes into which target column, and what forbids it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Problems, Stop
 from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable, UniqueKey
 
 SKIP = "skip"
@@ -59,12 +59,15 @@ def fit(
 ) -> Layout:
     """See `Target.layout`; `relation` is the target's table, quoted and qualified."""
     name = f"{source.schema}.{source.name}"
-    columns = [
-        _mapped(rules, name, column, column.name in key, target, definition)
-        for column in source.columns
-    ]
+    problems, columns = Problems(), list[_Placed]()
+    for column in source.columns:
+        with problems:
+            columns.append(_mapped(rules, name, column, column.name in key, target, definition))
     placed = [each for each in columns if each.existing is not None]
-    _refuse(rules, name, target, placed, keys_only)
+    for refusal in _refusals(rules, name, target, placed, keys_only):
+        with problems:
+            raise refusal
+    problems.require_none()
     targets = {each.column.name: each.existing for each in placed if each.existing is not None}
     names = [targets[column].name for column in key]
     arbiters = _keys_on(target, names)
@@ -157,15 +160,15 @@ def labelled(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
     return type_.name
 
 
-def _refuse(
+def _refusals(
     rules: TypeRules, name: str, target: TargetTable, placed: Sequence[_Placed], keys_only: bool
-) -> None:
-    """Raises `Stop` for columns that nothing fills, and for unique keys that are too coarse."""
+) -> Iterator[Stop]:
+    """Columns that nothing fills, and unique keys that are too coarse."""
     filled = {each.existing.name for each in placed if each.existing is not None}
     for column in target.columns if not keys_only else ():
         free = column.nullable or column.has_default or column.generated or column.identity_always
         if not free and column.name not in filled:
-            raise Stop(
+            yield Stop(
                 f"{name}: the target column {column.name} is NOT NULL without a default, and the "
                 "source has no such column"
             )
@@ -175,7 +178,7 @@ def _refuse(
             if existing is None or existing.name not in unique.columns or not existing.collation:
                 continue
             if rules.merges(existing.collation, each.type_):
-                raise Stop(
+                yield Stop(
                     f"{name}.{each.column.name}: collation {existing.collation} of the unique key "
                     f"{unique.name} takes keys for equal that upstream holds apart"
                 )

@@ -275,6 +275,10 @@ class Target(ABC):
         """Whether this user may create the consumer's tables; None if the catalog does not say."""
         return True
 
+    def grant_to_create(self) -> str:
+        """The GRANT that `may_create_tables` asks for; "" if it is not known."""
+        return ""
+
     def require_lasting(self, tables: Sequence[TargetName]) -> None:  # noqa: B027
         """Raises `Stop`, with what helps, if one of these tables, as far as they exist, would not
         keep what was committed, or keep what was rolled back; without a schema it is the session's
@@ -405,8 +409,8 @@ class Target(ABC):
 
     @abstractmethod
     def column_type(self, column: Column) -> str:
-        """The type of a new column, by the table in `docs/types.md`. Raises `Stop` for a type
-        that this target cannot hold."""
+        """The type of a new column, by the table in docs/reference/types.md. Raises `Stop` for a
+        type that this target cannot hold."""
 
     @abstractmethod
     def create_schema(self, schema: str) -> list[str]: ...

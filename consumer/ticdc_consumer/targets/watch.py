@@ -44,4 +44,5 @@ def _watch(target: Target, ended: Event) -> None:
                 "waiting for the target: it has not answered for %s; see there what its session "
                 "waits for: a lock, room on the disk, a DDL of a large table",
                 duration(waited),
+                extra={"event": "target_is_silent", "seconds": waited},
             )

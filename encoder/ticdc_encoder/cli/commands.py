@@ -49,12 +49,12 @@ _LONGEST_NUMBER = 18
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; its exit code."""
-    parser = _parser()
-    arguments, rest = parser.parse_known_args(argv)
+    command_line = parser()
+    arguments, rest = command_line.parse_known_args(argv)
     if len(rest) == 1 and arguments.file is None and not rest[0].startswith("-"):
         arguments.file = rest[0]  # behind options, where argparse does not look for it
     elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        command_line.error(f"unrecognized arguments: {' '.join(rest)}")
     if sys.stdout is None:
         return 1  # it was closed
     failure: TicdcError | None
@@ -194,7 +194,8 @@ def _unreadable(name: str, error: OSError) -> ConfigError:
     return ConfigError(f"{name} cannot be read: {error.strerror}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="ticdc-encoder",
         description="TiCDC's messages, for people.",

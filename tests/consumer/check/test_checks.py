@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.event import Ddl, RowChange, Transaction
+from ticdc_encoder.event import Ddl, Row, RowChange, Transaction
 from ticdc_encoder.message import Message
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.testing.shop import TABLES, Shop
@@ -262,11 +263,132 @@ def test_what_is_wrong_with_a_table_is_told(
         connection.exec_driver_sql(statement)
     engine.dispose()
     findings = report(options(mock_kafka, topic, sqlite_url))
-    (finding,) = [f for f in findings if f.subject == "table shop.accounts"]
+    reported = [f for f in findings if f.subject == "table shop.accounts"]
     if words is None:
-        assert finding.level == "ok"
+        assert [f.level for f in reported] == ["ok"]
     else:
-        assert words in finding.text
+        assert words in reported[0].text
+
+
+def test_all_that_is_wrong_with_a_table_is_told_at_once(mock_kafka: Kafka, sqlite_url: str) -> None:
+    topic = mock_kafka.create_topic("shop", 2)
+    mock_kafka.produce(messages(topic))
+    create_shop(sqlite_url)
+    engine = sa.create_engine(sqlite_url)
+    with engine.begin() as connection:
+        for statement in (
+            "INSERT INTO accounts VALUES (1, 'x', 2)",
+            "CREATE TRIGGER watch AFTER INSERT ON accounts BEGIN SELECT 1; END",
+            "ALTER TABLE accounts RENAME COLUMN balance TO amount",
+        ):
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+    findings = report(options(mock_kafka, topic, sqlite_url))
+    wrong = [f.text for f in findings if f.subject == "table shop.accounts"]
+    assert [text.partition(" ")[0] for text in wrong[:2]] == ["the", "trigger"]
+    assert any("balance" in text for text in wrong[2:])
+    assert len(wrong) >= 3
+
+
+def loaded(topic: str, query: str, row: Row, extra: str = "") -> list[Message]:
+    """A row of a table whose CREATE TABLE is not in the log, as after a snapshot."""
+    changefeed = Changefeed(
+        f"kafka://x/{topic}?protocol=canal-json&enable-tidb-extension=true&partition-num=1{extra}"
+    )
+    table = parse_create_table(query, "shop")
+    change = RowChange(table, 445644800000000000, after=row)
+    resolved = changefeed.resolve(445644800000000001)
+    return [*changefeed.encode(Transaction(change.commit_ts, (change,))), *resolved]
+
+
+WIDE = "CREATE TABLE t (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, v VARCHAR(9), n DECIMAL(7,2))"
+
+
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)
+def test_a_missing_table_comes_with_its_create_table(mock_kafka: Kafka, target_url: str) -> None:
+    topic = mock_kafka.create_topic("shop")
+    row: Row = {"id": 1, "v": "x", "n": Decimal("1.00")}
+    mock_kafka.produce(loaded(topic, WIDE, row, "&content-compatible=true"))
+    settings = options(mock_kafka, topic, target_url, from_ts=445644700000000000)
+    (missing,) = [t for t in lines(report(settings), "fail") if t.startswith("table ")]
+    assert "the target has no table" in missing
+    statements = missing.partition("; perhaps by: ")[2].split("; ")
+    target = open_target(target_url)
+    with target.transaction():
+        for statement in statements:
+            target.execute(statement)
+    target.close()
+    assert [t for t in lines(report(settings), "fail") if t.startswith("table ")] == []
+
+
+def test_a_missing_table_whose_lengths_are_not_known_comes_with_its_columns(
+    mock_kafka: Kafka, sqlite_url: str
+) -> None:
+    topic = mock_kafka.create_topic("shop")
+    mock_kafka.produce(loaded(topic, WIDE, {"id": 1, "v": "x", "n": Decimal("1.00")}))
+    settings = options(mock_kafka, topic, sqlite_url, from_ts=445644700000000000)
+    (missing,) = [t for t in lines(report(settings), "fail") if t.startswith("table ")]
+    assert missing.endswith("; its rows have id bigint unsigned, v varchar, n decimal, key (id)")
+
+
+RULES = [
+    (["shop.users", "shop.acounts"], "shop.acounts matches none", "did you mean shop.accounts?"),
+    (["*.*", "!shp.*"], "!shp.* matches none", "did you mean shop.*?"),
+    (["shop.*", "elsewhere.x"], "elsewhere.x matches none", "of the first messages"),
+]
+
+
+@pytest.mark.parametrize(("rules", "words", "end"), RULES)
+def test_a_rule_of_the_filter_that_matches_nothing_names_the_nearest_table(
+    mock_kafka: Kafka, sqlite_url: str, rules: list[str], words: str, end: str
+) -> None:
+    topic = mock_kafka.create_topic("shop", 2)
+    mock_kafka.produce(messages(topic))
+    findings = report(options(mock_kafka, topic, sqlite_url, tables__filter=rules))
+    (finding,) = [f for f in findings if f.subject == "filter" and f.level == "warn"]
+    assert words in finding.text and finding.text.endswith(end)
+
+
+def test_the_tables_that_the_filter_leaves_out_are_named(
+    mock_kafka: Kafka, sqlite_url: str
+) -> None:
+    topic = mock_kafka.create_topic("shop", 2)
+    mock_kafka.produce(messages(topic))
+    findings = report(options(mock_kafka, topic, sqlite_url, tables__filter=["shop.users"]))
+    (finding,) = [f for f in findings if f.subject == "filter"]
+    left = len(TABLES) - 1
+    assert finding.level == "ok"
+    assert finding.text.startswith(f"leaves out {left} of {left + 1} tables: shop.accounts")
+    everything = report(options(mock_kafka, topic, sqlite_url))
+    assert [f for f in everything if f.subject == "filter"] == []
+
+
+def test_the_grant_for_the_checkpoints_tables_is_named(
+    mock_kafka: Kafka, postgresql_url: str
+) -> None:
+    topic = mock_kafka.create_topic("shop")
+    engine = sa.create_engine(postgresql_url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql("REVOKE ALL ON SCHEMA public FROM PUBLIC")
+        connection.exec_driver_sql("DROP ROLE IF EXISTS nobody_yet")
+        connection.exec_driver_sql("CREATE ROLE nobody_yet LOGIN PASSWORD 'x'")
+        connection.exec_driver_sql("GRANT USAGE ON SCHEMA public TO nobody_yet")
+        try:
+            url = engine.url.set(username="nobody_yet", password="x")
+            text = url.render_as_string(hide_password=False)
+            (words,) = [
+                t
+                for t in lines(report(options(mock_kafka, topic, text)), "fail")
+                if t.startswith("privileges")
+            ]
+            grant = words.partition("; run ")[2]
+            assert grant == 'GRANT USAGE, CREATE ON SCHEMA "public" TO "nobody_yet"'
+            connection.exec_driver_sql(grant)
+            good = lines(report(options(mock_kafka, topic, text)), "ok")
+            assert [t for t in good if t.startswith("privileges: tables may be created")]
+        finally:
+            connection.exec_driver_sql("DROP OWNED BY nobody_yet; DROP ROLE nobody_yet")
+    engine.dispose()
 
 
 def test_tables_that_are_filtered_out_are_not_looked_at(mock_kafka: Kafka, sqlite_url: str) -> None:

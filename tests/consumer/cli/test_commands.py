@@ -52,10 +52,15 @@ url = "sqlite:///{tmp_path}/target.db"
 
 HELP = [
     ([], ["demo", "run", "check", "status", "exit codes: 0 done; 1 broker", "TICDC_DEBUG=1"]),
-    (["run"], ["--until", "--ddl-done", "caught-up", "examples:", "source.time_zone", "kafka.*"]),
-    (["check"], ["nothing is written", "tables.route"]),
+    (
+        ["run"],
+        ["--until", "--ddl-done", "caught-up", "examples:", "default: never", "--log-format"],
+    ),
+    (["check"], ["nothing is written", "--json", "`ticdc-consumer settings` lists them"]),
     (["status"], ["--json", "jq .lag_seconds"]),
-    (["end"], ["its tables stay as they are", "tables.route"]),
+    (["end"], ["its tables stay as they are", "--json"]),
+    (["settings"], ["NAME", "--json"]),
+    (["init"], ["--brokers", "must not exist"]),
     (["demo"], ["--rows", "--protocol", "--target"]),
 ]
 
@@ -80,21 +85,47 @@ def test_it_prints_its_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("command", command_line.EXAMPLES)
 def test_the_examples_of_the_help_can_be_pasted(command: str) -> None:
-    lines = [line for line in command_line.EXAMPLES[command].splitlines() if line.startswith("  ")]
+    text = command_line.EXAMPLES[command].replace("\\\n", "")
+    lines = [line for line in text.splitlines() if line.startswith("  ")]
     for line in lines:
         name, *arguments = shlex.split(line.partition(" | ")[0], comments=True)
         assert name == "ticdc-consumer"
         assert arguments[0] == command
-        command_line.parser().parse_args(arguments)
+        command_line.parse(arguments)
     assert lines
 
 
-def test_a_setting_and_what_it_is_for_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["run", "--help"])
-    printed = capsys.readouterr().out.splitlines()
-    for name, what in config.described().items():
-        assert [line for line in printed if line.split() == [name, *what.split()]]
+def test_every_command_has_an_example_and_its_own_options_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    parsers = command_line.parsers_of(command_line.parser())
+    assert set(parsers) == set(command_line.EXAMPLES) == set(cli.COMMANDS)
+    for parser in parsers.values():
+        text = parser.format_help()
+        assert "example" in text and len(text.splitlines()) < 60
+    assert "--from-ts" not in parsers["status"].format_help()
+
+
+NEAR = [
+    (["chek", "orders.toml"], "did you mean check?"),
+    (["run", "orders.toml", "--untill", "5"], "did you mean --until?"),
+    (["status", "orders.toml", "--jso"], "did you mean --json?"),
+    (["run", "orders.toml", "--log-format=jsn"], "did you mean json?"),
+    (["demo", "--protocol", "canal"], "did you mean canal-json?"),
+    (["frobnicate"], "invalid choice: 'frobnicate'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), NEAR)
+def test_a_misspelt_command_option_or_value_names_the_nearest(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert ("did you mean" in words) == ("did you mean" in printed)
 
 
 WRONG = [
@@ -120,6 +151,7 @@ def test_wrong_usage_exits_2(arguments: list[str], capsys: pytest.CaptureFixture
 ERRORS = [
     (2, ["status", "nowhere.toml"], "cannot read the configuration nowhere.toml"),
     (2, ["run", "{}", "--set", "target.aply=net"], "there is no setting target.aply; did you"),
+    (2, ["settings", "kafak"], "there is no setting kafak; did you mean kafka?"),
     (2, ["check", "{}", "--set", "protocol=x"], "protocol must be "),
     (2, ["check", "{}", "--from-ts", "17"], "from_ts must be a TiDB timestamp"),
     (2, ["status", "{}", "--set", "target.url=oracle://h/d"], "names oracle"),

@@ -1,12 +1,15 @@
 """File, environment and command line -> options."""
 
+import json
 from pathlib import Path
 
 import pytest
 from ticdc_consumer import config
+from ticdc_consumer.config import reference
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import redact, secrets_of
 from ticdc_consumer.config.settings import SECTIONS, SETTINGS, URLS
+from ticdc_consumer.config.suggesting import known_settings
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.state.scope import scope_hash
 
@@ -363,7 +366,14 @@ REFUSED = [
     ("kafka.topics=^(", "kafka.topics has the pattern '^('"),
     ("kafka.enable.auto.commit=true", "kafka.enable.auto.commit must be false"),
     ("kafka.auto.offset.reset=latest", "kafka.auto.offset.reset must be error"),
-    ("kafka.bootstrap.server=x", "kafka.bootstrap.server is not a setting of librdkafka"),
+    (
+        "kafka.bootstrap.server=x",
+        "kafka.bootstrap.server is not a setting of librdkafka; did you mean "
+        "kafka.bootstrap.servers?",
+    ),
+    ("kafka.topic=x", "is not a setting of librdkafka; did you mean kafka.topics?"),
+    ("kafka.bootstrapservers=x", "librdkafka; did you mean kafka.bootstrap.servers?"),
+    ("kafka.sasl.passwrd=x", "librdkafka; did you mean kafka.sasl.password?"),
     ("kafka.security.protocol=nope", "kafka.security.protocol has a value librdkafka refuses"),
     ("kafka.fetch.wait.max.ms=-1", "kafka.fetch.wait.max.ms has a value librdkafka refuses"),
     ("ddl.on_unsuported=skip", "there is no setting ddl.on_unsuported; did you mean ddl.on_"),
@@ -424,6 +434,64 @@ def test_a_wrong_setting_is_named(written: Path, text: str, words: str) -> None:
         load(written, text)
     assert words in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+MISSPELT = [
+    ("spark.mastr=local[1]", "spark.mastr is not known to be a setting of Spark; did you mean "),
+    ("spark.from_message=1", "did you mean spark.from_messages?"),
+    ("spark.executor.memory=1g", ""),
+    ("spark.spark.executor.memory=1g", ""),
+    ("spark.hadoop.fs.s3a.acces.key=x", ""),
+    ("spark.acme.extension=x", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), MISSPELT)
+def test_a_name_that_is_nearly_one_of_sparks_is_warned_of(
+    written: Path, caplog: pytest.LogCaptureFixture, text: str, words: str
+) -> None:
+    load(written, text)
+    assert len(caplog.messages) == bool(words)
+    assert words in "".join(caplog.messages)
+
+
+def test_librdkafka_knows_every_setting_that_is_suggested(written: Path) -> None:
+    """It judges the name before the value."""
+    for name in known_settings("librdkafka"):
+        try:
+            load(written, f"kafka.{name}=?")
+        except Usage as error:
+            assert "is not a setting" not in str(error), name
+
+
+def test_every_setting_has_a_type_and_a_default_or_must_be_set() -> None:
+    described = {each.name: each for each in reference.settings()}
+    assert {setting.read for setting in SETTINGS.values() if not setting.is_table} - {
+        setting.read for setting in SETTINGS.values() if setting.allowed
+    } <= set(reference.TYPES)
+    assert set(config.described()) <= set(described)
+    values = {name: each.values for name, each in described.items()}
+    assert values["target.apply"] == 'net | transactions; default "net"'
+    assert values["limits.memory_budget"].endswith('; default "384 MiB"')
+    assert values["limits.retries"] == "number, 1 or more; default 8"
+    assert values["changefeed"] == "text; must be set"
+    assert values["target.url"].endswith("; must be set")
+    assert values["tables.filter"].endswith('; default ["*.*"]')
+    assert values["storage.terminator"] == 'text; default "\\r\\n"'
+    assert values["tables.route"] == "table"
+    assert "canal-json | open-protocol" in values["protocol"]
+    assert described["kafka.topics"].variable == "TICDC_KAFKA_TOPICS"
+
+
+@pytest.mark.parametrize("option", [each for each in SETTINGS if SETTINGS[each].name != "from_ts"])
+def test_a_default_that_is_shown_can_be_written(written: Path, option: str) -> None:
+    (shown,) = (each for each in reference.settings() if each.name == SETTINGS[option].name)
+    if shown.default:
+        written.write_text(f"{EXAMPLE}\n")
+        text = json.loads(shown.default) if shown.default.startswith('"') else shown.default
+        assert getattr(load(written, f"{shown.name}={text}"), option) == getattr(
+            load(written), option
+        )
 
 
 @pytest.mark.parametrize("missing", ["changefeed", "protocol", "topics", "bootstrap", "url"])

@@ -1,8 +1,11 @@
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy import make_url
 from support.loading import (
     ACCOUNTS,
@@ -469,3 +472,36 @@ def test_the_order_of_topics_is_not_part_of_the_scope() -> None:
 def test_no_secret_is_in_the_checkpoint() -> None:
     secret = options("postgresql://app:hush@db/shop", kafka={"sasl.password": "hush"})
     assert "hush" not in repr(Checkpoint.first(secret, 1, {}))
+
+
+def test_a_start_that_the_target_refuses_at_any_statement_says_to_start_again(
+    sqlite_url: str,
+) -> None:
+    with opened(sqlite_url) as target:
+        first(Store(target, CHANGEFEED))
+    for statement in count(1):
+        with opened(sqlite_url) as target, refused_at(target, statement) as ran:
+            try:
+                Store(target, CHANGEFEED).start(0.0)
+            except Unavailable as error:
+                assert "start again" in str(error)
+        if len(ran) < statement:
+            assert statement > 5
+            return
+
+
+@contextmanager
+def refused_at(target: Target, statement: int) -> Iterator[list[str]]:
+    """Raises `Retry` before the statement of that number; yields those that ran."""
+    ran: list[str] = []
+
+    def watch(_connection: object, _cursor: object, text: str, *_: object) -> None:
+        ran.append(text)
+        if len(ran) == statement:
+            raise Retry("the connection was lost")
+
+    sa.event.listen(target.engine, "before_cursor_execute", watch)
+    try:
+        yield ran
+    finally:
+        sa.event.remove(target.engine, "before_cursor_execute", watch)

@@ -205,7 +205,7 @@ def test_what_tidb_cannot_alter_says_so(target: Target) -> None:
         target.execute("ALTER TABLE t MODIFY COLUMN n BIGINT, ADD KEY n (n), RENAME COLUMN n TO m")
 
 
-# --- its limits: what is measured is in docs/databases.md ----------------------------------------
+# --- its limits: what is measured is in docs/reference/databases.md ------------------------------
 
 TEXT = "create table t (id int primary key, v longtext)"
 

@@ -270,6 +270,23 @@ def test_a_full_disk_leaves_the_file_as_it_was(target: SQLite) -> None:
     assert contents(target, layout) == []
 
 
+def test_an_interrupted_statement_ends_the_run_by_the_interrupt(
+    target: SQLite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = created(target, defined(PLAIN))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), target.transaction():
+        target.insert(layout, row_payloads(layout, some(1)), "stop")
+        monkeypatch.setattr(target.engine.dialect, "do_execute_no_params", interrupted)
+        target.execute("SELECT 1")
+    monkeypatch.undo()
+    target.reconnect()
+    assert contents(target, layout) == []
+
+
 def test_what_a_constraint_refuses_stops_with_its_name(target: SQLite) -> None:
     target.execute("CREATE TABLE c (id INTEGER PRIMARY KEY, v INTEGER NOT NULL CHECK (v < 5))")
     layout = laid_out(target, defined("create table c (id int primary key, v int)"))

@@ -76,7 +76,8 @@ class Failures:
         self.first = self.first or error.str()
         now = time.monotonic()
         if self._warns and now - self._warned >= WARNING_INTERVAL:
-            logger.warning("Kafka: %s", visible(error.str()))
+            text = visible(error.str())
+            logger.warning("Kafka: %s", text, extra={"event": "kafka_fails", "reason": text})
             self._warned = now
 
     def forget(self) -> None:

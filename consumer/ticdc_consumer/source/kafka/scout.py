@@ -110,12 +110,15 @@ class Scout:
 
     def require_marks(self, silence: float, list_topics: Callable[[], Listing]) -> None:
         """Raises `Stop` if any partition has rows, no topic has a resolved ts, and nothing came for
-        `silence` seconds: TiCDC sends one every second."""
+        `silence` seconds: TiCDC sends one every second. Brokers that have more, and do not send it,
+        are waited for."""
         if self.top or time.monotonic() - self._last_record < silence:
             return
-        if not self._rows and not any(
-            end > 0 for (_, number), end in list_topics().ends.items() if number > 0
-        ):
+        ends = list_topics().ends
+        behind = any(position < ends.get((topic, 0), 0) for topic, position in self._next.items())
+        if silence and behind:
+            return
+        if not self._rows and not any(end > 0 for (_, number), end in ends.items() if number > 0):
             return
         setting = protocol_of(self._options).needs_for_marks
         raise Stop(

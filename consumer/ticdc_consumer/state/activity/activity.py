@@ -10,6 +10,7 @@ from ticdc_encoder.tso import duration
 
 Stage = Literal[
     "starting",
+    "standby",
     "waiting",
     "planning",
     "starting Spark",

@@ -3,6 +3,7 @@
 The thread that applies and the one that reads ahead write to it; `look` may be called in any.
 """
 
+import logging
 import os
 import platform
 import time
@@ -25,6 +26,8 @@ from ticdc_consumer.state.activity.activity import (
     WaitingDdl,
 )
 from ticdc_consumer.state.checkpoint import Position
+
+logger = logging.getLogger(__name__)
 
 FOR_MARK = "for a resolved ts above R"
 """What a consumer that is well waits for."""
@@ -168,6 +171,19 @@ class Monitor:
         if before is not None and same:
             trouble = replace(trouble, at=before.at, times=before.times + 1)
         self._retry = trouble
+        logger.debug(
+            "%s, tried again (%d): %s",
+            cause,
+            trouble.times,
+            trouble.text,
+            extra={
+                "event": "retry",
+                "cause": cause,
+                "times": trouble.times,
+                "reason": trouble.text,
+                "resolved_ts": self.resolved_ts or None,
+            },
+        )
 
     def recovered(self) -> None:
         """What was tried again has worked."""

@@ -66,17 +66,25 @@ class ActivityRecorder:
             self._monitor.unwritten = (
                 str(error) if isinstance(error, TicdcError) else type(error).__name__
             )
-            if time.monotonic() - self._warned >= WARNING_INTERVAL:
+            # What ends a run may be the same, and is reported as its error.
+            due = time.monotonic() - self._warned >= WARNING_INTERVAL
+            if due and not self._ends.is_set():
                 self._warned = time.monotonic()
                 logger.warning(
                     "what this consumer is at cannot be written into the target, for "
                     "`status`, `why` and `list`: %s",
                     self._monitor.unwritten,
+                    extra={"event": "activity_not_written", "reason": self._monitor.unwritten},
                 )
 
     def _open(self) -> Target:
         options = self._options
-        return open_target(options.target_url, to_look=True, write_source=options.write_source)
+        return open_target(
+            options.target_url,
+            to_look=True,
+            write_source=options.write_source,
+            changefeed=options.changefeed,
+        )
 
     def _close(self) -> None:
         target, self._target = self._target, None

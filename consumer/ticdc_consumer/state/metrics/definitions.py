@@ -1,4 +1,4 @@
-"""The metrics, each with how it is read from an `Activity`. `docs/metrics.md` lists them."""
+"""The metrics, each as it is read from an `Activity`; docs/reference/metrics.md lists them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """TiDB's types in MySQL, MariaDB and TiDB: those of new columns, and what a user's column holds.
 
-A codec is `kind` or `kind:argument`, as `encode` knows them. See `docs/types.md`.
+A codec is `kind` or `kind:argument`, as `encode` knows them. See `docs/reference/types.md`.
 """
 
 import re

@@ -41,7 +41,12 @@ class Wait:
         if waited > LONGEST:
             raise Unavailable(f"{message}; it was waited for for {duration(waited)}")
         if waited - self._logged_at >= EVERY:
-            logger.warning("%s; waiting for it, %s so far", message, duration(waited))
+            logger.warning(
+                "%s; waiting for it, %s so far",
+                message,
+                duration(waited),
+                extra={"event": "ddl_under_way", "seconds": waited},
+            )
             self._logged_at = waited
         time.sleep(PAUSE)
 

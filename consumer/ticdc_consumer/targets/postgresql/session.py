@@ -183,6 +183,12 @@ class PostgreSQL(Target):
         query = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
         return bool(self.execute(query).scalar())
 
+    def grant_to_create(self) -> str:
+        schema = self.execute("SELECT current_schema()").scalar()
+        if schema is None:  # no schema of the search path exists
+            return ""
+        return f"GRANT USAGE, CREATE ON SCHEMA {quote_name(schema)} TO {quote_name(self._user)}"
+
     def require_lasting(self, tables: Sequence[TargetName]) -> None:
         with self.errors():
             catalog.require_lasting(self.query, tables)

@@ -102,6 +102,8 @@ class SQLite(Target):
         return SqliteBulk(self.connection, self.query)
 
     def _rollback(self) -> None:
+        if self.connection.invalidated:
+            return  # by an interrupted statement
         # Some errors, a full disk among them, have ended the transaction already.
         driver = self.connection.connection.dbapi_connection
         if isinstance(driver, sqlite3.Connection) and driver.in_transaction:

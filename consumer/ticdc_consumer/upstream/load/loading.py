@@ -140,7 +140,11 @@ class _Loader:
             defined = {each.name: each for each in tables(session, self._options)}
             if views := names(session, self._options, "VIEW"):
                 listed = ", ".join(map(".".join, views))
-                logger.warning("views are not loaded: %s: create them yourself", listed)
+                logger.warning(
+                    "views are not loaded: %s: create them yourself",
+                    listed,
+                    extra={"event": "views_not_loaded", "views": listed},
+                )
         if not defined:
             raise Stop(f"the upstream has no table that [tables] filter takes as of {snapshot_ts}")
         states = self._tables(defined).states(replace_rows)

@@ -1,0 +1,16 @@
+"""Passwords of the options of this command, which none of its output shows."""
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.redact import redact, secrets_of
+
+_secrets: set[str] = set()
+
+
+def hide_secrets(options: Options) -> None:
+    """From now on the secrets of these options are masked in all output."""
+    _secrets.update(secrets_of(options))
+
+
+def masked(text: str) -> str:
+    """The text without passwords."""
+    return redact(text, _secrets)

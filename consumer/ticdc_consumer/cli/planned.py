@@ -1,0 +1,60 @@
+"""What `plan` prints of a cut."""
+
+from collections.abc import Iterator
+
+from ticdc_encoder.tso import with_time
+
+from ticdc_consumer.dry_run import PlannedCut
+
+
+def planned(cut: PlannedCut) -> Iterator[str]:
+    """What a cut would do, in lines for an operator."""
+    if cut.resolved_ts > cut.begin:
+        yield f"cut to R {with_time(cut.resolved_ts)}: {cut.rows:,} rows"
+    for name, rows in sorted(cut.tables.items()):
+        what = f"{rows.inserted:,} inserted, {rows.updated:,} updated"
+        if not rows.compared:
+            what = f"{rows.inserted:,} written"
+        yield f"  {name}: {what}, {rows.deleted:,} deleted"
+    for pattern in cut.left_out:
+        yield f"  {pattern}: not counted, since its rows wait for the DDL before them"
+    yield from (f"  {statement};" for statement in cut.statements)
+    for ddl in cut.ddls:
+        entry = ddl.entry
+        yield f"  DDL {entry.id} in {entry.schema or '-'}: {' '.join(entry.query.split())}"
+        yield from (f"    {statement};" for statement in ddl.statements)
+        if not ddl.statements:
+            yield f"    {ddl.note or 'nothing to do in this target'}"
+
+
+def planned_json(cut: PlannedCut) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "begin_ts": str(cut.begin),
+        "resolved_ts": str(cut.resolved_ts),
+        "rows": cut.rows,
+        "tables": [
+            {
+                "name": name,
+                "inserted": rows.inserted,
+                "updated": rows.updated,
+                "deleted": rows.deleted,
+                "compared": rows.compared,
+            }
+            for name, rows in sorted(cut.tables.items())
+        ],
+        "not_counted": list(cut.left_out),
+        "statements": list(cut.statements),
+        "ddl": [
+            {
+                "id": ddl.entry.id,
+                "commit_ts": str(ddl.entry.commit_ts),
+                "schema": ddl.entry.schema,
+                "table": ddl.entry.table,
+                "query": ddl.entry.query,
+                "statements": list(ddl.statements),
+                "note": ddl.note,
+            }
+            for ddl in cut.ddls
+        ],
+    }

@@ -1,0 +1,20 @@
+"""The name that a misspelt one may stand for."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+    """The end of a sentence about an unknown name; empty if no known one is like it."""
+    near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+@cache
+def known_settings(client: str) -> frozenset[str]:
+    """The settings of "librdkafka" or "spark", as far as they are listed beside this module."""
+    return frozenset(
+        files("ticdc_consumer.config").joinpath(f"{client}_settings.txt").read_text().split()
+    )

@@ -1,0 +1,77 @@
+"""What SQLite holds, read back to be compared.
+
+Values have types of their own, whatever the column's: one of another type than the consumer writes
+is shown with that type, and so is equal to no value of upstream.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from ticdc_consumer.targets.comparable import Comparable, Convert, DigestWords, Form
+from ticdc_consumer.targets.layout import TargetColumn
+from ticdc_consumer.targets.target import Target
+
+SHARED = False
+"""Whether `begin` lets several sessions see the same state."""
+
+DIGEST: DigestWords | None = None
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else _strange(value)
+
+
+def _integer(value: Any) -> str:
+    return str(value) if type(value) is int else _strange(value)
+
+
+def _double(value: Any) -> str:
+    return repr(value + 0.0) if type(value) is float else _strange(value)
+
+
+def _quoted_double(value: Any) -> str:
+    try:
+        return repr(float(value) + 0.0) if type(value) is str else _strange(value)
+    except ValueError:
+        return _strange(value)
+
+
+def _bytes(value: Any) -> str:
+    return value.hex() if type(value) is bytes else _strange(value)
+
+
+def _strange(value: Any) -> str:
+    return f"{type(value).__name__} {value!r}"
+
+
+_FORMS: dict[str, tuple[Form, Convert]] = {
+    "integer": ("number", _integer),
+    "number": ("double", _double),
+    "quoted": ("text", _text),
+    "quoted_number": ("double", _quoted_double),
+    "text": ("text", _text),
+    "blob": ("bytes", _bytes),
+    "enum": ("label", _text),
+    "set": ("label", _text),
+}
+"""By the codec that wrote the values."""
+
+
+def column(existing: TargetColumn, codec: str, name: str) -> Comparable:
+    """How a column is read that `codec` writes; `name` is quoted."""
+    form, convert = _FORMS[codec.partition(":")[0]]
+    return Comparable(name, form, convert, printed=False)
+
+
+def begin(target: Target, state: str | None) -> str | None:
+    """Begins a transaction that only reads."""
+    target.execute("BEGIN DEFERRED").close()
+    return None
+
+
+def rows(target: Target, statement: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of a SELECT, which are not held in memory together."""
+    driver = target.connection.connection.dbapi_connection
+    assert isinstance(driver, sqlite3.Connection)
+    yield from driver.execute(statement)

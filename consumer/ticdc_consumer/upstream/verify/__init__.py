@@ -1,0 +1,10 @@
+"""Whether the target is what the upstream was at R: proof while both go on.
+
+target_state.py    one state of the target, R among it, seen by several sessions
+pairs.py           which table is compared with which, and each column with which
+fingerprint.py     two sets of rows, compared in whatever order they come
+compare.py         the rows of one table on both sides
+verification.py    all tables, on several sessions
+report.py          what was found, for people and for programs
+repair.py          the SQL that makes the target equal
+"""

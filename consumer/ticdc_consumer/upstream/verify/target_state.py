@@ -1,0 +1,114 @@
+"""One state of the target, with the R that it holds, as several sessions see it."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Retry, Stop
+from ticdc_consumer.state.destinations import InTarget
+from ticdc_consumer.state.known_tables import KnownTables
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import open_target, read_back
+from ticdc_consumer.targets.target import Target
+
+PATIENCE = 60.0
+"""Seconds for which a pending DDL is waited for, and for a moment without a commit in which all
+sessions begin."""
+_PAUSE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """Every session of `targets` sees the tables as they were at `resolved_ts`, until it is closed.
+    `known` are the tables that rows went to."""
+
+    targets: Sequence[Target]
+    resolved_ts: int
+    known: KnownTables
+
+    @property
+    def snapshot_ts(self) -> int:
+        """What `tidb_snapshot` is upstream where it holds the same."""
+        return self.resolved_ts - 1
+
+
+@contextmanager
+def one_state(options: Options, sessions: int) -> Iterator[TargetState]:
+    """Raises `Stop` where R is not set, or a DDL stays pending: the tables are not at R then."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with ExitStack() as stack:
+            state = _begin(options, stack, sessions, deadline)
+            if state is not None:
+                yield state
+                return
+        time.sleep(_PAUSE)
+
+
+def _begin(
+    options: Options, stack: ExitStack, sessions: int, deadline: float
+) -> TargetState | None:
+    """None if the sessions do not see one state, or not one at R, and there is time left."""
+    first = stack.enter_context(
+        closing(open_target(options.target_url, to_look=True, changefeed=options.changefeed))
+    )
+    reader = read_back(first.dialect)
+    targets = [first]
+    if reader.SHARED:
+        targets += [
+            stack.enter_context(
+                closing(
+                    open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+                )
+            )
+            for _ in range(sessions - 1)
+        ]
+    shared: str | None = None
+    for target in targets:
+        with target.errors():
+            shared = reader.begin(target, shared)
+    seen = {_resolved_ts(options, target) for target in targets}
+    store = Store(first, options.changefeed, where=InTarget.by(options, first))
+    pending = store.ledger.pending()
+    if len(seen) == 1 and not pending:
+        return TargetState(targets, seen.pop(), store.ledger.known())
+    if time.monotonic() > deadline:
+        raise _unsettled(pending)
+    return None
+
+
+def _resolved_ts(options: Options, target: Target) -> int:
+    store = Store(target, options.changefeed, where=InTarget.by(options, target))
+    checkpoint = store.read()
+    if checkpoint is None:
+        raise store.unknown()
+    if not checkpoint.resolved_ts:
+        raise Stop(
+            f"changefeed {options.changefeed} has no R yet: its tables are not whole; "
+            "`status` shows what the consumer is at"
+        )
+    checkpoint.check_scope(options)
+    return checkpoint.resolved_ts
+
+
+def _unsettled(pending: Sequence[LedgerEntry]) -> Exception:
+    if pending:
+        return Stop(
+            f"DDL {pending[0].id} is pending: the tables are as they were before it, not at R; "
+            "`why` shows what it waits for"
+        )
+    return Retry("the target's sessions do not see one state, so often is it written to")
+
+
+def ddl_since(options: Options, resolved_ts: int) -> str:
+    """The DDL, if any, that the target has entered since it was at `resolved_ts`: what is read
+    of a table that such a one changes is not what it was."""
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
+        store = Store(target, options.changefeed, where=InTarget.by(options, target))
+        since = [each.id for each in store.ledger.entries() if each.commit_ts >= resolved_ts]
+    return since[0] if since else ""

@@ -1,0 +1,180 @@
+"""All tables of a changefeed, compared at one R while upstream and target go on."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.state.destinations import InTarget
+from ticdc_consumer.state.known_tables import lower
+from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.targets.mysql.quoting import string_literal
+from ticdc_consumer.targets.target import Target
+from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_url
+from ticdc_consumer.upstream.snapshot import pinned
+from ticdc_consumer.upstream.tables import tables
+from ticdc_consumer.upstream.verify.compare import compare
+from ticdc_consumer.upstream.verify.pairs import NotInTarget, Pair, pair, reason
+from ticdc_consumer.upstream.verify.repair import Repair
+from ticdc_consumer.upstream.verify.report import TableReport
+from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, one_state
+
+ROUNDS = 5
+"""How often tables are read anew because a DDL came while they were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`most`: differing rows that are looked for in a table; `sessions`: how many each side has.
+    `repair` gets the statements that make the target equal."""
+
+    most: int = 1_000
+    sessions: int = 2
+    repair: Repair | None = None
+
+
+def verify(options: Options, request: Request) -> Iterator[TableReport]:
+    """A report of each table, as soon as it is compared. Raises `Usage` without `[source]
+    upstream`, `Stop` where R is not set or the upstream no longer has R - 1, `Unavailable`."""
+    url = upstream_url(options)
+    settled = set[TableName]()
+    for number in range(ROUNDS):
+        last = number == ROUNDS - 1
+        with one_state(options, request.sessions) as state, pinned(url, state.snapshot_ts):
+            work = _Round(options, request, state, settled)
+            doubtful = list[TableReport]()
+            for report in work.reports():
+                # A DDL commits by itself, or is not seen by the transactions that were begun.
+                if not report.equal and ddl_since(options, state.resolved_ts):
+                    doubtful.append(report)
+                else:
+                    settled.add(report.table)
+                    yield report
+        if not doubtful:
+            return
+        if last:
+            raise Unavailable(
+                f"{doubtful[0].name}: DDL came while its rows were read, {ROUNDS} times: "
+                "verify again when there is less of it"
+            )
+
+
+class _Round:
+    """The tables that are not `settled`, as one state of the target has them."""
+
+    def __init__(
+        self, options: Options, request: Request, state: TargetState, settled: set[TableName]
+    ) -> None:
+        self._options = options
+        self._request = request
+        self._state = state
+        self._settled = settled
+        self._where = InTarget.by(options, state.targets[0])
+
+    def reports(self) -> Iterator[TableReport]:
+        with ExitStack() as stack:
+            url = upstream_url(self._options)
+            sessions: SimpleQueue[tuple[UpstreamSession, Target]] = SimpleQueue()
+            for target in self._state.targets:
+                session = stack.enter_context(reading(url, self._state.snapshot_ts))
+                sessions.put((session, target))
+                first = session
+            upstream = [defined.table for defined in tables(first, self._options)]
+            if not upstream and not self._state.known.destinations:
+                raise Stop("[tables] filter lets no table of the upstream pass")
+            waiting = [each for each in upstream if _name(each) not in self._settled]
+            pairs = list[Pair]()
+            for table in waiting:
+                compared = self._pair(table)
+                if isinstance(compared, TableReport):
+                    yield compared
+                else:
+                    pairs.append(compared)
+            yield from self._unknown_upstream(upstream)
+            yield from self._of_no_shard(pairs)
+            yield from self._compared(pairs, sessions)
+
+    def _pair(self, table: Table) -> Pair | TableReport:
+        target = self._state.targets[0]
+        try:
+            return pair(target, self._options, self._where, table)
+        except NotInTarget as missing:
+            return self._problem(_name(table), "", str(missing))
+        except Stop as refusal:
+            return self._problem(_name(table), "", f"cannot be compared: {reason(refusal, table)}")
+
+    def _problem(self, table: TableName, relation: str, problem: str) -> TableReport:
+        return TableReport(table, relation, self._state.resolved_ts, problem=problem)
+
+    def _unknown_upstream(self, upstream: Sequence[Table]) -> Iterator[TableReport]:
+        """Tables that the stream's rows went to, and that the upstream does not have at R - 1."""
+        target = self._state.targets[0]
+        names = {lower(_name(table)) for table in upstream} | set(map(lower, self._settled))
+        for name, destination in sorted(self._state.known.destinations.items()):
+            if lower(name) in names or destination is None or self._where.of(name) is None:
+                continue
+            if self._where.shard(name) is None and target.describe(*destination) is not None:
+                relation = target.quote(*destination)
+                problem = f"the upstream has no such table, and the target has {relation}"
+                yield self._problem(name, relation, problem)
+
+    def _of_no_shard(self, pairs: Sequence[Pair]) -> Iterator[TableReport]:
+        """Rows of merged tables that no upstream table has."""
+        target = self._state.targets[0]
+        for relation in dict.fromkeys(each.layout.relation for each in pairs if each.shard):
+            merged = [each for each in pairs if each.layout.relation == relation]
+            shards = ", ".join(string_literal(each.shard.name) for each in merged if each.shard)
+            with target.errors():
+                ((rows,),) = target.query(
+                    f"SELECT count(*) FROM {relation} "  # noqa: S608
+                    f"WHERE {merged[0].shard_column} NOT IN ({shards})"
+                )
+            if rows:
+                name = merged[0].layout.schema, merged[0].layout.table
+                yield self._problem(
+                    name, relation, f"{relation} has {rows} rows of no upstream table"
+                )
+
+    def _compared(
+        self, pairs: Sequence[Pair], sessions: "SimpleQueue[tuple[UpstreamSession, Target]]"
+    ) -> Iterator[TableReport]:
+        def compared(each: Pair) -> TableReport:
+            both = sessions.get()
+            try:
+                return self._report(each, *both)
+            finally:
+                sessions.put(both)
+
+        with ThreadPoolExecutor(len(self._state.targets)) as pool:
+            running: set[Future[TableReport]] = {pool.submit(compared, each) for each in pairs}
+            try:
+                while running:
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        yield future.result()
+            finally:
+                for future in running:
+                    future.cancel()
+
+    def _report(self, both: Pair, upstream: UpstreamSession, target: Target) -> TableReport:
+        state, request = self._state, self._request
+        try:
+            outcome = compare(both, upstream, target, request.most)
+            if request.repair is not None and outcome.differences:
+                request.repair.add(both, outcome, upstream, target, state.resolved_ts)
+        except TicdcError:
+            if ddl := ddl_since(self._options, state.resolved_ts):
+                problem = f"DDL {ddl} came while it was read"
+                return self._problem(_name(both.table), both.layout.relation, problem)
+            raise
+        return TableReport.of(both, outcome, state.resolved_ts)
+
+
+def _name(table: Table) -> TableName:
+    return table.schema, table.name

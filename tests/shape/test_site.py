@@ -1,0 +1,136 @@
+"""The documentation site: each page has its place, and what it says of settings, commands and
+messages is what the code has."""
+
+import ast
+import importlib.util
+import re
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from ticdc_consumer.config.settings import examples
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCS = ROOT / "docs"
+SITE = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+ERRORS = (DOCS / "reference" / "errors.md").read_text()
+PROJECT_URL = SITE["repo_url"]
+
+
+@cache
+def generated() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generated", DOCS / "generated.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pages(tree: Any) -> list[str]:
+    """Those of the navigation, in their order."""
+    if isinstance(tree, str):
+        return [tree]
+    entries = tree if isinstance(tree, list) else tree.values()
+    return [page for entry in entries for page in pages(entry)]
+
+
+def test_every_page_has_one_place_in_the_navigation() -> None:
+    written = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+    assert sorted(pages(SITE["nav"])) == written
+
+
+def test_every_generated_part_is_made_and_used() -> None:
+    texts = [path.read_text() for path in DOCS.rglob("*.md")]
+    used = {name for text in texts for name in generated().MARKER.findall(text)}
+    assert used == set(generated().PARTS)
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    text = generated().settings()
+    assert [name for name in examples() if f"`{name}`" not in text and name not in text] == []
+
+
+SETTINGS = [
+    ("limits.memory_budget", 'bytes, or `"256 MiB"`', '`"384 MiB"`'),
+    ("metrics.ready_lag", 'seconds, or `"5m"`, `"24h"`, `"7d"`', '`"1m"`'),
+    ("target.apply", "`net` or `transactions`", '`"net"`'),
+    ("tables.filter", "list of rules", '`["*.*"]`'),
+    ("tables.case_sensitive", "`true` or `false`", "`false`"),
+    ("changefeed", "text", "**required**"),
+    ("from_ts", "timestamp (TSO)", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "takes", "default"), SETTINGS)
+def test_a_setting_shows_what_it_takes_and_its_default(name: str, takes: str, default: str) -> None:
+    rows = {row[0]: row[1:3] for row in generated().settings_rows()}
+    assert rows[name] == (takes, default)
+
+
+def test_every_command_is_in_the_reference() -> None:
+    text = generated().command_line()
+    commands = generated().commands()
+    assert {"run", "check", "status"} <= set(commands)
+    assert [name for name in commands if f"\n## {name}\n" not in f"\n{text}"] == []
+    assert "`--until caught-up\\|TS`" in text
+
+
+@cache
+def texts_of_the_code() -> str:
+    """All texts of both packages, with `…` for what varies in them."""
+    found: list[str] = []
+    for folder in ("consumer", "encoder"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            nodes = ast.walk(ast.parse(path.read_text()))
+            found += [generated().template(n) for n in nodes if isinstance(n, ast.expr)]
+    return "\n".join(text for text in found if text != "…")
+
+
+def documented_messages() -> list[str]:
+    tables = ERRORS.partition("## The log")[2]
+    return re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE)
+
+
+@pytest.mark.parametrize("message", documented_messages())
+def test_a_message_that_is_explained_exists(message: str) -> None:
+    pattern = ".*".join(map(re.escape, message.split("…")))
+    assert re.search(pattern, texts_of_the_code())
+
+
+def test_a_message_that_is_gone_would_be_noticed() -> None:
+    assert "an error that nothing raises" not in texts_of_the_code()
+    assert len(documented_messages()) > 30
+
+
+def test_all_messages_are_listed_by_their_exit_code() -> None:
+    messages = set(generated().messages())
+    assert len(messages) > 250
+    assert (4, "the target no longer has a checkpoint of changefeed …") in messages
+    assert (1, "Spark's cluster has no executor") in messages
+
+
+LINKS = [
+    ("[a](../../tests/README.md#x)", f"[a]({PROJECT_URL}/blob/main/tests/README.md#x)"),
+    ("[a](../../samples/embed)", f"[a]({PROJECT_URL}/tree/main/samples/embed)"),
+    ("![a](../../bench/large.png)", f"![a]({PROJECT_URL}/raw/main/bench/large.png)"),
+    ("[a](../tutorial.md)", "[a](../tutorial.md)"),
+    ("[a](../../no/such.md)", "[a](../../no/such.md)"),
+]
+
+
+@pytest.mark.parametrize(("written", "made"), LINKS)
+def test_a_link_out_of_the_documents_leads_into_the_repository(written: str, made: str) -> None:
+    page = DOCS / "reference" / "types.md"
+    assert generated().with_links(written, page, PROJECT_URL) == made
+
+
+def test_the_project_has_one_address() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    urls = re.findall(r'^\w+ = "(https://github\.com/[^"]+)"$', project, re.MULTILINE)
+    assert urls
+    written = [(ROOT / name).read_text() for name in ("README.md", "SECURITY.md")]
+    links = [link for text in written for link in re.findall(r"\((https://github[^)]+)\)", text)]
+    assert [url for url in (*urls, *links) if not url.startswith(PROJECT_URL)] == []

@@ -1,0 +1,242 @@
+"""TiCDC: nodes that send tables, one that sends DDL and resolved ts, and all that may befall them.
+
+The contract, and no more: a row or DDL with commit_ts < R is acknowledged before R is produced
+anywhere, and of one table a node sends the rows in their order. Nodes restart and repeat what they
+sent, two of them may send one table, resolved ts lag, go back and differ by partition; topics are
+created when their table is.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+
+from ticdc_encoder import Changefeed
+from ticdc_encoder.message import Message
+from world.kafka import Brokers
+from world.schedule import Fault, Scheduler
+from world.upstream import SCHEMA, Event, Model, Upstream
+
+VERSIONS = ("7.5.3", "8.1.1 raw", "8.5.3", "8.5.7 new", "8.5.7 new raw")
+"""Of different rules for what is split; with the words that tell architecture and settings."""
+PARTITIONS = ("table", "index-value", "ts", "default")
+
+
+@dataclass(frozen=True)
+class Feed:
+    """The settings of a changefeed."""
+
+    protocol: str
+    version: str
+    partition: str
+    partitions: int
+    per_table: bool
+    """Whether each table has a topic of its own."""
+
+    @classmethod
+    def of(cls, rng: Random, protocol: str) -> "Feed":
+        versions = [v for v in VERSIONS if protocol != "simple" or v[0] == "8"]
+        if protocol == "debezium":
+            versions = [v for v in versions if "new" in v]
+        return cls(
+            protocol,
+            rng.choice(versions),
+            rng.choice(PARTITIONS),
+            rng.choice([1, 2, 3]),
+            rng.random() < 0.5,
+        )
+
+    def open(self) -> Changefeed:
+        number, *words = self.version.split()
+        dispatcher: dict[str, object] = {"matcher": ["*.*"], "partition": self.partition}
+        if self.per_table:
+            dispatcher["topic"] = "{schema}_{table}"
+        extension = "&enable-tidb-extension=true" if self.protocol == "canal-json" else ""
+        return Changefeed(
+            f"kafka://h/main?protocol={self.protocol}&partition-num={self.partitions}{extension}",
+            {
+                "sink": {
+                    "dispatchers": [dispatcher],
+                    "kafka-config": {"output-raw-change-event": "raw" in words},
+                }
+            },
+            number,
+            new_architecture="new" in words,
+            clock=lambda: 0,
+        )
+
+
+@dataclass(eq=False)
+class Node:
+    """`next` is the place in the events of each table that it sends, `queue` what it has still to
+    produce of the one that it is at."""
+
+    changefeed: Changefeed
+    next: dict[Model, int] = field(default_factory=dict)
+    queue: list[Message] = field(default_factory=list)
+    at: Model | None = None
+
+
+class TiCDC:
+    """`step` does one thing, and says whether there is more to do; `goal` is the last resolved
+    ts."""
+
+    def __init__(
+        self, scheduler: Scheduler, rng: Random, upstream: Upstream, brokers: Brokers, feed: Feed
+    ) -> None:
+        self.scheduler, self.upstream, self.brokers, self.feed = scheduler, upstream, brokers, feed
+        self.rng = rng
+        self.goal = upstream.ts + 1 + rng.randint(0, 3)
+        self.resolved = min([self.goal, *(e.commit_ts for m in upstream.models for e in m.events)])
+        self.over = False
+        self._sent: dict[Model, int] = dict.fromkeys(upstream.models, 0)
+        """The events of each table that all brokers have acknowledged, from the first on."""
+        self._late: list[Message] = []
+        self._lag = rng.choice([0.0, 0.3, 0.8])
+        self._jumbles = rng.random() < 0.3
+        """Whether the rows of a transaction are sent in any order, which TiCDC does not do."""
+        self._events = sorted(
+            {event for model in upstream.models for event in model.events if event.ddls},
+            key=lambda event: event.number,
+        )
+        self._start(self.resolved)
+        scheduler.handlers |= {
+            "ticdc restarts": self._restart,
+            "table moves": self._move,
+            "resolved ts goes back": self._go_back,
+        }
+
+    # --- nodes --------------------------------------------------------------------------------
+
+    def _start(self, checkpoint: int) -> None:
+        """All nodes begin anew from a checkpoint."""
+        self.owner = self.feed.open()
+        self.nodes = [Node(self.feed.open()) for _ in range(self.rng.choice([1, 1, 2]))]
+        for event in self._events:
+            for ddl in event.ddls if event.commit_ts < checkpoint else ():
+                self.owner.ddl(ddl)
+        for model in self.upstream.models:
+            self.rng.choice(self.nodes).next[model] = self._place(model, checkpoint)
+        self._create_topics()
+
+    def _place(self, model: Model, checkpoint: int) -> int:
+        """Where a table is sent from: it may begin a little before the checkpoint."""
+        events = model.events
+        place = next((n for n, e in enumerate(events) if e.commit_ts >= checkpoint), len(events))
+        return max(0, place - self.rng.choice([0, 0, 1]))
+
+    def _restart(self, fault: Fault) -> None:
+        back = min(self.resolved - fault.size % 4, self.goal - 1)
+        self.scheduler.say(f"TiCDC restarts from {back}")
+        self._late, self.resolved, self.over = [], back, False
+        self._start(back)
+
+    def _move(self, fault: Fault) -> None:
+        """Another node sends a table from the checkpoint on; the first may go on for a while."""
+        model = self.upstream.models[fault.size % len(self.upstream.models)]
+        node = Node(self.feed.open(), {model: self._place(model, self.resolved)})
+        if fault.size % 3:
+            for other in self.nodes:
+                other.next.pop(model, None)
+                if other.at is model:
+                    other.at, other.queue = None, []
+        self.nodes.append(node)
+        self.over = False
+
+    def _go_back(self, fault: Fault) -> None:
+        self._produce(self.owner.resolve(max(1, self.resolved - 1 - fault.size % 9)))
+
+    # --- messages -----------------------------------------------------------------------------
+
+    def _create_topics(self) -> None:
+        for topic, partitions in self.owner.topics.items():
+            self.brokers.create(topic, partitions)
+
+    def _produce(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.brokers.create(message.topic, self.feed.partitions)
+            self.brokers.produce([message])
+
+    def step(self) -> bool:
+        choices: list[Callable[[], None]] = [
+            partial(self._send, node, model)
+            for node in self.nodes
+            for model in ([node.at] if node.at is not None else node.next)
+            if node.at is not None or self._can_send(node, model)
+        ]
+        behind = bool(choices)
+        if self._late:
+            choices.append(self._send_late)
+        if self.resolved < self.goal:
+            choices.append(self._resolve)
+        if choices:
+            self.rng.choice(choices)()
+        self.over = not behind and not self._late and self.resolved >= self.goal
+        return not self.over
+
+    def _can_send(self, node: Node, model: Model) -> bool:
+        place = node.next[model]
+        if place >= len(model.events):
+            return False
+        event = model.events[place]
+        # A DDL, and what comes after it in its table, waits until all before it is sent.
+        bar = event.number
+        if not event.rows or (place and not model.events[place - 1].rows):
+            return all(
+                other.events[sent].number >= bar
+                for other, sent in self._sent.items()
+                if sent < len(other.events) and other is not model
+            )
+        return True
+
+    def _send(self, node: Node, model: Model) -> None:
+        """One message, or all that is left of an event of the table."""
+        if node.at is None:
+            node.at, node.queue = model, list(self._messages(node, model.events[node.next[model]]))
+            if self._jumbles and model.events[node.next[model]].rows:
+                self.rng.shuffle(node.queue)
+        most = self.rng.choice([1, len(node.queue)])
+        self._produce(node.queue[:most])
+        del node.queue[:most]
+        if not node.queue:
+            node.at = None
+            node.next[model] += 1
+            self._sent[model] = max(self._sent[model], node.next[model])
+            self._create_topics()
+
+    def _messages(self, node: Node, event: Event) -> Iterator[Message]:
+        for ddl in event.ddls:
+            self.scheduler.say(f"DDL of {ddl.commit_ts} is sent: {ddl.query}")
+            yield from self.owner.ddl(ddl)
+        if event.rows:
+            self.scheduler.say(f"{len(event.rows)} changes of {event.commit_ts} are sent")
+            yield from node.changefeed.stream(event.rows, event.commit_ts)
+            yield from node.changefeed.flush()
+
+    def _send_late(self) -> None:
+        self._produce([self._late.pop(0)])
+
+    def _resolve(self) -> None:
+        """Any ts below which all is sent."""
+        waiting = [
+            model.events[sent].commit_ts
+            for model, sent in self._sent.items()
+            if sent < len(model.events)
+        ]
+        bound = min(waiting, default=self.goal)
+        if bound <= self.resolved:
+            return
+        exact = [e.commit_ts for m in self.upstream.models for e in m.events]
+        between = [ts for ts in exact if self.resolved < ts <= bound]
+        self.resolved = self.rng.choice([bound, *between, self.resolved + 1])
+        self.scheduler.say(f"resolved ts {self.resolved} is sent")
+        for message in self.owner.resolve(self.resolved):
+            if self.rng.random() < self._lag:
+                self._late.append(message)
+            else:
+                self._produce([message])
+
+
+def topics(feed: Feed) -> tuple[str, ...]:
+    """What the consumer's settings name."""
+    return ("main", f"^{SCHEMA}_.*") if feed.per_table else ("main",)

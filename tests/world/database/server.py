@@ -1,0 +1,230 @@
+"""The target: a database server whose storage is SQLite; sessions, locks and failures are modelled.
+
+As a file it has SQLite's one lock; as a server it does what PostgreSQL does: a transaction reads
+what is committed, and takes its lock with its first locking statement."""
+
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from world.schedule import BEGIN, Fault, Killed, Process, Scheduler
+
+LOCK = "/* locks */"
+"""What a locking read begins with: SQLite has no such statement."""
+ONLY_READS = re.compile(r"\s*(SELECT(?! /\* locks)|PRAGMA|WITH)", re.IGNORECASE)
+ALWAYS = 1e9
+
+
+class Lost(sqlite3.OperationalError):
+    """The session is gone."""
+
+
+class Refused(sqlite3.OperationalError):
+    """The server refused a statement for a passing reason; the transaction may go on or be gone."""
+
+
+class Server:
+    """One database in a file, with its sessions. `committed` is called after each COMMIT that wrote
+    something, before its session goes on."""
+
+    def __init__(self, scheduler: Scheduler, file: Path, is_file: bool) -> None:
+        self.scheduler = scheduler
+        self.file, self.is_file = file, is_file
+        self.committed: Callable[[], None] = lambda: None
+        self.sessions: dict[str, Session] = {}
+        self.holder: Session | None = None
+        self.away_until = BEGIN
+        self._numbers = 0
+        self._all: list[Session] = []
+        scheduler.handlers["server away"] = self._go_away
+
+    def connect(self) -> "Session":
+        self.scheduler.door("connect")
+        if self.scheduler.now < self.away_until:
+            raise Lost("the server does not answer")
+        self._numbers += 1
+        session = sqlite3.connect(
+            self.file, isolation_level=None, check_same_thread=False, factory=Session, timeout=0
+        )
+        session.begin_at(self, f"session-{self._numbers}")
+        self.sessions[session.id] = session
+        self._all.append(session)
+        return session
+
+    def end(self, session: "Session") -> None:
+        """Its transaction is rolled back; it learns so with its next statement."""
+        if self.sessions.pop(session.id, None) is not None:
+            session.gone = True
+            session.undo()
+
+    def close(self) -> None:
+        for session in self._all:
+            sqlite3.Connection.close(session)
+
+    def _go_away(self, fault: Fault) -> None:
+        if self.is_file:
+            return
+        self.away_until = self.scheduler.now + fault.size % 20
+        for session in list(self.sessions.values()):
+            self.end(session)
+
+
+class Session(sqlite3.Connection):
+    """One connection. SQLite itself never waits: the server's lock is asked for before."""
+
+    server: Server
+    id: str
+    process: Process | None
+
+    def begin_at(self, server: Server, name: str) -> None:
+        self.server, self.id, self.process = server, name, server.scheduler.current
+        self.gone = False
+        self.inside = False
+        """Between BEGIN and COMMIT, with or without the lock."""
+        self.broken = False
+        """A statement of the transaction failed: its COMMIT undoes it."""
+        self.lock_timeout = ALWAYS
+        if self.process is not None:
+            self.process.on_death.append(lambda: server.end(self))
+
+    def cursor(self, *_: Any) -> "Cursor":  # type: ignore[override]
+        return sqlite3.Connection.cursor(self, Cursor)
+
+    def execute(self, statement: str, parameters: Any = ()) -> "Cursor":
+        return self.cursor().execute(statement, parameters)
+
+    def executemany(self, statement: str, rows: Any) -> "Cursor":
+        return self.cursor().executemany(statement, rows)
+
+    def rollback(self) -> None:
+        self.undo()
+
+    def commit(self) -> None:
+        raise AssertionError("COMMIT is a statement")
+
+    def close(self) -> None:
+        self.server.end(self)
+
+    def undo(self) -> None:
+        """The transaction and its lock are no more."""
+        if self.inside and sqlite3.Connection.in_transaction.__get__(self):
+            sqlite3.Connection.execute(self, "ROLLBACK")
+        self.inside, self.broken, self.lock_timeout = False, False, ALWAYS
+        if self.server.holder is self:
+            self.server.holder = None
+
+    # --- statements ---------------------------------------------------------------------------
+
+    def before(self, statement: str) -> str:
+        """What is run for a statement, once the session may run it; "" for nothing."""
+        scheduler = self.server.scheduler
+        if scheduler.current is not self.process or self.process is None:
+            # It is rolled back while another one runs, or nothing is modelled yet.
+            return statement
+        faults = scheduler.door("statement")
+        if self.gone:
+            raise Lost(f"{self.id} is gone")
+        word = statement.split(None, 1)[0].upper() if statement else ""
+        for fault in faults:
+            self._fail(fault, word)
+        if self.broken and word not in ("ROLLBACK", "COMMIT"):
+            raise Refused("the transaction is aborted")
+        match word:
+            case "BEGIN":
+                self.inside, self.broken = True, False
+                if self.server.is_file:
+                    self._lock(0.0)
+                return ""
+            case "COMMIT":
+                return self._commit()
+            case "ROLLBACK" if "TO" not in statement.upper():
+                self.undo()
+                return ""
+            case "SET":
+                self.lock_timeout = int(statement.rpartition("=")[2]) / 1000
+                return ""
+        if not ONLY_READS.match(statement):
+            self._lock(self.lock_timeout)
+        return statement
+
+    def _lock(self, patience: float) -> None:
+        server, scheduler = self.server, self.server.scheduler
+        if server.holder is self:
+            return
+        patience = 5.0 if server.is_file else patience
+        waited = scheduler.now + patience
+        while server.holder is not None:
+            if scheduler.now >= waited:
+                scheduler.say(f"{self.id} waited too long for {server.holder.id}")
+                raise Refused("lock timeout")
+            scheduler.sleep(0.05)
+            if self.gone:
+                raise Lost(f"{self.id} is gone")
+        if not self.inside:
+            return  # a statement that commits by itself
+        server.holder = self
+        sqlite3.Connection.execute(self, "BEGIN IMMEDIATE")
+
+    def _fail(self, fault: Fault, word: str) -> None:
+        server = self.server
+        if server.is_file:
+            if word == "BEGIN":
+                raise Refused("the file is locked")
+        elif fault.kind == "session lost":
+            server.end(self)
+            raise Lost(f"{self.id} is gone")
+        elif word not in ("COMMIT", "ROLLBACK"):
+            self.broken = self.inside
+            raise Refused(fault.kind)
+
+    def _commit(self) -> str:
+        server = self.server
+        kinds = {fault.kind for fault in server.scheduler.passed("commit")}
+        self._alive()
+        if "commit lost, undone" in kinds and not server.is_file:
+            server.end(self)
+            raise Lost("the connection was lost at COMMIT")
+        if "killed before COMMIT" in kinds:
+            assert self.process is not None
+            server.scheduler.kill(self.process)
+            self._alive()
+        if self.broken:
+            self.undo()
+        elif server.holder is self:
+            sqlite3.Connection.execute(self, "COMMIT")
+            self.inside, self.lock_timeout, server.holder = False, ALWAYS, None
+            server.committed()
+        self.inside = False
+        if "commit lost, done" in kinds and not server.is_file:
+            server.end(self)
+            raise Lost("the connection was lost at COMMIT")
+        if "killed after COMMIT" in kinds:
+            assert self.process is not None
+            server.scheduler.kill(self.process)
+            self._alive()
+        return ""
+
+    def _alive(self) -> None:
+        if self.process is not None and self.process.dead:
+            raise Killed(self.process.name)
+
+
+class Cursor(sqlite3.Cursor):
+    connection: Session
+
+    def execute(self, statement: str, parameters: Any = ()) -> "Cursor":
+        text = self.connection.before(statement)
+        if text:
+            super().execute(text, parameters)
+        return self
+
+    def executemany(self, statement: str, rows: Any) -> "Cursor":
+        text = self.connection.before(statement)
+        super().executemany(text, rows)
+        return self
+
+
+SERVER: list[Server] = []
+"""The one of the history that runs."""

@@ -1,0 +1,306 @@
+"""A whole history from a seed: what happens upstream, which settings, what fails, and the end."""
+
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+from ticdc_consumer import Consumer
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Fenced, Retry, Unavailable, UnknownCommit
+from ticdc_consumer.state.upgrade import OwnTables
+from ticdc_encoder.errors import TicdcError
+from world.changefeed import Feed, TiCDC, topics
+from world.database import server as database
+from world.database.server import Server
+from world.database.session import WorldFile
+from world.judge import Broken, Judge
+from world.kafka import Brokers
+from world.parts import WORLD, limited, replaced
+from world.schedule import Fault, Process, Scheduler
+from world.spark import Spark
+from world.upstream import Upstream
+
+PROTOCOLS = ("canal-json", "open-protocol")
+KINDS = ("worldfile", "worldserver")
+WAYS = ("net", "transactions")
+
+FAULTS: dict[str, tuple[tuple[str, int], ...]] = {
+    "killed": (("statement", 250), ("poll", 60), ("sleep", 60)),
+    "session lost": (("statement", 250),),
+    "deadlock": (("statement", 250),),
+    "lock timeout": (("statement", 250),),
+    "commit lost, done": (("commit", 20),),
+    "commit lost, undone": (("commit", 20),),
+    "killed before COMMIT": (("commit", 20),),
+    "killed after COMMIT": (("commit", 20),),
+    "server away": (("statement", 250), ("poll", 60)),
+    "paused": (("statement", 250), ("poll", 60)),
+    "another consumer": (("statement", 250), ("poll", 60)),
+    "clock jumps": (("statement", 250),),
+    "ticdc restarts": (("poll", 60), ("statement", 250)),
+    "table moves": (("poll", 60), ("statement", 250)),
+    "resolved ts goes back": (("poll", 60), ("statement", 250)),
+    "broker error": (("poll", 60),),
+    "brokers are silent": (("poll", 60),),
+    "no answer": (("list topics", 6), ("list offsets", 8), ("describe topics", 6)),
+    "no commit of the group": (("group commit", 8),),
+    "job fails": (("job", 8),),
+    "task fails": (("task", 20),),
+    "task runs twice": (("task", 20),),
+}
+"""What fails without harm: at which doors, up to which number."""
+HARMFUL: dict[str, tuple[tuple[str, int], ...]] = {
+    "retention": (("poll", 60), ("statement", 250)),
+    "truncation": (("poll", 60), ("statement", 250)),
+    "recreated topic": (("poll", 60), ("statement", 250)),
+    "deleted topic": (("poll", 60), ("statement", 250)),
+}
+"""What loses messages: a consumer that needs them must stop."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a seed means; parts of it may be left out, and the rest stays the same."""
+
+    seed: int
+    protocol: str
+    way: str
+    kind: str
+    steps: tuple[int, ...]
+    faults: tuple[Fault, ...]
+    of_ddl: float
+
+    @classmethod
+    def of(cls, seed: int) -> "Plan":
+        rng = Random(f"{seed} plan")
+        steps = tuple(range(rng.randint(5, rng.choice([10, 20, 60]))))
+        faults = [_fault(rng, FAULTS) for _ in range(rng.randint(3, 12))]
+        if rng.random() < 0.1:
+            faults.append(_fault(rng, HARMFUL))
+        return cls(
+            seed,
+            rng.choice(PROTOCOLS),
+            rng.choice(WAYS),
+            rng.choice(KINDS),
+            steps,
+            tuple(sorted(faults)),
+            rng.choice([0.0, 0.1, 0.3]),
+        )
+
+    def random(self, of: str) -> Random:
+        """For one part of the world, whatever the others draw."""
+        return Random(f"{self.seed} {of}")
+
+
+def _fault(rng: Random, kinds: dict[str, tuple[tuple[str, int], ...]]) -> Fault:
+    kind = rng.choice(list(kinds))
+    door, most = rng.choice(kinds[kind])
+    return Fault(door, rng.randint(1, most), kind, rng.randint(1, 1 << 20))
+
+
+@dataclass
+class Outcome:
+    """How a history went. `stopped` is why the consumer needs an operator."""
+
+    plan: Plan
+    broken: BaseException | None = None
+    stopped: TicdcError | None = None
+    fired: list[Fault] = field(default_factory=list)
+    covered: Counter[str] = field(default_factory=Counter)
+    words: list[str] = field(default_factory=list)
+
+
+class History:
+    """One world. Consumers are started again until one has reached the goal, or must stop."""
+
+    def __init__(self, plan: Plan, file: Path, words: bool = False) -> None:
+        self.plan = plan
+        self.outcome = Outcome(plan)
+        self.scheduler = Scheduler(plan.random("schedule"), plan.faults, words)
+        self.upstream = Upstream()
+        for step in plan.steps:
+            self.upstream.step(plan.random(f"step {step}"), plan.of_ddl)
+        rng = plan.random("parts")
+        feed = Feed.of(rng, plan.protocol)
+        self.brokers = Brokers(self.scheduler)
+        self.cdc = TiCDC(self.scheduler, rng, self.upstream, self.brokers, feed)
+        self.scheduler.actor = self.cdc.step
+        self.server = Server(self.scheduler, file, is_file=plan.kind == "worldfile")
+        self.judge = Judge(file, self.upstream, plan.way)
+        self.judge.writer = self._generation
+        self.server.committed = self.judge.committed
+        self.brokers.restart = self.judge.restart
+        self.consumers: dict[Process, Consumer] = {}
+        self.ended = False
+        self.started = 0
+        self.options = Options(
+            changefeed="world",
+            protocol=plan.protocol,
+            topics=topics(feed),
+            kafka={},
+            target_url=f"{plan.kind}:///world",
+            apply=cast("Any", plan.way),
+            rows_per_epoch=rng.choice([3, 10, 1000]),
+            spark_from_messages=rng.choice([0, 6, 20, 5000]),
+            takeover_after=3.0,
+            retries=rng.choice([2, 8]),
+        )
+        self.tasks = rng.choice([1, 2, 5])
+        self.limits = {
+            "SMALL": rng.choice([0, 10, 5000]),
+            "LEAST_SPAN": rng.choice([1, 4, 20_000]),
+            "FAR_BEHIND": rng.choice([2, 4, 1000]),
+            "MOST_BYTES": rng.choice([1, 2000, 1 << 20]),
+        }
+        self.scheduler.handlers |= {
+            "killed": self._killed,
+            "paused": self._paused,
+            "another consumer": lambda fault: self._start(fault.size % 3),
+            "clock jumps": self._clock_jumps,
+        }
+
+    def _generation(self) -> int:
+        process = self.scheduler.current
+        consumer = self.consumers.get(process) if process else None
+        return consumer.store.lease.generation if consumer is not None else 0
+
+    # --- processes ------------------------------------------------------------------------------
+
+    def _start(self, after: float) -> None:
+        self.started += 1
+        name = f"consumer {self.started}"
+        process = self.scheduler.start(name, self._consume, after)
+        process.on_death.append(lambda: self._start(self.plan.seed % 3))
+        self.scheduler.say(f"{name} is started")
+
+    def _killed(self, fault: Fault) -> None:
+        if self.scheduler.current is not None:
+            self.scheduler.kill(self.scheduler.current)
+
+    def _paused(self, fault: Fault) -> None:
+        self.scheduler.sleep(fault.size % 30)
+
+    def _clock_jumps(self, fault: Fault) -> None:
+        self.scheduler.jump += fault.size % 7200 - 3600
+
+    def _consume(self) -> None:
+        process = self.scheduler.current
+        assert process is not None
+        while not self.ended:
+            try:
+                self._run(process)
+            except Fenced as error:
+                self.scheduler.say(f"ends: {error}")
+                return
+            except Unavailable as error:
+                self.scheduler.say(f"ends, and is started again: {error}")
+                self.scheduler.sleep(2.0)
+            except (Retry, UnknownCommit) as error:
+                raise Broken(f"{type(error).__name__} left the consumer: {error}") from error
+            except TicdcError as error:
+                self.scheduler.say(f"stops: {error}")
+                self.outcome.stopped = error
+                self.ended = True
+
+    def _run(self, process: Process) -> None:
+        spark: Any = Spark(self.scheduler, self.tasks)
+        consumer = Consumer(self.options, spark)
+        self.consumers[process] = consumer
+        with consumer:
+            for epoch in consumer.epochs():
+                self.scheduler.say(f"R = {epoch.resolved_ts}, {epoch.rows} rows")
+        self.ended = True
+
+    def _is_over(self) -> bool:
+        """Stops the consumers at the goal; it is over when one of them has ended."""
+        if self.judge.resolved_ts >= self.cdc.goal and self.cdc.over:
+            for consumer in self.consumers.values():
+                consumer.stop()
+        return self.ended
+
+    # --- the whole ------------------------------------------------------------------------------
+
+    def go(self) -> Outcome:
+        outcome = self.outcome
+        try:
+            self._start(0.0)
+            self.scheduler.go(until=self._is_over)
+            self._judge_the_end()
+        except (Exception, AssertionError) as error:  # noqa: BLE001 - it is the outcome
+            outcome.broken = error
+        finally:
+            self.judge.close()
+            self.server.close()
+        outcome.fired, outcome.words = self.scheduler.fired, self.scheduler.words or []
+        outcome.covered = self.judge.covered
+        outcome.covered.update(fault.kind for fault in outcome.fired)
+        return outcome
+
+    def _judge_the_end(self) -> None:
+        stopped = self.outcome.stopped
+        if stopped is not None:
+            if not self.brokers.harmed:
+                raise Broken(f"it stopped although nothing was lost: {stopped}") from stopped
+            self.judge.covered["stops"] += 1
+        elif self.judge.resolved_ts < self.cdc.goal:
+            raise Broken(f"it ended at R = {self.judge.resolved_ts}, before {self.cdc.goal}")
+
+
+def _template(folder: Path) -> bytes:
+    """A database in which an earlier changefeed's start created the consumer's own tables."""
+    file = folder / "template.db"
+    session = sqlite3.connect(file, isolation_level=None)
+    session.execute("PRAGMA journal_mode = WAL")
+    session.execute("CREATE TABLE world_lock (held INTEGER)")
+    server = Server(Scheduler(Random(0), ()), file, is_file=True)
+    database.SERVER.append(server)
+    try:
+        target = WorldFile.open(cast("Any", None))
+        OwnTables(target).prepare(1.0)
+        target.close()
+    finally:
+        database.SERVER.pop()
+    session.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    session.close()
+    return file.read_bytes()
+
+
+class Worlds:
+    """Plays histories, one after the other, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "world.db"
+        self._template = _template(folder)
+
+    def play(self, plan: Plan, words: bool = False) -> Outcome:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self._file}{suffix}").unlink(missing_ok=True)
+        self._file.write_bytes(self._template)
+        history = History(plan, self._file, words)
+        database.SERVER.append(history.server)
+        WORLD.append(history)
+        try:
+            with limited(history.limits):
+                return history.go()
+        finally:
+            WORLD.pop()
+            database.SERVER.pop()
+
+
+@contextmanager
+def worlds() -> Iterator[Worlds]:
+    """A place for histories, in memory if the machine has such a file system."""
+    memory = Path("/dev/shm")
+    with (
+        tempfile.TemporaryDirectory(
+            prefix="world-", dir=memory if memory.is_dir() else None
+        ) as folder,
+        replaced(),
+    ):
+        yield Worlds(Path(folder))

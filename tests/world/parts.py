@@ -1,0 +1,109 @@
+"""Puts the world's models in the place of the libraries that the consumer reaches the world by."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from ticdc_consumer import consumer, plan, prepare, reader, waiting
+from ticdc_consumer.source.kafka import brokers, client, follower, scout, tasks
+from ticdc_consumer.targets import DATABASES as KNOWN
+from world.database.session import DATABASES
+from world.kafka import Admin, Client
+from world.schedule import Threads, quiet
+
+WORLD: list[Any] = []
+"""The history that runs."""
+
+MONOTONIC, WALL, SLEEP = time.monotonic, time.time, time.sleep
+
+
+def _monotonic() -> float:
+    return float(WORLD[-1].scheduler.now) if WORLD else MONOTONIC()
+
+
+def _wall() -> float:
+    if not WORLD:
+        return WALL()
+    return float(WORLD[-1].scheduler.now + WORLD[-1].scheduler.jump)
+
+
+def _sleep(seconds: float) -> None:
+    if WORLD and WORLD[-1].scheduler.current is not None:
+        WORLD[-1].scheduler.sleep(seconds)
+    else:
+        SLEEP(seconds)
+
+
+def _client(*_: object) -> Client:
+    return Client(WORLD[-1].brokers)
+
+
+def _admin(*_: object) -> Admin:
+    return Admin(WORLD[-1].brokers)
+
+
+class NoRecorder:
+    """Stands for `ActivityRecorder`, a thread that takes part in no cut."""
+
+    def __init__(self, *_: object) -> None:
+        return
+
+    def begin(self) -> None:
+        return
+
+    def end(self) -> None:
+        return
+
+
+def _wait_for(works: list[Any]) -> None:
+    for work in works:
+        work.run()
+
+
+@contextmanager
+def replaced() -> Iterator[None]:
+    """Inside, consumers live in the history that runs."""
+    uniform = SimpleNamespace(uniform=lambda low, high: WORLD[-1].scheduler.rng.uniform(low, high))
+    parts: list[tuple[object, str, object]] = [
+        (time, "monotonic", _monotonic),
+        (time, "time", _wall),
+        (time, "sleep", _sleep),
+        (waiting, "random", uniform),
+        (scout, "Consumer", _client),
+        (follower, "Consumer", _client),
+        (client, "Consumer", _client),
+        (tasks, "_consumer", _client),
+        (brokers, "AdminClient", _admin),
+        (prepare, "ThreadPoolExecutor", lambda *_, **__: Threads(WORLD[-1].scheduler)),
+        (prepare, "wait_for", _wait_for),
+        (consumer, "ActivityRecorder", NoRecorder),
+        (consumer, "watched", nullcontext),
+        (consumer, "_release", lambda: "world"),
+    ]
+    with mock.patch.dict(KNOWN, DATABASES), quiet():
+        patches = [mock.patch.object(*part) for part in parts]
+        for patch in patches:
+            patch.start()
+        try:
+            yield
+        finally:
+            for patch in reversed(patches):
+                patch.stop()
+
+
+@contextmanager
+def limited(limits: dict[str, int]) -> Iterator[None]:
+    """With other limits, so that few messages are many."""
+    places = {"SMALL": reader, "LEAST_SPAN": plan, "FAR_BEHIND": scout}
+    patches = [mock.patch.object(places[name], name, limits[name]) for name in places]
+    patches += [mock.patch.object(m, "MOST_BYTES", limits["MOST_BYTES"]) for m in (scout, follower)]
+    for patch in patches:
+        patch.start()
+    try:
+        yield
+    finally:
+        for patch in patches:
+            patch.stop()

@@ -1,0 +1,59 @@
+"""The consumer as it is, in a world of models: whatever befalls it, the promise holds."""
+
+import pytest
+from world.history import FAULTS, HARMFUL, Outcome, Plan, Worlds, worlds
+from world.judge import Broken
+from world.mutants import MUTANTS, mutated
+from world.shrinking import shrunk
+
+HISTORIES, LONG = 20, 2_000
+"""Of one test, and with `--long`."""
+PARTS = 12
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_history_breaks_the_promise(part: int, long: bool) -> None:
+    histories = LONG if long else HISTORIES
+    with worlds() as place:
+        for seed in range(part * histories, (part + 1) * histories):
+            outcome = place.play(Plan.of(seed))
+            if outcome.broken is not None:
+                raise AssertionError(f"make world SEED={seed}") from outcome.broken
+
+
+def same(one: Outcome, other: Outcome) -> bool:
+    return (one.words, one.covered) == (other.words, other.covered)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_seed_repeats_exactly(seed: int) -> None:
+    with worlds() as place:
+        first = place.play(Plan.of(seed), words=True)
+        place.play(Plan.of(seed + 1))
+        assert len(first.words) > 10
+        assert same(place.play(Plan.of(seed), words=True), first)
+
+
+def test_plans_have_every_fault_at_every_door() -> None:
+    planned = {(f.kind, f.door) for seed in range(2_000) for f in Plan.of(seed).faults}
+    known = {
+        (kind, door)
+        for kinds in (FAULTS, HARMFUL)
+        for kind, doors in kinds.items()
+        for door, _ in doors
+    }
+    assert planned == known
+
+
+def broken(place: Worlds, plan: Plan) -> bool:
+    return isinstance(place.play(plan).broken, Broken)
+
+
+def test_a_history_that_goes_wrong_is_shrunk_to_what_it_takes() -> None:
+    closed_cut = next(mutant for mutant in MUTANTS if mutant.name == "open-cut")
+    with worlds() as place, mutated(closed_cut):
+        plan = next(plan for seed in range(50) if broken(place, plan := Plan.of(seed)))
+        least = shrunk(plan, lambda smaller: broken(place, smaller))
+        assert broken(place, least)
+    assert least.faults == ()
+    assert len(least.steps) <= 3

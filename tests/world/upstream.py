@@ -1,0 +1,306 @@
+"""TiDB: transactions and DDL over tables with all kinds of keys, and what they hold at any ts.
+
+Every step has a seed of its own, so that a history without some of its steps still makes sense:
+what a step cannot do to the tables as they are, it leaves.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+from support.ddl_world import Column
+from ticdc_encoder.event import Ddl, Row, RowChange, Table
+from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.tso import compose
+
+SCHEMA = "w"
+NAMES = ("a", "b", "c", "d")
+ID = Column("id", "INT", required=True)
+B = Column("b", "VARCHAR(9)", required=True)
+U = Column("u", "INT")
+K = Column("k", "INT", required=True)
+KEYS: dict[str, tuple[tuple[Column, ...], tuple[str, ...]]] = {
+    "id": ((ID,), ("PRIMARY KEY (`id`)",)),
+    "id, u": ((ID, U), ("PRIMARY KEY (`id`)", "UNIQUE KEY `u` (`u`)")),
+    "id+b, u": ((ID, B, U), ("PRIMARY KEY (`id`, `b`)", "UNIQUE KEY `u` (`u`)")),
+    "b": ((B,), ("PRIMARY KEY (`b`)",)),
+    "id, k+u": ((ID, K, U), ("PRIMARY KEY (`id`)", "UNIQUE KEY `ku` (`k`, `u`)")),
+    "unique k": ((K, U), ("UNIQUE KEY `k` (`k`)",)),
+    "unique id+b, k": ((ID, B, K), ("UNIQUE KEY `ib` (`id`, `b`)", "UNIQUE KEY `k` (`k`)")),
+}
+"""Kinds of keys: the columns that they are of, and their definitions."""
+OWN_TYPES = ("INT", "VARCHAR(9)")
+ORIGIN = compose(1_700_000_000_000)
+"""A ts at about the time when the world begins."""
+
+Contents = dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]
+"""Table -> its columns and its rows, both sorted."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one table brings at one commit_ts: the rows of a transaction, or DDL."""
+
+    commit_ts: int
+    rows: tuple[RowChange, ...] = ()
+    ddls: tuple[Ddl, ...] = ()
+    number: int = 0
+    """The place in the order of all events of the upstream."""
+
+
+@dataclass(eq=False)
+class Model:
+    """One table under whatever name. `events` are all that ever happened to it."""
+
+    kind: str
+    columns: list[Column]
+    rows: dict[int, Row] = field(default_factory=dict)
+    """By a number that a row keeps while its key changes."""
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def own(self) -> list[Column]:
+        """The columns that DDL may change."""
+        return [column for column in self.columns if column.name.startswith("c")]
+
+    @property
+    def keys(self) -> list[tuple[str, ...]]:
+        texts = [text.rpartition("(")[2][:-1] for text in KEYS[self.kind][1]]
+        return [tuple(name.strip(" `") for name in text.split(",")) for text in texts]
+
+    def create(self, name: str) -> str:
+        parts = [*(column.sql for column in self.columns), *KEYS[self.kind][1]]
+        return f"CREATE TABLE `{name}` ({', '.join(parts)})"
+
+    def table(self, name: str) -> Table:
+        return _parsed(self.create(name))
+
+    def is_valid(self, rows: dict[int, Row]) -> bool:
+        for key in self.keys:
+            values = [tuple(row[c] for c in key) for row in rows.values()]
+            values = [value for value in values if None not in value]
+            if len(values) != len(set(values)):
+                return False
+        return True
+
+    def contents(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        names = tuple(sorted(column.name for column in self.columns))
+        rows = [tuple(row[name] for name in names) for row in self.rows.values()]
+        return names, sorted(rows, key=repr)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(sql: str) -> Table:
+    return parse_create_table(sql, SCHEMA)
+
+
+class Upstream:
+    """`tables` by their names now; `models` all that ever were; `states` what the tables held after
+    each commit_ts."""
+
+    def __init__(self) -> None:
+        self.ts = ORIGIN
+        self.tables: dict[str, Model] = {}
+        self.models: list[Model] = []
+        self.states: list[tuple[int, Contents]] = []
+        self.ddls: list[Ddl] = []
+        self._of_rows: set[int] = set()
+        self._numbers = 0
+        self._ids = 0
+
+    def at(self, end: int) -> Contents:
+        """The contents with all commit_ts < `end`."""
+        found: Contents = {}
+        for commit_ts, contents in self.states:
+            if commit_ts >= end:
+                break
+            found = contents
+        return found
+
+    def transactions_between(self, begin: int, end: int) -> list[int]:
+        """The commit_ts in [`begin`, `end`) of rows that changed what the tables hold."""
+        found, last = set[int](), self.at(begin)
+        for commit_ts, contents in self.states:
+            if begin <= commit_ts < end:
+                if contents != last and commit_ts in self._of_rows:
+                    found.add(commit_ts)
+                last = contents
+        return sorted(found)
+
+    def step(self, rng: Random, of_ddl: float) -> None:
+        """One transaction or DDL, or both at one commit_ts."""
+        self.ts += rng.choice([1, 1, 2, 5, 1 << 18])
+        ddl = not self.tables or rng.random() < of_ddl
+        if self.tables and (not ddl or rng.random() < 0.3):
+            self._transaction(rng)
+        if ddl:
+            # Rows of the same commit_ts are of the schema before it.
+            self._ddl(rng)
+        contents = {name: model.contents() for name, model in self.tables.items()}
+        self.states.append((self.ts, contents))
+
+    def _note(self, model: Model, rows: Sequence[RowChange] = (), ddls: Sequence[Ddl] = ()) -> None:
+        self._numbers += 1
+        model.events.append(Event(self.ts, tuple(rows), tuple(ddls), self._numbers))
+        self.ddls += ddls
+
+    # --- rows ---------------------------------------------------------------------------------
+
+    def _transaction(self, rng: Random) -> None:
+        for name in rng.sample(sorted(self.tables), min(len(self.tables), rng.choice([1, 1, 2]))):
+            model = self.tables[name]
+            before = model.rows
+            for _ in range(rng.randint(1, 4)):
+                rows = self._mutated(rng, model)
+                if model.is_valid(rows):
+                    model.rows = rows
+            changes = list(_changes(model.table(name), before, model.rows, self.ts))
+            if changes:
+                self._of_rows.add(self.ts)
+                self._note(model, rows=changes)
+
+    def _mutated(self, rng: Random, model: Model) -> dict[int, Row]:
+        rows = dict(model.rows)
+        one = rng.choice(sorted(rows)) if rows else 0
+        way = rng.choice(["insert", "insert", "update", "delete", "key", "swap", "reinsert"])
+        match way:
+            case "update" if rows:
+                column = rng.choice(model.columns)
+                rows[one] = {**rows[one], column.name: _value(rng, column)}
+            case "delete" if rows:
+                del rows[one]
+            case "key" if rows:
+                fresh = self._row(rng, model)
+                rows[one] = {**rows[one], **{c: fresh[c] for c in rng.choice(model.keys)}}
+            case "swap" if len(rows) > 1:
+                some = rng.sample(sorted(rows), min(len(rows), rng.choice([2, 2, 3])))
+                key = rng.choice(model.keys)
+                values = [{c: rows[i][c] for c in key} for i in some]
+                for i, others in zip(some, values[1:] + values[:1], strict=True):
+                    rows[i] = {**rows[i], **others}
+            case "reinsert" if rows:
+                self._ids += 1
+                rows[self._ids] = rows.pop(one)
+            case _:
+                self._ids += 1
+                rows[self._ids] = self._row(rng, model)
+        return rows
+
+    def _row(self, rng: Random, model: Model) -> Row:
+        return {column.name: _value(rng, column) for column in model.columns}
+
+    # --- DDL ----------------------------------------------------------------------------------
+
+    def _ddl(self, rng: Random) -> None:
+        there, free = sorted(self.tables), [n for n in NAMES if n not in self.tables]
+        ways = ["add", "drop column", "wider", "drop", "truncate", "rename", "swap", "again"]
+        way = rng.choice(["create", *ways]) if len(there) > 1 else "create"
+        if way == "create" and not free:
+            way = "truncate"
+        if way == "create":
+            for name in rng.sample(free, min(len(free), rng.choice([1, 1, 2]))):
+                self._create(rng, name)
+            return
+        name = rng.choice(there)
+        model = self.tables[name]
+        match way:
+            case "add":
+                taken = {column.name for column in model.columns}
+                column = _own(rng, next(f"c{n}" for n in range(99) if f"c{n}" not in taken))
+                model.columns = [*model.columns, column]
+                model.rows = {
+                    n: {**row, column.name: column.initial} for n, row in model.rows.items()
+                }
+                self._altered(name, f"ADD COLUMN {column.sql}")
+            case "drop column" if model.own:
+                gone = rng.choice(model.own).name
+                model.columns = [column for column in model.columns if column.name != gone]
+                model.rows = {
+                    n: {k: v for k, v in row.items() if k != gone} for n, row in model.rows.items()
+                }
+                self._altered(name, f"DROP COLUMN `{gone}`")
+            case "wider" if any(column.type == "INT" for column in model.own):
+                old = next(column for column in model.own if column.type == "INT")
+                new = Column(old.name, "BIGINT", old.required, old.default)
+                model.columns = [new if column is old else column for column in model.columns]
+                self._altered(name, f"MODIFY COLUMN {new.sql}")
+            case "drop":
+                self._drop(name)
+            case "again":
+                self._drop(name)
+                self.states.append(
+                    (self.ts, {n: model.contents() for n, model in self.tables.items()})
+                )
+                self.ts += 1
+                self._create(rng, name)
+            case "rename" if free:
+                self._rename(name, rng.choice(free))
+            case "swap":
+                other = rng.choice([other for other in there if other != name])
+                self._swap(name, other)
+            case _:
+                model.rows = {}
+                self._say(model, name, f"TRUNCATE TABLE `{SCHEMA}`.`{name}`", model.table(name))
+
+    def _say(self, model: Model, name: str, query: str, after: Table | None) -> None:
+        self._note(model, ddls=[Ddl(SCHEMA, name, query, self.ts, definition=after)])
+
+    def _altered(self, name: str, clause: str) -> None:
+        model = self.tables[name]
+        self._say(model, name, f"ALTER TABLE `{SCHEMA}`.`{name}` {clause}", model.table(name))
+
+    def _create(self, rng: Random, name: str) -> None:
+        kind = rng.choice(list(KEYS))
+        columns = [*KEYS[kind][0], *(_own(rng, f"c{n}") for n in range(rng.randint(0, 2)))]
+        model = self.tables[name] = Model(kind, columns)
+        self.models.append(model)
+        self._say(model, name, model.create(name), model.table(name))
+
+    def _drop(self, name: str) -> None:
+        model = self.tables.pop(name)
+        self._say(model, name, f"DROP TABLE `{SCHEMA}`.`{name}`", None)
+
+    def _rename(self, old: str, new: str) -> None:
+        model = self.tables[new] = self.tables.pop(old)
+        self._say(model, new, _renaming(old, new), model.table(new))
+
+    def _swap(self, one: str, two: str) -> None:
+        first, second = self.tables[one], self.tables[two]
+        self.tables[one], self.tables[two] = second, first
+        # TiCDC says the name that a table has in the end beside each.
+        to_two = Ddl(SCHEMA, two, _renaming(one, "x"), self.ts, definition=first.table(two))
+        to_one = Ddl(SCHEMA, one, _renaming(two, one), self.ts, definition=second.table(one))
+        at_last = Ddl(SCHEMA, two, _renaming("x", two), self.ts, definition=first.table(two))
+        self._note(first, ddls=[to_two, to_one, at_last])
+        # The other table's rows wait for it, too.
+        self._numbers += 1
+        second.events.append(Event(self.ts, number=self._numbers - 1))
+
+
+def _renaming(old: str, new: str) -> str:
+    return f"RENAME TABLE `{SCHEMA}`.`{old}` TO `{SCHEMA}`.`{new}`"
+
+
+def _own(rng: Random, name: str) -> Column:
+    kind = rng.choice(OWN_TYPES)
+    default = rng.choice([None, 7 if kind == "INT" else "d"])
+    return Column(name, kind, rng.random() < 0.5, default)
+
+
+def _value(rng: Random, column: Column) -> Any:
+    if not column.required and rng.random() < 0.2:
+        return None
+    few = 5 if column.name in ("id", "b", "u", "k") else 9
+    number = rng.randint(1, few)
+    return f"v{number}" if column.type.startswith("VARCHAR") else number
+
+
+def _changes(
+    table: Table, before: dict[int, Row], after: dict[int, Row], ts: int
+) -> Iterator[RowChange]:
+    for one in sorted({*before, *after}):
+        old, new = before.get(one), after.get(one)
+        if old != new:
+            yield RowChange(table, ts, before=old, after=new)

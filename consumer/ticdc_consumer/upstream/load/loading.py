@@ -138,15 +138,15 @@ class _Loader:
         first_checkpoint(replace(self._options, from_ts=snapshot_ts), self._source)
         with reading(self._url, snapshot_ts) as session:
             defined = {each.name: each for each in tables(session, self._options)}
-            if views := names(session, self._options, "VIEW"):
-                listed = ", ".join(map(".".join, views))
-                logger.warning(
-                    "views are not loaded: %s: create them yourself",
-                    listed,
-                    extra={"event": "views_not_loaded", "views": listed},
-                )
+            views = ", ".join(map(".".join, names(session, self._options, "VIEW")))
         if not defined:
             raise Stop(f"the upstream has no table that [tables] filter takes as of {snapshot_ts}")
+        if views:
+            logger.warning(
+                "views are not loaded: %s: create them yourself",
+                views,
+                extra={"event": "views_not_loaded", "views": views},
+            )
         states = self._tables(defined).states(replace_rows)
         plan = planned(self._options, snapshot_ts, defined, states)
         whole = first_checkpoint(replace(self._options, from_ts=snapshot_ts), self._source)

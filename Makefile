@@ -6,7 +6,7 @@ LOCKED := $(PIP) --require-hashes -r /dev/stdin
 STAMP := $(VENV)/.complete
 SOURCES := encoder consumer tests samples bench docs
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-fast test-versions check bench fuzz world torture golden lock clean
+.PHONY: help setup demo docs test test-fast test-versions check bench fuzz world mutants torture golden lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -62,6 +62,9 @@ fuzz: setup  ## damaged messages, DDL, filters and settings; ARGS="--seconds 360
 
 world: setup  ## random histories in a simulated world; SEED=7 tells one; ARGS="--seconds 3600"
 	@PYTHONHASHSEED=0 PYTHONPATH=tests $(PYTHON) tests/world $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+mutants: setup  ## takes each rule of docs/explanation/invariants.md away: the world or a test must notice
+	@PYTHONHASHSEED=0 PYTHONPATH=tests $(PYTHON) tests/world/killing.py $(ARGS)
 
 torture: setup  ## kill -9 at random moments, on every database there is; takes long
 	@$(PYTHON) -m pytest -m torture --long $(ARGS)

@@ -9,14 +9,12 @@ import ast
 import html
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 from ticdc_consumer.cli.arguments import parser
-from ticdc_consumer.config import parsers
-from ticdc_consumer.config.options import Options
-from ticdc_consumer.config.settings import REQUIRED, SECTIONS, SETTINGS, URLS, variable
+from ticdc_consumer.config import reference
+from ticdc_consumer.config.reference import Described
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKER = re.compile(r"<!-- generated: ([a-z-]+) -->")
@@ -30,119 +28,29 @@ CODES = {
 }
 """The class of an error -> its exit code."""
 
-FORMS: dict[Callable[[Any], Any], str] = {
-    parsers.text: "text",
-    parsers.characters: "text",
-    parsers.prefix: "URL",
-    parsers.names: "list of texts",
-    parsers.topics: "list of texts",
-    parsers.filter_rules: "list of rules",
-    parsers.lossy_rules: "list of [rules](types.md#rules)",
-    parsers.flag: "`true` or `false`",
-    parsers.whole_number: "whole number",
-    parsers.count: "whole number, 1 or more",
-    parsers.write_source: "1 to 15",
-    parsers.timestamp: "timestamp (TSO)",
-    parsers.seconds: "seconds",
-    parsers.sign_interval: "seconds, 6 or more",
-    parsers.duration: 'seconds, or `"5m"`, `"24h"`, `"7d"`',
-    parsers.size: 'bytes, or `"256 MiB"`',
-    parsers.address: "host and port",
-    parsers.time_zone: "name of a time zone",
-    parsers.protocol: "a [protocol](protocols.md)",
-    parsers.csv_settings: "table",
-    parsers.ddl_kinds: "table: kind = `stop` or `skip`",
-    parsers.ddl_tables: "table: pattern = `stop` or `skip`",
-}
-"""What a setting's parser takes, in words."""
-
-SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-TIMES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
-
-
-def form(option: str) -> str:
-    """What a setting takes."""
-    setting = SETTINGS[option]
-    hint = get_type_hints(Options)[option]
-    if get_origin(hint) is Literal:
-        return " or ".join(f"`{name}`" for name in get_args(hint))
-    return "table" if setting.is_table and setting.read not in FORMS else FORMS[setting.read]
-
-
-def default(field: Field[Any]) -> str:
-    """A setting's default, as it would be written."""
-    setting = SETTINGS[field.name]
-    value = field.default_factory() if field.default_factory is not MISSING else field.default
-    if value is MISSING:
-        return "**required**"
-    if value in (None, (), {}, frozenset()):
-        return ""
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    if isinstance(value, tuple):
-        return "`[" + ", ".join(f'"{item}"' for item in value) + "]`"
-    if setting.read is parsers.size:
-        return f'`"{_in_units(value, SIZES, " ")}"`'
-    if setting.read is parsers.duration:
-        return f'`"{_in_units(value, TIMES, "")}"`' if value else "`0`"
-    if isinstance(value, int | float):
-        return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
-    return f"`{value!r}`".replace("'", '"')
-
-
-def _in_units(value: float, units: tuple[tuple[int, str], ...], space: str) -> str:
-    for size, name in units:
-        if value % size == 0:
-            return f"{value / size:.0f}{space}{name}"
-    return f"{value:.0f}"
-
-
-def settings_rows() -> Iterator[tuple[str, str, str, str]]:
-    """Name, what it takes, default, meaning."""
-    for field in fields(Options):
-        if field.name in SETTINGS:
-            setting = SETTINGS[field.name]
-            # Topics are not asked for beside a storage; nothing else depends on another setting.
-            needed = "**required**, unless `storage.url` is set"
-            of_kafka = setting.name.startswith("kafka.")
-            yield (
-                setting.name,
-                form(field.name),
-                needed if of_kafka else default(field),
-                setting.help,
-            )
-    for option, url in URLS.items():
-        needed = "**required**" if _required(option) else ""
-        yield url.name, "URL", needed, f"{url.help}: `{url.example}`"
-        yield f"{url.name}_file", "path", "", "a file with the URL"
-        yield url.password, "text", "", "the password of the URL"
-        yield f"{url.password}_file", "path", "", "a file with the password"
-
-
-def _required(option: str) -> bool:
-    (field,) = (field for field in fields(Options) if field.name == option)
-    return field.default is MISSING and field.default_factory is MISSING
-
 
 def settings() -> str:
     """All settings, a table for each section."""
-    sections: dict[str, list[tuple[str, str, str, str]]] = {}
-    for row in settings_rows():
-        section = row[0].partition(".")[0] if "." in row[0] else ""
-        sections.setdefault(section, []).append(row)
-    passing = {section.name: section for section in SECTIONS.values()}
+    sections: dict[str, list[Described]] = {}
+    for setting in reference.settings():
+        section = setting.name.partition(".")[0] if "." in setting.name else ""
+        sections.setdefault(section, []).append(setting)
     lines: list[str] = []
-    for name in sorted({*sections, *passing}):
+    for name, described in sections.items():
         lines += [f"## `[{name}]`" if name else "## Top level", ""]
-        if name in passing:
-            example = passing[name].example
-            needed = "required, unless `storage.url` is set; " if example in REQUIRED else ""
-            lines += [f"Passes through: {passing[name].help} ({needed}`{variable(example)}`).", ""]
-        if rows := sections.get(name):
-            lines += ["| setting | takes | default | meaning |", "|---|---|---|---|"]
-            lines += [f"| `{row[0]}` | {' | '.join(map(_cell, row[1:]))} |" for row in rows]
-            lines += [""]
+        lines += ["| setting | takes | default | meaning |", "|---|---|---|---|"]
+        lines += [f"| {' | '.join(map(_cell, setting_row(each)))} |" for each in described]
+        lines += [""]
     return "\n".join(lines)
+
+
+def setting_row(setting: Described) -> tuple[str, str, str, str]:
+    """Name, what it takes, default, meaning."""
+    takes = " or ".join(f"`{name}`" for name in setting.allowed) or setting.type
+    default = f"`{setting.default}`" if setting.default else ""
+    of_kafka = setting.name.startswith("kafka.")
+    needed = "**required**, unless `storage.url` is set" if of_kafka else "**required**"
+    return f"`{setting.name}`", takes, needed if setting.required else default, setting.help
 
 
 def _cell(text: str) -> str:

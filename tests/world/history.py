@@ -79,7 +79,7 @@ class Plan:
     @classmethod
     def of(cls, seed: int) -> "Plan":
         rng = Random(f"{seed} plan")
-        steps = tuple(range(rng.randint(5, rng.choice([10, 20, 60]))))
+        steps = tuple(range(rng.randint(5, rng.choice([8, 12, 20, 60]))))
         faults = [_fault(rng, FAULTS) for _ in range(rng.randint(3, 12))]
         if rng.random() < 0.1:
             faults.append(_fault(rng, HARMFUL))
@@ -152,6 +152,8 @@ class History:
             retries=rng.choice([2, 8]),
         )
         self.tasks = rng.choice([1, 2, 5])
+        self.lead = rng.choice([0, 0, 30, 1000])
+        """What TiCDC has done before the first consumer starts."""
         self.limits = {
             "SMALL": rng.choice([0, 10, 5000]),
             "LEAST_SPAN": rng.choice([1, 4, 20_000]),
@@ -229,6 +231,8 @@ class History:
     def go(self) -> Outcome:
         outcome = self.outcome
         try:
+            for _ in range(self.lead):
+                self.cdc.step()
             self._start(0.0)
             self.scheduler.go(until=self._is_over)
             self._judge_the_end()

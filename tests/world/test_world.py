@@ -2,8 +2,9 @@
 
 import pytest
 from world.history import FAULTS, HARMFUL, Outcome, Plan, Worlds, worlds
+from world.invariants import MUTANTS
 from world.judge import Broken
-from world.mutants import MUTANTS, mutated
+from world.mutants import mutated
 from world.shrinking import shrunk
 
 HISTORIES, LONG = 20, 2_000

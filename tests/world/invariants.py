@@ -1,0 +1,388 @@
+"""The promise as sentences, and for each rule behind them a mutant that breaks it."""
+
+from dataclasses import dataclass
+
+from world.mutants import Mutant, mutant
+
+PLAN = "tests/consumer/test_plan.py"
+FOLD = "tests/consumer/reconcile/test_fold.py"
+STORE = "tests/consumer/state/test_store.py"
+APPLY = "tests/consumer/test_apply.py"
+LOG = "tests/consumer/source/test_log.py::test_run_plan_and_check_agree_after_a_checkpoint"
+
+
+@dataclass(frozen=True)
+class Invariant:
+    sentence: str
+    why: str
+    mutants: tuple[Mutant, ...]
+
+
+CUTS = (
+    Invariant(
+        "A cut is the half-open range [R0, R) of commit_ts: each change is in exactly one cut.",
+        "TiCDC's documents and its code disagree about `<` and `<=`, and its older architecture "
+        "may send resolved ts R before the DDL of R. Only `commit_ts < R` is true in both.",
+        (
+            mutant(
+                "closed-cut",
+                "rows whose commit_ts is R are in the cut that ends at R",
+                "read.cut_range:CutRange.holds",
+                "commit_ts >= self.end",
+                "commit_ts > self.end",
+            ),
+            mutant(
+                "open-cut",
+                "rows whose commit_ts is R0 are taken for replays",
+                "read.cut_range:CutRange.holds",
+                "commit_ts < self.begin",
+                "commit_ts <= self.begin",
+            ),
+            mutant(
+                "replays-count",
+                "rows below R0 are applied once more",
+                "read.cut_range:CutRange.holds",
+                "        return False\n    return True",
+                "        return True\n    return True",
+            ),
+        ),
+    ),
+    Invariant(
+        "Before a cut ends at R, everything below R was in the log, and all of it is read.",
+        "TiCDC produces a resolved ts only after the brokers acknowledged every change below it. "
+        "One mark proves it for all partitions; their ends are listed after it was seen, and "
+        "each partition is read to a mark at or above R, or to its listed end.",
+        (
+            mutant(
+                "mark-at-r",
+                "a mark at R0 proves a cut",
+                "plan:choose",
+                "mark.resolved_ts > applied",
+                "mark.resolved_ts >= applied",
+                f"{PLAN}::test_the_proof_of_a_cut",
+            ),
+            Mutant(
+                "listed-before-the-mark",
+                "ends are listed before the mark is seen",
+                (
+                    (
+                        "reader:Reader.plan",
+                        "    self._drain(base, wait)",
+                        "    self.listed = self.source.list_patiently(base.positions, PATIENCE)\n"
+                        "    self._drain(base, wait)",
+                    ),
+                    (
+                        "reader:Reader._planned",
+                        "self.source.list_patiently(base.positions, PATIENCE)",
+                        "self.listed",
+                    ),
+                ),
+            ),
+            mutant(
+                "ends-at-any-mark",
+                "any mark ends the reading of a partition",
+                "read.task:Reading._read_event",
+                "resolved_ts >= self._job.end",
+                "resolved_ts > self._job.begin",
+            ),
+            mutant(
+                "new-partition-from-its-end",
+                "a partition that joins is read from its end",
+                "reader:Reader._starts",
+                "starts.update(dict.fromkeys(new, 0))",
+                "starts.update({name: listing.ends[name] for name in new})",
+            ),
+            mutant(
+                "remembered-is-whole",
+                "what is remembered of a partition stands for all of it",
+                "source.kafka.recent:Recent.covers",
+                "begin is not None and begin <= offset <= self._ends[topic_partition]",
+                "begin is not None",
+                "tests/consumer/source/kafka/test_recent.py::"
+                "test_only_what_came_without_a_gap_is_covered",
+            ),
+        ),
+    ),
+    Invariant(
+        "The next cut reads each partition from an offset at or before all that it needs.",
+        "The restart offset is the least of: the first row or DDL of a later cut; the mark that "
+        "ended the read if it is above R; the end that was listed.",
+        (
+            mutant(
+                "later-rows-not-kept",
+                "a row of a later cut does not hold the restart offset",
+                "read.cut_range:CutRange.holds",
+                "progress.keep(offset)",
+                "pass",
+            ),
+            mutant(
+                "past-the-mark",
+                "a mark above R is passed, and a restart does not see it again",
+                "read.progress:restart_offset",
+                "stopped_at if stopped_above else stopped_at + 1",
+                "stopped_at + 1",
+                "tests/consumer/read/test_progress.py::test_where_a_partition_goes_on",
+            ),
+        ),
+    ),
+    Invariant(
+        "What the log has lost of a cut stops the run; nothing is skipped.",
+        "Before each cut the listing is compared with the checkpoint: begins, ends, the topics' "
+        "ids.",
+        (
+            mutant(
+                "retention-is-not-seen",
+                "a log that begins after the restart offset is read from where it begins",
+                "source.log:_gaps_of",
+                "elif begin > offset:",
+                "elif False:",
+                LOG,
+            ),
+            mutant(
+                "recreated-is-not-seen",
+                "a recreated topic is taken for the old one",
+                "source.log:_gaps_of",
+                "restart.topic_id != topic_id",
+                "False",
+                LOG,
+            ),
+        ),
+    ),
+)
+DDL = (
+    Invariant(
+        "A cut ends just after the least commit_ts T of a DDL in it: the rows of T are of the "
+        "schema before it, those after T of the schema after it.",
+        "TiCDC sends rows and DDL of one T in any order between partitions; TiDB commits a row "
+        "of T before the DDL of T.",
+        (
+            mutant(
+                "end-before-ddl",
+                "the cut ends at T",
+                "plan:end_of_cut",
+                "commit_ts + 1, selected",
+                "commit_ts, selected",
+            ),
+            mutant(
+                "ddl-at-r",
+                "a DDL of commit_ts R0 is taken for a replay",
+                "plan:end_of_cut",
+                "applied <= seen",
+                "applied < seen",
+            ),
+            mutant(
+                "ddl-at-reach",
+                "a DDL at the proven ts is part of the cut",
+                "plan:end_of_cut",
+                "commit_ts < reach",
+                "commit_ts <= reach",
+                f"{PLAN}::test_the_end_of_a_cut",
+            ),
+            mutant(
+                "any-ddl-share-a-cut",
+                "DDL of several T share a cut",
+                "plan:end_of_cut",
+                "if most == 1 or not all(map(may_share, of_one_ts)):",
+                "if False:",
+                f"{PLAN}::test_ddl_that_may_share_a_cut_do",
+            ),
+            Mutant(
+                "unseen-ddl",
+                "a cut is planned before partition 0 of every topic was read as far as the mark, "
+                "and a task that meets a DDL that was not planned goes on",
+                (
+                    (
+                        "reader:Reader._planned",
+                        "self.source.read_to(reach, heads, PATIENCE)",
+                        "pass",
+                    ),
+                    (
+                        "read.task:Reading.read_ddl",
+                        "if identity not in job.known_ddls:",
+                        "if False:",
+                    ),
+                ),
+            ),
+            mutant(
+                "layouts-stay",
+                "after a DDL the table's layout stays what it was",
+                "layouts:TableLayouts._forget",
+                "self.shapes.pop(name, (None, None))",
+                "(None, None)",
+            ),
+            mutant(
+                "rows-of-created-tables",
+                "a cut that creates tables has rows of them before their CREATE TABLE",
+                "ddl.creation:early",
+                "if begun else 0",
+                "if False else 0",
+                "tests/consumer/ddl/test_creation.py::"
+                "test_rows_of_a_created_table_end_the_cut_at_its_own_ddl",
+            ),
+        ),
+    ),
+)
+ROWS = (
+    Invariant(
+        "Of all facts about a key, the greatest by (commit_ts, present) counts.",
+        "That one rule is deduplication, the order of transactions, and DELETE before INSERT. A "
+        "maximum does not change if a fact comes twice, in another order, or by another task.",
+        (
+            mutant(
+                "earlier-fact",
+                "the fact of the least commit_ts counts",
+                "read.facts:Fold.add",
+                "known[:2] < fact[:2]",
+                "known[:2] > fact[:2]",
+            ),
+            mutant(
+                "delete-wins",
+                "at one commit_ts, the fact that comes last counts",
+                "reconcile.fold:fold",
+                '"commit_ts", "present")',
+                '"commit_ts", "offset")',
+                f"{FOLD}::test_driver_and_spark_fold_to_the_greatest_fact_of_each_key",
+            ),
+            mutant(
+                "clash-is-passed",
+                "two different rows of one key and commit_ts do not stop the run",
+                "reconcile.fold:fold_sorted",
+                "if pc.any(differs).as_py():",
+                "if False:",
+                f"{FOLD}::test_both_folds_find_two_different_rows_of_one_key_and_commit_ts",
+            ),
+        ),
+    ),
+    Invariant(
+        "All deletes of a cut come before its rows, and where a table has more unique keys, the "
+        "keys of its rows are among them.",
+        "The final rows satisfy every unique key among themselves, so only a row that the same "
+        "cut deletes can be in their way; an upsert would overwrite whichever row holds the "
+        "other value.",
+        (
+            mutant(
+                "present-keys-stay",
+                "the keys of rows that are written are not deleted before",
+                "reconcile.net_change:keys_to_delete",
+                "facts if replaces else",
+                "facts if False else",
+            ),
+        ),
+    ),
+)
+COMMITS = (
+    Invariant(
+        "Rows, R and offsets move in one transaction.",
+        "A crash before its COMMIT leaves all of them as they were, one after it none.",
+        (
+            mutant(
+                "offsets-not-written",
+                "R moves without the offsets",
+                "state.store:Store.write",
+                "self._write_positions(old.positions, new.positions)",
+                "pass",
+            ),
+        ),
+    ),
+    Invariant(
+        "Of two consumers of a changefeed, the older one cannot commit any more.",
+        "A start raises the generation. Each transaction locks the checkpoint first, goes on "
+        "only if generation and R are what this consumer read or wrote last, and moves them only "
+        "if they still are.",
+        (
+            Mutant(
+                "no-fence",
+                "neither the lock nor the write of the checkpoint compares generation and R",
+                (
+                    ("state.store:Store.lock", "self.lease.own(self.lease.locked_row())", "old"),
+                    (
+                        "state.store:Store.write",
+                        "            CHECKPOINT.c.generation == old.generation,\n"
+                        "            CHECKPOINT.c.resolved_ts == old.resolved_ts,\n",
+                        "",
+                    ),
+                ),
+                (f"{STORE}::test_a_later_start_refuses_the_earlier_one[sqlite]",),
+            ),
+            mutant(
+                "same-generation",
+                "a start does not raise the generation",
+                "state.lease:Lease.take",
+                "row.generation + 1",
+                "row.generation",
+                f"{STORE}::test_a_later_start_refuses_the_earlier_one[sqlite]",
+            ),
+        ),
+    ),
+    Invariant(
+        "A COMMIT of unknown outcome is neither repeated blind nor taken for done.",
+        "A new session reads the checkpoint by a locking read, which waits for the old "
+        "transaction: R shows what became of it.",
+        (
+            mutant(
+                "blind-retry",
+                "the transaction is repeated without looking",
+                "state.retry:until_known",
+                "if unknown and happened():",
+                "if False:",
+            ),
+            mutant(
+                "unknown-is-done",
+                "it is taken for committed",
+                "state.retry:until_known",
+                "if unknown and happened():",
+                "if unknown:",
+            ),
+        ),
+    ),
+    Invariant(
+        'With `apply = "transactions"`, each commit_ts of rows is a transaction of its own, and '
+        "the offsets stay where the cut began until its last one.",
+        "After a crash between two of them the cut is read again; what is below R is dropped.",
+        (
+            mutant(
+                "groups-together",
+                "several commit_ts are one transaction",
+                "apply:apply_groups",
+                "if end > old.resolved_ts:",
+                "if False:",
+            ),
+            mutant(
+                "groups-move-offsets",
+                "the first of them moves the offsets",
+                "apply:apply_groups",
+                "replace(started, resolved_ts=end)",
+                "replace(new, resolved_ts=end)",
+                f"{APPLY}::test_each_group_is_committed_with_the_offsets_that_the_cut_started_from"
+                "[sqlite]",
+            ),
+        ),
+    ),
+)
+INVARIANTS = (*CUTS, *DDL, *ROWS, *COMMITS)
+MUTANTS = tuple(each for invariant in INVARIANTS for each in invariant.mutants)
+
+INTRODUCTION = """# Invariants
+
+The promise as numbered sentences: why each holds, the code that holds it, and what happens without
+it. Every line under *without it* is a change of that function's source which a test makes, and
+which the simulated world ("the world",
+[tests/README.md](../../tests/README.md)) or the named test must notice:
+`make mutants` runs them all. [architecture.md](architecture.md) has the reasoning at length.
+
+*Written by `make mutants ARGS=--write` from `tests/world/invariants.py`.*
+"""
+
+
+def document() -> str:
+    """The text of `docs/explanation/invariants.md`."""
+    parts = [INTRODUCTION]
+    for number, invariant in enumerate(INVARIANTS, 1):
+        parts.append(f"## {number}. {invariant.sentence}\n\n{invariant.why}\n")
+        parts.append("| without it | code | noticed by |\n|---|---|---|")
+        for each in invariant.mutants:
+            places = ", ".join(f"`{place}`" for place in dict.fromkeys(e[0] for e in each.edits))
+            noticed = ", ".join(f"`{test}`" for test in each.tests) or "the world"
+            parts.append(f"| {each.without} | {places} | {noticed} |")
+        parts.append("")
+    return "\n".join(parts)

@@ -119,10 +119,8 @@ def shop(verified: Verified, rows: int) -> None:
     written = ", ".join(f"`{name}`" for name, (_, value) in COLUMNS.items() if value)
     verified.execute(
         f"CREATE TABLE kinds (id INT PRIMARY KEY, {columns})",
-        *(
-            f"INSERT INTO kinds (id, {written}) VALUES ({n}, {values.replace('{id}', str(n))})"  # noqa: S608
-            for n in range(1, rows + 1)
-        ),
+        f"INSERT INTO kinds (id, {written}) VALUES "  # noqa: S608
+        + ", ".join(f"({n}, {values.replace('{id}', str(n))})" for n in range(1, rows + 1)),
         *MORE_TABLES,
     )
 
@@ -142,26 +140,28 @@ def verified(
 
 
 def test_every_fault_is_found_and_repaired_in_every_type_and_none_where_there_is_none(
-    verified: Verified, tmp_path: Path
+    verified: Verified, tmp_path: Path, long: bool
 ) -> None:
-    shop(verified, len(FAULTS) + 6)
+    faults = [*FAULTS.values()] * (40 if long else 1)
+    Random(1).shuffle(faults)
+    shop(verified, len(faults) + 6)
     resolved_ts = verified.load()
     verified.execute(
         "UPDATE kinds SET tiny = 77", "DELETE FROM words", "INSERT INTO nobody VALUES (1)"
     )
     code, out, err = verified.verify()
     assert (code, err) == (0, ""), out
-    assert f"kinds: {len(FAULTS) + 6} rows, equal" in out
+    assert f"kinds: {len(faults) + 6} rows, equal" in out
     assert f"equal at R = {resolved_ts}" in out.splitlines()[-1]
 
     kind = sa.make_url(verified.target_url).get_backend_name()
     expected = set(FOUND_THERE)
-    for number, (column, wrong) in enumerate(FAULTS.values(), 1):
+    for number, (column, wrong) in enumerate(faults, 1):
         sql = wrong if isinstance(wrong, str) else wrong.get(kind, wrong[""])
         verified.spoil(f"UPDATE kinds SET {column} = {sql} WHERE id = {number}")  # noqa: S608
         columns = (column, "summed") if column in ("num", "tiny") else (column,)
         expected.add(("kinds", "differs", (("id", str(number)),), columns))
-    one, other, gone, extra = (len(FAULTS) + n for n in range(1, 5))
+    one, other, gone, extra = (len(faults) + n for n in range(1, 5))
     verified.spoil(
         *SPOILED,
         f"UPDATE kinds SET num = {one + other} - num WHERE id IN ({one}, {other})",  # noqa: S608
@@ -174,7 +174,7 @@ def test_every_fault_is_found_and_repaired_in_every_type_and_none_where_there_is
     expected.add(("kinds", "missing", (("id", str(extra)),), ()))
     expected.add(("kinds", "extra", (("id", "-1"),), ()))
     file = tmp_path / "repair.sql"
-    assert verified.differences("--repair-sql", str(file)) == expected
+    assert verified.differences("--repair-sql", str(file), "--most", "100000") == expected
     # Values that are repaired may hold anything, a line's end among it.
     lines = file.read_bytes().decode().split("\n")
     text = "\n".join(line for line in lines if not line.startswith("-- "))
@@ -293,6 +293,13 @@ def test_what_cannot_be_compared_is_named(into_sqlite: Verified) -> None:
         "b": 'the target has no table "b"',
         "c": 'the upstream has no such table, and the target has "c"',
     }
+
+
+def test_bytes_that_are_no_text_are_a_difference(into_sqlite: Verified) -> None:
+    into_sqlite.load()
+    into_sqlite.spoil("UPDATE a SET v = CAST(X'6f6e65ff' AS TEXT) WHERE id = 1")
+    assert into_sqlite.differences() == {("a", "differs", (("id", "1"),), ("v",))}
+    assert r"v='one\udcff'" in into_sqlite.verify("--show-values")[1]
 
 
 def test_a_report_has_values_only_if_they_are_asked_for(into_sqlite: Verified) -> None:

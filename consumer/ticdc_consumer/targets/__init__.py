@@ -30,8 +30,6 @@ Encode = Callable[[Layout, Sequence[pa.Array]], pa.Array]
 class ReadBack(Protocol):
     """How what a database holds is read back to be compared: the module `read_back`."""
 
-    SHARED: bool
-    """Whether `begin` lets several sessions see the same state."""
     DIGEST: DigestWords | None
     """How digests are computed here; None where rows have to be read."""
 
@@ -39,8 +37,9 @@ class ReadBack(Protocol):
         """How a column is read that `codec` writes; `name` is quoted."""
 
     def begin(self, target: Target, state: str | None) -> str | None:
-        """Begins a transaction that only reads; returns what another session takes as `state` to
-        see the same, "" if that is to be found out."""
+        """Begins a transaction that only reads. Returns what any session takes as `state` to see
+        the same, for as long as this one lasts; "" if sessions that begin at once are likely to;
+        None if no other can."""
 
     def rows(self, target: Target, statement: str) -> Iterator[tuple[Any, ...]]:
         """The rows of a SELECT, which are not held in memory together."""

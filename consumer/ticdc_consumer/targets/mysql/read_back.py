@@ -18,10 +18,6 @@ from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.types import CatalogType
 from ticdc_consumer.targets.target import Target
 
-SHARED = True
-"""Whether `begin` lets several sessions see the same state; here all but TiDB's have to be tried
-until they do."""
-
 DIGEST: DigestWords | None = DigestWords(
     hashed="CAST(CONV(LEFT(MD5({0}), 15), 16, 10) AS UNSIGNED)",
     # As bytes: texts of different collations could not be joined.
@@ -105,8 +101,8 @@ def _without_zeros(expression: str, type_: CatalogType) -> str:
 
 
 def begin(target: Target, state: str | None) -> str | None:
-    """Begins a transaction that only reads. On TiDB returns what another session takes as `state`
-    to see the same; elsewhere "", since that is to be found out."""
+    """Begins a transaction that only reads. On TiDB returns what another takes as `state` to see
+    the same; elsewhere "", since whether it does is to be found out."""
     return _BEGIN[target.differences.name](target, state)  # type: ignore[attr-defined]
 
 

@@ -9,9 +9,6 @@ from ticdc_consumer.targets.target import Target
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-SHARED = True
-"""Whether `begin` lets several sessions see the same state."""
-
 DIGEST: DigestWords | None = DigestWords(
     hashed="('x0' || substr(md5({0}), 1, 15))::bit(64)::bigint",
     sized="COALESCE(octet_length({0}) || ':' || {0}, 'N')",
@@ -69,8 +66,8 @@ def _text(name: str, type_: str) -> str:
 
 
 def begin(target: Target, state: str | None) -> str | None:
-    """Begins a transaction that only reads; returns what another session takes as `state` to see
-    the same."""
+    """Begins a transaction that only reads; returns what another takes as `state` to see the
+    same, while this one lasts."""
     target.execute(_BEGIN).close()
     if state is not None:
         target.execute(f"SET TRANSACTION SNAPSHOT '{state}'").close()

@@ -12,9 +12,6 @@ from ticdc_consumer.targets.comparable import Comparable, Convert, DigestWords, 
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.target import Target
 
-SHARED = False
-"""Whether `begin` lets several sessions see the same state."""
-
 DIGEST: DigestWords | None = None
 
 
@@ -65,7 +62,7 @@ def column(existing: TargetColumn, codec: str, name: str) -> Comparable:
 
 
 def begin(target: Target, state: str | None) -> str | None:
-    """Begins a transaction that only reads."""
+    """Begins a transaction that only reads; no other session can see the same."""
     target.execute("BEGIN DEFERRED").close()
     return None
 
@@ -74,4 +71,13 @@ def rows(target: Target, statement: str) -> Iterator[tuple[Any, ...]]:
     """The rows of a SELECT, which are not held in memory together."""
     driver = target.connection.connection.dbapi_connection
     assert isinstance(driver, sqlite3.Connection)
-    yield from driver.execute(statement)
+    factory, driver.text_factory = driver.text_factory, _decoded
+    try:
+        yield from driver.execute(statement)
+    finally:
+        driver.text_factory = factory
+
+
+def _decoded(text: bytes) -> str:
+    """SQLite holds any bytes in a text; no text of the upstream has a lone surrogate."""
+    return text.decode("utf-8", "surrogateescape")

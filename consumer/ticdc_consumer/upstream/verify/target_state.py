@@ -23,16 +23,30 @@ _PAUSE = 0.05
 @dataclass(frozen=True, slots=True)
 class TargetState:
     """Every session of `targets` sees the tables as they were at `resolved_ts`, until it is closed.
-    `known` are the tables that rows went to."""
+    `known` are the tables that rows went to. With `shared`, the first session reads no table but
+    holds the state, in which the others begin anew after each table: a DDL waits for the end of a
+    transaction that has read its table."""
 
     targets: Sequence[Target]
     resolved_ts: int
     known: KnownTables
+    shared: str | None = None
 
     @property
     def snapshot_ts(self) -> int:
         """What `tidb_snapshot` is upstream where it holds the same."""
         return self.resolved_ts - 1
+
+    @property
+    def readers(self) -> Sequence[Target]:
+        return self.targets[1:] if self.shared else self.targets
+
+    def begin_again(self, target: Target) -> None:
+        """One of the `readers` sees the same state in a transaction of its own."""
+        if self.shared:
+            with target.errors():
+                target.execute("COMMIT").close()
+                read_back(target.dialect).begin(target, self.shared)
 
 
 @contextmanager
@@ -52,32 +66,33 @@ def _begin(
     options: Options, stack: ExitStack, sessions: int, deadline: float
 ) -> TargetState | None:
     """None if the sessions do not see one state, or not one at R, and there is time left."""
-    first = stack.enter_context(
-        closing(open_target(options.target_url, to_look=True, changefeed=options.changefeed))
-    )
-    reader = read_back(first.dialect)
-    targets = [first]
-    if reader.SHARED:
-        targets += [
-            stack.enter_context(
-                closing(
-                    open_target(options.target_url, to_look=True, changefeed=options.changefeed)
-                )
-            )
-            for _ in range(sessions - 1)
-        ]
-    shared: str | None = None
-    for target in targets:
-        with target.errors():
-            shared = reader.begin(target, shared)
+
+    # All are open before the first begins: those that cannot share a state must begin at once.
+    opened = [stack.enter_context(closing(_open(options))) for _ in range(sessions + 1)]
+    first, *others = opened
+    shared = _begin_one(first, None)
+    if not shared:
+        others = [] if shared is None else others[1:]
+    for target in others:
+        _begin_one(target, shared)
+    targets = [first, *others]
     seen = {_resolved_ts(options, target) for target in targets}
     store = Store(first, options.changefeed, where=InTarget.by(options, first))
     pending = store.ledger.pending()
     if len(seen) == 1 and not pending:
-        return TargetState(targets, seen.pop(), store.ledger.known())
+        return TargetState(targets, seen.pop(), store.ledger.known(), shared)
     if time.monotonic() > deadline:
         raise _unsettled(pending)
     return None
+
+
+def _open(options: Options) -> Target:
+    return open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+
+
+def _begin_one(target: Target, state: str | None) -> str | None:
+    with target.errors():
+        return read_back(target.dialect).begin(target, state)
 
 
 def _resolved_ts(options: Options, target: Target) -> int:

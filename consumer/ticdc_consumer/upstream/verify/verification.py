@@ -81,7 +81,7 @@ class _Round:
         with ExitStack() as stack:
             url = upstream_url(self._options)
             sessions: SimpleQueue[tuple[UpstreamSession, Target]] = SimpleQueue()
-            for target in self._state.targets:
+            for target in self._state.readers:
                 session = stack.enter_context(reading(url, self._state.snapshot_ts))
                 sessions.put((session, target))
                 first = session
@@ -147,11 +147,13 @@ class _Round:
         def compared(each: Pair) -> TableReport:
             both = sessions.get()
             try:
-                return self._report(each, *both)
+                report = self._report(each, *both)
+                self._state.begin_again(both[1])
+                return report
             finally:
                 sessions.put(both)
 
-        with ThreadPoolExecutor(len(self._state.targets)) as pool:
+        with ThreadPoolExecutor(len(self._state.readers)) as pool:
             running: set[Future[TableReport]] = {pool.submit(compared, each) for each in pairs}
             try:
                 while running:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import sqlalchemy as sa
 from sqlglot import Dialect
 from sqlglot.errors import TokenError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.errors import Retry, Stop, UnknownCommit, Usage

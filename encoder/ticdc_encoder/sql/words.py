@@ -91,7 +91,7 @@ def _tokenizer() -> tuple[Any, dict[Any, Kind]]:
     """The tokenizer, and the kinds of its tokens. sqlglot is imported with the first statement:
     decoding rows needs none of it, and it takes longer to import than all formats."""
     from sqlglot.dialects.mysql import MySQL
-    from sqlglot.tokens import TokenType
+    from sqlglot.tokenizer_core import TokenType
 
     class Tokenizer(MySQL.Tokenizer):  # type: ignore[misc, unused-ignore]
         COMMANDS: ClassVar[set[TokenType]] = set()  # the words after RENAME are words, too

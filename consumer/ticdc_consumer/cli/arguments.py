@@ -239,6 +239,13 @@ def _verify(verify: Parser) -> None:
     _takes_config(verify)
     _answers(verify)
     verify.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="only tables that match this filter rule, such as shop.orders; may be repeated",
+    )
+    verify.add_argument(
         "--show-values", action="store_true", help="the values that differ, beside their keys"
     )
     verify.add_argument(

@@ -223,7 +223,9 @@ def _verify(arguments: argparse.Namespace) -> int:
         if arguments.repair_sql:
             repair = Repair(stack.enter_context(_new_file(arguments.repair_sql)))
         reports = []
-        for report in verify(options, Request(arguments.most, arguments.sessions, repair)):
+        for report in verify(
+            options, Request(arguments.most, arguments.sessions, repair, arguments.table)
+        ):
             reports.append(report)
             if not arguments.json:
                 print_out(to_text(report, arguments.show_values))

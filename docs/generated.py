@@ -21,9 +21,10 @@ MARKER = re.compile(r"<!-- generated: ([a-z-]+) -->")
 LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]+)((?:#[^)\s]*)?\))")
 
 CODES = {
-    **dict.fromkeys(("Unavailable", "Away"), 1),
+    **dict.fromkeys(("Unavailable", "Away", "SourceAway", "UserRefused", "Full"), 1),
     "Usage": 2,
-    **dict.fromkeys(("Stop", "Denied", "NoTable", "InTheWay", "Conflict", "Unsupported"), 3),
+    **dict.fromkeys(("Stop", "Denied", "NoTable", "SchemaMissing", "InTheWay"), 3),
+    **dict.fromkeys(("Conflict", "Unsupported"), 3),
     "Fenced": 4,
 }
 """The class of an error -> its exit code."""

@@ -77,6 +77,7 @@ class Consumer:
         self._exit = ExitStack()
         self._monitor = Monitor(options.changefeed, _release())
         self._monitor.secrets = secrets_of(options)
+        self._spark.report = self._monitor.has_executors
         self._recorder = ActivityRecorder(self._monitor, options)
         self._stopping = False
 
@@ -95,6 +96,7 @@ class Consumer:
             self._opened = stack.enter_context(opening)
             self.target, self.store = self._opened.target, self._opened.store
             stack.enter_context(watched(self.target))
+            self._monitor.asked_at = lambda: self.target.asked_at
             self._tables = TableLayouts(self.options, self.target)
             with self.store.lease.explaining():
                 learn = partial(self._tables.learn, self.store.ledger)

@@ -3,16 +3,23 @@
     TicdcError                      (ticdc_encoder.errors) the root of all; 3 by default
         Unavailable             1   broker, target or Spark cannot be reached, retries are exhausted
             Away                1   (between) the target's server does not answer: it is waited for
+            SourceAway          1   the brokers do not answer
+            UserRefused         1   brokers or target answer, and refuse this user
+            Full                1   the target's disk has no room
             Fenced              4   a newer consumer of this changefeed took over
         Usage                   2   a wrong option or configuration
         Stop                    3   something in data, topics or target that an operator must decide
             Unsupported         3   a DDL that cannot be done exactly, whatever the target's state
             Denied              3   the target's user lacks a privilege
+            SchemaMissing       3   no message brought the schema that a row of Simple names
             NoTable             3   the target lacks a table that rows need
             Misfit              3   several reasons at once why a table cannot take its rows
             InTheWay            3   (ddl.translate) a table that is not what CREATE TABLE would make
             Conflict            3   (read.facts) two different rows of one key at one commit_ts
         Retry                   -   the target refused a transaction for a passing reason
+            Locked              -   another session held a lock for too long
+            RegistryAway        -   the schema registry does not give a schema
+            ClaimCheckAway      -   the storage of claim checks cannot be read
         UnknownCommit           -   the connection was lost at COMMIT
         WireError, ...              (ticdc_encoder.errors) a message, setting or topic
 
@@ -44,6 +51,18 @@ class Away(Unavailable):
     before waits for it; at a start, and for one that is to stop, exit 1."""
 
 
+class SourceAway(Unavailable):
+    """The brokers do not answer. Exit 1."""
+
+
+class UserRefused(Unavailable):
+    """The brokers or the target's server answer, and refuse this user. Exit 1."""
+
+
+class Full(Unavailable):
+    """The target's disk has no room for the cut. Exit 1."""
+
+
 class Fenced(Unavailable):
     """A newer consumer of this changefeed has taken over: to start this one again would take it
     away from that one. Exit 4."""
@@ -56,6 +75,18 @@ class Retry(TicdcError):
     lost connection before COMMIT): nothing was applied, the same epoch may be tried again."""
 
     exit_code = 1
+
+
+class Locked(Retry):
+    """Another session of the target held a lock for too long."""
+
+
+class RegistryAway(Retry):
+    """The schema registry does not give a schema that a message names."""
+
+
+class ClaimCheckAway(Retry):
+    """The storage of claim checks cannot be read."""
 
 
 class UnknownCommit(TicdcError):
@@ -78,6 +109,10 @@ class Stop(TicdcError):
 
 class Denied(Stop):
     """The target's user lacks a privilege: the message names the GRANT. Exit 3."""
+
+
+class SchemaMissing(Stop):
+    """No message brought the schema that a row of Simple names. Exit 3."""
 
 
 class NoTable(Stop):
@@ -137,9 +172,9 @@ class LeftOut(Unsupported):
     """A DDL that the target does not need, since no row depends on it: it is always skipped."""
 
 
-def full(where: str, reason: str) -> Unavailable:
+def full(where: str, reason: str) -> Full:
     """A disk, or a file that may not grow, has no room for the cut."""
-    return Unavailable(
+    return Full(
         f"{where} has no room left on its disk, or in a file that may not grow: make room there, "
         f"then start again; nothing of the cut was applied ({reason})"
     )

@@ -16,7 +16,7 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.ddl.creation import Together, creates
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import SchemaMissing
 from ticdc_consumer.plan import (
     Cut,
     Estimates,
@@ -41,7 +41,7 @@ from ticdc_consumer.source.log import Log, gaps_since, require
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import CutActivity
-from ticdc_consumer.state.activity.monitor import Monitor
+from ticdc_consumer.state.activity.monitor import FOR_MARK, FOR_SCHEMA, Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.waiting import Deadline
@@ -101,22 +101,25 @@ class Reader:
         failpoints.hit("S2")
         self._drain(base, wait)
         if self._schemas_are_missing(wait):
-            self.monitor.waiting(self.source.newest, self._tops(), self._lacking())
+            self._waits(self._lacking())
             return None
         if not any(mark.resolved_ts > base.resolved_ts for mark in self.source.marks):
             if not base.mark_time:
                 self.source.require_marks(MARKLESS)
-            self.monitor.waiting(self.source.newest, self._tops())
+            self._waits(FOR_MARK)
             return None
         # Listed after the marks were seen: nothing below any of them is outside.
         with self.monitor.at("planning", "the next cut"):
             return self._planned(base, until)
 
+    def _waits(self, lacking: str) -> None:
+        self.monitor.waiting(self.source.newest, self._tops(), lacking, self.source.trouble)
+
     def _lacking(self) -> str:
         """What the last cut that was read waits for."""
         (schema, table, version), (topic, number, offset) = next(iter(self._unread.items()))
         return (
-            f"for version {version} of the schema of {schema}.{table}, which the row at "
+            f"{FOR_SCHEMA} {version} of the schema of {schema}.{table}, which the row at "
             f"{topic}[{number}] offset {offset} has"
         )
 
@@ -357,7 +360,7 @@ class Reader:
         if not more and time.monotonic() - self._unread_since >= patience:
             schema, table, version = missing[0]
             topic, number, offset = self._unread[missing[0]]
-            raise Stop(
+            raise SchemaMissing(
                 f"{schema}.{table}: {topic}[{number}] offset {offset} has a row of version "
                 f"{version} of its schema, which no message brought for {patience:g} s; the "
                 "changefeed repeats the newest by send-bootstrap-interval-in-sec and "

@@ -147,4 +147,4 @@ def test_a_run_in_an_error_shows_it_while_it_tries_again(begin: Begin) -> None:
         assert outcome.code == 1
     error = stored(run.target_url).activity.error
     assert error is not None and "holds the write lock" in error.text
-    assert error.kinds[0] == "Unavailable" and "Retry" in error.kinds
+    assert error.kinds[0] == "Unavailable" and "Locked" in error.kinds

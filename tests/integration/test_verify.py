@@ -95,7 +95,19 @@ MORE_TABLES = (
     "CREATE TABLE log (a INT, b VARCHAR(9))",
     "INSERT INTO log VALUES (1, 'one'), (1, 'one'), (2, NULL), (3, 'three')",
     "CREATE TABLE nobody (id INT PRIMARY KEY)",
+    'CREATE TABLE `it\'s 100%s "odd"` (`100%` INT, `a``b"` VARCHAR(9), PRIMARY KEY (`100%`))',
+    "INSERT INTO `it's 100%s \"odd\"` VALUES (1, '%s'), (2, NULL)",
 )
+LATER = (
+    "UPDATE kinds SET tiny = 77",
+    "ALTER TABLE kinds DROP COLUMN amount, ADD COLUMN more INT",
+    "DELETE FROM words",
+    "DROP TABLE many",
+    "RENAME TABLE log TO renamed",
+    "CREATE TABLE later (id INT PRIMARY KEY)",
+    "INSERT INTO nobody VALUES (1)",
+)
+"""What the upstream does after R."""
 SPOILED = (
     "UPDATE words SET n = 9 WHERE n = 3",
     "DELETE FROM many WHERE n = 2",
@@ -146,9 +158,7 @@ def test_every_fault_is_found_and_repaired_in_every_type_and_none_where_there_is
     Random(1).shuffle(faults)
     shop(verified, len(faults) + 6)
     resolved_ts = verified.load()
-    verified.execute(
-        "UPDATE kinds SET tiny = 77", "DELETE FROM words", "INSERT INTO nobody VALUES (1)"
-    )
+    verified.execute(*LATER)
     code, out, err = verified.verify()
     assert (code, err) == (0, ""), out
     assert f"kinds: {len(faults) + 6} rows, equal" in out
@@ -320,6 +330,9 @@ def test_a_report_has_values_only_if_they_are_asked_for(into_sqlite: Verified) -
     _, out, _ = into_sqlite.verify("--show-values")
     assert "  id=2 differs in v; upstream: v=NULL; target: v='secret'" in out
     assert "  id=5 is in the target only; target: id='5'" in out
+    _, out, _ = into_sqlite.verify("--table", "*.b")
+    assert [line.partition(".")[2][:2] for line in out.splitlines()[:1]] == ["b:"]
+    assert "1 of 1 tables" in out
     assert "secret" not in into_sqlite.verify("--json")[1]
     assert '"v": "secret"' in into_sqlite.verify("--json", "--show-values")[1]
 

@@ -3,85 +3,49 @@
 import json
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
-from sqlalchemy import make_url
 from support import brokers
-from support.torture_cli import Begin, Command, Make
-from support.torture_topics import Feed, inserted, ts
+from support.diagnoses import (
+    SOON,
+    backlog,
+    begun,
+    comes_to,
+    diagnosed,
+    running,
+    seconds_ago,
+)
+from support.registry_server import served
+from support.server_address import server_address
+from support.small_disk import small_disk
+from support.torture_cli import Begin, Make
+from support.torture_topics import ITEMS, Feed, inserted, table, ts
 from ticdc_consumer.cli import commands as cli
-from ticdc_consumer.state.activity import recorder
-from ticdc_consumer.status import Diagnosis, diagnosis, why
+from ticdc_consumer.state.activity import monitor, recorder
+from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Ddl
+from ticdc_encoder.formats.registry import MemoryRegistry
 
-SOON = 60.0
+CLAIM = "0d2e66b2-3b3b-49b1-946b-e5cc94563f89.json"
+IMPATIENT: dict[str, Any] = {"limits__retries": 1}
 
 
 @pytest.fixture(autouse=True)
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "FIRST", 0.1)
     monkeypatch.setattr(recorder, "INTERVAL", 0.1)
-    monkeypatch.setattr(diagnosis, "QUIET", 1.0)
-    monkeypatch.setattr(diagnosis, "LONG", 1.0)
+    monkeypatch.setattr(monitor, "PACE_STEP", 0.1)
+    for name in ("QUIET", "LONG", "WINDOW"):
+        monkeypatch.setattr(thresholds, name, 1.0)
 
 
-def diagnosed(run: Command, **settings: Any) -> Diagnosis:
-    began = time.monotonic()
-    explained = why(run.options(**settings), "orders.toml")
-    assert time.monotonic() - began < 5
-    return explained
-
-
-def comes_to(run: Command, cause: str) -> Diagnosis:
-    """The diagnosis, once it is this one."""
-    last = diagnosed(run)
-
-    def is_named() -> bool:
-        nonlocal last
-        last = diagnosed(run)
-        return last.cause == cause
-
-    assert until(is_named, SOON, pause=0.2), last
-    return last
-
-
-@contextmanager
-def running(run: Command, **settings: Any) -> Iterator[None]:
-    """A consumer applies what comes, in a thread of its own."""
-    with run.consumer(spark__start="when-needed", **settings) as consumer:
-
-        def apply() -> None:
-            try:
-                list(consumer.epochs())
-            except TicdcError:
-                return  # the target shows it
-
-        thread = Thread(target=apply)
-        thread.start()
-        try:
-            yield
-        finally:
-            consumer.stop()
-            thread.join()
-
-
-def begun(command: Make, kafka: brokers.Mock, url: str, schema: str) -> tuple[Feed, Command]:
-    """The first cut is in the target: `items` with row 1, in a schema or database of its own."""
-    feed = Feed(kafka, "canal-json")
-    feed.create(10)
-    feed.send(0, inserted(20, {"id": 1, "name": "one"}))
-    feed.mark(100)
-    run = command([feed], url, None, **{"tables__route.shop.*": f"{schema}.{{table}}"})
-    outcome = run()
-    assert outcome.code == 0, outcome.said
-    return feed, run
+# --- no consumer runs ----------------------------------------------------------------------------
 
 
 def test_a_target_that_does_not_answer(begin: Begin) -> None:
@@ -98,6 +62,12 @@ def test_a_target_that_takes_connections_and_says_nothing(begin: Begin) -> None:
         port = frozen.getsockname()[1]
         shown = diagnosed(run, target__url=f"postgresql+psycopg://app@127.0.0.1:{port}/shop")
     assert shown.cause == "target-away" and "no answer within 4 s" in shown.sentence
+
+
+def test_a_target_that_refuses_its_user(begin: Begin, postgresql_url: str) -> None:
+    _, run = begin()
+    shown = diagnosed(run, target__url=postgresql_url.replace("postgres:@", "nobody@"))
+    assert shown.cause == "refused" and "nobody" in shown.sentence
 
 
 def test_a_changefeed_that_was_never_started(begin: Begin) -> None:
@@ -134,7 +104,9 @@ def test_another_error_that_ended_the_run(begin: Begin) -> None:
     assert "exit code 3" in shown.evidence[0] and "run orders.toml" in shown.advice[0]
 
 
-def test_a_ddl_that_waits_for_an_operator(begin: Begin) -> None:
+def test_a_ddl_that_waits_for_an_operator(
+    begin: Begin, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     feed, run = begin()
     feed.ddl(150, "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT (1 + 1)", "items")
     feed.mark(200)
@@ -142,56 +114,287 @@ def test_a_ddl_that_waits_for_an_operator(begin: Begin) -> None:
     shown = diagnosed(run)
     assert shown.cause == "ddl-waits" and "default is" in shown.sentence
     assert shown.advice[-1].endswith(f"run orders.toml --ddl-done {ts(150)}:1")
+    capsys.readouterr()
+    assert cli.main(["status", str(tmp_path / "changefeed.toml"), *run.arguments()]) == 0
+    assert f"why             {shown.sentence}" in capsys.readouterr().out.splitlines()
 
 
-def test_a_changefeed_that_sends_nothing_and_one_that_sends_no_resolved_ts(begin: Begin) -> None:
+def test_a_disk_that_is_full(mock_kafka: brokers.Mock, command: Make, tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    feed = Feed(mock_kafka)
+    feed.create(10, wide := ITEMS.replace("VARCHAR(40)", "VARCHAR(1000)"))
+    feed.mark(100)
+    with small_disk(folder, 1):
+        run = command([feed], f"sqlite:///{folder / 'target.db'}")
+        assert run().code == 0
+        known, body = table(wide), "x" * 900
+        rows = (inserted(150, {"id": n, "name": body}, known) for n in range(3000))
+        feed.send(0, *rows)
+        feed.mark(200)
+        assert run().code == 1
+        shown = diagnosed(run)
+    assert shown.cause == "disk-full" and "target.db" in shown.sentence
+
+
+def test_a_registry_that_is_away(mock_kafka: brokers.Mock, sqlite_url: str, command: Make) -> None:
+    registry = MemoryRegistry()
+    feed = Feed(mock_kafka, "avro", registry=registry, avro_enable_watermark=True)
+    feed.create(10)
+    feed.mark(100)
+    with served(registry.schemas) as url:
+        run = command([feed], sqlite_url, registry__url=url, **IMPATIENT)
+        assert run().code == 0
+    feed.send(0, inserted(150, {"id": 1, "name": "one"}))
+    feed.mark(200)
+    assert run().code == 1
+    assert diagnosed(run).cause == "registry-away"
+
+
+def test_a_storage_of_claim_checks_that_is_away(begin: Begin, tmp_path: Path) -> None:
+    feed, run = begin()
+    claims = tmp_path / "claims"
+    claims.write_text("a file, and no folder")
+    large = inserted(150, {"id": 3, "name": "three"})
+    feed.send(0, replace(large, incomplete=True, claim_check=f"{claims.as_uri()}/{CLAIM}"))
+    feed.mark(200)
+    assert run(source__claim_check=claims.as_uri(), **IMPATIENT).code == 1
+    shown = diagnosed(run)
+    assert shown.cause == "claim-check-away" and CLAIM in shown.sentence
+
+
+def test_a_log_that_is_deleted_before_it_is_applied(begin: Begin) -> None:
+    feed, run = begin()
+    feed.send(1, *(inserted(150, {"id": n, "name": "x"}) for n in range(3, 30)))
+    feed.mark(200)
+    feed.kafka.delete_records(feed.topic, 1, 2)
+    shown = diagnosed(run)
+    assert shown.cause == "retention-near" and "soon deletes" in shown.sentence
+    assert "[1]" in shown.sentence and "the next cut begins at 2" in shown.evidence[0]
+    feed.kafka.delete_records(feed.topic, 1, 5)
+    shown = diagnosed(run)
+    assert shown.cause == "retention-near" and "has deleted" in shown.sentence
+
+
+def test_a_log_whose_retention_is_near(
+    real_kafka: brokers.Real, sqlite_url: str, command: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ticdc_consumer.source.kafka import tails
+
+    monkeypatch.setattr(tails, "AGED", 2 / 3600)
+    feed = Feed(real_kafka, partitions=0)
+    feed.partitions = 1
+    real_kafka.create_topic(feed.name, 1, **{"retention.ms": "3600000"})
+    feed.create(10)
+    feed.mark(100)
+    run = command([feed], sqlite_url)
+    assert run().code == 0
+    assert diagnosed(run).cause == "not-running"
+    feed.send(0, inserted(150, {"id": 1, "name": "one"}))
+    feed.mark(200)
+    shown = comes_to(run, "retention-near")
+    assert "60 min" in shown.sentence
+
+
+# --- one runs, and waits -------------------------------------------------------------------------
+
+
+def test_topics_that_nobody_writes_to(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(mock_kafka)
+    run = command([feed], sqlite_url)
+    with running(run):
+        shown = comes_to(run, "nobody-writes")
+    assert feed.topic in shown.sentence and "dispatchers" in shown.advice[0]
+
+
+def test_a_changefeed_that_has_stopped(begin: Begin) -> None:
     feed, run = begin()
     with running(run):
         feed.mark(120)
         assert until(lambda: run.resolved_ts == ts(120), SOON, pause=0.2)
-        assert "old" in comes_to(run, "nothing-comes").sentence
+        shown = comes_to(run, "ticdc-stopped")
+    assert "the newest message in any partition is" in shown.sentence
+
+
+def test_a_partition_without_a_resolved_ts(begin: Begin) -> None:
+    feed, run = begin()
+    with running(run):
         ends = time.monotonic() + SOON
-        while diagnosed(run).cause != "no-resolved-ts":
-            feed.send(0, inserted(150, {"id": 3, "name": "three"}))
-            assert time.monotonic() < ends
-            time.sleep(0.3)
+        number = 200
+        while (shown := diagnosed(run)).cause != "partition-without-resolved-ts":
+            feed.mark(number := number + 1, 1)
+            assert time.monotonic() < ends, shown
+        assert f"{feed.topic}[0] has no resolved ts above R" in shown.sentence
+        feed.mark(900)
+        assert until(lambda: run.resolved_ts == ts(900), SOON, pause=0.2)
+
+
+def test_a_transaction_that_is_not_complete(begin: Begin) -> None:
+    feed, run = begin()
+    with running(run):
+        ends, sent = time.monotonic() + SOON, 0
+        while (shown := diagnosed(run)).cause != "transaction-open":
+            feed.send(sent % 2, inserted(150, {"id": 3 + sent, "name": "x"}))
+            sent += 1
+            assert time.monotonic() < ends, shown
+        assert str(ts(150)) in shown.sentence and "messages have come" in shown.sentence
         feed.mark(200)
         assert until(lambda: run.resolved_ts == ts(200), SOON, pause=0.2)
 
 
-def test_a_consumer_that_works(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosis, "QUIET", 3600.0)
-    _, run = begin()
+def test_a_changefeed_that_sends_no_resolved_ts(begin: Begin) -> None:
+    feed, run = begin()
     with running(run):
-        words = "waiting for a resolved ts above R, since"
-        assert until(lambda: words in comes_to(run, "working").sentence, SOON, pause=0.2)
+        ends, number = time.monotonic() + SOON, 150
+        while (shown := diagnosed(run)).cause != "no-resolved-ts":
+            feed.send(0, inserted(number, {"id": 3, "name": "x"}))
+            number += 1
+            assert time.monotonic() < ends, shown
 
 
-def test_a_lock_of_another_session(
-    command: Make, mock_kafka: brokers.Mock, postgresql_url: str
+def test_a_schema_that_is_missing(mock_kafka: brokers.Mock, sqlite_url: str, command: Make) -> None:
+    feed = Feed(mock_kafka, "simple")
+    known = replace(table(), version=1, table_id=9)
+    for number in range(feed.partitions):
+        feed.send(number, Ddl("shop", "items", ITEMS, ts(10), definition=known))
+    feed.mark(100)
+    run = command([feed], sqlite_url)
+    assert run().code == 0
+    feed.send(1, inserted(150, {"id": 2, "name": "x"}, replace(known, version=3)))
+    feed.mark(200)
+    with running(run, limits__schema_wait=3600):
+        shown = comes_to(run, "schema-missing")
+    assert "version 3 of the schema of shop.items" in shown.sentence
+    assert run(limits__schema_wait=0).code == 3
+    assert diagnosed(run).cause == "schema-missing"
+
+
+def test_brokers_that_are_away(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 1.0)
+    monkeypatch.setattr("ticdc_consumer.source.kafka.brokers.REQUEST_TIMEOUT", 1.0)
+    feed, run = begin()
+    assert isinstance(feed.kafka, brokers.Mock)
+    with running(run):
+        comes_to(run, "ticdc-stopped")
+        feed.kafka.close()
+        shown = comes_to(run, "brokers-away")
+        assert feed.kafka.bootstrap in shown.sentence
+    assert run().code == 1
+    assert diagnosed(run).cause == "brokers-away"
+
+
+def test_brokers_that_refuse_their_user(
+    real_kafka: brokers.Real, sqlite_url: str, command: Make
 ) -> None:
-    feed, run = begun(command, mock_kafka, postgresql_url, "public")
-    with closing(open_target(postgresql_url)) as other, running(run):
-        with other.transaction():
-            other.execute("LOCK TABLE public.items")
-            feed.send(0, inserted(150, {"id": 3, "name": "three"}))
-            feed.mark(200)
-            shown = comes_to(run, "retries")
-            assert "lock" in shown.sentence
+    feed = Feed(real_kafka)
+    feed.create(10)
+    feed.mark(100)
+    secured = {
+        "kafka__bootstrap.servers": server_address("KAFKA_SASL"),
+        "kafka__security.protocol": "SASL_PLAINTEXT",
+        "kafka__sasl.mechanism": "PLAIN",
+        "kafka__sasl.username": "app",
+    }
+    wrong = {**secured, "kafka__sasl.password": "canary-7731"}
+    run = command([feed], sqlite_url, **secured, **{"kafka__sasl.password": "app-secret"})
+    assert run().code == 0
+    with running(run):
+        comes_to(run, "ticdc-stopped")
+        shown = comes_to(run, "refused", **wrong)
+    assert "password" in shown.sentence and "canary-7731" not in str(shown)
+
+
+def test_ticdc_that_is_behind_itself(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thresholds, "QUIET", 3600.0)
+    feed, run = begin()
+    with running(run):
+        feed.mark(200)
+        shown = comes_to(run, "ticdc-lags")
+    assert "old when it comes" in shown.sentence
+
+
+def test_nothing_to_do(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thresholds, "QUIET", 3600.0)
+    feed, run = begin()
+    with running(run):
+        feed.mark(seconds_ago(0))
+        shown = comes_to(run, "nothing-to-do")
+    assert "waiting for a resolved ts above R" in shown.evidence[-1]
+
+
+def test_a_clock_that_is_behind(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thresholds, "QUIET", 3600.0)
+    feed, run = begin()
+    with running(run, limits__future_limit=3 * 3600):
+        feed.mark(seconds_ago(-3 * 3500))
+        shown = comes_to(run, "clock-skew")
+    assert "3 h in the future of this machine" in shown.sentence
+
+
+def test_a_consumer_that_took_over(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thresholds, "QUIET", 3600.0)
+    feed, run = begin()
+    with running(run):
+        feed.mark(200)
         assert until(lambda: run.resolved_ts == ts(200), SOON, pause=0.2)
+        with running(run):
+            shown = comes_to(run, "fenced")
+            feed.mark(300)
+            assert until(lambda: run.resolved_ts == ts(300), SOON, pause=0.2)
+    assert "took the changefeed over from process" in shown.sentence
 
 
-def test_a_ddl_that_takes_long(command: Make, mock_kafka: brokers.Mock, mariadb_url: str) -> None:
-    schema = str(make_url(mariadb_url).database)
-    feed, run = begun(command, mock_kafka, mariadb_url, schema)
-    with closing(open_target(mariadb_url)) as other, running(run):
-        with other.transaction():
-            other.query("SELECT id FROM items")
-            feed.ddl(150, "ALTER TABLE `items` ADD COLUMN `n` INT", "items")
-            feed.mark(200)
-            shown = comes_to(run, "ddl-runs-long")
-            assert "ADD COLUMN" in shown.sentence
-        assert until(lambda: run.resolved_ts > ts(150) + 1, SOON, pause=0.2)
+# --- one runs, and works -------------------------------------------------------------------------
+
+SMALL_CUTS = {"limits__rows_per_epoch": 1}
+
+
+def test_a_lag_that_grows(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thresholds, "SLOW_SHARE", 1.1)
+    feed, run = begin(**SMALL_CUTS)
+    backlog(feed, run, 0.001)
+    with running(run):
+        shown = comes_to(run, "lag-grows")
+    assert "falls behind by 0." in shown.sentence or "by 1.00 s" in shown.sentence
+
+
+def test_a_consumer_that_catches_up(begin: Begin) -> None:
+    feed, run = begin(**SMALL_CUTS)
+    backlog(feed, run, 1.0)
+    with running(run):
+        shown = comes_to(run, "catching-up")
+    assert "will have caught up in about" in shown.sentence
+
+
+def test_a_consumer_that_works(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thresholds, "LAG", 1e9)
+    feed, run = begin(**SMALL_CUTS)
+    backlog(feed, run, 0.001)
+    with running(run):
+        shown = comes_to(run, "working")
+    assert shown.sentence.startswith("the consumer works: ")
+
+
+def test_a_memory_budget_that_is_too_small(
+    mock_kafka: brokers.Mock,
+    postgresql_url: str,
+    command: Make,
+    request: pytest.FixtureRequest,
+    long: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not long:
+        pytest.skip("with --long: Spark shuffles; its signs are in consumer/state/causes")
+    spark = request.getfixturevalue("spark")
+    monkeypatch.setattr(thresholds, "SPILLED_CUTS", 1)
+    small: dict[str, Any] = {"limits__memory_budget": 1, **SMALL_CUTS}
+    feed, run = begun(command, mock_kafka, postgresql_url, "public", spark, **small)
+    backlog(feed, run, 0.001, cuts=2)
+    with running(run):
+        shown = comes_to(run, "memory-budget")
+    assert "did not fit limits.memory_budget" in shown.sentence
 
 
 def test_the_command_prints_it_for_people_and_for_programs(

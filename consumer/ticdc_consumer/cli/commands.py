@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, TextIO
 
 from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard_output
@@ -78,6 +79,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
     options = _options(arguments)
     sql = _text_of(arguments.ddl_run[1]) if arguments.ddl_run else None
+    if arguments.load and not _loaded(options):
+        return 0
     progress = RunProgress()
     consumer = Consumer(options)
     with (
@@ -105,6 +108,37 @@ def _run(arguments: argparse.Namespace) -> int:
             handler.require_reader()
     progress.sum_up(f"stopped by {signals[0].name}" if signals else "done")
     return 0
+
+
+def _load(arguments: argparse.Namespace) -> int:
+    _load_tables(_options(arguments), arguments.at, arguments.replace)
+    return 0
+
+
+def _loaded(options: Options) -> bool:
+    """Loads the tables, unless something was applied already. Whether a run may go on."""
+    from ticdc_consumer.state.store import Store
+    from ticdc_consumer.targets import open_target
+
+    with closing(open_target(options.target_url, to_look=True)) as target:
+        checkpoint = Store(target, options.changefeed).read()
+    if checkpoint is not None and checkpoint.resolved_ts:
+        return True
+    return _load_tables(options)
+
+
+def _load_tables(options: Options, at: int | None = None, replace_rows: bool = False) -> bool:
+    """Whether everything is loaded, and no signal came before."""
+    from ticdc_consumer.cli.load_progress import LoadLines
+    from ticdc_consumer.upstream.load.loading import load
+
+    stop, lines = Event(), LoadLines()
+    with stopping(stop.set) as signals:
+        resolved_ts = load(
+            options, at, replace_rows=replace_rows, report=lines.report, stopped=stop.is_set
+        )
+    lines.sum_up(resolved_ts, signals[0].name if signals else "")
+    return resolved_ts is not None
 
 
 def _log_manual(entry: "LedgerEntry", text: str) -> None:
@@ -203,7 +237,9 @@ def _verify(arguments: argparse.Namespace) -> int:
         if arguments.repair_sql:
             repair = Repair(stack.enter_context(_new_file(arguments.repair_sql)))
         reports = []
-        for report in verify(options, Request(arguments.most, arguments.sessions, repair)):
+        for report in verify(
+            options, Request(arguments.most, arguments.sessions, repair, arguments.table)
+        ):
             reports.append(report)
             if not arguments.json:
                 print_out(to_text(report, arguments.show_values))
@@ -287,6 +323,7 @@ def _screen() -> "ModuleType":
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "demo": _demo,
     "run": _run,
+    "load": _load,
     "check": _check,
     "plan": _plan,
     "status": _status,

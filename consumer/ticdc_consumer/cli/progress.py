@@ -24,8 +24,6 @@ SECONDS_TO_PASS = 60.0
 does."""
 NAMED = 5
 """Tables of those that a filter leaves out."""
-LONGEST_QUERY = 120
-"""In characters."""
 
 
 class RunTotals:
@@ -117,15 +115,14 @@ class RunProgress:
             self._report_progress(epoch.resolved_ts, now)
 
     def _report_ddl(self, entry: LedgerEntry) -> None:
-        query = " ".join(entry.query.split())[:LONGEST_QUERY]
-        text = f"DDL {entry.id} in {entry.schema or '-'}: {query}"
+        text = f"DDL {entry.id} in {entry.schema or '-'}: {entry.short_query}"
         skipped = entry.state == "skipped"
         fields: dict[str, object] = {
             "commit_ts": entry.commit_ts,
             "number": entry.seq,
             "table": f"{entry.schema}.{entry.table}",
             "state": entry.state,
-            "query": query,
+            "query": entry.short_query,
             "reason": entry.reason if skipped else None,
         }
         self._log("ddl", f"{text}; skipped: {entry.reason}" if skipped else text, fields)

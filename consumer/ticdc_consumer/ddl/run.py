@@ -89,8 +89,6 @@ def _renames_in_order(seen: list[SeenDdl]) -> list[SeenDdl]:
     return seen
 
 
-LONGEST_QUERY = 120
-"""Characters of a statement that a stage shows."""
 MOST_RENAMES = 7
 """How many renames of one statement are put in order; more stay as they came."""
 
@@ -165,7 +163,7 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
         if len(group) > 1:
             attempt = partial(_rename_together, context, group)
         try:
-            with store.monitor.at("running DDL", f"{entry.id}: {shortened(entry.query)}"):
+            with store.monitor.at("running DDL", f"{entry.id}: {entry.short_query}"):
                 until_known(store, retries, attempt, happened=partial(is_done, store, entry))
         except Denied as refusal:
             store.monitor.waits_for_operator([WaitingDdl(entry.id, str(refusal))])
@@ -182,11 +180,6 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
         if len(group) > 1:
             until_known(store, retries, clean_up, happened=lambda: False)
     store.monitor.waits_for_operator(())
-
-
-def shortened(query: str) -> str:
-    """The beginning of a statement, in one line."""
-    return " ".join(query.split())[:LONGEST_QUERY]
 
 
 def _named(entry: LedgerEntry) -> str:

@@ -19,7 +19,7 @@ from ticdc_encoder.formats.claim_check import (
 from ticdc_encoder.values import utc_time
 
 from ticdc_consumer.config.reading import ReadOptions
-from ticdc_consumer.errors import Retry, Stop, Usage
+from ticdc_consumer.errors import ClaimCheckAway, Stop, Usage
 from ticdc_consumer.protocols import protocol_of, zone_of_rows
 from ticdc_consumer.protocols.protocol import RecordDecoder
 
@@ -57,7 +57,8 @@ class LargeRows(Generic[T]):
 
     def redeem(self, change: RowChange) -> RowChange:
         """The whole change. Raises `Stop` where no storage is configured or it does not have the
-        file, `Retry` where the storage cannot be read, and what `claim_check.redeem` raises."""
+        file, `ClaimCheckAway` where the storage cannot be read, and what `claim_check.redeem`
+        raises."""
         if self._storage is None:
             raise Stop(
                 f"{_name(change)}: a large row is in a claim check: set [source] claim_check to "
@@ -67,7 +68,7 @@ class LargeRows(Generic[T]):
             return redeem(change, self._storage, self._decode)
         except ClaimCheckError as error:
             missing = isinstance(error.__cause__, FileNotFoundError)
-            raise (Stop if missing else Retry)(f"{_name(change)}: {error}") from None
+            raise (Stop if missing else ClaimCheckAway)(f"{_name(change)}: {error}") from None
 
     def hold(self, change: RowChange, companion: T) -> None:
         """Keeps a change of which only the handle key is known for `completed`. Raises `Stop` if

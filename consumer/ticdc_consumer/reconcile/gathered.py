@@ -9,7 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ticdc_encoder.errors import TicdcError
 
-from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
+from ticdc_consumer.errors import (
+    ClaimCheckAway,
+    Fenced,
+    RegistryAway,
+    Retry,
+    SourceAway,
+    Stop,
+    Unavailable,
+    UserRefused,
+)
 from ticdc_consumer.read.facts import REPORT
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.report import Report, TableCounts, unpack
@@ -92,11 +101,10 @@ def keyless(job: ReadJob, tables: Iterable[int]) -> tuple[int, ...]:
     return tuple(number for number in tables if not job.layouts[number].key)
 
 
+_KINDS = (Unavailable, SourceAway, UserRefused, Fenced, Retry, RegistryAway, ClaimCheckAway)
 _ERRORS: dict[str, type[TicdcError]] = {
-    "Unavailable": Unavailable,
-    "Fenced": Fenced,
-    "Retry": Retry,
-    "RegistryError": Retry,
+    **{kind.__name__: kind for kind in _KINDS},
+    "RegistryError": RegistryAway,
 }
 
 

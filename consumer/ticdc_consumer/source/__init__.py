@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from ticdc_encoder.event import RowChange, Table
 
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.source.facts import PartitionFacts, SourceFacts
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 
@@ -49,6 +51,10 @@ class Source(Protocol):
     def newest(self) -> float | None:
         """When the newest message that the driver followed was produced, in seconds since 1970;
         None before the first, or if that is not known."""
+
+    @property
+    def trouble(self) -> Unavailable | None:
+        """Why nothing comes, if the source does not answer; it is waited for."""
 
     def close(self) -> None: ...
 
@@ -166,16 +172,21 @@ class TaskSource(Protocol):
         Yields after each step."""
 
 
+def _no_facts(_: Options, patience: float) -> SourceFacts:
+    return SourceFacts({})
+
+
 @dataclass(frozen=True, slots=True)
 class SourceKind:
     """`chosen` decides by the settings whether a source is of this kind, `scope` is what it adds
     to the settings that give R its meaning. `rows_need_definitions`: rows of a table are read by
-    what its CREATE TABLE, once it is done, says of them."""
+    what its CREATE TABLE, once it is done, says of them. `look` shows its log, see `facts_of`."""
 
     chosen: Callable[[Options], bool]
     open: Callable[[Options], Source]
     scope: Mapping[str, object] = field(default_factory=dict)
     rows_need_definitions: bool = False
+    look: Callable[[Options, float], SourceFacts] = _no_facts
 
 
 def _kafka(options: Options) -> Source:
@@ -190,14 +201,26 @@ def _storage(options: Options) -> Source:
     return StorageSource(options)
 
 
+def _kafka_facts(options: Options, patience: float) -> SourceFacts:
+    from ticdc_consumer.source.kafka.tails import look
+
+    return look(options, patience)
+
+
+def _storage_facts(options: Options, patience: float) -> SourceFacts:
+    listing = _storage(options).list_patiently((), patience)
+    return SourceFacts({name: PartitionFacts(0, end) for name, end in listing.ends.items()})
+
+
 # A kind is opened by a function, which imports what only this kind needs.
 SOURCES: dict[str, SourceKind] = {
-    "kafka": SourceKind(lambda options: True, _kafka),
+    "kafka": SourceKind(lambda options: True, _kafka, look=_kafka_facts),
     "storage": SourceKind(
         lambda options: options.storage_url is not None,
         _storage,
         {"storage": True},
         rows_need_definitions=True,
+        look=_storage_facts,
     ),
 }
 """Asked from the last to the first: Kafka is what remains."""
@@ -211,6 +234,12 @@ def source_kind(options: Options) -> str:
 def open_source(options: Options) -> Source:
     """The source of the changes."""
     return SOURCES[source_kind(options)].open(options)
+
+
+def facts_of(options: Options, patience: float) -> SourceFacts:
+    """What the source shows now, also beside a consumer that runs; each request may take `patience`
+    seconds. Raises `Unavailable`, `Stop`."""
+    return SOURCES[source_kind(options)].look(options, patience)
 
 
 def scope_of(options: Options) -> Mapping[str, object]:

@@ -18,13 +18,22 @@ PAUSE = 1.0
 """Seconds between two looks."""
 
 
+ExecutorReport = Callable[[int, int, bool], None]
+"""Takes the number of executors, how many have gone since, and whether jobs wait for the first."""
+
+
 class ExecutorWatch:
     """Warns while jobs of the session wait because there is no executor, and ends them once
-    `gives_up`. A `local` master has its executor in the driver: there is nothing to watch."""
+    `gives_up`; reports how many executors there are. A `local` master has its executor in the
+    driver: there is nothing to watch."""
 
-    def __init__(self, spark: SparkSession, gives_up: Callable[[], bool]) -> None:
+    def __init__(
+        self, spark: SparkSession, gives_up: Callable[[], bool], report: ExecutorReport
+    ) -> None:
         self._context = spark.sparkContext
         self._gives_up = gives_up
+        self._report = report
+        self._known: frozenset[tuple[str, int]] = frozenset()
         self._closed = Event()
         self._thread = Thread(target=self._run, name="ticdc-executors", daemon=True)
         self.gave_up = False
@@ -54,7 +63,11 @@ class ExecutorWatch:
     def _waits(self) -> bool:
         tracker = self._context.statusTracker()
         # The driver is one of them.
-        return len(tracker.getExecutorInfos()) <= 1 and bool(tracker.getActiveJobsIds())
+        names = frozenset((each.host, each.port) for each in tracker.getExecutorInfos())
+        waits = len(names) <= 1 and bool(tracker.getActiveJobsIds())
+        self._report(max(0, len(names) - 1), len(self._known - names), waits)
+        self._known = names
+        return waits
 
     def _advice(self) -> str:
         memory = self._context.getConf().get("spark.executor.memory", "1g")

@@ -10,7 +10,7 @@ from ticdc_consumer.errors import Away
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_consumer.spark.executors import ExecutorWatch
+    from ticdc_consumer.spark.executors import ExecutorReport, ExecutorWatch
 
 PAUSE = 0.1
 """Seconds between two looks whether a run that waits for Spark is to stop."""
@@ -34,6 +34,8 @@ class SparkStarter:
         self._closing = False
         self.gives_up: Callable[[], bool] = lambda: False
         """Whether a user need not wait any longer, for a start or for a cluster's executors."""
+        self.report: ExecutorReport = lambda count, lost, waits: None
+        """Takes what is known of a cluster's executors, every second."""
 
     @property
     def begun(self) -> bool:
@@ -102,7 +104,9 @@ class SparkStarter:
         from ticdc_consumer.spark.session import session
 
         spark = session(self._settings, self._app_name)
-        self._watch = ExecutorWatch(spark, lambda: self._closing or self.gives_up())
+        self._watch = ExecutorWatch(
+            spark, lambda: self._closing or self.gives_up(), lambda *known: self.report(*known)
+        )
         return spark
 
     def _warm_up(self, started: "Future[SparkSession]") -> None:

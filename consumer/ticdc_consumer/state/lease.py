@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 
-from ticdc_consumer.errors import Away, Fenced, Retry, Unavailable, UnknownCommit
+from ticdc_consumer.errors import Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.state.upgrade import OwnTables
@@ -100,6 +100,7 @@ class Lease:
                 raise self._began_first() from error
             raise
         self.generation = generation
+        self._began = None
 
     def correct(self, update: Callable[[], None]) -> None:
         """Runs `update`, which replaces a first checkpoint."""
@@ -159,13 +160,16 @@ class Lease:
     @contextmanager
     def explaining(self) -> Iterator[None]:
         """Raises `Fenced` in place of what the end of the session raised inside, if a newer
-        consumer ended it."""
+        consumer ended it; and in place of a `Stop`, if a newer one has taken over: what stopped the
+        older may be the newer's work, as a table that it dropped."""
         try:
             yield
         except TicdcError as error:
             lost = (Retry, UnknownCommit)
             if isinstance(error, lost) or isinstance(error.__cause__, lost):
                 self._refuse_displaced(error)
+            elif isinstance(error, Stop):
+                self._refuse_overtaken(self._read(), error)
             raise
 
     def _refuse_displaced(self, error: TicdcError) -> None:
@@ -173,7 +177,9 @@ class Lease:
             raise Fenced(
                 f"changefeed {self.changefeed}: a newer consumer took over while this one began"
             ) from error
-        row = self._newly_read()
+        self._refuse_overtaken(self._newly_read(), error)
+
+    def _refuse_overtaken(self, row: Any, error: TicdcError) -> None:
         if row is not None and row.generation > self.generation > 0:
             try:
                 self.own(row)
@@ -197,6 +203,13 @@ class Lease:
         """The checkpoint's row, in a new session; None also if that cannot be had now."""
         try:
             self._target.reconnect()
+        except TicdcError:
+            return None
+        return self._read()
+
+    def _read(self) -> Any:
+        """The checkpoint's row, without waiting; None also if the target does not give it."""
+        try:
             with self._target.errors():
                 return self._row(sa.select(CHECKPOINT).where(self._mine))
         except TicdcError:

@@ -19,6 +19,9 @@ from ticdc_consumer.targets.layout import TableName
 
 LedgerState = Literal["pending", "done", "skipped"]
 
+LONGEST_QUERY = 120
+"""Characters of a statement that a line shows."""
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
@@ -40,6 +43,11 @@ class LedgerEntry:
     def id(self) -> str:
         """What `--ddl-done` takes."""
         return f"{self.commit_ts}:{self.seq}"
+
+    @property
+    def short_query(self) -> str:
+        """The beginning of the statement, in one line."""
+        return " ".join(self.query.split())[:LONGEST_QUERY]
 
     @property
     def order(self) -> tuple[int, int]:

@@ -1,19 +1,32 @@
 """Where a changefeed is, from its target alone."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
+from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import lag
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.generated_columns import LeftOutColumn, all_left_out
+from ticdc_consumer.source.facts import SourceFacts
+from ticdc_consumer.state.activity.recorder import blockers_of
 from ticdc_consumer.state.activity.stored import StoredActivity
 from ticdc_consumer.state.activity.stored import read as activity_of
+from ticdc_consumer.state.causes import thresholds
+from ticdc_consumer.state.causes.situation import Diagnosis, Situation, TargetFacts
+from ticdc_consumer.state.causes.table import explain
 from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.loading import LoadNotes, LoadProgress
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.target import Target
+
+LOOKED_AT = 20
+"""Tables whose keys are looked at: those that most rows went to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +43,9 @@ class TableStatus:
 @dataclass(frozen=True, slots=True)
 class Status:
     """The tables hold every commit_ts < `resolved_ts`: what TiDB shows with
-    `tidb_snapshot = resolved_ts - 1`. `activity` is what the consumer is at, or was at last."""
+    `tidb_snapshot = resolved_ts - 1`. `activity` is what the consumer is at, or was at last,
+    `target` what the target shows beside it. While a first load is not finished (`loading`) they
+    hold a part of it, and R is 0."""
 
     changefeed: str
     resolved_ts: int
@@ -44,6 +59,36 @@ class Status:
     left_out: Sequence[LeftOutColumn] = ()
     tables: Sequence[TableStatus] = ()
     activity: StoredActivity | None = None
+    loading: LoadProgress | None = None
+    target: TargetFacts = field(default_factory=TargetFacts)
+
+    def situation(
+        self,
+        config: str = "CONFIG",
+        source: SourceFacts | None = None,
+        source_error: TicdcError | None = None,
+    ) -> Situation:
+        """With what the source shows, if it was asked. `config` is the file of settings."""
+        stored = self.activity
+        return Situation(
+            now=time.time(),
+            resolved_ts=self.resolved_ts,
+            activity=stored.activity if stored else None,
+            running=stored is not None and stored.running,
+            age=stored.age if stored else 0.0,
+            ahead=stored.ahead if stored else 0.0,
+            pending=self.pending,
+            restarts={(p.topic, p.partition): p.restart_offset for p in self.positions},
+            target=self.target,
+            source=source,
+            source_error=source_error,
+            config=config,
+        )
+
+    @property
+    def why(self) -> Diagnosis:
+        """What explains where it is, as far as the target shows it."""
+        return explain(self.situation())
 
     @property
     def tidb_snapshot(self) -> int:
@@ -71,7 +116,40 @@ def read(target: Target, options: Options) -> Status:
         left_out=all_left_out(target, store.ledger),
         tables=_tables(target, store, stored),
         activity=stored,
+        loading=LoadNotes(target, options.changefeed).progress(),
+        target=_facts(target, store, stored),
     )
+
+
+def _facts(target: Target, store: Store, stored: StoredActivity | None) -> TargetFacts:
+    """Of a consumer that runs. What this user may not see is left out."""
+    if stored is None or not stored.running:
+        return TargetFacts()
+    session = stored.activity.session
+    blockers = blockers_of(target, session) if session else ()
+    burdens: list[str] = []
+    with suppress(TicdcError):
+        open_for, behind = thresholds.OPEN_TRANSACTION, thresholds.KEPT_WAL
+        burdens = target.burdens(session, open_for, behind)
+    without_key: tuple[str, ...] = ()
+    if lag(stored.activity.resolved_ts) >= thresholds.LAG and not blockers:
+        destinations = store.ledger.known().destinations
+        busiest = sorted(destinations, key=lambda name: -_rows(stored, name))[:LOOKED_AT]
+        with suppress(TicdcError):
+            names = (destinations[name] for name in busiest)
+            without_key = tuple(_without_key(target, filter(None, names)))
+    return TargetFacts(blockers, tuple(burdens), without_key)
+
+
+def _rows(stored: StoredActivity, name: tuple[str, str]) -> int:
+    return sum(stored.activity.tables.get(".".join(name), (0, 0)))
+
+
+def _without_key(target: Target, names: Iterable[TargetName]) -> Iterator[str]:
+    for name in names:
+        described = target.describe(*name)
+        if described is not None and not any(key.plain for key in described.unique_keys):
+            yield target.quote(*name)
 
 
 def _tables(target: Target, store: Store, stored: StoredActivity | None) -> list[TableStatus]:

@@ -11,11 +11,10 @@ from ticdc_encoder.tso import duration, moment, with_time
 
 from ticdc_consumer.state.activity.activity import WaitingDdl
 from ticdc_consumer.state.activity.stored import StoredActivity
+from ticdc_consumer.state.causes.of_runs import DDL_DONE
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.status.changefeeds import ChangefeedStatus
 from ticdc_consumer.status.reading import Status, TableStatus
-
-DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
 
 
 def to_json(status: Status) -> str:
@@ -29,6 +28,7 @@ def to_json(status: Status) -> str:
             "resolved_time": moment(status.resolved_ts).isoformat(timespec="milliseconds"),
             "lag_seconds": round(status.lag_seconds, 3),
             "generation": status.generation,
+            "why": {"cause": status.why.cause, "sentence": status.why.sentence},
             "partitions": [
                 {
                     "topic": position.topic,
@@ -42,6 +42,7 @@ def to_json(status: Status) -> str:
             "counters": dict(status.counters),
             "tables": [asdict(table) for table in status.tables],
             "consumer": _consumer_json(status.activity),
+            "loading": status.loading.to_json() if status.loading is not None else None,
             "at_least_once": list(status.at_least_once),
             "left_out": [
                 {
@@ -98,6 +99,9 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
     yield "resolved_ts", with_time(status.resolved_ts)
     yield "tidb_snapshot", str(status.tidb_snapshot)
     yield "lag", duration(status.lag_seconds)
+    if status.loading is not None:
+        yield "loading", f"as of {with_time(status.loading.snapshot_ts)}: {status.loading}"
+    yield "why", status.why.sentence
     if status.activity is not None:
         yield from _activity_rows(status.activity)
     for name, count in sorted(status.counters.items()):

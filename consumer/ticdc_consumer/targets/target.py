@@ -15,6 +15,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import UnknownCommit, Usage
+from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.bulk import Bulk, OnDrift
 from ticdc_consumer.targets.column_mapping import TypeRules, fit
 from ticdc_consumer.targets.layout import (
@@ -51,6 +52,8 @@ class Target(ABC):
     savepoints: ClassVar[bool] = True
     """Whether a part of a transaction can be taken back. Else no DDL runs in its cut's transaction,
     but in one of its own after it."""
+    several_writers: ClassVar[bool] = True
+    """Whether sessions can write at the same time."""
     begin_statement: ClassVar[str] = "BEGIN"
     before_ddl: ClassVar[str] = ""
     """A statement that must run between the rows and the DDL of one transaction."""
@@ -268,6 +271,16 @@ class Target(ABC):
     def limit_lock_waits(self, seconds: float) -> None:  # noqa: B027
         """Has each DDL of this session fail that waits for a lock for longer. Only where DDL
         commits by itself, and would else wait for days."""
+
+    def blockers(self, session_id: str) -> list[Blocker]:
+        """The sessions that hold what that session waits for; none if it does not wait, or that is
+        not shown. Raises `Denied` where this user may not see it."""
+        return []
+
+    def burdens(self, session_id: str, open_for: float, behind: int) -> list[str]:
+        """What keeps the database from cleaning up after that session: transactions that have been
+        open for so many seconds, replicas that are so many bytes behind."""
+        return []
 
     def may_create_tables(self) -> bool | None:
         """Whether this user may create the consumer's tables; None if the catalog does not say."""

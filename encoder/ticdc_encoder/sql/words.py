@@ -13,7 +13,11 @@ from ticdc_encoder.errors import DefinitionError
 
 Kind = Literal["word", "name", "string", "number", "bits", "hex", "symbol"]
 
-_TEXT = r"""'(?:[^'\\]|\\.)*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|`[^`]*+(?:`|\Z)"""
+# What is never closed goes to the end: it is searched once.
+_SINGLE = r"""'(?:[^'\\]|\\(?:.|\Z))*+(?:'|\Z)"""
+_DOUBLE = _SINGLE.replace("'", '"')
+_NAME = r"`[^`]*+(?:`|\Z)"
+_TEXT = rf"{_SINGLE}|{_DOUBLE}|{_NAME}"
 _LINE = r"(?:--(?=\s|$)|\#)[^\n]*+"
 # Those whose text TiDB runs: /*!80000 ... */, /*T! ... */, /*T![x] ... */
 _OPENING = r"/\*(?P<runs>T!(?:\[[^\]*]*+\])?|!\d*+)?"
@@ -21,9 +25,9 @@ _TEXT_OR_COMMENT = re.compile(rf"(?P<text>{_TEXT})|(?P<line>{_LINE})|{_OPENING}"
 
 
 # Texts that TiCDC writes as they are, except for quotes: labels, and comments other than columns'.
+_RAW = r"""'(?:[^']|'')*+(?:'|\Z)"""
 _AS_IT_IS = re.compile(
-    r"""\b(?:ENUM|SET)\(('(?:[^']|'')*+'(?:,'(?:[^']|'')*+')*+)\)|COMMENT = ('(?:[^']|'')*+')"""
-    r"""|'(?:[^'\\]|\\.)*+'|`[^`]*+`""",
+    rf"\b(?:ENUM|SET)\(({_RAW}(?:,{_RAW})*+)(?:\)|\Z)|COMMENT = ({_RAW})|{_SINGLE}|{_NAME}",
     re.DOTALL,
 )
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from support.local_spark import LocalSpark
 from ticdc_consumer import Consumer, Options
 from ticdc_consumer.check.checks import check
+from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source import SOURCES, ProgressT, Receiver, SourceKind, TaskSource
@@ -56,6 +57,7 @@ class ToySource:
         self.marks: list[Mark] = []
         self.top: dict[str, Mark] = {}
         self.newest: float | None = None
+        self.trouble: Unavailable | None = None
 
     def close(self) -> None:
         return

@@ -212,6 +212,27 @@ def test_a_later_start_refuses_the_earlier_one(target_url: str) -> None:
             assert newer.read() == new
 
 
+def test_a_first_start_is_over_once_its_checkpoint_is_written(target_url: str) -> None:
+    """A session that is lost later is not taken for the work of a consumer that began since."""
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        first(store)
+        store.reconnect()  # the checkpoint names another session than the first
+        with pytest.raises(Retry, match="lost again"), store.lease.explaining():
+            raise Retry("the session was lost again")
+
+
+def test_what_stops_a_consumer_that_was_overtaken_is_the_newer_ones_work(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target, opened(sqlite_url) as other:
+        older = Store(target, CHANGEFEED)
+        first(older)
+        with pytest.raises(Stop, match="no table"), older.lease.explaining():
+            raise Stop("the target has no table t")
+        Store(other, CHANGEFEED).start(takeover_after=IMPATIENT)
+        with pytest.raises(Fenced, match="generation 2"), older.lease.explaining():
+            raise Stop("the target has no table t")
+
+
 def _after_a_lost_session(store: Store, work: Callable[[], None]) -> None:
     """As the load does: MySQL's newer consumer has ended the session of the older."""
     try:

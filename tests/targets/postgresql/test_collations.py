@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 from support.canonical_rows import contents, created, defined, laid_out, load, row_payloads
+from support.server_address import missing
 from targets.contract import TargetContract
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.postgresql.session import PostgreSQL
@@ -35,7 +36,7 @@ def new_database(server: str, locale: str) -> Iterator[str]:
     name = f"t{uuid.uuid4().hex[:8]}"
     with engine_of(server).connect() as connection:
         if not has_icu(connection):
-            pytest.skip("this PostgreSQL was built without ICU")
+            missing("this PostgreSQL was built without ICU")
         connection.exec_driver_sql(
             f"CREATE DATABASE {name} TEMPLATE template0 ENCODING UTF8 {LOCALES[locale]}"
         )
@@ -111,7 +112,7 @@ REFUSED = [
 
 def with_collations(target: PostgreSQL) -> None:
     if not has_icu(target.connection):
-        pytest.skip("this PostgreSQL was built without ICU")
+        missing("this PostgreSQL was built without ICU")
     for name, locale in (("nocase", "und-u-ks-level2"), ("noaccent", "und-u-ks-level1-kc-true")):
         target.execute(
             f"CREATE COLLATION {name} (provider = icu, locale = '{locale}', deterministic = false)"

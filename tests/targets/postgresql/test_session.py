@@ -321,27 +321,6 @@ def test_own_tables_that_may_lose_what_was_committed_are_refused(target: Postgre
     assert store.start(1.0) is None
 
 
-@pytest.mark.parametrize(
-    "columns",
-    ["k text COLLATE nocase PRIMARY KEY", "k text PRIMARY KEY, UNIQUE (k COLLATE nocase)"],
-)
-def test_a_collation_that_merges_keys_is_refused(target: PostgreSQL, columns: str) -> None:
-    icu = target.execute("SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu'").all()
-    if not icu:
-        # A server that was built without ICU has no such collation to be wary of.
-        return
-    target.execute(
-        "CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', "
-        "deterministic = false)"
-    )
-    table, _, index = columns.partition(", UNIQUE ")
-    target.execute(f"CREATE TABLE c ({table})")
-    if index:
-        target.execute(f"CREATE UNIQUE INDEX coarse ON c {index}")
-    with pytest.raises(Stop, match=r"shop\.c\.k: collation .* takes keys for equal"):
-        laid_out(target, defined("create table c (k varchar(9) primary key)"))
-
-
 # --- foreign keys --------------------------------------------------------------------------------
 
 PARENT = defined("create table parent (id int primary key, u int, unique key u (u))")

@@ -13,8 +13,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.source.kafka.client import Failures, admin_settings
+from ticdc_consumer.errors import SourceAway, Stop, Unavailable, UserRefused
+from ticdc_consumer.source.kafka.client import Failures, admin_settings, refuses
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.waiting import patiently
@@ -28,7 +28,11 @@ NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 class Cluster:
     """What the brokers know of topics; it lists, and reads no record."""
 
-    def __init__(self, kafka: Mapping[str, str], topics: Sequence[str]) -> None:
+    def __init__(
+        self, kafka: Mapping[str, str], topics: Sequence[str], patience: float | None = None
+    ) -> None:
+        """`patience` is for one request; REQUEST_TIMEOUT, unless it is known."""
+        self._patience = REQUEST_TIMEOUT if patience is None else patience
         self._where = kafka.get("bootstrap.servers", "")
         self._failures = Failures()
         settings: dict[str, Any] = {**admin_settings(kafka), "error_cb": self._failures}
@@ -54,7 +58,7 @@ class Cluster:
         self._admin.poll(0)
         self._failures.forget()
         try:
-            metadata = self._admin.list_topics(timeout=REQUEST_TIMEOUT)
+            metadata = self._admin.list_topics(timeout=self._patience)
         except KafkaException as error:
             raise self._unavailable("list their topics", error) from error
         self._has_controller = metadata.controller_id in metadata.brokers
@@ -92,7 +96,7 @@ class Cluster:
         if not self._has_controller:
             return lambda: ids
         described = self._admin.describe_topics(
-            TopicCollection(list(ids)), request_timeout=REQUEST_TIMEOUT
+            TopicCollection(list(ids)), request_timeout=self._patience
         )
 
         def answer() -> dict[str, str]:
@@ -141,7 +145,7 @@ class Cluster:
         others do not show it. Each topic is asked for once; where the brokers do not answer, it is
         taken as not compacted."""
         unknown = [topic for topic in topics if topic not in self._plain]
-        for topic, settings in topic_settings(self._admin, unknown).items():
+        for topic, settings in self.settings(unknown).items():
             if "compact" in settings.get("cleanup.policy", ""):
                 raise Stop(
                     f"topic {topic} is compacted, which deletes changes: set cleanup.policy=delete,"
@@ -149,12 +153,29 @@ class Cluster:
                 )
         self._plain.update(unknown)
 
+    def since(self, times: Mapping[TopicPartition, float]) -> dict[TopicPartition, int]:
+        """The first offset of each whose record is not older than that time, in seconds since 1970;
+        -1 if none is so new."""
+        specs = {
+            KafkaTopicPartition(*name): OffsetSpec.for_timestamp(round(at * 1000))
+            for name, at in times.items()
+        }
+        return self._answered(specs)
+
+    def settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The topics' own settings; empty where the brokers do not give them."""
+        return topic_settings(self._admin, topics, self._patience)
+
     def _offsets(
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec
     ) -> dict[TopicPartition, int]:
-        specs = {KafkaTopicPartition(topic, number): spec for topic, number in partitions}
+        return self._answered({KafkaTopicPartition(*name): spec for name in partitions})
+
+    def _answered(
+        self, specs: Mapping[KafkaTopicPartition, OffsetSpec]
+    ) -> dict[TopicPartition, int]:
         try:
-            futures = self._admin.list_offsets(specs, request_timeout=REQUEST_TIMEOUT)
+            futures = self._admin.list_offsets(dict(specs), request_timeout=self._patience)
             return {(tp.topic, tp.partition): f.result().offset for tp, f in futures.items()}
         except KafkaException as error:
             raise self._unavailable("list offsets", error) from error
@@ -162,16 +183,20 @@ class Cluster:
     def _unavailable(self, what: str, error: KafkaException) -> Unavailable:
         self._admin.poll(0)
         reason = self._failures.first or error.args[0].str()
-        return Unavailable(f"the brokers at {self._where} do not {what}: {reason}")
+        is_refused = self._failures.refused or refuses(error.args[0])
+        kind = UserRefused if is_refused else SourceAway
+        return kind(f"the brokers at {self._where} do not {what}: {reason}")
 
 
-def topic_settings(admin: AdminClient, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+def topic_settings(
+    admin: AdminClient, topics: Iterable[str], patience: float = REQUEST_TIMEOUT
+) -> dict[str, dict[str, str]]:
     """The topics' own settings; empty where the brokers do not give them."""
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     if not resources:
         return {}
     settings: dict[str, dict[str, str]] = {}
-    answers = admin.describe_configs(resources, request_timeout=REQUEST_TIMEOUT)
+    answers = admin.describe_configs(resources, request_timeout=patience)
     for resource, answer in answers.items():
         try:
             entries = answer.result()

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from ticdc_encoder.errors import TicdcError, visible
 
 from ticdc_consumer.config.callbacks import with_functions
-from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.errors import SourceAway, Stop, Unavailable, UserRefused
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.waiting import Deadline, sleep
 
@@ -37,6 +37,22 @@ _PASSING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.REQUEST_TIMED_OUT,
 )
+
+
+_REFUSING = (
+    KafkaError._AUTHENTICATION,
+    KafkaError._SSL,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+)
+"""The brokers answer, and do not let this user in."""
+
+
+def refuses(error: KafkaError) -> bool:
+    """Whether the brokers answer, and refuse this user, or are not trusted."""
+    return error.code() in _REFUSING
 
 
 def admin_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
@@ -65,23 +81,31 @@ def consumer_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
 class Failures:
     """A client's `error_cb`, called where the client is polled. Keeps the first failure: it names
     the cause, the last one only says that nothing is left to try. With `warns`, logs failures at
-    once and every half minute."""
+    once and every half minute. `refused`: a failure was that the brokers refuse this user."""
 
     def __init__(self, warns: bool = False) -> None:
         self._warns = warns
         self._warned = -WARNING_INTERVAL
         self.first = ""
+        self.refused = False
 
     def __call__(self, error: KafkaError) -> None:
         self.first = self.first or error.str()
+        self.refused = self.refused or refuses(error)
         now = time.monotonic()
         if self._warns and now - self._warned >= WARNING_INTERVAL:
             text = visible(error.str())
             logger.warning("Kafka: %s", text, extra={"event": "kafka_fails", "reason": text})
             self._warned = now
 
+    @property
+    def trouble(self) -> Unavailable | None:
+        if not self.first:
+            return None
+        return (UserRefused if self.refused else SourceAway)(f"Kafka: {self.first}")
+
     def forget(self) -> None:
-        self.first = ""
+        self.first, self.refused = "", False
 
 
 def consume_error(
@@ -99,7 +123,8 @@ def consume_error(
         return Stop(f"{topic}[{partition}] no longer exists: was the topic deleted?")
     if error.code() in _PASSING or error.retriable():
         return None
-    return Unavailable(f"{topic}[{partition}]: {error.str()}")
+    kind = UserRefused if refuses(error) else Unavailable
+    return kind(f"{topic}[{partition}]: {error.str()}")
 
 
 class Polled(Protocol):
@@ -125,14 +150,14 @@ def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[Kafka
     """What the brokers send, at most `size` messages at a time, without an end; an empty batch if
     nothing came for a moment. Ends of partitions and errors are messages, too.
 
-    Raises `Unavailable` if they send nothing for `patience` seconds.
+    Raises `SourceAway` if they send nothing for `patience` seconds.
     """
     silence = 0.0
     while True:
         batch = consume(consumer, size, POLL_WAIT)
         silence = 0.0 if batch else silence + POLL_WAIT
         if silence > patience:
-            raise Unavailable(f"the brokers sent nothing for {patience:.0f} s")
+            raise SourceAway(f"the brokers sent nothing for {patience:.0f} s")
         yield batch
 
 

@@ -12,7 +12,7 @@ from ticdc_encoder.event import Ddl, Resolved
 from ticdc_encoder.formats.registry import RegistryError
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop, Unavailable, fault
+from ticdc_consumer.errors import SourceAway, Stop, Unavailable, fault
 from ticdc_consumer.protocols import control_test, decoder, protocol_of
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane, located
 from ticdc_consumer.protocols.schemas import Schemas
@@ -62,6 +62,11 @@ class Scout:
     def close(self) -> None:
         self._consumer.close()
 
+    @property
+    def trouble(self) -> Unavailable | None:
+        """What librdkafka reported since the last message came."""
+        return self._failures.trouble
+
     def follow(self, starts: Mapping[str, int]) -> None:
         """Adds topics, each from an offset of its partition 0."""
         for topic, offset in starts.items():
@@ -102,6 +107,7 @@ class Scout:
             for topic, offset in self._next.items():
                 self.recent.begin((topic, 0), offset)
         if messages:
+            self._failures.forget()
             self._last_record = time.monotonic()
             newest = next((m for m in reversed(messages) if m.error() is None), None)
             if newest is not None:
@@ -141,7 +147,7 @@ class Scout:
             if self.poll(0.05):
                 deadline.renew()
             elif deadline.passed:
-                raise Unavailable(f"the brokers sent nothing for {patience:.0f} s")
+                raise SourceAway(f"the brokers sent nothing for {patience:.0f} s")
 
     def _reached(self, topic: str, reach: int) -> bool:
         top = self.top.get(topic)

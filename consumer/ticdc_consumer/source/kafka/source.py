@@ -96,6 +96,10 @@ class KafkaSource:
     def newest(self) -> float | None:
         return self._scout.newest
 
+    @property
+    def trouble(self) -> Unavailable | None:
+        return self._scout.trouble
+
     def follow(self, starts: Mapping[str, int]) -> None:
         self._scout.follow(starts)
 

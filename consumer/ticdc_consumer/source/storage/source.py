@@ -49,6 +49,8 @@ class StorageSource:
         self.schemas = Schemas(options)
         self.newest: float | None = None
         """When a file came is not asked for."""
+        self.trouble: Unavailable | None = None
+        """What does not answer is raised."""
 
     def close(self) -> None:
         """The clients of storages are their processes'."""

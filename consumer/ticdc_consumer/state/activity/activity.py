@@ -8,6 +8,8 @@ from typing import Any, Literal, Self
 
 from ticdc_encoder.tso import duration
 
+from ticdc_consumer.targets.blockers import Blocker
+
 Stage = Literal[
     "starting",
     "standby",
@@ -90,6 +92,37 @@ class StageSeconds:
         return StageSeconds(more, self.sum + seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How far it was `at` a time: R, the offsets read and listed of all partitions together, and
+    the seconds that cuts have taken by stage."""
+
+    at: float
+    resolved_ts: int
+    read: int
+    listed: int
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorActivity:
+    """Of Spark's cluster: `count` executors, jobs that have waited for the first one since
+    `lacking_since`, and how many were `lost`, the last at `last_lost`."""
+
+    count: int = 0
+    lacking_since: float | None = None
+    lost: int = 0
+    last_lost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """This consumer began while another one, `who`, was at work."""
+
+    who: str
+    at: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
     """What a consumer is at. Times are seconds since 1970 by the clock of its machine.
@@ -100,7 +133,9 @@ class Activity:
     trouble that is being tried again, `error` the last that ended a run. Since `started`: `totals`,
     `retries` by their cause, `tables` with rows deleted and written by upstream table, "" for those
     beyond the first thousand, `seconds` by stage of a cut. `unwritten` is why the last write of
-    this into the target failed.
+    this into the target failed. `source` is why nothing comes from the source, `blockers` the
+    sessions whose locks this one waits for, `pace` how far it was some minutes ago and at its last
+    commit, `executors` those of Spark's cluster, `takeover` what it ended when it began.
     """
 
     changefeed: str
@@ -128,6 +163,11 @@ class Activity:
     tables: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     seconds: Mapping[str, StageSeconds] = field(default_factory=dict)
     unwritten: str = ""
+    source: Trouble | None = None
+    blockers: tuple[Blocker, ...] = ()
+    pace: tuple[Pace, ...] = ()
+    executors: ExecutorActivity | None = None
+    takeover: Takeover | None = None
 
     @property
     def who(self) -> str:
@@ -141,6 +181,7 @@ class Activity:
         since = duration(max(0.0, self.at - self.since))
         parts = [f"{self.stage} {self.detail}".strip() + f", since {since}"]
         parts += self._figures()
+        parts += [f"waiting for {blocker.text}" for blocker in self.blockers[:1]]
         if self.retry is not None:
             parts.append(f"tried {self.retry.times} times, last: {self.retry.text}")
         if self.unwritten:
@@ -188,7 +229,10 @@ def _named(name: str, value: Any) -> Any:
 
 _NAMES: Mapping[type, tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind))
-    for kind in (Activity, CutActivity, PartitionActivity, StageSeconds, Trouble, WaitingDdl)
+    for kind in (
+        *(Activity, Blocker, CutActivity, ExecutorActivity, Pace, PartitionActivity),
+        *(StageSeconds, Takeover, Trouble, WaitingDdl),
+    )
 }
 _PARTS: Mapping[str, type] = {
     "partitions": PartitionActivity,
@@ -196,6 +240,11 @@ _PARTS: Mapping[str, type] = {
     "cut": CutActivity,
     "retry": Trouble,
     "error": Trouble,
+    "source": Trouble,
+    "blockers": Blocker,
+    "pace": Pace,
+    "executors": ExecutorActivity,
+    "takeover": Takeover,
 }
 
 
@@ -213,10 +262,17 @@ def _value(name: str, value: Any) -> Any:
     if part and value is not None:
         return _read(part, value)
     if name == "seconds":
-        return {stage: _read(StageSeconds, each) for stage, each in value.items()}
+        return {stage: _seconds(each) for stage, each in value.items()}
     if name == "tables":
         return {table: (int(deleted), int(written)) for table, (deleted, written) in value.items()}
     return value
+
+
+def _seconds(value: Any) -> StageSeconds | float:
+    """Of an activity, or of its pace."""
+    seconds: StageSeconds | float
+    seconds = _read(StageSeconds, value) if isinstance(value, Mapping) else float(value)
+    return seconds
 
 
 def dumps(activity: Activity) -> str:

@@ -7,6 +7,7 @@ import logging
 import os
 import platform
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,20 +20,31 @@ from ticdc_consumer.state.activity.activity import (
     Activity,
     Cause,
     CutActivity,
+    ExecutorActivity,
+    Pace,
     PartitionActivity,
     Stage,
     StageSeconds,
+    Takeover,
     Trouble,
     WaitingDdl,
 )
 from ticdc_consumer.state.checkpoint import Position
+from ticdc_consumer.targets.blockers import Blocker
 
 logger = logging.getLogger(__name__)
 
 FOR_MARK = "for a resolved ts above R"
 """What a consumer that is well waits for."""
+FOR_SCHEMA = "for version"
+"""How begins what one waits for that lacks a schema of Simple's."""
 MOST = 1_000
 """Tables that are counted by their names, and partitions that are listed."""
+
+PACE_WINDOW = 300.0
+"""Seconds back to which the pace is compared."""
+PACE_STEP = 5.0
+"""Seconds, at least, between two looks at it."""
 
 _RANK: Mapping[Stage, int] = {"applying": 1, "running DDL": 1, "retrying": 2}
 """Of stages that hold at once the highest is shown: the next cut is read while one is applied."""
@@ -71,6 +83,14 @@ class Monitor:
         self._retry: Trouble | None = None
         self._error: Trouble | None = None
         self._newest_message: float | None = None
+        self._source: Trouble | None = None
+        self._paces: deque[Pace] = deque()
+        self._executors: ExecutorActivity | None = None
+        self._takeover: Takeover | None = None
+        self.blockers: tuple[Blocker, ...] = ()
+        """The sessions of the target that hold what this consumer's waits for."""
+        self.asked_at: Callable[[], float | None] = lambda: None
+        """When what the target has not answered was asked of it, by `time.monotonic`."""
         self.loaded: Callable[[], int] = lambda: 0
         """The rows of the cut that is applied which are in the transaction already."""
         self.generation = 0
@@ -96,14 +116,21 @@ class Monitor:
         """The last consumer wrote this: what it could not do is still to be done."""
         self._committed, self._error, self._ddls = last.committed, last.error, last.ddls
 
+    def overtook(self, who: str) -> None:
+        """Another consumer was at work when this one began."""
+        self._takeover = Takeover(who, time.time())
+
     def waiting(
         self,
         newest_message: float | None,
         marks: Mapping[str, int],
         lacking: str = FOR_MARK,
+        trouble: TicdcError | None = None,
     ) -> None:
-        """There is no cut: what is lacking has not come."""
+        """There is no cut: what is lacking has not come. `trouble` is why nothing comes, if the
+        source does not answer."""
         self._newest_message, self._marks, self._read = newest_message, marks, None
+        self._source = None if trouble is None else self._again(self._source, trouble)
         if (self._base.stage, self._base.detail) != ("waiting", lacking):
             self._base = _Entered("waiting", lacking, time.time())
 
@@ -122,6 +149,19 @@ class Monitor:
     def reached(self, resolved_ts: int, positions: Mapping[tuple[str, int], Position]) -> None:
         """What the target holds, at a start."""
         self.resolved_ts, self._positions = resolved_ts, positions
+        self._paced()
+
+    def _paced(self) -> None:
+        """Notes how far it is; few times, and not beyond the window."""
+        now, paces = time.time(), self._paces
+        read = sum(position.restart_offset for position in self._positions.values())
+        listed = sum(self._ends.values())
+        sums = {stage: seconds.sum for stage, seconds in self._seconds.items()}
+        if len(paces) > 1 and now - paces[-2].at < PACE_STEP:
+            paces.pop()
+        paces.append(Pace(now, self.resolved_ts, read, listed, sums))
+        while len(paces) > 2 and now - paces[1].at >= PACE_WINDOW:
+            paces.popleft()
 
     def committed(
         self,
@@ -133,9 +173,9 @@ class Monitor:
     ) -> None:
         """A cut is in the target: `totals` to add, rows deleted and written by table, seconds by
         stage."""
-        self.reached(resolved_ts, positions)
         self._committed = time.time()
         self._applied, self._retry, self._error = None, None, None
+        self.blockers = ()
         if self._read is not None and self._read.end_ts <= resolved_ts:
             self._read = None
         for name, more in totals.items():
@@ -147,6 +187,7 @@ class Monitor:
             sums = self._tables.setdefault(name if known else "", [0, 0])
             sums[0] += deleted
             sums[1] += written
+        self.reached(resolved_ts, positions)
 
     def ran_ddls(self, states: Sequence[str], seconds: float) -> None:
         """DDL came to these states of the ledger."""
@@ -165,12 +206,7 @@ class Monitor:
         """Something failed for a passing reason, and is tried again."""
         with self._counting:  # the thread that reads ahead has retries of its own
             self._retries[cause] = self._retries.get(cause, 0) + 1
-        trouble = self._trouble(error)
-        before = self._retry
-        same = before is not None and before.text == trouble.text
-        if before is not None and same:
-            trouble = replace(trouble, at=before.at, times=before.times + 1)
-        self._retry = trouble
+        trouble = self._retry = self._again(self._retry, error)
         logger.debug(
             "%s, tried again (%d): %s",
             cause,
@@ -185,9 +221,27 @@ class Monitor:
             },
         )
 
+    def _again(self, before: Trouble | None, error: BaseException) -> Trouble:
+        """The error, counted with those before it that were the same."""
+        trouble = self._trouble(error)
+        if before is not None and before.text == trouble.text:
+            trouble = replace(trouble, at=before.at, times=before.times + 1)
+        return trouble
+
     def recovered(self) -> None:
         """What was tried again has worked."""
-        self._retry = None
+        self._retry, self.blockers = None, ()
+
+    def has_executors(self, count: int, lost: int, waits: bool) -> None:
+        """Of Spark's cluster: how many there are, how many more have gone, and whether jobs wait
+        for the first one."""
+        before, now = self._executors or ExecutorActivity(), time.time()
+        self._executors = ExecutorActivity(
+            count,
+            (before.lacking_since or now) if waits else None,
+            before.lost + lost,
+            now if lost else before.last_lost,
+        )
 
     def failed(self, error: BaseException) -> None:
         """The loop has ended by an error, which the program that embeds it may catch."""
@@ -233,12 +287,31 @@ class Monitor:
             seconds=dict(self._seconds),
             tables={name: (a, b) for name, (a, b) in list(self._tables.items())},
             unwritten=self.unwritten,
+            source=self._source,
+            blockers=self.blockers,
+            pace=self._pace(),
+            executors=self._executors,
+            takeover=self._takeover,
         )
+
+    @property
+    def retry(self) -> Trouble | None:
+        """What is being tried again."""
+        return self._retry
 
     @property
     def is_away(self) -> bool:
         """Whether the run ended because the target could not be reached."""
         return self._error is not None and self._error.kinds[0] == "Away"
+
+    def _pace(self) -> tuple[Pace, ...]:
+        paces = list(self._paces)
+        return (paces[0], paces[-1]) if len(paces) > 1 else tuple(paces)
+
+    def waited_for_target(self) -> float:
+        """For how many seconds the target has not answered."""
+        asked_at = self.asked_at()
+        return 0.0 if asked_at is None else time.monotonic() - asked_at
 
     def _partitions(self) -> tuple[PartitionActivity, ...]:
         """The first thousand of those that are furthest behind."""

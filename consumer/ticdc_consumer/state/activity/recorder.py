@@ -9,9 +9,11 @@ from threading import Event, Thread
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Locked
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.stored import read, write
 from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.target import Target
 
 logger = logging.getLogger(__name__)
@@ -23,6 +25,9 @@ FIRST = 1.0
 LAST_WORD = 3.0
 """Seconds that the end of a run waits for the last write."""
 WARNING_INTERVAL = 300.0
+SLOW_ANSWER = 1.0
+"""Seconds without an answer from the target until it is asked what keeps it."""
+LOCKED = Locked.__name__
 
 
 class ActivityRecorder:
@@ -59,6 +64,7 @@ class ActivityRecorder:
         try:
             if self._target is None:
                 self._target = self._open()
+            self._monitor.blockers = self._blockers(self._target)
             write(self._target, self._monitor.look())
             self._monitor.unwritten = ""
         except Exception as error:  # noqa: BLE001
@@ -77,6 +83,13 @@ class ActivityRecorder:
                     extra={"event": "activity_not_written", "reason": self._monitor.unwritten},
                 )
 
+    def _blockers(self, target: Target) -> tuple[Blocker, ...]:
+        """Of the consumer's session; between two tries for a lock, those that were seen last."""
+        session, retry = self._monitor.session, self._monitor.retry
+        if session and self._monitor.waited_for_target() >= SLOW_ANSWER:
+            return blockers_of(target, session)
+        return self._monitor.blockers if retry is not None and LOCKED in retry.kinds else ()
+
     def _open(self) -> Target:
         options = self._options
         return open_target(
@@ -93,9 +106,19 @@ class ActivityRecorder:
                 target.close()
 
 
+def blockers_of(target: Target, session: str) -> tuple[Blocker, ...]:
+    """As far as this user may see them, and the server has the tables that show them."""
+    try:
+        return tuple(target.blockers(session))
+    except TicdcError:
+        return ()
+
+
 def follow(target: Target, monitor: Monitor, changefeed: str) -> None:
     """Has the monitor know what the last consumer wrote, as far as it can be read."""
     with suppress(TicdcError):
         stored = read(target, changefeed)
         if stored is not None:
             monitor.follows(stored.activity)
+            if stored.running:
+                monitor.overtook(stored.activity.who)

@@ -19,10 +19,12 @@ ALIVE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class StoredActivity:
-    """`age` is in seconds by the target's clock."""
+    """`age` is in seconds by the target's clock; the consumer's clock was `ahead` of that by so
+    many when it wrote."""
 
     activity: Activity
     age: float
+    ahead: float = 0.0
 
     @property
     def running(self) -> bool:
@@ -50,8 +52,9 @@ def _read(target: Target, query: sa.Select[Any]) -> dict[str, StoredActivity]:
     stored = {}
     for row in rows:
         with suppress(ValueError):
-            age = max(0.0, now - row.written_at / 1000)
-            stored[row.changefeed] = StoredActivity(loads(row.activity), age)
+            activity, written_at = loads(row.activity), row.written_at / 1000
+            age, ahead = max(0.0, now - written_at), activity.at - written_at
+            stored[row.changefeed] = StoredActivity(activity, age, ahead)
     return stored
 
 

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from ticdc_encoder.tso import lag, seconds
 
 from ticdc_consumer.state.activity.activity import Activity, Cause, Stage, StageSeconds
+from ticdc_consumer.state.causes.table import CAUSES, cause_of
 from ticdc_consumer.state.metrics.processes import ProcessCost, processes
 
 PREFIX = "ticdc_consumer_"
@@ -54,6 +55,11 @@ def _total(name: str) -> Callable[[Activity], Values]:
 
 def _stages(activity: Activity) -> Values:
     return [((stage,), float(stage == activity.stage)) for stage in get_args(Stage)]
+
+
+def _causes(activity: Activity) -> Values:
+    present = cause_of(activity)
+    return [((cause.name,), float(cause.name == present)) for cause in CAUSES]
 
 
 def _partitions(
@@ -143,6 +149,13 @@ _METRICS = (
         "gauge",
         "Since when it is at this stage.",
         _one(lambda activity: activity.since),
+    ),
+    MetricDefinition(
+        "cause",
+        "gauge",
+        "1 for what explains the present state, as far as the consumer knows it, 0 for the others.",
+        _causes,
+        ("cause",),
     ),
     MetricDefinition(
         "generation",

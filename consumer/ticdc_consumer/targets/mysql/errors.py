@@ -8,7 +8,7 @@ import re
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 
-from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable, full
+from ticdc_consumer.errors import Denied, Locked, Retry, Stop, Unavailable, full
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql.privileges import DENIED, Account, statement_of
 from ticdc_consumer.targets.target import original
@@ -24,6 +24,8 @@ _PASSING = {
     9007: "a conflict with another transaction",
 }
 """The transaction may be tried again, with the same session."""
+
+_LOCK_WAIT = 1205
 
 _LOST = frozenset(
     {0, 1053, 1077, 1079, 1080, 1152, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 1317, 1927}
@@ -125,7 +127,8 @@ def translate(
     text = _text(error)
     table = f"{layout.name}: " if layout else ""
     if code in _PASSING:
-        return Retry(f"{table}{_PASSING[code]} (error {code})")
+        kind = Locked if code == _LOCK_WAIT else Retry
+        return kind(f"{table}{_PASSING[code]} (error {code})")
     if code in DENIED:
         statement = layout.relation if layout else statement_of(error)
         grant = f"; run {account.grant(code, text, statement)}, then start again" if account else ""

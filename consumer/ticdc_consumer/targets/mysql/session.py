@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from enum import IntEnum
-from string import ascii_letters
 from typing import ClassVar, TypeVar
 
 import pymysql  # type: ignore[import-untyped]
@@ -13,7 +11,8 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.config.choices import SAME_COLLATIONS
-from ticdc_consumer.errors import Away, Unavailable, Usage
+from ticdc_consumer.errors import Away, Unavailable, Usage, UserRefused
+from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
     Layout,
@@ -23,12 +22,14 @@ from ticdc_consumer.targets.layout import (
     TargetTable,
 )
 from ticdc_consumer.targets.mysql import alter, catalog, generated, types, under_way
+from ticdc_consumer.targets.mysql import blockers as waits
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.collations import ignores_letters, merges
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
 from ticdc_consumer.targets.mysql.fence import find_session, take_session_lock
+from ticdc_consumer.targets.mysql.names_case import NamesCase, NamesFold
 from ticdc_consumer.targets.mysql.privileges import Account
 from ticdc_consumer.targets.mysql.quoting import is_wide, quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
@@ -101,7 +102,7 @@ def connect(engine: sa.Engine) -> sa.Connection:
         reason = driver.args[-1] if driver.args else type(driver).__name__
         url = engine.url
         where = f"{url.host or 'localhost'}:{url.port or 3306}"
-        kind = Away if refusals.is_away(error) else Unavailable
+        kind = Away if refusals.is_away(error) else UserRefused
         raise kind(f"cannot connect to {where}: {reason}") from None
 
 
@@ -132,14 +133,6 @@ def open_session(url: sa.URL, to_look: bool = False) -> "MySql":
     return TARGETS[dialect_of(version).name](engine)
 
 
-class NamesCase(IntEnum):
-    """The server's lower_case_table_names."""
-
-    DIFFERENT = 0
-    LOWERED = 1
-    KEPT = 2
-
-
 class MySql(Target):
     """MySQL 8, and what the three have in common."""
 
@@ -150,11 +143,7 @@ class MySql(Target):
     clock: ClassVar[str] = "UNIX_TIMESTAMP(NOW(6))"
     differences: ClassVar[Dialect] = MYSQL
     _account: Account | None = None
-
-    def __init__(self, engine: sa.Engine) -> None:
-        super().__init__(engine)
-        self._lowered = str.maketrans(ascii_letters, ascii_letters.lower())
-        """The letters that the server was asked about."""
+    _names: NamesFold
 
     @classmethod
     def open(cls, url: sa.URL) -> "MySql":
@@ -177,7 +166,8 @@ class MySql(Target):
         packet, case, user = settings[0]
         database = self.engine.url.database or ""
         self._account = Account(user, database, self.differences.name == MARIADB.name)
-        self._packet, self._case = int(packet), NamesCase(int(case))
+        self._packet = int(packet)
+        self._names = NamesFold(NamesCase(int(case)), self._lower)
         return connection
 
     def _neutralize(self) -> None:
@@ -243,6 +233,10 @@ class MySql(Target):
         with self.transaction():
             return work()
 
+    def blockers(self, session_id: str) -> list[Blocker]:
+        with self.errors():
+            return list(waits.blockers(self.query, self.differences, session_id))
+
     def may_create_tables(self) -> bool | None:
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
@@ -260,24 +254,19 @@ class MySql(Target):
         return schema, table
 
     def comparable(self, name: TargetName) -> TargetName:
-        if self._case == NamesCase.DIFFERENT:
-            return name
         schema, table = name
-        return None if schema is None else self._lower(schema), self._lower(table)
+        comparable = self._names.comparable
+        return None if schema is None else comparable(schema), comparable(table)
 
     def named(self, column: sa.ColumnElement[str], tables: Sequence[str]) -> sa.ColumnElement[bool]:
-        if self._case == NamesCase.DIFFERENT:
+        if self._names.exact:
             return column.in_(tables)
         # In a column of utf8mb4_bin letters are as in names; in a literal they may not be.
-        return sa.func.lower(column).in_([self._lower(table) for table in tables])
+        return sa.func.lower(column).in_([self._names.lower(table) for table in tables])
 
-    def _lower(self, name: str) -> str:
-        unknown = "".join({letter for letter in name if ord(letter) not in self._lowered})
-        if unknown:
-            with self.errors():
-                lowered = self.query(f"SELECT {self.differences.lower_name}", unknown)[0][0]
-            self._lowered.update(zip(map(ord, unknown), lowered, strict=True))
-        return name.translate(self._lowered)
+    def _lower(self, letters: str) -> str:
+        with self.errors():
+            return str(self.query(f"SELECT {self.differences.lower_name}", letters)[0][0])
 
     def quote(self, schema: str | None, table: str) -> str:
         name = self._quote(table)
@@ -291,11 +280,9 @@ class MySql(Target):
             return None
         with self.errors():
             database = schema or self.query("SELECT DATABASE()")[0][0]
-            if self._case == NamesCase.LOWERED:
-                # In MariaDB the catalog finds no other spelling of some letters.
-                database, table = self._lower(database), self._lower(table)
+            database, table = self._names.in_catalog(database), self._names.in_catalog(table)
             described = catalog.describe(
-                self.query, self.differences, database, table, self._case != NamesCase.DIFFERENT
+                self.query, self.differences, database, table, not self._names.exact
             )
             if described is not None and not described.columns:
                 # The catalog shows columns only to those who may read or write them.

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
-from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable, full
+from ticdc_consumer.errors import Denied, Locked, Retry, Stop, Unavailable, full
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.postgresql.privileges import remedy
 from ticdc_consumer.targets.target import original
@@ -80,7 +80,7 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
     if state is None:
         return Stop(f"{layout.name if layout else 'PostgreSQL'}: {type(driver).__name__}")
     if state in _PASSING or state.startswith("40"):
-        return Retry(f"PostgreSQL: {message}")
+        return (Locked if state == "55P03" else Retry)(f"PostgreSQL: {message}")
     if state == "42501":
         way = remedy(message, user, layout.relation if layout else None, error) if user else ""
         return Denied(

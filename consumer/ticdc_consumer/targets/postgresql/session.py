@@ -8,7 +8,8 @@ from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import Away, Denied, Unavailable
+from ticdc_consumer.errors import Away, Denied, Unavailable, UserRefused
+from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
     Layout,
@@ -19,6 +20,7 @@ from ticdc_consumer.targets.layout import (
     TargetTable,
 )
 from ticdc_consumer.targets.postgresql import alter, catalog, errors, types
+from ticdc_consumer.targets.postgresql import blockers as waits
 from ticdc_consumer.targets.postgresql.bulk import PostgreSqlBulk
 from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
 from ticdc_consumer.targets.postgresql.fence import IDLE_HOLDER, past_the_row_lock
@@ -106,7 +108,7 @@ class PostgreSQL(Target):
             connection.exec_driver_sql(_NEWER_SETTINGS).close()
         except sa.exc.DBAPIError as error:
             url, reason = self.engine.url, str(error.orig).splitlines()[0]
-            raise (Unavailable if errors.refuses(error) else Away)(
+            raise (UserRefused if errors.refuses(error) else Away)(
                 "cannot connect to PostgreSQL at "
                 f"{url.host}:{url.port or 5432}/{url.database or ''}: "
                 f"{reason}"
@@ -178,6 +180,14 @@ class PostgreSQL(Target):
 
     def idle_holder(self, seconds: float) -> str:
         return str(self.execute(IDLE_HOLDER, (f"{seconds} seconds",)).scalar() or "")
+
+    def blockers(self, session_id: str) -> list[Blocker]:
+        with self.errors():
+            return list(waits.blockers(self.query, session_id))
+
+    def burdens(self, session_id: str, open_for: float, behind: int) -> list[str]:
+        with self.errors():
+            return list(waits.burdens(self.query, session_id, open_for, behind))
 
     def may_create_tables(self) -> bool | None:
         query = "SELECT has_schema_privilege(current_schema(), 'CREATE')"

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from ticdc_consumer.errors import Retry, Stop, Unavailable, full
+from ticdc_consumer.errors import Locked, Stop, Unavailable, full
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import original
 
@@ -27,7 +27,7 @@ def translate(error: Exception, layout: Layout | None, file: str | None) -> Exce
         return error
     code = getattr(driver, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     if code & 0xFF in _PASSING:
-        return Retry(f"another process holds the write lock of {file}")
+        return Locked(f"another process holds the write lock of {file}")
     if code & 0xFF == sqlite3.SQLITE_FULL:
         return full(str(file), str(driver))
     if code & 0xFF in _FILE:

@@ -11,6 +11,7 @@ from ticdc_consumer.state.activity.activity import Activity, CutActivity, Waitin
 from ticdc_consumer.state.activity.monitor import MOST, Monitor
 from ticdc_consumer.state.activity.stored import read, read_all, write
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets.blockers import Blocker
 
 R = 2**64 - 2
 
@@ -21,13 +22,16 @@ def busy() -> Monitor:
     monitor.generation, monitor.session = 3, "33"
     monitor.reached(R, at(shop=7))
     monitor.committed(R, at(shop=7), {"cuts": 1}, {"shop.a": (1, 2)}, {"load": 2.0})
-    monitor.waiting(time.time() - 2, {"shop": R})
+    monitor.waiting(time.time() - 2, {"shop": R}, trouble=Unavailable("the brokers are away"))
     monitor.planned(CutActivity(R, R + 1, 100), {("shop", 0): 9}, {"shop": R})
     monitor.applies(CutActivity(R, R + 1, 100))
     monitor.waits_for_operator([WaitingDdl("7:1", "no such type", ("ALTER TABLE a ...",))])
     monitor.retries(Unavailable("the brokers are away"), "read failed")
     monitor.stopped(Stop("poison at shop[0] offset 7"))
     monitor.unwritten = "the disk is full"
+    monitor.overtook("process 6 on b")
+    monitor.has_executors(1, 2, waits=True)
+    monitor.blockers = (Blocker("4711", "shop.a", "app", "SELECT ?", 2.5, "KILL 4711", "look"),)
     return monitor
 
 

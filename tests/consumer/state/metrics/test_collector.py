@@ -60,6 +60,8 @@ VALUES: list[tuple[str, Mapping[str, str], float]] = [
     ("newest_message_timestamp_seconds", {}, 1_700_000_001.5),
     ("stage", {"stage": "planning"}, 1),
     ("stage", {"stage": "waiting"}, 0),
+    ("cause", {"cause": "ddl-waits"}, 1),
+    ("cause", {"cause": "working"}, 0),
     ("generation", {}, 3),
     ("last_error_exit_code", {}, 3),
     ("build_info", {"release": "0.1.0"}, 1),

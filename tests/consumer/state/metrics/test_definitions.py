@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
+from support.server_address import missing
 from ticdc_consumer.state.metrics.definitions import METRICS
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -32,6 +32,7 @@ UNITS = (
     "_code",
     "_ddls",
     "stage",
+    "cause",
     "generation",
 )
 
@@ -85,7 +86,7 @@ def test_every_alert_is_seen_to_fire_and_not_to_fire() -> None:
 def test_the_alerts_fire_as_their_tests_say() -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
-        pytest.skip("promtool is not installed: the package prometheus of Debian has it")
+        missing("promtool is not installed: Debian's package prometheus has it")
     for arguments in (["check", "rules", str(ALERTS)], ["test", "rules", str(ALERTS_TEST)]):
         done = subprocess.run([promtool, *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,38 @@
+"""What a source shows of its log at one time, for whoever explains why nothing is applied."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ticdc_consumer.source.marks import TopicPartition
+
+AGED = 0.8
+"""The share of its retention after which a message is soon deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """The log is [`begin`, `end`). Of its last messages: when the newest came, in seconds since
+    1970; the greatest resolved ts; how many row changes by their commit_ts. `aged` is the offset
+    from which on messages are younger than AGED of the retention, if that is known."""
+
+    begin: int
+    end: int
+    newest: float | None = None
+    resolved_ts: int = 0
+    rows: Mapping[int, int] = field(default_factory=dict)
+    aged: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """`retention` is in seconds, by topic, where it has an end. `tails`: whether the last messages
+    of all partitions were read."""
+
+    partitions: Mapping[TopicPartition, PartitionFacts]
+    retention: Mapping[str, float] = field(default_factory=dict)
+    tails: bool = False
+
+    @property
+    def newest(self) -> float | None:
+        """When the newest message of all partitions came."""
+        return max((p.newest for p in self.partitions.values() if p.newest), default=None)

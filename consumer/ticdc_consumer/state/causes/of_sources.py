@@ -1,0 +1,326 @@
+"""Causes before the consumer: brokers, TiCDC, what messages need beside them."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ticdc_encoder.tso import duration, seconds, with_time
+
+from ticdc_consumer.errors import Stop, UserRefused
+from ticdc_consumer.source.facts import AGED, PartitionFacts
+from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.state.activity.activity import Trouble
+from ticdc_consumer.state.activity.monitor import FOR_SCHEMA
+from ticdc_consumer.state.causes import thresholds
+from ticdc_consumer.state.causes.situation import (
+    Explanation,
+    KnownCause,
+    Situation,
+    at_stage_for,
+    has_kind,
+)
+
+
+def _refused(situation: Situation) -> Explanation | None:
+    if isinstance(situation.unreadable, UserRefused):
+        return Explanation(f"the target refuses this user: {situation.unreadable}")
+    if text := _of_source(situation, "UserRefused"):
+        return Explanation(f"the brokers refuse this user: {text}")
+    return None
+
+
+def _brokers_away(situation: Situation) -> Explanation | None:
+    text = _of_source(situation, "SourceAway")
+    return Explanation(f"the brokers do not answer: {text}") if text else None
+
+
+def _of_source(situation: Situation, kind: str) -> str:
+    """What the source raised just now; else, if nobody has asked it, or it answered to none since,
+    what the consumer has of it."""
+    if situation.source is not None:
+        return ""
+    if situation.source_error is not None:
+        named = type(situation.source_error).__name__ == kind
+        return str(situation.source_error) if named and _concerns(situation, kind) else ""
+    trouble = _trouble_of_source(situation)
+    return trouble.text if trouble and has_kind(trouble, kind) else ""
+
+
+def _concerns(situation: Situation, kind: str) -> bool:
+    """Whether a run waits for the source, or ended because of it."""
+    return situation.running or has_kind(situation.trouble, kind)
+
+
+def _trouble_of_source(situation: Situation) -> Trouble | None:
+    waits = situation.waits_long
+    if waits is not None and waits.source is not None:
+        return waits.source
+    return situation.trouble
+
+
+def _no_topics(situation: Situation) -> Explanation | None:
+    error = situation.source_error
+    if situation.at_work is None or not isinstance(error, Stop):
+        return None
+    return Explanation(f"the topics are not as they were: {error}")
+
+
+def _registry_away(situation: Situation) -> Explanation | None:
+    trouble = situation.trouble
+    if trouble is None or not has_kind(trouble, "RegistryAway", "RegistryError"):
+        return None
+    return Explanation(f"the schema registry does not give a schema: {trouble.text}")
+
+
+def _claim_check_away(situation: Situation) -> Explanation | None:
+    trouble = situation.trouble
+    if trouble is None or not has_kind(trouble, "ClaimCheckAway"):
+        return None
+    return Explanation(f"the storage of claim checks cannot be read: {trouble.text}")
+
+
+def _schema_missing(situation: Situation) -> Explanation | None:
+    activity, trouble = situation.at_work, situation.trouble
+    if trouble is not None and has_kind(trouble, "SchemaMissing"):
+        return Explanation(f"a schema of Simple's is missing: {trouble.text}")
+    if activity is None or activity.stage != "waiting":
+        return None
+    if not activity.detail.startswith(FOR_SCHEMA):
+        return None
+    return Explanation(
+        f"the consumer waits {activity.detail}, since {duration(at_stage_for(activity))}",
+        (situation.position,),
+    )
+
+
+def _retention_near(situation: Situation) -> Explanation | None:
+    source = situation.source
+    if source is None or situation.lag < thresholds.LAG:
+        return None
+    for name, offset in sorted(situation.restarts.items()):
+        facts = source.partitions.get(name)
+        if facts is None or offset >= facts.end:
+            continue
+        keeps = source.retention.get(name[0])
+        if facts.begin > offset:
+            sentence = f"retention has deleted what was not applied of {_named(name)}"
+        elif facts.aged is not None and offset < facts.aged and keeps is not None:
+            sentence = (
+                f"retention soon deletes what is not applied of {_named(name)}: the oldest of it "
+                f"has been there for {AGED:.0%} of the {duration(keeps)} that topic {name[0]} keeps"
+            )
+        elif _is_next(facts, offset):
+            sentence = f"retention soon deletes what is not applied of {_named(name)}"
+        else:
+            continue
+        return Explanation(
+            sentence,
+            (
+                f"its log has offsets {facts.begin:,} to {facts.end:,}, and the next cut begins at "
+                f"{offset:,}",
+                situation.position,
+            ),
+        )
+    return None
+
+
+def _is_next(facts: PartitionFacts, offset: int) -> bool:
+    """Whether messages are being deleted, and most of those that are left are not applied."""
+    left = facts.end - offset
+    whole = facts.end - facts.begin
+    return facts.begin > 0 and left >= max(thresholds.FEW, thresholds.RETAINED_SHARE * whole)
+
+
+def _nobody_writes(situation: Situation) -> Explanation | None:
+    activity, source = situation.waits_long, situation.source
+    if activity is None:
+        return None
+    if source is None or not source.partitions:
+        nothing = source is None and activity.newest_message is None and not activity.newest_ts
+    else:
+        nothing = all(facts.begin >= facts.end for facts in source.partitions.values())
+    if not nothing:
+        return None
+    topics = sorted({topic for topic, _ in source.partitions}) if source else []
+    named = f"topic {', '.join(topics)} holds" if len(topics) == 1 else "the topics hold"
+    return Explanation(f"nobody writes: {named} no message", (activity.sentence,))
+
+
+def _ticdc_stopped(situation: Situation) -> Explanation | None:
+    activity, source = situation.waits_long, situation.source
+    if activity is None:
+        return None
+    newest = source.newest if source is not None and source.tails else activity.newest_message
+    if newest is None or situation.now - newest < thresholds.QUIET:
+        return None
+    where = "any partition" if source is not None and source.tails else "a partition 0"
+    return Explanation(
+        f"TiCDC sends nothing: the newest message in {where} is "
+        f"{duration(situation.now - newest)} old",
+        _marks(situation),
+    )
+
+
+def _marks(situation: Situation) -> tuple[str, ...]:
+    newest = situation.activity.newest_ts if situation.activity else 0
+    read = (f"the newest resolved ts is {with_time(newest)}",) if newest else ()
+    return (*read, situation.position)
+
+
+def _partition_without_mark(situation: Situation) -> Explanation | None:
+    if situation.waits_long is None:
+        return None
+    for (topic, number), facts in _tails(situation):
+        if number == 0 or facts.resolved_ts <= situation.resolved_ts:
+            continue
+        first = situation.source.partitions.get((topic, 0)) if situation.source else None
+        if first is not None and first.resolved_ts <= situation.resolved_ts:
+            return Explanation(
+                f"{topic}[0] has no resolved ts above R, and {topic}[{number}] has "
+                f"{with_time(facts.resolved_ts)}: TiCDC sends each to every partition",
+                _marks(situation),
+            )
+    return None
+
+
+def _tails(situation: Situation) -> Iterator[tuple[TopicPartition, PartitionFacts]]:
+    if situation.source is not None:
+        yield from sorted(situation.source.partitions.items(), key=lambda item: item[0])
+
+
+def _transaction_open(situation: Situation) -> Explanation | None:
+    activity = situation.waits_long
+    if activity is None or any(
+        facts.resolved_ts > situation.resolved_ts for _, facts in _tails(situation)
+    ):
+        return None
+    rows: Counter[int] = Counter()
+    for _, facts in _tails(situation):
+        rows.update({ts: n for ts, n in facts.rows.items() if ts >= situation.resolved_ts})
+    if len(rows) != 1:
+        return None
+    ((commit_ts, seen),) = rows.items()
+    pending = sum(
+        max(0, facts.end - situation.restarts.get(name, facts.end))
+        for name, facts in _tails(situation)
+    )
+    return Explanation(
+        f"a transaction is not complete yet: {max(seen, pending):,} messages have come since the "
+        f"last cut, the newest all of commit_ts {with_time(commit_ts)}, and no resolved ts",
+        (f"since {duration(at_stage_for(activity))} without a resolved ts", situation.position),
+    )
+
+
+def _no_resolved_ts(situation: Situation) -> Explanation | None:
+    activity = situation.waits_long
+    if activity is None:
+        return None
+    comes = () if activity.newest_message is None else ("other messages come",)
+    return Explanation(
+        f"no resolved ts above R has come for {duration(at_stage_for(activity))}",
+        (situation.position, *comes),
+    )
+
+
+def _ticdc_lags(situation: Situation) -> Explanation | None:
+    activity = situation.waits
+    if activity is None or activity.newest_message is None or not activity.newest_ts:
+        return None
+    behind = activity.newest_message - seconds(activity.newest_ts)
+    if behind < thresholds.LAG or activity.newest_ts > activity.resolved_ts:
+        return None
+    return Explanation(
+        f"TiCDC itself is behind: the resolved ts that it sends is {duration(behind)} old when it "
+        "comes, and all of it is applied",
+        _marks(situation),
+    )
+
+
+def _named(name: TopicPartition) -> str:
+    return f"{name[0]}[{name[1]}]"
+
+
+REFUSED = KnownCause(
+    "refused",
+    "brokers or target answer, and refuse the user, the password or the certificate",
+    "set sasl.* and ssl.* of [kafka], or [target] url and its password, as the server wants them",
+    _refused,
+)
+BROKERS_AWAY = KnownCause(
+    "brokers-away",
+    "no broker answers within 2.5 s, while a consumer runs or the last run ended for that reason",
+    "see to the brokers, bootstrap.servers and advertised.listeners, and the way to them",
+    _brokers_away,
+)
+NO_TOPICS = KnownCause(
+    "topics-changed",
+    "a topic is missing",
+    "was it deleted? A recreated topic takes a new snapshot and another changefeed",
+    _no_topics,
+)
+REGISTRY_AWAY = KnownCause(
+    "registry-away",
+    "Avro's schema registry does not answer, or does not have a schema",
+    "see to the registry and [registry] url; a run that has ended is started again: "
+    "ticdc-consumer run {config}",
+    _registry_away,
+)
+CLAIM_CHECK_AWAY = KnownCause(
+    "claim-check-away",
+    "the storage that [source] claim_check names cannot be read",
+    "see to the storage, its credentials and its driver; a run that has ended is started again: "
+    "ticdc-consumer run {config}",
+    _claim_check_away,
+)
+SCHEMA_MISSING = KnownCause(
+    "schema-missing",
+    "a row of Simple names a version of its schema that no message has brought",
+    "the changefeed repeats schemas (send-bootstrap-interval-in-sec); if an older one is missing, "
+    "load a new snapshot and start from it",
+    _schema_missing,
+)
+RETENTION_NEAR = KnownCause(
+    "retention-near",
+    "what is not applied is 80 % of its topic's retention.ms old, or 80 % of what the log still "
+    "has while messages are deleted",
+    "raise retention.ms and retention.bytes of the topic now, then see why the consumer is behind; "
+    "what is deleted takes a new snapshot",
+    _retention_near,
+)
+NOBODY_WRITES = KnownCause(
+    "nobody-writes",
+    "for 30 s the consumer has waited for topics that hold nothing",
+    "compare [kafka] topics with the changefeed's sink URI and its dispatchers",
+    _nobody_writes,
+)
+TICDC_STOPPED = KnownCause(
+    "ticdc-stopped",
+    "for 30 s no message has come to any partition",
+    "see whether the changefeed is paused or has failed: cdc cli changefeed query -c ID",
+    _ticdc_stopped,
+)
+PARTITION_WITHOUT_MARK = KnownCause(
+    "partition-without-resolved-ts",
+    "another partition of the topic has a resolved ts above R, and partition 0, which is "
+    "followed, has none",
+    "see whether the leader of partition 0 takes messages, and TiCDC's log; does another program "
+    "write to the topic?",
+    _partition_without_mark,
+)
+TRANSACTION_OPEN = KnownCause(
+    "transaction-open",
+    "for 30 s no resolved ts, and the newest messages of all partitions are of one commit_ts",
+    "wait: TiCDC sends the resolved ts after the last row of the transaction",
+    _transaction_open,
+)
+NO_RESOLVED_TS = KnownCause(
+    "no-resolved-ts",
+    "for 30 s other messages have come, and no resolved ts",
+    "see whether TiCDC lags itself: cdc cli changefeed query -c ID, and its checkpoint",
+    _no_resolved_ts,
+)
+TICDC_LAGS = KnownCause(
+    "ticdc-lags",
+    "all is applied, and the resolved ts was a minute old when it came",
+    "look at TiCDC: its checkpoint lag, its sink, the upstream's regions",
+    _ticdc_lags,
+)

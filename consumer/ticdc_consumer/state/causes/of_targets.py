@@ -1,0 +1,168 @@
+"""Causes in the target: it is away, a session holds a lock, its disk is full, it is slow."""
+
+from ticdc_encoder.tso import duration
+
+from ticdc_consumer.errors import Retry, Unavailable, UserRefused
+from ticdc_consumer.state.activity.activity import Activity
+from ticdc_consumer.state.causes import thresholds
+from ticdc_consumer.state.causes.pace import share_of, shares, speed
+from ticdc_consumer.state.causes.situation import (
+    Explanation,
+    KnownCause,
+    Situation,
+    at_stage_for,
+    has_kind,
+)
+from ticdc_consumer.targets.blockers import Blocker
+
+
+def _target_away(situation: Situation) -> Explanation | None:
+    error = situation.unreadable
+    if isinstance(error, Unavailable | Retry) and not isinstance(error, UserRefused):
+        return Explanation(f"the target cannot be reached: {error}")
+    if has_kind(situation.trouble, "Away") and situation.trouble and situation.target is None:
+        return Explanation(f"the target cannot be reached: {situation.trouble.text}")
+    return None
+
+
+def _lock(situation: Situation) -> Explanation | None:
+    activity, trouble = situation.activity, situation.trouble
+    if activity is None:
+        return None
+    is_locked = has_kind(trouble, "Locked")
+    blockers = _blockers(situation, activity, is_locked)
+    if not (blockers or is_locked):
+        return None
+    who = "the consumer waits for" if situation.running else "the last run waited in vain for"
+    if blockers:
+        sentence = f"{who} {blockers[0].text}"
+    else:
+        sentence = f"{who} a lock: {trouble.text if trouble else ''}"
+    unknown = ("the database does not show this user who holds it (docs/reference/why.md)",)
+    evidence = [line for blocker in blockers for line in blocker.details]
+    if situation.running:
+        evidence += [activity.sentence, *(() if blockers else unknown)]
+    ends = " or ".join(blocker.end for blocker in blockers if blocker.end)
+    advice = (f"end what it does, or the session: {ends}",) if ends else ()
+    return Explanation(sentence, tuple(evidence), advice)
+
+
+def _blockers(situation: Situation, activity: Activity, is_locked: bool) -> tuple[Blocker, ...]:
+    """As seen just now; between two tries for a lock, as the consumer saw them last."""
+    if not situation.running:
+        return ()
+    now = situation.target.blockers if situation.target else ()
+    return now or (activity.blockers if situation.target is None or is_locked else ())
+
+
+def _disk_full(situation: Situation) -> Explanation | None:
+    trouble = situation.trouble
+    if trouble is None or not has_kind(trouble, "Full"):
+        return None
+    return Explanation(f"the target's disk is full: {trouble.text}")
+
+
+def _ddl_runs(situation: Situation) -> Explanation | None:
+    activity = situation.at_work
+    if activity is None or activity.stage != "running DDL":
+        return None
+    took = at_stage_for(activity)
+    if took < thresholds.LONG:
+        return None
+    return Explanation(
+        f"a DDL has been running in the target for {duration(took)}: {activity.detail}"
+    )
+
+
+def _is_target_bound(situation: Situation) -> bool:
+    """Whether R falls behind, and most of the time is the target's."""
+    activity, pace = situation.busy, speed(situation)
+    if activity is None or pace is None or situation.lag < thresholds.LAG:
+        return False
+    share = share_of(activity, "load", "ddl")
+    return share >= thresholds.SLOW_SHARE and pace.growth > -thresholds.STEADY
+
+
+def _missing_index(situation: Situation) -> Explanation | None:
+    tables = situation.target.without_key if situation.target else ()
+    if not tables or not _is_target_bound(situation):
+        return None
+    named = ", ".join(tables[:5])
+    return Explanation(
+        f"an index is missing in the target: {named} {'has' if len(tables) == 1 else 'have'} no "
+        "unique key, so that each DELETE reads the whole table",
+        _slow_evidence(situation),
+    )
+
+
+def _held_up(situation: Situation) -> Explanation | None:
+    burdens = situation.target.burdens if situation.target else ()
+    if not burdens:
+        return None
+    return Explanation(f"the target cannot clean up: {burdens[0]}", burdens[1:])
+
+
+def _slow_target(situation: Situation) -> Explanation | None:
+    if not _is_target_bound(situation) or situation.activity is None:
+        return None
+    share = share_of(situation.activity, "load", "ddl")
+    return Explanation(
+        f"the target is what the others wait for: {share:.0%} of the time is its own",
+        _slow_evidence(situation),
+    )
+
+
+def _slow_evidence(situation: Situation) -> tuple[str, ...]:
+    pace, activity = speed(situation), situation.activity
+    if pace is None or activity is None:
+        return ()
+    by_stage = ", ".join(f"{stage} {part:.0%}" for stage, part in shares(activity).items())
+    return (f"the time of the last {duration(pace.window)}: {by_stage}", *pace.lines)
+
+
+TARGET_AWAY = KnownCause(
+    "target-away",
+    "the target gives no answer within 4 s, or refuses connections",
+    "see to the server and the way to it; a consumer that runs waits for it",
+    _target_away,
+)
+LOCK = KnownCause(
+    "lock",
+    "the database shows which session keeps the consumer's waiting (pg_blocking_pids; "
+    "data_lock_waits, innodb_lock_waits; metadata_locks, metadata_lock_info, tidb_mdl_view), or a "
+    "lock timeout was met; SQLite shows only that the file is locked",
+    "end what holds the lock; the consumer then goes on by itself, or is started again",
+    _lock,
+)
+DISK_FULL = KnownCause(
+    "disk-full",
+    "the target's own error of a full disk ended the last run",
+    "make room there, then start it again: ticdc-consumer run {config}",
+    _disk_full,
+)
+DDL_RUNS_LONG = KnownCause(
+    "ddl-runs-long",
+    "one DDL has been running for 30 s, and waits for no lock",
+    "wait for it: most databases copy the table",
+    _ddl_runs,
+)
+MISSING_INDEX = KnownCause(
+    "missing-index",
+    "the signs of slow-target, and a table of the changefeed has no unique key",
+    "create the upstream's key in the target; a table without a key upstream is slow by nature",
+    _missing_index,
+)
+HELD_UP = KnownCause(
+    "cleanup-held-up",
+    "PostgreSQL: a transaction has been open for 10 min, or a replication slot keeps 1 GiB of WAL",
+    "end the transaction (pg_terminate_backend), or see to the slot's reader or drop the slot "
+    "(pg_drop_replication_slot)",
+    _held_up,
+)
+SLOW_TARGET = KnownCause(
+    "slow-target",
+    "R is a minute behind and does not catch up, and 60 % of the time of the last minutes is the "
+    "target's (stages load and ddl)",
+    "see there what is slow: disk, CPU, triggers, indexes that nobody needs; synchronous replicas",
+    _slow_target,
+)

@@ -1,0 +1,251 @@
+"""`why` names what is the matter with a real database: who holds the lock, what is slow."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+import pytest
+from sqlalchemy import make_url
+from support import brokers
+from support.diagnoses import SOON, backlog, begun, comes_to, diagnosed, running
+from support.torture_cli import Begin, Command, Make
+from support.torture_topics import Feed, deleted, inserted, table, ts, updated
+from ticdc_consumer.state.activity import monitor, recorder
+from ticdc_consumer.state.causes import thresholds
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import until
+from ticdc_encoder.event import Row
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "FIRST", 0.1)
+    monkeypatch.setattr(recorder, "INTERVAL", 0.1)
+    monkeypatch.setattr(recorder, "SLOW_ANSWER", 0.2)
+    monkeypatch.setattr(monitor, "PACE_STEP", 0.1)
+    for name in ("QUIET", "LONG", "WINDOW"):
+        monkeypatch.setattr(thresholds, name, 1.0)
+
+
+class Begun(NamedTuple):
+    feed: Feed
+    run: Command
+    schema: str
+
+
+SERVERS = ("postgresql", "mariadb", "mysql", "tidb")
+
+
+def start(name: str, request: pytest.FixtureRequest, kafka: brokers.Mock, command: Make) -> Begun:
+    url = request.getfixturevalue(f"{name}_url")
+    schema = "public" if name == "postgresql" else str(make_url(url).database)
+    return Begun(*begun(command, kafka, url, schema), schema)
+
+
+@contextmanager
+def session(run: Command) -> Iterator[Target]:
+    """Another one, inside a transaction."""
+    with closing(open_target(run.target_url)) as other, other.transaction():
+        yield other
+
+
+def number(other: Target) -> str:
+    return other.session_id().replace("@", " ").partition(" ")[0]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_row_that_another_session_has_locked(
+    server: str, request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make
+) -> None:
+    feed, run, schema = start(server, request, mock_kafka, command)
+    old: Row = {"id": 1, "name": "one"}
+    new: Row = {"id": 1, "name": "two"}
+    with running(run):
+        with session(run) as other:
+            other.execute("UPDATE items SET name = 'secret' WHERE id = 1")
+            feed.send(0, updated(150, old, new))
+            feed.mark(200)
+            shown = comes_to(run, "lock")
+            words = f"a lock that session {number(other)} holds on {schema}.items"
+            assert shown.sentence == f"the consumer waits for {words}"
+            assert any("transaction has been open" in line for line in shown.evidence)
+            assert number(other) in shown.advice[0] and "secret" not in str(shown)
+            assert until(lambda: f"waiting for {words}" in sentence(run), SOON, pause=0.2)
+        assert until(lambda: run.resolved_ts == ts(200), SOON, pause=0.2)
+
+
+def sentence(run: Command) -> str:
+    """What the consumer itself has written."""
+    from ticdc_consumer.state.activity.stored import read
+
+    with closing(open_target(run.target_url, to_look=True)) as target:
+        stored = read(target, "proof")
+    return stored.activity.sentence if stored else ""
+
+
+def test_a_table_that_another_session_has_locked(
+    mock_kafka: brokers.Mock, command: Make, request: pytest.FixtureRequest
+) -> None:
+    feed, run, _ = start("postgresql", request, mock_kafka, command)
+    with running(run):
+        with session(run) as other:
+            other.execute("LOCK TABLE items")
+            feed.send(0, inserted(150, {"id": 3, "name": "three"}))
+            feed.mark(200)
+            shown = comes_to(run, "lock")
+            assert shown.sentence.endswith(f"session {number(other)} holds on public.items")
+            assert "it runs, or ran last: LOCK TABLE items" in shown.evidence
+            assert shown.advice[0].endswith(f"SELECT pg_terminate_backend({number(other)})")
+        assert until(lambda: run.resolved_ts == ts(200), SOON, pause=0.2)
+
+
+@pytest.mark.parametrize("server", SERVERS[1:])
+def test_a_ddl_that_waits_for_another_session(
+    server: str, request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make
+) -> None:
+    feed, run, _ = start(server, request, mock_kafka, command)
+    with running(run):
+        with session(run) as other:
+            other.query("SELECT id FROM items FOR UPDATE")
+            feed.ddl(150, "ALTER TABLE `items` ADD COLUMN `n` INT", "items")
+            feed.mark(200)
+            shown = comes_to(run, "lock")
+            assert f"a lock that session {number(other)} holds" in shown.sentence
+            assert "running DDL" in shown.evidence[-1]
+        assert until(lambda: run.resolved_ts > ts(150) + 1, SOON, pause=0.2)
+
+
+def test_a_file_that_another_process_has_locked(begin: Begin) -> None:
+    feed, run = begin()
+    file = run.target_url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        feed.send(0, inserted(150, {"id": 3, "name": "three"}))
+        feed.mark(200)
+        with run.consumer(limits__retries=1) as consumer:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(Exception, match="holds the write lock"):
+                list(consumer.epochs("caught-up"))
+            other.execute("ROLLBACK")
+    shown = diagnosed(run)
+    assert shown.cause == "lock" and "holds the write lock of" in shown.sentence
+
+
+def test_a_ddl_that_takes_long(
+    command: Make,
+    mock_kafka: brokers.Mock,
+    mariadb_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.setattr(thresholds, "LONG", 0.2)
+    feed, run, _ = start("mariadb", request, mock_kafka, command)
+    with closing(open_target(mariadb_url)) as other:
+        other.execute("INSERT INTO items SELECT seq + 9, 'x' FROM seq_1_to_700000")
+    with running(run):
+        feed.ddl(150, "ALTER TABLE `items` MODIFY COLUMN `name` VARCHAR(400)", "items")
+        feed.mark(200)
+        shown = comes_to(run, "ddl-runs-long")
+        assert "MODIFY" in shown.sentence
+        assert until(lambda: run.resolved_ts > ts(150) + 1, SOON, pause=0.2)
+
+
+def test_a_transaction_that_has_been_open_for_long(
+    command: Make,
+    mock_kafka: brokers.Mock,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(thresholds, "OPEN_TRANSACTION", 0.5)
+    monkeypatch.setattr(thresholds, "QUIET", 3600.0)
+    _, run, _ = start("postgresql", request, mock_kafka, command)
+    with running(run), session(run) as other:
+        other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        other.query("SELECT count(*) FROM items")
+        shown = comes_to(run, "cleanup-held-up")
+        assert f"session {number(other)} of" in shown.sentence
+
+
+def test_a_replication_slot_that_nobody_reads(
+    command: Make,
+    mock_kafka: brokers.Mock,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(thresholds, "KEPT_WAL", 100_000)
+    monkeypatch.setattr(thresholds, "QUIET", 3600.0)
+    _, run, _ = start("postgresql", request, mock_kafka, command)
+    with running(run), closing(open_target(run.target_url)) as other:
+        other.execute("SELECT pg_create_physical_replication_slot('left_behind', true)")
+        try:
+            other.execute("CREATE TABLE filler AS SELECT generate_series(1, 9000)")
+            shown = comes_to(run, "cleanup-held-up")
+        finally:
+            other.execute("SELECT pg_drop_replication_slot('left_behind')")
+    assert "replication slot left_behind, which nobody reads, keeps" in shown.sentence
+
+
+def test_a_target_that_is_slow(
+    command: Make, mock_kafka: brokers.Mock, request: pytest.FixtureRequest
+) -> None:
+    feed, run, _ = start("postgresql", request, mock_kafka, command)
+    _disturb(run, "PERFORM pg_sleep(0.1)")
+    backlog(feed, run, 0.001, cuts=300)
+    settings = {"limits__rows_per_epoch": 1, "tables__allow_triggers": "shop.items"}
+    with running(run, **settings):
+        shown = comes_to(run, "slow-target")
+    assert "% of the time is its own" in shown.sentence and "load" in shown.evidence[0]
+
+
+def test_what_is_tried_again_for_another_reason(
+    command: Make, mock_kafka: brokers.Mock, request: pytest.FixtureRequest
+) -> None:
+    feed, run, _ = start("postgresql", request, mock_kafka, command)
+    _disturb(run, "RAISE EXCEPTION 'try again' USING ERRCODE = '40001'")
+    feed.send(0, inserted(150, {"id": 3, "name": "three"}))
+    feed.mark(200)
+    with running(run, tables__allow_triggers="shop.items"):
+        shown = comes_to(run, "retries")
+        with closing(open_target(run.target_url)) as other:
+            other.execute("DROP TRIGGER disturbs ON items")
+        assert until(lambda: run.resolved_ts == ts(200), SOON, pause=0.2)
+    assert "try again" in shown.sentence
+
+
+def _disturb(run: Command, statement: str) -> None:
+    """A trigger does it for every row, also for those that a replica writes."""
+    with closing(open_target(run.target_url)) as other:
+        other.execute(
+            f"CREATE FUNCTION disturb() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN {statement}; RETURN new; END $$"
+        )
+        other.execute(
+            "CREATE TRIGGER disturbs BEFORE INSERT ON items FOR EACH ROW EXECUTE FUNCTION disturb()"
+        )
+        other.execute("ALTER TABLE items ENABLE ALWAYS TRIGGER disturbs")
+
+
+def test_an_index_that_is_missing(
+    mock_kafka: brokers.Mock, command: Make, mariadb_url: str
+) -> None:
+    """A table without a key: each row that is deleted is looked for in all of it."""
+    sql = "CREATE TABLE `log` (`id` INT, `name` VARCHAR(40))"
+    known, schema = table(sql), str(make_url(mariadb_url).database)
+    feed = Feed(mock_kafka)
+    feed.create(10, sql)
+    feed.mark(100)
+    settings = {
+        "tables__route.shop.*": f"{schema}.{{table}}",
+        "tables__at_least_once": "shop.log",
+    }
+    run = command([feed], mariadb_url, None, **settings)
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    with closing(open_target(mariadb_url)) as other:
+        other.execute("INSERT INTO log SELECT seq, 'x' FROM seq_1_to_40000")
+    feed.send(0, *(deleted(150, {"id": 40_000 - n, "name": "x"}, known) for n in range(150)))
+    feed.mark(200)
+    with running(run):
+        shown = comes_to(run, "missing-index")
+    assert "log` has no unique key" in shown.sentence

@@ -17,8 +17,8 @@ from ticdc_encoder.tso import duration, lag, moment
 from ticdc_consumer.check.finding import Finding
 from ticdc_consumer.cli.logs import handler
 from ticdc_consumer.cli.masking import masked
-from ticdc_consumer.cli.pace import Pace
 from ticdc_consumer.cli.planned import beside_tables
+from ticdc_consumer.cli.run_speed import RunSpeed
 from ticdc_consumer.dry_run import PlannedCut
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.status import Status
@@ -121,7 +121,7 @@ def lag_style(seconds: float) -> str:
     return LEVELS["warn"] if seconds < 60 else LEVELS["fail"]
 
 
-def live_text(now: Activity, pace: Pace, goal: int | None) -> Text:
+def live_text(now: Activity, pace: RunSpeed, goal: int | None) -> Text:
     """The live line of a run."""
     if not now.resolved_ts:
         return _text(now.sentence)
@@ -142,7 +142,7 @@ def live_text(now: Activity, pace: Pace, goal: int | None) -> Text:
 def live_line(activity: Callable[[], Activity], goal: int | None = None) -> Iterator[None]:
     """Inside, the last line of the terminal shows what the run is at; what is logged goes above
     it."""
-    console, pace = console_of(sys.stderr), Pace()
+    console, pace = console_of(sys.stderr), RunSpeed()
 
     def line() -> Text:
         now = activity()

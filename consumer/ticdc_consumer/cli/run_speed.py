@@ -14,23 +14,23 @@ LEAST_GAIN = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Sample:
     at: float
     resolved_ts: int
     changes: int
 
 
-class Pace:
+class RunSpeed:
     """Of the last `WINDOW` seconds. Times are those of one clock, in seconds."""
 
     def __init__(self) -> None:
-        self._looks: deque[_Look] = deque()
+        self._looks: deque[_Sample] = deque()
 
     def add(self, at: float, resolved_ts: int, changes: int) -> None:
         """What a look showed: R, and the changes since the start of the run."""
         if self._looks and not self._looks[-1].resolved_ts:
             self._looks.clear()  # R was not known yet
-        self._looks.append(_Look(at, resolved_ts, changes))
+        self._looks.append(_Sample(at, resolved_ts, changes))
         while len(self._looks) > 2 and self._looks[1].at < at - WINDOW:
             self._looks.popleft()
 

@@ -1,15 +1,15 @@
 """How fast a run goes, and when it will have caught up."""
 
 import pytest
-from ticdc_consumer.cli.pace import Pace
+from ticdc_consumer.cli.run_speed import RunSpeed
 from ticdc_encoder.tso import compose
 
 HOUR = 3_600_000
 
 
-def looked(*looks: tuple[float, int, int]) -> Pace:
+def looked(*looks: tuple[float, int, int]) -> RunSpeed:
     """Seconds of the clock, milliseconds of R after the first hour, changes."""
-    pace = Pace()
+    pace = RunSpeed()
     for at, milliseconds, changes in looks:
         pace.add(at, compose(HOUR + milliseconds), changes)
     return pace
@@ -44,12 +44,12 @@ def test_an_end_is_in_sight(moved: int, lag: float, goal: int | None, left: floa
 
 
 def test_one_look_shows_no_end() -> None:
-    assert Pace().seconds_left(100.0) is None
+    assert RunSpeed().seconds_left(100.0) is None
     assert looked((0, 0, 0)).seconds_left(100.0) is None
 
 
 def test_r_that_comes_late_is_no_leap() -> None:
-    pace = Pace()
+    pace = RunSpeed()
     pace.add(0, 0, 0)
     pace.add(1, compose(HOUR), 0)
     pace.add(2, compose(HOUR + 1000), 0)

@@ -55,11 +55,12 @@ def _fenced(situation: Situation) -> Explanation | None:
     if not situation.running and has_kind(error, "Fenced"):
         return Explanation(f"a newer consumer took over: {error.text if error else ''}")
     takeover = activity.takeover if activity else None
-    if activity is None or takeover is None or activity.at - takeover.at >= thresholds.RECENT:
+    if activity is None or takeover is None or activity.at - takeover.at >= thresholds.TAKEOVER:
         return None
     return Explanation(
         f"{activity.who} took the changefeed over from {takeover.who}, "
-        f"{duration(max(0.0, activity.at - takeover.at))} ago, which ended with exit code 4",
+        f"{duration(max(0.0, activity.at - takeover.at))} ago, which had not reported its end: it "
+        "was killed, or ends with exit code 4 now",
         (activity.sentence,),
     )
 
@@ -127,6 +128,13 @@ def _clock_skew(situation: Situation) -> Explanation | None:
     )
 
 
+def _stands_by(situation: Situation) -> Explanation | None:
+    activity = situation.at_work
+    if activity is None or activity.stage != "standby":
+        return None
+    return Explanation(f"this process stands by: {activity.sentence}")
+
+
 def _works(situation: Situation) -> Explanation | None:
     activity = situation.at_work
     if activity is None:
@@ -154,7 +162,8 @@ BAD_MESSAGE = KnownCause(
 )
 FENCED = KnownCause(
     "fenced",
-    "a consumer began while another one was at work, in the last ten minutes",
+    "a newer consumer took over: the last run ended with exit code 4, or a consumer began in the "
+    "last two minutes and the one before had not reported its end",
     "run one consumer of a changefeed, and do not restart one that ended with exit code 4",
     _fenced,
 )
@@ -181,6 +190,12 @@ CLOCK_SKEW = KnownCause(
     "the consumer's clock and the target's differ by 10 s, or a resolved ts is 10 s in the future",
     "synchronise the clocks (NTP) of TiDB, the consumer and the target; rows are right either way",
     _clock_skew,
+)
+STANDBY = KnownCause(
+    "standby",
+    "`run --standby`, while another consumer is alive; in the metric of that process alone",
+    "nothing: it begins when the other one has ended",
+    _stands_by,
 )
 NOTHING_TO_DO = KnownCause(
     "nothing-to-do",

@@ -41,6 +41,7 @@ CAUSES: tuple[KnownCause, ...] = (
     pace.LAG_GROWS,
     pace.CATCHING_UP,
     # All is well.
+    of_runs.STANDBY,
     of_sources.TICDC_LAGS,
     of_runs.NOTHING_TO_DO,
     of_runs.WORKING,

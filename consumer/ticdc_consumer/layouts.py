@@ -132,6 +132,19 @@ class TableLayouts:
         self._new = set()
         self._others.require_none_has(noted)
 
+    def require_identified(self, table: Table) -> None:
+        """Raises `Stop` for a table, by its CREATE TABLE, that has no key and is not accepted
+        without one."""
+        if not table.handle_key and not self._accepts_keyless(table):
+            raise Stop(
+                f"{table.schema}.{table.name}: no valid key: it has neither a primary key nor a "
+                "NOT NULL unique key, so that no change shows which row it is of; add one, leave "
+                "it out by [tables] filter, or name it in [tables] at_least_once"
+            )
+
+    def _accepts_keyless(self, table: Table) -> bool:
+        return self._at_least_once.matches(table.schema, table.name)
+
     def _layout(self, name: TableName) -> tuple[Layout, Shape | None]:
         number, columns = self.shapes[name]
         return self.layouts[number], columns
@@ -314,7 +327,7 @@ class TableLayouts:
                 "table has neither a primary key nor a NOT NULL unique key of exactly these columns"
             )
         if not candidates:
-            if source.columns and self._at_least_once.matches(source.schema, source.name):
+            if source.columns and self._accepts_keyless(source):
                 return ()
             raise Stop(
                 f"{label}: no valid key: neither the messages nor the target's table show what "

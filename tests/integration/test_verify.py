@@ -3,6 +3,7 @@ nothing does; the upstream is a real TiDB that has gone on."""
 
 import json
 import re
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from support.databases import fresh_database, own_schema
 from support.loading import opened
 from support.server_address import server_address
 from support.torture_cli import Command, Make
+from support.torture_driver import Driver
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
 from support.verified import Found, Verified
@@ -95,7 +97,19 @@ MORE_TABLES = (
     "CREATE TABLE log (a INT, b VARCHAR(9))",
     "INSERT INTO log VALUES (1, 'one'), (1, 'one'), (2, NULL), (3, 'three')",
     "CREATE TABLE nobody (id INT PRIMARY KEY)",
+    'CREATE TABLE `it\'s 100%s "odd"` (`100%` INT, `a``b"` VARCHAR(9), PRIMARY KEY (`100%`))',
+    "INSERT INTO `it's 100%s \"odd\"` VALUES (1, '%s'), (2, NULL)",
 )
+LATER = (
+    "UPDATE kinds SET tiny = 77",
+    "ALTER TABLE kinds DROP COLUMN amount, ADD COLUMN more INT",
+    "DELETE FROM words",
+    "DROP TABLE many",
+    "RENAME TABLE log TO renamed",
+    "CREATE TABLE later (id INT PRIMARY KEY)",
+    "INSERT INTO nobody VALUES (1)",
+)
+"""What the upstream does after R."""
 SPOILED = (
     "UPDATE words SET n = 9 WHERE n = 3",
     "DELETE FROM many WHERE n = 2",
@@ -146,9 +160,7 @@ def test_every_fault_is_found_and_repaired_in_every_type_and_none_where_there_is
     Random(1).shuffle(faults)
     shop(verified, len(faults) + 6)
     resolved_ts = verified.load()
-    verified.execute(
-        "UPDATE kinds SET tiny = 77", "DELETE FROM words", "INSERT INTO nobody VALUES (1)"
-    )
+    verified.execute(*LATER)
     code, out, err = verified.verify()
     assert (code, err) == (0, ""), out
     assert f"kinds: {len(faults) + 6} rows, equal" in out
@@ -320,6 +332,9 @@ def test_a_report_has_values_only_if_they_are_asked_for(into_sqlite: Verified) -
     _, out, _ = into_sqlite.verify("--show-values")
     assert "  id=2 differs in v; upstream: v=NULL; target: v='secret'" in out
     assert "  id=5 is in the target only; target: id='5'" in out
+    _, out, _ = into_sqlite.verify("--table", "*.b")
+    assert [line.partition(".")[2][:2] for line in out.splitlines()[:1]] == ["b:"]
+    assert "1 of 1 tables" in out
     assert "secret" not in into_sqlite.verify("--json")[1]
     assert '"v": "secret"' in into_sqlite.verify("--json", "--show-values")[1]
 
@@ -431,6 +446,37 @@ def test_merged_tables_are_compared_shard_by_shard(
     assert verified.differences() == set()
     verified.spoil(f"UPDATE orders SET shard = '{own}.o3' WHERE id = 1 AND v = 1")  # noqa: S608
     assert verified.problems() == {"o1": '"public"."orders" has 1 rows of no upstream table'}
+
+
+@pytest.mark.parametrize("target_url", ["postgresql", "mysql"], indirect=True)
+def test_an_interrupt_does_not_wait_for_what_the_databases_are_at(verified: Verified) -> None:
+    verified.execute("CREATE TABLE a (id INT PRIMARY KEY)")
+    verified.load()
+    mysql = sa.make_url(verified.target_url).get_backend_name() == "mysql"
+    with opened(verified.target_url) as other:
+        lock = "TABLES a WRITE" if mysql else "TABLE a IN ACCESS EXCLUSIVE MODE"
+        other.execute("START TRANSACTION").close()
+        other.execute(f"LOCK {lock}").close()
+        driver = Driver(["verify", str(verified.file)], spark=True)
+        try:
+            assert until(lambda: _waits(verified.target_url, mysql), 60.0), driver.text
+            driver.process.send_signal(signal.SIGINT)
+            code, text = driver.wait(8.0)
+            assert (code, "interrupted" in text) == (130, True), text
+        finally:
+            driver.kill()
+
+
+def _waits(url: str, mysql: bool) -> bool:
+    """Whether a session of that database waits for a lock."""
+    waiting = (
+        "SELECT 1 FROM information_schema.processlist WHERE state LIKE '%lock' AND db = DATABASE()"
+        if mysql
+        else "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+        "AND datname = current_database()"
+    )
+    with opened(url) as target:
+        return bool(target.query(waiting))
 
 
 ACCOUNTS = "CREATE TABLE accounts (id INT PRIMARY KEY, balance INT, note VARCHAR(99))"

@@ -80,6 +80,12 @@ class Command:
         code = cli.main(["run", str(self._file), "--until", until, *sets, *arguments])
         return Outcome(code, self._capsys.readouterr().err)
 
+    def load(self, *arguments: str, **settings: Any) -> Outcome:
+        """`ticdc-consumer load`."""
+        self._capsys.readouterr()
+        code = cli.main(["load", str(self._file), *self.arguments(**settings), *arguments])
+        return Outcome(code, self._capsys.readouterr().err)
+
     def consumer(self, **settings: Any) -> Consumer:
         """The embedded consumer with the same settings, for what a test does in between."""
         return consumer.Consumer(self.options(**settings))
@@ -93,12 +99,14 @@ class Command:
         failpoint: str | None = None,
         until: str | None = None,
         spark: bool = False,
+        command: str = "run",
         **settings: Any,
     ) -> Driver:
-        """The same command as a process of its own; without `until` it goes on for ever."""
+        """The same command, or another one, as a process of its own; without `until` a run goes on
+        for ever."""
         sets = self.arguments(**settings)
         end = [] if until is None else ["--until", until]
-        words = ["run", str(self._file), *end, *sets]
+        words = [command, str(self._file), *end, *sets]
         return Driver(words, spark=spark, failpoint=failpoint)
 
     def standby(self, **settings: Any) -> Driver:

@@ -20,9 +20,15 @@ EXAMPLES = {
   ticdc-consumer run orders.toml
   ticdc-consumer run orders.toml --until caught-up --set 'kafka.topics=orders,^shop_.*'
   ticdc-consumer run orders.toml --from-ts 429918007904436226     # the target holds a snapshot
+  ticdc-consumer run orders.toml --load                          # loads what is not loaded yet
   ticdc-consumer run orders.toml --ddl-done 429918007904436300    # you have run that DDL
   ticdc-consumer run orders.toml --ddl-run 429918007904436300:2 instead.sql
   ticdc-consumer run orders.toml --log-format json --log-level warning
+""",
+    "load": """examples:
+  ticdc-consumer load orders.toml                            # as of now; then: run orders.toml
+  ticdc-consumer load orders.toml --at 429918007904436226    # as of that timestamp
+  ticdc-consumer load orders.toml --replace                  # delete the rows that are there
 """,
     "check": "examples:\n  ticdc-consumer check orders.toml\n"
     "  ticdc-consumer check orders.toml --json | jq '.findings[] | select(.level != \"ok\")'",
@@ -103,6 +109,7 @@ def parser() -> Parser:
     _demo(_command(commands, "demo", "everything embedded: see it work"))
     _init(_command(commands, "init", "ask three questions, write a configuration"))
     _run(_command(commands, "run", "apply the topics to the target"))
+    _load(_command(commands, "load", "copy the tables from the upstream, as of one timestamp"))
     _check(_command(commands, "check", "check every precondition; nothing is written"))
     _plan(_command(commands, "plan", "show what the next cuts would do; nothing is done"))
     for name, description in (
@@ -173,6 +180,9 @@ def _run(run: Parser) -> None:
         help="wait while another consumer of the changefeed is alive, instead of taking over",
     )
     run.add_argument(
+        "--load", action="store_true", help="first start: load the tables from the upstream before"
+    )
+    run.add_argument(
         "--ddl-done",
         metavar="TS[:SEQ]",
         help="you have run this DDL, which stopped the last run",
@@ -182,6 +192,16 @@ def _run(run: Parser) -> None:
         nargs=2,
         metavar=("TS[:SEQ]", "FILE"),
         help="run the SQL of a file in place of this DDL, which stopped the last run",
+    )
+
+
+def _load(load: Parser) -> None:
+    _takes_config(load)
+    load.add_argument(
+        "--at", type=_timestamp, metavar="TS", help="the timestamp to load; the upstream's present"
+    )
+    load.add_argument(
+        "--replace", action="store_true", help="delete the rows of tables that have some"
     )
 
 
@@ -218,6 +238,13 @@ def _inspect(inspect: Parser) -> None:
 def _verify(verify: Parser) -> None:
     _takes_config(verify)
     _answers(verify)
+    verify.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="only tables that match this filter rule, such as shop.orders; may be repeated",
+    )
     verify.add_argument(
         "--show-values", action="store_true", help="the values that differ, beside their keys"
     )

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, TextIO
 
 from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard_output
@@ -25,10 +26,13 @@ from ticdc_consumer.cli.output import (
     print_traceback,
 )
 from ticdc_consumer.cli.signals import stopping
+from ticdc_consumer.cli.terminal import wants_colour
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import UNEQUAL, Usage
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from ticdc_consumer.state.ledger import LedgerEntry
 
 logger = logging.getLogger(__name__)
@@ -75,6 +79,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
     options = _options(arguments)
     sql = _text_of(arguments.ddl_run[1]) if arguments.ddl_run else None
+    if arguments.load and not _loaded(options):
+        return 0
     progress = RunProgress()
     consumer = Consumer(options)
     with (
@@ -82,6 +88,9 @@ def _run(arguments: argparse.Namespace) -> int:
         progress.watching(lambda: consumer.activity),
         ExitStack() as entered,
     ):
+        if _shows_live_line(arguments):
+            goal = arguments.until if isinstance(arguments.until, int) else None
+            entered.enter_context(_screen().live_line(lambda: consumer.activity, goal))
         if arguments.standby:
             logger.info("%s", STANDBY, extra={"event": "standby"})
             if not consumer.stand_by():
@@ -101,6 +110,37 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _load(arguments: argparse.Namespace) -> int:
+    _load_tables(_options(arguments), arguments.at, arguments.replace)
+    return 0
+
+
+def _loaded(options: Options) -> bool:
+    """Loads the tables, unless something was applied already. Whether a run may go on."""
+    from ticdc_consumer.state.store import Store
+    from ticdc_consumer.targets import open_target
+
+    with closing(open_target(options.target_url, to_look=True)) as target:
+        checkpoint = Store(target, options.changefeed).read()
+    if checkpoint is not None and checkpoint.resolved_ts:
+        return True
+    return _load_tables(options)
+
+
+def _load_tables(options: Options, at: int | None = None, replace_rows: bool = False) -> bool:
+    """Whether everything is loaded, and no signal came before."""
+    from ticdc_consumer.cli.load_progress import LoadLines
+    from ticdc_consumer.upstream.load.loading import load
+
+    stop, lines = Event(), LoadLines()
+    with stopping(stop.set) as signals:
+        resolved_ts = load(
+            options, at, replace_rows=replace_rows, report=lines.report, stopped=stop.is_set
+        )
+    lines.sum_up(resolved_ts, signals[0].name if signals else "")
+    return resolved_ts is not None
+
+
 def _log_manual(entry: "LedgerEntry", text: str) -> None:
     fields = {"commit_ts": entry.commit_ts, "number": entry.seq}
     logger.info("%s", text, extra={"event": "ddl_by_operator", **fields})
@@ -112,7 +152,9 @@ def _check(arguments: argparse.Namespace) -> int:
     findings = []
     for finding in checks.check(_options(arguments)):
         findings.append(finding)
-        if not arguments.json:
+        if _is_for_screen(arguments):
+            _screen().print_finding(finding)
+        elif not arguments.json:
             print_out(visible(str(finding)))
     code = checks.exit_code(findings)
     if arguments.json:
@@ -129,8 +171,11 @@ def _status(arguments: argparse.Namespace) -> int:
         open_target(options.target_url, to_look=True, changefeed=options.changefeed)
     ) as target:
         current = status.read(target, options)
-    text = status.to_text(current, arguments.config)
-    print_out(status.to_json(current) if arguments.json else text)
+    if _is_for_screen(arguments):
+        _screen().print_status(current, arguments.config)
+    else:
+        text = status.to_text(current, arguments.config)
+        print_out(status.to_json(current) if arguments.json else text)
     return 0
 
 
@@ -165,7 +210,10 @@ def _plan(arguments: argparse.Namespace) -> int:
     cuts = Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql)
     if not arguments.json:
         for cut in cuts:
-            print_out("\n".join(map(visible, planned(cut))))
+            if _is_for_screen(arguments):
+                _screen().print_cut(cut)
+            else:
+                print_out("\n".join(map(visible, planned(cut))))
         return 0
     documents: list[dict[str, object]] = []
     try:
@@ -189,7 +237,9 @@ def _verify(arguments: argparse.Namespace) -> int:
         if arguments.repair_sql:
             repair = Repair(stack.enter_context(_new_file(arguments.repair_sql)))
         reports = []
-        for report in verify(options, Request(arguments.most, arguments.sessions, repair)):
+        for report in verify(
+            options, Request(arguments.most, arguments.sessions, repair, arguments.table)
+        ):
             reports.append(report)
             if not arguments.json:
                 print_out(to_text(report, arguments.show_values))
@@ -254,9 +304,26 @@ def _settings(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _is_for_screen(arguments: argparse.Namespace) -> bool:
+    return not arguments.json and wants_colour(sys.stdout)
+
+
+def _shows_live_line(arguments: argparse.Namespace) -> bool:
+    of_people = arguments.log_format == "text" and arguments.log_level in ("debug", "info")
+    return of_people and wants_colour(sys.stderr)
+
+
+def _screen() -> "ModuleType":
+    """What draws on a terminal; pipes do not wait for its import."""
+    from ticdc_consumer.cli import screen
+
+    return screen
+
+
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "demo": _demo,
     "run": _run,
+    "load": _load,
     "check": _check,
     "plan": _plan,
     "status": _status,

@@ -125,6 +125,12 @@ class Options(ReadOptions):
     )
     """Encoded facts that the driver may hold of one cut. Cuts are chosen to fit; one that cannot be
     cut smaller goes through Spark's shuffle."""
+    load_chunk: int = field(
+        default=16 << 20,
+        metadata=setting(
+            "limits.load_chunk", parsers.size, "bytes of one transaction of a load, about"
+        ),
+    )
     future_limit: float = field(
         default=86_400.0,
         metadata=setting(

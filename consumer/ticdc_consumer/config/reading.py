@@ -121,11 +121,11 @@ class ReadOptions:
         metadata=url(
             "source.upstream",
             "source.upstream_password",
-            "SQLAlchemy URL of the TiDB that completes rows of handle-key-only",
+            "SQLAlchemy URL of the TiDB: for load, and to complete rows of handle-key-only",
             example="mysql+pymysql://user@host:4000",
         ),
     )
-    """The upstream TiDB, which completes rows whose handle key alone was sent."""
+    """The upstream TiDB, which tables are loaded from, and rows whose handle key alone was sent."""
     registry: Mapping[str, str] = field(
         default_factory=dict,
         repr=False,

@@ -23,6 +23,7 @@ from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.recorder import follow
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import InTarget
+from ticdc_consumer.state.loading import require_loaded
 from ticdc_consumer.state.other_changefeeds import OtherChangefeeds
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.scope import scope_hash
@@ -64,14 +65,17 @@ def take_over(
         store = Store(target, options.changefeed, options.ddl_keep_dropped, where, monitor)
         store.lease.gives_up = gives_up
         follow(target, store.monitor, options.changefeed)
+        # Before the start, which would end a load that is under way.
+        require_loaded(target, options.changefeed)
         failpoints.hit("S0")
         state = store.start(options.takeover_after)
         failpoints.hit("S1")
+        require_loaded(target, options.changefeed)
         if state is None:
-            state = _first_checkpoint(options, source)
+            state = first_checkpoint(options, source)
             store.begin_first(state)
         elif starts_afresh(options, state):
-            state = store.begin_again(state, _first_checkpoint(options, source))
+            state = store.begin_again(state, first_checkpoint(options, source))
         else:
             _go_on(options, source, state)
             with store.lease.explaining():
@@ -97,9 +101,10 @@ def look(options: Options) -> Iterator[Opened]:
         closing(open_source(options)) as source,
     ):
         store = Store(target, options.changefeed, where=InTarget.by(options, target))
+        require_loaded(target, options.changefeed)
         stored = state = store.read()
         if state is None or starts_afresh(options, state):
-            state = _first_checkpoint(options, source)
+            state = first_checkpoint(options, source)
         else:
             _go_on(options, source, state)
             _check_tables(store)
@@ -130,7 +135,8 @@ def gaps(options: Options, source: Source, state: Checkpoint | None, log: Log) -
         yield from gaps_of_whole(log)
 
 
-def _first_checkpoint(options: Options, source: Source) -> Checkpoint:
+def first_checkpoint(options: Options, source: Source) -> Checkpoint:
+    """Where a first start by these options begins. Raises `Stop` if the log does not reach back."""
     log = survey(source, (), PATIENCE)
     require(gaps(options, source, None, log))
     positions = {

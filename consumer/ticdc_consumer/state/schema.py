@@ -143,6 +143,21 @@ ACTIVITY = sa.Table(
 """What a changefeed's consumer is at, as JSON (`activity/`), and when it wrote that: milliseconds
 since 1970 by the target's clock. No cut reads or writes it."""
 
+LOAD = sa.Table(
+    "ticdc_load",
+    METADATA,
+    sa.Column("changefeed", sa.String(128), primary_key=True),
+    sa.Column("schema", sa.String(128), primary_key=True),
+    sa.Column("table", sa.String(128), primary_key=True),
+    sa.Column("chunk", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("snapshot_ts", Unsigned64, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("row_count", sa.BigInteger, nullable=False),
+    sa.Column("detail", _LONG_TEXT, nullable=False),
+    **_EXACT,
+)
+"""A load that is not finished (`loading.py`): chunk 0 is the table itself, others are its rows."""
+
 VERSION_0 = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT)
 """The tables of the releases before `ticdc_state`."""
 
@@ -215,6 +230,7 @@ MIGRATIONS = (
         ),
     ),
     Migration("0.1.0"),  # ticdc_activity is created
+    Migration("0.1.0"),  # ticdc_load is created
 )
 """The first leads from version 0 to 1. Nothing here is changed after its release."""
 

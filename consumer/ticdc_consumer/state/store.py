@@ -5,7 +5,7 @@ checkpoint still is what this consumer read or wrote last, or nothing is written
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Literal
@@ -31,6 +31,10 @@ AT_ONCE = 2_000
 
 _COLUMNS = attrgetter(*[column.name for column in list(OFFSET.c)[1:]])
 """What `OFFSET` has of a position, after the changefeed."""
+
+
+def _nothing() -> None:
+    """Beside a first checkpoint there need be nothing else."""
 
 
 class Store:
@@ -110,8 +114,9 @@ class Store:
 
         return self.lease.take(takeover_after, read)
 
-    def begin_first(self, checkpoint: Checkpoint) -> None:
-        """Writes the first checkpoint. Raises `Fenced` if another consumer was faster."""
+    def begin_first(self, checkpoint: Checkpoint, beside: Callable[[], None] = _nothing) -> None:
+        """Writes the first checkpoint, and `beside` in the same transaction. Raises `Fenced` if
+        another consumer was faster."""
 
         def insert() -> None:
             self._run(
@@ -125,17 +130,22 @@ class Store:
                 )
             )
             self._write_positions({}, checkpoint.positions)
+            beside()
 
         self.lease.begin(checkpoint.generation, insert)
 
-    def begin_again(self, old: Checkpoint, checkpoint: Checkpoint) -> Checkpoint:
-        """Replaces a first checkpoint that nothing was applied to; returns the new one."""
+    def begin_again(
+        self, old: Checkpoint, checkpoint: Checkpoint, beside: Callable[[], None] = _nothing
+    ) -> Checkpoint:
+        """Replaces a first checkpoint that nothing was applied to, with `beside` in the same
+        transaction; returns the new one."""
 
         def update() -> None:
             self.lock(old)
             scope = {"scope": checkpoint.scope, "scope_text": checkpoint.scope_text}
             self.lease.update(**scope, **_moving(checkpoint))
             self._write_positions(old.positions, checkpoint.positions)
+            beside()
 
         self.lease.correct(update)
         return replace(checkpoint, generation=self.lease.generation)

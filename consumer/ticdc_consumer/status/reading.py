@@ -20,6 +20,7 @@ from ticdc_consumer.state.causes.table import explain
 from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.loading import LoadNotes, LoadProgress
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.target import Target
@@ -43,7 +44,8 @@ class TableStatus:
 class Status:
     """The tables hold every commit_ts < `resolved_ts`: what TiDB shows with
     `tidb_snapshot = resolved_ts - 1`. `activity` is what the consumer is at, or was at last,
-    `target` what the target shows beside it."""
+    `target` what the target shows beside it. While a first load is not finished (`loading`) they
+    hold a part of it, and R is 0."""
 
     changefeed: str
     resolved_ts: int
@@ -57,6 +59,7 @@ class Status:
     left_out: Sequence[LeftOutColumn] = ()
     tables: Sequence[TableStatus] = ()
     activity: StoredActivity | None = None
+    loading: LoadProgress | None = None
     target: TargetFacts = field(default_factory=TargetFacts)
 
     def situation(
@@ -80,6 +83,7 @@ class Status:
             source=source,
             source_error=source_error,
             config=config,
+            loading=self.loading,
         )
 
     @property
@@ -113,6 +117,7 @@ def read(target: Target, options: Options) -> Status:
         left_out=all_left_out(target, store.ledger),
         tables=_tables(target, store, stored),
         activity=stored,
+        loading=LoadNotes(target, options.changefeed).progress(),
         target=_facts(target, store, stored),
     )
 

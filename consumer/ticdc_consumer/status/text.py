@@ -42,6 +42,7 @@ def to_json(status: Status) -> str:
             "counters": dict(status.counters),
             "tables": [asdict(table) for table in status.tables],
             "consumer": _consumer_json(status.activity),
+            "loading": status.loading.to_json() if status.loading is not None else None,
             "at_least_once": list(status.at_least_once),
             "left_out": [
                 {
@@ -98,6 +99,8 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
     yield "resolved_ts", with_time(status.resolved_ts)
     yield "tidb_snapshot", str(status.tidb_snapshot)
     yield "lag", duration(status.lag_seconds)
+    if status.loading is not None:
+        yield "loading", f"as of {with_time(status.loading.snapshot_ts)}: {status.loading}"
     yield "why", status.why.sentence
     if status.activity is not None:
         yield from _activity_rows(status.activity)

@@ -52,6 +52,8 @@ class Target(ABC):
     savepoints: ClassVar[bool] = True
     """Whether a part of a transaction can be taken back. Else no DDL runs in its cut's transaction,
     but in one of its own after it."""
+    several_writers: ClassVar[bool] = True
+    """Whether sessions can write at the same time."""
     begin_statement: ClassVar[str] = "BEGIN"
     before_ddl: ClassVar[str] = ""
     """A statement that must run between the rows and the DDL of one transaction."""

@@ -63,7 +63,9 @@ def pinned(url: str, snapshot_ts: int) -> Iterator[None]:
             session.query(f"START TRANSACTION READ ONLY AS OF TIMESTAMP '{text}'")
         except Stop as refusal:
             logger.warning(
-                "the upstream's garbage collection cannot be kept from the snapshot: %s", refusal
+                "the upstream's garbage collection cannot be kept from the snapshot: %s",
+                refusal,
+                extra={"event": "snapshot_not_pinned", "reason": str(refusal)},
             )
         yield
 

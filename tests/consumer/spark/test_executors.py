@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from support import brokers
+from support.diagnoses import comes_to
 from support.standalone_cluster import Cluster, cluster
 from support.torture_cli import Command
 from support.torture_driver import Driver
 from support.torture_topics import Feed, deleted, inserted, ts, updated
+from ticdc_consumer.state.causes import thresholds
 from ticdc_encoder.event import Row
 
 PARTITIONS = 4
@@ -30,6 +32,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(("killed", "settings"), KILLED if long else KILLED[1:])
     if "way" in metafunc.fixturenames:
         metafunc.parametrize("way", APPLIED if long else APPLIED[:1])
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`why` names it after a second, and at the first executor that is lost."""
+    monkeypatch.setattr(thresholds, "QUIET", 1.0)
+    monkeypatch.setattr(thresholds, "LOST_EXECUTORS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +128,7 @@ def test_a_cut_whose_executors_are_killed_while_it_is_read_ends_exactly(
         two_workers.await_stopped_tasks()
         two_workers.kill_executors(killed)
         assert feed.run.resolved_ts == ts(1000)
+        assert "since the start, the last" in comes_to(feed.run, "executors-lost").sentence
         await_progress(feed, two_workers, driver)
         code, text = driver.wait(PATIENCE)
     finally:
@@ -158,6 +168,7 @@ def test_a_cluster_without_workers_is_told_and_waited_for_until_sigterm(
         two_workers.await_stopped_tasks()
         two_workers.kill_workers()
         driver.await_words(waits, 120)
+        assert "have waited for one for" in comes_to(feed.run, "no-executors").sentence
         assert feed.run.resolved_ts == ts(1000)
         two_workers.add_worker()
         await_progress(feed, two_workers, driver)

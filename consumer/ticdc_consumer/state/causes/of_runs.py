@@ -20,6 +20,13 @@ def _no_status(situation: Situation) -> Explanation | None:
     return Explanation(str(error))
 
 
+def _loading(situation: Situation) -> Explanation | None:
+    progress = situation.loading
+    if progress is None:
+        return None
+    return Explanation(f"the first load, as of {progress.snapshot_ts}, is not finished: {progress}")
+
+
 def _ddl_waits(situation: Situation) -> Explanation | None:
     waiting = {ddl.id: ddl for ddl in situation.activity.ddls} if situation.activity else {}
     entry = next((entry for entry in situation.pending if entry.id in waiting), None)
@@ -55,11 +62,12 @@ def _fenced(situation: Situation) -> Explanation | None:
     if not situation.running and has_kind(error, "Fenced"):
         return Explanation(f"a newer consumer took over: {error.text if error else ''}")
     takeover = activity.takeover if activity else None
-    if activity is None or takeover is None or activity.at - takeover.at >= thresholds.RECENT:
+    if activity is None or takeover is None or activity.at - takeover.at >= thresholds.TAKEOVER:
         return None
     return Explanation(
         f"{activity.who} took the changefeed over from {takeover.who}, "
-        f"{duration(max(0.0, activity.at - takeover.at))} ago, which ended with exit code 4",
+        f"{duration(max(0.0, activity.at - takeover.at))} ago, which had not reported its end: it "
+        "was killed, or ends with exit code 4 now",
         (activity.sentence,),
     )
 
@@ -127,6 +135,13 @@ def _clock_skew(situation: Situation) -> Explanation | None:
     )
 
 
+def _stands_by(situation: Situation) -> Explanation | None:
+    activity = situation.at_work
+    if activity is None or activity.stage != "standby":
+        return None
+    return Explanation(f"this process stands by: {activity.sentence}")
+
+
 def _works(situation: Situation) -> Explanation | None:
     activity = situation.at_work
     if activity is None:
@@ -154,7 +169,8 @@ BAD_MESSAGE = KnownCause(
 )
 FENCED = KnownCause(
     "fenced",
-    "a consumer began while another one was at work, in the last ten minutes",
+    "a newer consumer took over: the last run ended with exit code 4, or a consumer began in the "
+    "last two minutes and the one before had not reported its end",
     "run one consumer of a changefeed, and do not restart one that ended with exit code 4",
     _fenced,
 )
@@ -163,6 +179,12 @@ FAILED = KnownCause(
     "no consumer runs, and another error ended the last run",
     "do what the message says, then start it again: ticdc-consumer run {config}",
     _ended,
+)
+LOADING = KnownCause(
+    "loading",
+    "a first load is not finished, whether it is under way or was interrupted",
+    "let it end; if none is under way, go on with it: ticdc-consumer load {config}",
+    _loading,
 )
 NOT_RUNNING = KnownCause(
     "not-running",
@@ -181,6 +203,12 @@ CLOCK_SKEW = KnownCause(
     "the consumer's clock and the target's differ by 10 s, or a resolved ts is 10 s in the future",
     "synchronise the clocks (NTP) of TiDB, the consumer and the target; rows are right either way",
     _clock_skew,
+)
+STANDBY = KnownCause(
+    "standby",
+    "`run --standby`, while another consumer is alive; in the metric of that process alone",
+    "nothing: it begins when the other one has ended",
+    _stands_by,
 )
 NOTHING_TO_DO = KnownCause(
     "nothing-to-do",

@@ -17,6 +17,8 @@ SPILLED_SHARE = 0.5
 LOST_EXECUTORS = 3
 RECENT = 600.0
 """Seconds for which what has happened still explains something."""
+TAKEOVER = 120.0
+"""Seconds for which a takeover explains something."""
 SKEW = 10.0
 """Seconds by which two clocks may differ."""
 RETAINED_SHARE = 0.8

@@ -62,6 +62,7 @@ class SQLite(Target):
     dialect: ClassVar[str] = "sqlite"
     sqlglot_dialect: ClassVar[str] = "sqlite"
     transactional_ddl: ClassVar[bool] = True
+    several_writers: ClassVar[bool] = False
     unsigned_bigint_is_text: ClassVar[bool] = True
     clock: ClassVar[str] = "(julianday('now') - 2440587.5) * 86400.0"
     # The write lock first: a transaction that reads before it writes cannot wait for it.

@@ -1,28 +1,30 @@
 """All tables of a changefeed, compared at one R while upstream and target go on."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
-from queue import SimpleQueue
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
+from ticdc_encoder.filters.table import TableMatcher
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import lower
-from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_url
+from ticdc_consumer.upstream.session import UpstreamSession, upstream_url
 from ticdc_consumer.upstream.snapshot import pinned
-from ticdc_consumer.upstream.tables import tables
+from ticdc_consumer.upstream.tables import defined, names
 from ticdc_consumer.upstream.verify.compare import compare
 from ticdc_consumer.upstream.verify.pairs import NotInTarget, Pair, pair, reason
 from ticdc_consumer.upstream.verify.repair import Repair
 from ticdc_consumer.upstream.verify.report import TableReport
+from ticdc_consumer.upstream.verify.sessions import Sessions
 from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, one_state
 
 ROUNDS = 5
@@ -32,11 +34,13 @@ ROUNDS = 5
 @dataclass(frozen=True, slots=True)
 class Request:
     """`most`: differing rows that are looked for in a table; `sessions`: how many each side has.
-    `repair` gets the statements that make the target equal."""
+    `repair` gets the statements that make the target equal. `tables` are filter rules: of the
+    changefeed's tables those that match, all without rules."""
 
     most: int = 1_000
     sessions: int = 2
     repair: Repair | None = None
+    tables: Sequence[str] = ()
 
 
 def verify(options: Options, request: Request) -> Iterator[TableReport]:
@@ -76,18 +80,19 @@ class _Round:
         self._state = state
         self._settled = settled
         self._where = InTarget.by(options, state.targets[0])
+        self._tables = TableMatcher(request.tables or ("*.*",), options.case_sensitive)
 
     def reports(self) -> Iterator[TableReport]:
         with ExitStack() as stack:
-            url = upstream_url(self._options)
-            sessions: SimpleQueue[tuple[UpstreamSession, Target]] = SimpleQueue()
-            for target in self._state.readers:
-                session = stack.enter_context(reading(url, self._state.snapshot_ts))
-                sessions.put((session, target))
-                first = session
-            upstream = [defined.table for defined in tables(first, self._options)]
-            if not upstream and not self._state.known.destinations:
-                raise Stop("[tables] filter lets no table of the upstream pass")
+            sessions = Sessions(self._options, self._state, stack)
+            with sessions.pair() as (session, _):
+                upstream = [
+                    defined(session, *name).table
+                    for name in names(session, self._options)
+                    if self._chosen(name)
+                ]
+            if not upstream and not any(map(self._chosen, self._state.known.destinations)):
+                raise Stop("no table of the upstream passes [tables] filter, and --table if given")
             waiting = [each for each in upstream if _name(each) not in self._settled]
             pairs = list[Pair]()
             for table in waiting:
@@ -97,8 +102,12 @@ class _Round:
                 else:
                     pairs.append(compared)
             yield from self._unknown_upstream(upstream)
-            yield from self._of_no_shard(pairs)
+            if not self._request.tables:
+                yield from self._of_no_shard(upstream)
             yield from self._compared(pairs, sessions)
+
+    def _chosen(self, name: TableName) -> bool:
+        return self._tables.matches(*name)
 
     def _pair(self, table: Table) -> Pair | TableReport:
         target = self._state.targets[0]
@@ -115,43 +124,45 @@ class _Round:
     def _unknown_upstream(self, upstream: Sequence[Table]) -> Iterator[TableReport]:
         """Tables that the stream's rows went to, and that the upstream does not have at R - 1."""
         target = self._state.targets[0]
-        names = {lower(_name(table)) for table in upstream} | set(map(lower, self._settled))
+        there_too = {lower(_name(table)) for table in upstream} | set(map(lower, self._settled))
         for name, destination in sorted(self._state.known.destinations.items()):
-            if lower(name) in names or destination is None or self._where.of(name) is None:
+            if lower(name) in there_too or destination is None or self._where.of(name) is None:
+                continue
+            if not self._chosen(name):
                 continue
             if self._where.shard(name) is None and target.describe(*destination) is not None:
                 relation = target.quote(*destination)
                 problem = f"the upstream has no such table, and the target has {relation}"
                 yield self._problem(name, relation, problem)
 
-    def _of_no_shard(self, pairs: Sequence[Pair]) -> Iterator[TableReport]:
+    def _of_no_shard(self, upstream: Sequence[Table]) -> Iterator[TableReport]:
         """Rows of merged tables that no upstream table has."""
-        target = self._state.targets[0]
-        for relation in dict.fromkeys(each.layout.relation for each in pairs if each.shard):
-            merged = [each for each in pairs if each.layout.relation == relation]
-            shards = ", ".join(string_literal(each.shard.name) for each in merged if each.shard)
+        target = self._state.readers[0]
+        merged = defaultdict[tuple[TargetName, str], list[tuple[TableName, str]]](list)
+        for name in map(_name, upstream):
+            shard, destination = self._where.shard(name), self._where.of(name)
+            if shard is not None and destination is not None:
+                merged[destination, shard.column].append((name, shard.name))
+        for (destination, column), shards in merged.items():
+            described = target.describe(*destination)
+            if described is None or column not in {each.name for each in described.columns}:
+                continue  # each of its tables is reported
+            relation = target.quote(*destination)
+            known = ", ".join(string_literal(shard) for _, shard in shards)
             with target.errors():
                 ((rows,),) = target.query(
                     f"SELECT count(*) FROM {relation} "  # noqa: S608
-                    f"WHERE {merged[0].shard_column} NOT IN ({shards})"
+                    f"WHERE {target.quote(None, column)} NOT IN ({known})"
                 )
+            self._state.begin_again(target)
             if rows:
-                name = merged[0].layout.schema, merged[0].layout.table
-                yield self._problem(
-                    name, relation, f"{relation} has {rows} rows of no upstream table"
-                )
+                problem = f"{relation} has {rows} rows of no upstream table"
+                yield self._problem(shards[0][0], relation, problem)
 
-    def _compared(
-        self, pairs: Sequence[Pair], sessions: "SimpleQueue[tuple[UpstreamSession, Target]]"
-    ) -> Iterator[TableReport]:
+    def _compared(self, pairs: Sequence[Pair], sessions: Sessions) -> Iterator[TableReport]:
         def compared(each: Pair) -> TableReport:
-            both = sessions.get()
-            try:
-                report = self._report(each, *both)
-                self._state.begin_again(both[1])
-                return report
-            finally:
-                sessions.put(both)
+            with sessions.pair() as both:
+                return self._report(each, *both)
 
         with ThreadPoolExecutor(len(self._state.readers)) as pool:
             running: set[Future[TableReport]] = {pool.submit(compared, each) for each in pairs}
@@ -160,9 +171,11 @@ class _Round:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
                         yield future.result()
-            finally:
+            except BaseException:
                 for future in running:
                     future.cancel()
+                sessions.end()
+                raise
 
     def _report(self, both: Pair, upstream: UpstreamSession, target: Target) -> TableReport:
         state, request = self._state, self._request

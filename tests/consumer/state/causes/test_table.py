@@ -18,6 +18,7 @@ from ticdc_consumer.state.activity.activity import (
 from ticdc_consumer.state.activity.monitor import FOR_MARK
 from ticdc_consumer.state.causes.situation import Situation, TargetFacts
 from ticdc_consumer.state.causes.table import CAUSES, cause_of, explain
+from ticdc_consumer.state.loading import LoadProgress
 from ticdc_consumer.targets.blockers import Blocker, without_values
 from ticdc_encoder.tso import compose
 
@@ -68,6 +69,7 @@ OF_ITSELF: list[tuple[str, Activity]] = [
     ("ticdc-lags", replace(WAITING, resolved_ts=ago(90), newest_ts=ago(90))),
     ("working", replace(WAITING, stage="reading")),
     ("working", replace(WAITING, stage="starting")),
+    ("standby", replace(WAITING, stage="standby")),
     ("ticdc-stopped", QUIET),
     ("no-resolved-ts", replace(QUIET, newest_message=NOW - 1)),
     ("nobody-writes", replace(QUIET, newest_message=None, newest_ts=0)),
@@ -81,8 +83,8 @@ OF_ITSELF: list[tuple[str, Activity]] = [
     ("bad-message", replace(STOPPED, error=trouble("WireError", text="no JSON; at t[0] offset 7"))),
     ("nothing-to-do", replace(WAITING, error=trouble("Stop"))),
     ("fenced", replace(STOPPED, error=trouble("Fenced", "Unavailable", "Retry"))),
-    ("fenced", replace(WAITING, takeover=Takeover("process 6 on b", NOW - 500))),
-    ("nothing-to-do", replace(WAITING, takeover=Takeover("process 6 on b", NOW - 700))),
+    ("fenced", replace(WAITING, takeover=Takeover("process 6 on b", NOW - 110))),
+    ("nothing-to-do", replace(WAITING, takeover=Takeover("process 6 on b", NOW - 130))),
     ("disk-full", replace(STOPPED, error=trouble("Full"))),
     ("registry-away", replace(STOPPED, error=trouble("Unavailable", "RegistryError"))),
     ("registry-away", replace(BUSY, retry=trouble("RegistryAway"))),
@@ -154,6 +156,7 @@ SHOWN: list[tuple[str, Situation]] = [
     ("refused", Situation(now=NOW, unreadable=UserRefused("who are you?"))),
     ("no-status", Situation(now=NOW, unreadable=Stop("no checkpoint"))),
     ("not-running", Situation(now=NOW, target=TargetFacts())),
+    ("loading", Situation(now=NOW, target=TargetFacts(), loading=LoadProgress(1, ()))),
 ]
 
 

@@ -1,0 +1,51 @@
+"""What a load logs: at most one line a second, with an end in sight, and a sum."""
+
+import logging
+import time
+
+from ticdc_encoder.tso import duration, with_time
+
+from ticdc_consumer.state.loading import LoadProgress
+
+logger = logging.getLogger(__name__)
+
+SECONDS_PER_LINE = 1.0
+
+
+class LoadLines:
+    """Logs how far a load is. Rows that an earlier one loaded count as done, not as its own."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._next_line = 0.0
+        self._first: LoadProgress | None = None
+        self._last: LoadProgress | None = None
+
+    def report(self, progress: LoadProgress) -> None:
+        now = time.monotonic()
+        if self._first is None:
+            self._first, self._began = progress, now
+        self._last = progress
+        if now < self._next_line:
+            return
+        self._next_line = now + SECONDS_PER_LINE
+        rate = (progress.rows_done - self._first.rows_done) / max(1e-9, now - self._began)
+        ahead = ""
+        if rate >= 1:
+            left = max(0, progress.rows - progress.rows_done) / rate
+            ahead = f", {rate:,.0f} rows/s, about {duration(left)} left"
+        fields = {**progress.to_json(), "rows_per_second": rate}
+        logger.info("loading %s%s", progress, ahead, extra={"event": "loading", **fields})
+
+    def sum_up(self, resolved_ts: int | None, signal: str) -> None:
+        """`resolved_ts` is R, None if `signal` stopped the load."""
+        rows = f": {self._last.rows_done:,} rows" if self._last is not None else ""
+        seconds = time.monotonic() - self._began
+        if resolved_ts is None:
+            text = f"stopped by {signal}{rows}; go on with: ticdc-consumer load CONFIG"
+        else:
+            at = with_time(resolved_ts)
+            text = f"loaded{rows}; R {at}; go on with: ticdc-consumer run CONFIG"
+        fields = self._last.to_json() if self._last is not None else {}
+        ended = {"event": "loaded", "resolved_ts": resolved_ts, "seconds": seconds, **fields}
+        logger.info("%s", text, extra=ended)

@@ -1,0 +1,1 @@
+"""The first copy of an upstream into the target, as of one timestamp."""

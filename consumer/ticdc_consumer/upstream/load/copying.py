@@ -1,0 +1,109 @@
+"""Chunks of tables -> the target, over sessions of their own, each chunk in one transaction with
+its note. The same in Spark's tasks and in the driver."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Table
+
+from ticdc_consumer import failpoints
+from ticdc_consumer.errors import Retry, Unavailable, UnknownCommit
+from ticdc_consumer.state.loading import LoadNotes
+from ticdc_consumer.targets import encoders, open_target
+from ticdc_consumer.targets.layout import Layout, TableName
+from ticdc_consumer.targets.target import Target
+from ticdc_consumer.upstream.chunks import Chunk
+from ticdc_consumer.upstream.rows import AT_ONCE, batches
+from ticdc_consumer.upstream.session import UpstreamSession
+from ticdc_consumer.waiting import back_off
+
+
+@dataclass(frozen=True, slots=True)
+class CopyJob:
+    """What all tasks of a load need; pickled to those of Spark. `tables` are the upstream's, with
+    the layouts of their rows."""
+
+    changefeed: str
+    snapshot_ts: int
+    tables: Mapping[TableName, tuple[Table, Layout]]
+    retries: int
+    write_source: int | None
+    upstream_url: str = field(repr=False)
+    target_url: str = field(repr=False)
+
+
+class Copier:
+    """One task's sessions of the upstream and the target. Raises what these raise, but `Retry` and
+    `UnknownCommit`, after which it tries again in new sessions; then `Unavailable`."""
+
+    def __init__(self, job: CopyJob) -> None:
+        self._job = job
+        self._upstream: UpstreamSession | None = None
+        self._target: Target | None = None
+
+    def close(self) -> None:
+        if self._upstream is not None:
+            self._upstream.close()
+        if self._target is not None:
+            self._target.close()
+        self._upstream = self._target = None
+
+    def copy(self, name: TableName, number: int) -> int:
+        """Loads a chunk, unless another client has; returns the rows."""
+        for attempts in range(self._job.retries + 1):
+            try:
+                return self._copy(name, number)
+            except (Retry, UnknownCommit) as error:
+                # Whether a lost COMMIT happened is in the chunk's note, which is read first.
+                cause = error
+                with suppress(TicdcError):
+                    self.close()
+            if attempts < self._job.retries:
+                back_off(attempts)
+        raise Unavailable(
+            f"{'.'.join(name)}: a chunk could not be loaded in {self._job.retries + 1} tries, "
+            f"last: {cause}; go on with: ticdc-consumer load CONFIG"
+        ) from cause
+
+    def _copy(self, name: TableName, number: int) -> int:
+        job, target, upstream = self._job, self._in_target(), self._from_upstream()
+        notes = LoadNotes(target, job.changefeed)
+        table, layout = job.tables[name]
+        encode_rows, _ = encoders(layout.dialect)
+        with target.transaction():
+            stored = notes.locked_chunk(name, number, job.snapshot_ts)
+            if stored is None:
+                return 0
+            rows = 0
+            chunk = Chunk.from_json(json.loads(stored))
+            for arrays in batches(upstream, table, chunk, _at_once(chunk)):
+                payloads = encode_rows(layout, arrays).cast(pa.binary())
+                target.insert(layout, payloads, "stop")
+                rows += len(payloads)
+                failpoints.hit("L1")
+            notes.loaded(name, number, rows)
+            failpoints.hit("L2")
+        failpoints.hit("L3")
+        return rows
+
+    def _in_target(self) -> Target:
+        if self._target is None:
+            job = self._job
+            self._target = open_target(
+                job.target_url, write_source=job.write_source, changefeed=job.changefeed
+            )
+        return self._target
+
+    def _from_upstream(self) -> UpstreamSession:
+        if self._upstream is None:
+            self._upstream = UpstreamSession.open(self._job.upstream_url, self._job.snapshot_ts)
+        return self._upstream
+
+
+def _at_once(chunk: Chunk) -> int:
+    """Rows that are in memory at a time: fewer, the larger they are."""
+    return max(1, min(AT_ONCE, chunk.rows // 4))

@@ -1,0 +1,389 @@
+"""A real TiDB is loaded into every target as of one timestamp, and the topics go on from there."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any, cast
+
+import pytest
+import sqlalchemy as sa
+from pyspark.sql import SparkSession
+from support import brokers
+from support.databases import fresh_database, own_schema
+from support.server_address import server_address
+from support.torture_cli import Command, Make
+from support.torture_topics import Feed
+from support.upstream_tidb import ODD_DATES, TYPES, Upstream, upstream
+from ticdc_consumer import failpoints, status
+from ticdc_consumer.state.loading import LoadProgress
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.upstream.load.loading import load
+from ticdc_encoder.event import Ddl, Resolved, Row, RowChange, Table
+from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.values import FAMILIES
+
+
+@pytest.fixture
+def tidb() -> Iterator[Upstream]:
+    """Beside a target that may be on the same server."""
+    with fresh_database(server_address("TIDB_URL")) as url, upstream(url) as tidb:
+        yield tidb
+
+
+@pytest.fixture
+def feed(mock_kafka: brokers.Mock, tidb: Upstream) -> Feed:
+    """The topic of a changefeed that runs."""
+    feed = Feed(mock_kafka)
+    resolve(feed, tidb.ts())
+    return feed
+
+
+def resolve(feed: Feed, resolved_ts: int) -> None:
+    for partition in range(feed.partitions):
+        feed.send(partition, Resolved(resolved_ts))
+
+
+@pytest.fixture
+def into(command: Make, tidb: Upstream, feed: Feed) -> Callable[..., Command]:
+    """A changefeed from the TiDB into the target of a URL."""
+
+    def into(target_url: str, **settings: Any) -> Command:
+        route = f'{{"*.*" = "{own_schema(target_url)}.{{table}}"}}'
+        return command(
+            [feed],
+            target_url,
+            source__upstream=tidb.url,
+            tables__filter=f"{tidb.schema}.*",
+            tables__route=route,
+            **settings,
+        )
+
+    return into
+
+
+def definition(tidb: Upstream, table: str) -> Table:
+    return parse_create_table(tidb.execute(f"SHOW CREATE TABLE {table}")[0][1], tidb.schema)
+
+
+@pytest.mark.parametrize("odd", [False, True], ids=["types", "odd dates"])
+def test_a_loaded_table_equals_the_one_that_the_stream_writes(
+    odd: bool, tidb: Upstream, feed: Feed, into: Callable[..., Command], target_url: str
+) -> None:
+    types = ODD_DATES if odd else TYPES
+    tidb.create_typed(types)
+    run = into(target_url)
+    outcome = run.load()
+    if odd and target_url.startswith("postgresql"):
+        assert "typed.c0: a date that PostgreSQL does not have (row with key id='1')" in said_by(
+            outcome
+        )
+        assert run.resolved_ts == 0
+        return
+    assert outcome.code == 0, outcome.said
+    assert "loaded: 2 rows; R " in outcome.said
+    stream_copy(tidb, feed, types)
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    assert len(rows := run.rows("SELECT * FROM typed ORDER BY id")) == 2
+    assert rows == run.rows("SELECT * FROM streamed ORDER BY id")
+    with closing(open_target(target_url)) as target:
+        one, other = (target.describe(*target.locate(own_schema(target_url), n)) for n in COPIES)
+    assert one is not None
+    assert other is not None
+    assert (one.columns, len(one.unique_keys)) == (other.columns, len(other.unique_keys))
+
+
+COPIES = ("typed", "streamed")
+
+
+def stream_copy(tidb: Upstream, feed: Feed, types: Any) -> None:
+    """The table `streamed`, which is `typed`, comes through the topic."""
+    tidb.execute("CREATE TABLE streamed LIKE typed")
+    table = definition(tidb, "streamed")
+    (created,) = tidb.execute("SHOW CREATE TABLE streamed")
+    feed.send(0, Ddl(tidb.schema, "streamed", created[1], tidb.ts(), 3, table))
+    columns = {column.name: column.type for column in table.columns if not column.virtual}
+    values = {
+        f"c{n}": value if isinstance(value, bytes) else FAMILIES[type_.name].from_text(value)
+        for n, (_, _, value) in enumerate(types)
+        if (type_ := columns.get(f"c{n}")) is not None
+    }
+    stored = {c.name: 2 for c in table.columns if c.generated == "stored"}
+    nulls = {name: stored.get(name) for name in values}
+    commit_ts = tidb.ts()
+    feed.send(0, RowChange(table, commit_ts, after={"id": 1, **values}))
+    feed.send(1, RowChange(table, commit_ts, after={"id": 2, **nulls}))
+    resolve(feed, commit_ts + 1)
+
+
+# --- a crash anywhere ---------------------------------------------------------------------------
+
+PEOPLE = (
+    "CREATE TABLE teams (id int PRIMARY KEY, name varchar(20) NOT NULL, UNIQUE KEY (name))",
+    "CREATE TABLE people (a varchar(9), b int, team int, note text, KEY (team), "
+    "PRIMARY KEY (a, b), CONSTRAINT member FOREIGN KEY (team) REFERENCES teams (id))",
+    "CREATE TABLE log (line varchar(20))",
+)
+KILLED_AT = ("L6:2", "L2:2", "L1:2", "L3:1", "L6:1", "L4:1", "L5:1")
+
+
+def fill(tidb: Upstream, rows: int) -> None:
+    tidb.execute(*PEOPLE)
+    numbers = range(rows)
+    teams = ", ".join(f"({n}, 'team {n}')" for n in range(5))
+    people = ", ".join(f"('p{n % 3}', {n}, {n % 5}, repeat('x', {n}))" for n in numbers)
+    tidb.execute(
+        f"INSERT INTO teams VALUES {teams}",  # noqa: S608
+        f"INSERT INTO people VALUES {people}",  # noqa: S608
+        f"INSERT INTO log VALUES {', '.join(['(NULL)', *['(1)'] * rows])}",  # noqa: S608
+    )
+
+
+TABLES = {
+    "people": "SELECT a, b, team, note FROM people ORDER BY a, b",
+    "teams": "SELECT id, name FROM teams ORDER BY id",
+    "log": "SELECT line FROM log ORDER BY coalesce(line, '')",
+}
+
+
+def compare(tidb: Upstream, run: Command) -> None:
+    for query in TABLES.values():
+        assert run.rows(query) == tidb.execute(query), query
+
+
+def loading(run: Command) -> LoadProgress | None:
+    """What `status` shows of the load."""
+    with closing(open_target(run.target_url, to_look=True)) as target:
+        return status.read(target, run.options()).loading
+
+
+@pytest.fixture
+def crash(long: bool, monkeypatch: pytest.MonkeyPatch) -> Callable[[Command, str], bool]:
+    """Lets a load die at a step, and gives whether it did: a process of its own by kill -9 if the
+    target is SQLite, else by an exception that nothing handles, which takes a tenth of the time."""
+
+    def crash(run: Command, step: str) -> bool:
+        name, _, number = step.partition(":")
+        if long or run.target_url.startswith("sqlite"):
+            code, said = run.driver(f"{name}:kill:{number}", command="load").wait()
+            assert code in (-9, 0), said
+            return code == -9
+        failpoints._hits.clear()
+        with monkeypatch.context() as patch:
+            patch.setenv("TICDC_FAILPOINT", f"{name}:raise:{number}")
+            try:
+                outcome = run.load()
+            except failpoints.FailpointReached:
+                return True
+        assert outcome.code == 0, outcome.said
+        return False
+
+    return crash
+
+
+def test_a_load_that_is_killed_anywhere_goes_on_and_doubles_nothing(
+    tidb: Upstream,
+    into: Callable[..., Command],
+    target_url: str,
+    crash: Callable[[Command, str], bool],
+) -> None:
+    fill(tidb, 60)
+    run = into(target_url, limits__load_chunk=1500, tables__at_least_once=f"{tidb.schema}.log")
+    done = 0
+    for step in KILLED_AT:
+        died = crash(run, step)
+        assert died or step == "L6:1"  # where a target creates no index after the rows
+        progress = loading(run)
+        if step == "L5:1" or not died:
+            break
+        assert progress is not None
+        assert done <= progress.chunks_done <= progress.chunks
+        done = progress.chunks_done
+        assert "is being loaded as of" in said_by(run())
+        assert status.why(run.options()).cause == "loading"
+        tidb.execute("UPDATE people SET note = 'later' WHERE b = 1")
+    tidb.execute("UPDATE people SET note = 'x' WHERE b = 1")
+    assert "already: go on with: ticdc-consumer run" in said_by(run.load())
+    compare(tidb, run)
+    assert loading(run) is None
+    with closing(open_target(target_url)) as target:
+        keys = target.references(*target.locate(own_schema(target_url), "people"))
+    assert [key.columns for key in keys] == [("team",)]
+
+
+@pytest.mark.parametrize("target", ["postgresql", "mariadb"])
+def test_sparks_tasks_load_the_chunks(
+    target: str,
+    tidb: Upstream,
+    into: Callable[..., Command],
+    spark: SparkSession,
+    request: pytest.FixtureRequest,
+) -> None:
+    fill(tidb, 200)
+    url = request.getfixturevalue(f"{target}_url")
+    run = into(url, limits__load_chunk=1000, tables__at_least_once=f"{tidb.schema}.log")
+    seen = list[LoadProgress]()
+    load(run.options(), report=seen.append, spark=spark)
+    assert seen[-1].chunks_done == seen[-1].chunks > 8
+    assert seen[-1].rows_done == 406
+    compare(tidb, run)
+
+
+# --- a load under a workload --------------------------------------------------------------------
+
+
+class Workload:
+    """Transactions on the tables of the TiDB, which the topic then shows."""
+
+    def __init__(self, tidb: Upstream, feed: Feed, seed: int) -> None:
+        self._tidb, self._feed = tidb, feed
+        self._random = random.Random(seed)
+        self._rows: dict[int, Row] = {}
+        self._table = definition(tidb, "stock")
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.last = 0
+
+    def begin(self) -> None:
+        for _ in range(40):
+            self.transact()
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+        for _ in range(5):
+            self.transact()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            self.transact()
+
+    def transact(self) -> None:
+        changes = [self._change() for _ in range(3)]
+        statements = [statement for statement, _, _ in changes]
+        *_, ((found,),) = [
+            self._tidb.execute(text)
+            for text in ("BEGIN", *statements, "COMMIT", "SELECT @@tidb_last_txn_info")
+        ]
+        commit_ts = int(found.partition('"commit_ts":')[2].split(",")[0])
+        before, after = dict[int, Row | None](), dict[int, Row | None]()
+        for _, old, new in changes:
+            key = cast("int", (old or new or {})["id"])
+            before.setdefault(key, old)
+            after[key] = new
+        for key, old in before.items():
+            if old != after[key]:
+                change = RowChange(self._table, commit_ts, old, after[key])
+                self._feed.send(key % 2, change)
+        self.last = commit_ts + 1
+        resolve(self._feed, self.last)
+
+    def _change(self) -> tuple[str, Row | None, Row | None]:
+        key, number = self._random.randrange(60), self._random.randrange(1000)
+        old = self._rows.get(key)
+        if old is not None and number < 300:
+            del self._rows[key]
+            return f"DELETE FROM stock WHERE id = {key}", old, None  # noqa: S608
+        new = self._rows[key] = {"id": key, "n": number, "text": f"t{number}"}
+        text = f"REPLACE INTO stock VALUES ({key}, {number}, 't{number}')"  # noqa: S608
+        return text, old, new
+
+
+def test_a_load_under_a_workload_and_the_run_after_it_equal_the_upstream(
+    tidb: Upstream, feed: Feed, into: Callable[..., Command], target_url: str
+) -> None:
+    tidb.execute("CREATE TABLE stock (id int PRIMARY KEY, n int, text varchar(20))")
+    run = into(target_url, limits__load_chunk=500)
+    with upstream(tidb.url) as writer:
+        workload = Workload(writer, feed, seed=7)
+        workload.begin()
+        try:
+            outcome = run.load()
+        finally:
+            workload.end()
+    assert outcome.code == 0, outcome.said
+    snapshot_ts = run.resolved_ts - 1
+    tidb.execute(f"SET @@tidb_snapshot = {snapshot_ts}")
+    query = "SELECT id, n, text FROM stock ORDER BY id"
+    assert run.rows(query) == tidb.execute(query)
+    outcome = run()
+    assert (outcome.code, run.resolved_ts) == (0, workload.last), outcome.said
+    tidb.execute("SET @@tidb_snapshot = ''")
+    assert run.rows(query) == tidb.execute(query)
+
+
+def test_run_with_load_does_both_and_loads_once(
+    tidb: Upstream, feed: Feed, into: Callable[..., Command], sqlite_url: str
+) -> None:
+    tidb.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    run = into(sqlite_url)
+    first = run("--load")
+    assert first.code == 0, first.said
+    assert "loaded: 1 rows; R " in first.said
+    resolve(feed, later := tidb.ts())
+    again = run("--load")
+    assert (again.code, run.resolved_ts) == (0, later), again.said
+    assert "loaded" not in again.said
+    assert run.rows("SELECT id FROM t") == [(1,)]
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+def said_by(outcome: Any) -> str:
+    assert outcome.code == 3, outcome.said
+    assert outcome.said.count("\n") == 1, outcome.said
+    return str(outcome.said)
+
+
+def test_rows_that_are_there_are_replaced_only_if_that_is_asked_for(
+    tidb: Upstream, into: Callable[..., Command], target_url: str
+) -> None:
+    tidb.execute("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 1)")
+    run = into(target_url)
+    engine = sa.create_engine(target_url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (id int NOT NULL PRIMARY KEY, n int, own int)")
+        connection.exec_driver_sql("INSERT INTO t VALUES (1, 2, 3), (4, 5, 6)")
+    assert "has rows: empty it, or load with --replace" in said_by(run.load())
+    outcome = run.load("--replace")
+    assert outcome.code == 0, outcome.said
+    assert run.rows("SELECT id, n, own FROM t") == [(1, 1, None)]
+
+
+REFUSED = [
+    ("CREATE TABLE t (id int)", "t: no valid key: it has neither"),
+    ("CREATE TABLE t (id int PRIMARY KEY, `ID2` int, v vector)", "t: column v"),
+    ("CREATE VIEW t AS SELECT 1 AS one", "the upstream has no table that [tables] filter takes"),
+]
+
+
+@pytest.mark.parametrize(("create", "words"), REFUSED)
+def test_what_cannot_be_loaded_is_named_before_anything_is_done(
+    create: str, words: str, tidb: Upstream, into: Callable[..., Command], mysql_url: str
+) -> None:
+    tidb.execute(create, *(["CREATE TABLE a (id int PRIMARY KEY)"] if "TABLE" in create else []))
+    run = into(mysql_url)
+    assert words in said_by(run.load())
+    assert not sa.inspect(sa.create_engine(mysql_url)).has_table("a")
+
+
+def test_a_load_needs_topics_that_begin_before_it(
+    tidb: Upstream, feed: Feed, into: Callable[..., Command], sqlite_url: str
+) -> None:
+    tidb.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    run = into(sqlite_url)
+    early = tidb.ts() - (600_000 << 18)
+    assert f"after {early}: changes between the two would be lost" in said_by(
+        run.load("--at", str(early))
+    )
+    late = tidb.ts() + (600_000 << 18)
+    assert f"--at {late} is not there yet" in said_by(run.load("--at", str(late)))
+    present = tidb.ts()
+    tidb.execute("INSERT INTO t VALUES (1)")
+    outcome = run.load("--at", str(present))
+    assert outcome.code == 0, outcome.said
+    assert (run.rows("SELECT * FROM t"), run.resolved_ts) == ([], present + 1)
+    assert "is at R = " in said_by(run.load())

@@ -70,9 +70,9 @@ class Told(History):
     def __init__(self, bug: Bug, seed: int, way: str, file: Path) -> None:
         super().__init__(Plan(seed, "canal-json", way, "worldserver", (), (), 0.0), file)
         columns = ("id", "u", "v")
-        self.upstream.states = [(1, {"t": (columns, [])})] + [
-            (ts, {"t": (columns, sorted(rows.values(), key=repr))})
-            for ts, rows in bug.states().items()
+        states = {1: dict[int, Row](), **bug.states()}
+        self.upstream.states = [
+            (ts, {"t": (columns, sorted(rows.values(), key=repr))}) for ts, rows in states.items()
         ]
         self.upstream.of_rows |= {ts for ts, text in bug.truth.items() if text != "TRUNCATE"}
         self.cdc = cast("TiCDC", Script(self, bug))

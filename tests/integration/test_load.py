@@ -201,6 +201,7 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_doubles_nothing(
         assert done <= progress.chunks_done <= progress.chunks
         done = progress.chunks_done
         assert "is being loaded as of" in said_by(run())
+        assert status.why(run.options()).cause == "loading"
         tidb.execute("UPDATE people SET note = 'later' WHERE b = 1")
     tidb.execute("UPDATE people SET note = 'x' WHERE b = 1")
     assert "already: go on with: ticdc-consumer run" in said_by(run.load())

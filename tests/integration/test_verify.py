@@ -3,6 +3,7 @@ nothing does; the upstream is a real TiDB that has gone on."""
 
 import json
 import re
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from support.databases import fresh_database, own_schema
 from support.loading import opened
 from support.server_address import server_address
 from support.torture_cli import Command, Make
+from support.torture_driver import Driver
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
 from support.verified import Found, Verified
@@ -444,6 +446,37 @@ def test_merged_tables_are_compared_shard_by_shard(
     assert verified.differences() == set()
     verified.spoil(f"UPDATE orders SET shard = '{own}.o3' WHERE id = 1 AND v = 1")  # noqa: S608
     assert verified.problems() == {"o1": '"public"."orders" has 1 rows of no upstream table'}
+
+
+@pytest.mark.parametrize("target_url", ["postgresql", "mysql"], indirect=True)
+def test_an_interrupt_does_not_wait_for_what_the_databases_are_at(verified: Verified) -> None:
+    verified.execute("CREATE TABLE a (id INT PRIMARY KEY)")
+    verified.load()
+    mysql = sa.make_url(verified.target_url).get_backend_name() == "mysql"
+    with opened(verified.target_url) as other:
+        lock = "TABLES a WRITE" if mysql else "TABLE a IN ACCESS EXCLUSIVE MODE"
+        other.execute("START TRANSACTION").close()
+        other.execute(f"LOCK {lock}").close()
+        driver = Driver(["verify", str(verified.file)], spark=True)
+        try:
+            assert until(lambda: _waits(verified.target_url, mysql), 60.0), driver.text
+            driver.process.send_signal(signal.SIGINT)
+            code, text = driver.wait(8.0)
+            assert (code, "interrupted" in text) == (130, True), text
+        finally:
+            driver.kill()
+
+
+def _waits(url: str, mysql: bool) -> bool:
+    """Whether a session of that database waits for a lock."""
+    waiting = (
+        "SELECT 1 FROM information_schema.processlist WHERE state LIKE '%lock' AND db = DATABASE()"
+        if mysql
+        else "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+        "AND datname = current_database()"
+    )
+    with opened(url) as target:
+        return bool(target.query(waiting))
 
 
 ACCOUNTS = "CREATE TABLE accounts (id INT PRIMARY KEY, balance INT, note VARCHAR(99))"

@@ -26,10 +26,13 @@ from ticdc_consumer.cli.output import (
     print_traceback,
 )
 from ticdc_consumer.cli.signals import stopping
+from ticdc_consumer.cli.terminal import wants_colour
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import UNEQUAL, Usage
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from ticdc_consumer.state.ledger import LedgerEntry
 
 logger = logging.getLogger(__name__)
@@ -85,6 +88,9 @@ def _run(arguments: argparse.Namespace) -> int:
         progress.watching(lambda: consumer.activity),
         ExitStack() as entered,
     ):
+        if _shows_live_line(arguments):
+            goal = arguments.until if isinstance(arguments.until, int) else None
+            entered.enter_context(_screen().live_line(lambda: consumer.activity, goal))
         if arguments.standby:
             logger.info("%s", STANDBY, extra={"event": "standby"})
             if not consumer.stand_by():
@@ -146,7 +152,9 @@ def _check(arguments: argparse.Namespace) -> int:
     findings = []
     for finding in checks.check(_options(arguments)):
         findings.append(finding)
-        if not arguments.json:
+        if _is_for_screen(arguments):
+            _screen().print_finding(finding)
+        elif not arguments.json:
             print_out(visible(str(finding)))
     code = checks.exit_code(findings)
     if arguments.json:
@@ -163,8 +171,11 @@ def _status(arguments: argparse.Namespace) -> int:
         open_target(options.target_url, to_look=True, changefeed=options.changefeed)
     ) as target:
         current = status.read(target, options)
-    text = status.to_text(current, arguments.config)
-    print_out(status.to_json(current) if arguments.json else text)
+    if _is_for_screen(arguments):
+        _screen().print_status(current, arguments.config)
+    else:
+        text = status.to_text(current, arguments.config)
+        print_out(status.to_json(current) if arguments.json else text)
     return 0
 
 
@@ -199,7 +210,10 @@ def _plan(arguments: argparse.Namespace) -> int:
     cuts = Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql)
     if not arguments.json:
         for cut in cuts:
-            print_out("\n".join(map(visible, planned(cut))))
+            if _is_for_screen(arguments):
+                _screen().print_cut(cut)
+            else:
+                print_out("\n".join(map(visible, planned(cut))))
         return 0
     documents: list[dict[str, object]] = []
     try:
@@ -288,6 +302,22 @@ def _settings(arguments: argparse.Namespace) -> int:
     else:
         print_out(as_text(settings))
     return 0
+
+
+def _is_for_screen(arguments: argparse.Namespace) -> bool:
+    return not arguments.json and wants_colour(sys.stdout)
+
+
+def _shows_live_line(arguments: argparse.Namespace) -> bool:
+    of_people = arguments.log_format == "text" and arguments.log_level in ("debug", "info")
+    return of_people and wants_colour(sys.stderr)
+
+
+def _screen() -> "ModuleType":
+    """What draws on a terminal; pipes do not wait for its import."""
+    from ticdc_consumer.cli import screen
+
+    return screen
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {

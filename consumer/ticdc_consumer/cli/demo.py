@@ -3,6 +3,7 @@
 Only the brokers are not real: they are librdkafka's mock.
 """
 
+import shutil
 import sys
 import tempfile
 import time
@@ -176,7 +177,8 @@ class _Screen:
 
     def progress(self, text: str) -> None:
         if self._live:
-            print(f"\r\x1b[K{text}", end="", file=self._out, flush=True)
+            columns = shutil.get_terminal_size().columns - 1
+            print(f"\r\x1b[K{text[:columns]}", end="", file=self._out, flush=True)
         elif time.monotonic() - self._printed_at >= 1.0:
             self._printed_at = time.monotonic()
             self.line(text)

@@ -16,6 +16,11 @@ def planned(cut: PlannedCut) -> Iterator[str]:
         if not rows.compared:
             what = f"{rows.inserted:,} written"
         yield f"  {name}: {what}, {rows.deleted:,} deleted"
+    yield from beside_tables(cut)
+
+
+def beside_tables(cut: PlannedCut) -> Iterator[str]:
+    """What there is beside the counts of its tables."""
     for pattern in cut.left_out:
         yield f"  {pattern}: not counted, since its rows wait for the DDL before them"
     yield from (f"  {statement};" for statement in cut.statements)

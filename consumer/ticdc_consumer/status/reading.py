@@ -83,6 +83,7 @@ class Status:
             source=source,
             source_error=source_error,
             config=config,
+            loading=self.loading,
         )
 
     @property

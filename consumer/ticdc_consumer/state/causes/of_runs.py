@@ -20,6 +20,13 @@ def _no_status(situation: Situation) -> Explanation | None:
     return Explanation(str(error))
 
 
+def _loading(situation: Situation) -> Explanation | None:
+    progress = situation.loading
+    if progress is None:
+        return None
+    return Explanation(f"the first load, as of {progress.snapshot_ts}, is not finished: {progress}")
+
+
 def _ddl_waits(situation: Situation) -> Explanation | None:
     waiting = {ddl.id: ddl for ddl in situation.activity.ddls} if situation.activity else {}
     entry = next((entry for entry in situation.pending if entry.id in waiting), None)
@@ -172,6 +179,12 @@ FAILED = KnownCause(
     "no consumer runs, and another error ended the last run",
     "do what the message says, then start it again: ticdc-consumer run {config}",
     _ended,
+)
+LOADING = KnownCause(
+    "loading",
+    "a first load is not finished, whether it is under way or was interrupted",
+    "let it end; if none is under way, go on with it: ticdc-consumer load {config}",
+    _loading,
 )
 NOT_RUNNING = KnownCause(
     "not-running",

@@ -12,6 +12,7 @@ from ticdc_consumer.state.activity.activity import Activity, Trouble
 from ticdc_consumer.state.activity.monitor import FOR_MARK
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.loading import LoadProgress
 from ticdc_consumer.targets.blockers import Blocker
 
 
@@ -30,7 +31,7 @@ class Situation:
     """`now` is this machine's clock, `resolved_ts` R, `ahead` how far the consumer's clock is ahead
     of the target's. `target` and `source` are what they showed just now, None if nobody looked;
     `unreadable` and `source_error` are what they raised instead. `config` is the file of settings,
-    for commands."""
+    for commands. `loading` is a first load that is not finished."""
 
     now: float
     resolved_ts: int = 0
@@ -45,6 +46,7 @@ class Situation:
     unreadable: TicdcError | None = None
     source_error: TicdcError | None = None
     config: str = "CONFIG"
+    loading: LoadProgress | None = None
 
     @classmethod
     def of(cls, activity: Activity) -> "Situation":

@@ -8,6 +8,7 @@ CAUSES: tuple[KnownCause, ...] = (
     of_sources.REFUSED,
     of_targets.TARGET_AWAY,
     of_runs.NO_STATUS,
+    of_runs.LOADING,
     of_runs.DDL_WAITS,
     # What has a name of its own, whether it is tried again or has ended the run.
     of_targets.DISK_FULL,

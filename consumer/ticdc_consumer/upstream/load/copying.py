@@ -92,8 +92,10 @@ class Copier:
 
     def _in_target(self) -> Target:
         if self._target is None:
-            url, source = self._job.target_url, self._job.write_source
-            self._target = open_target(url, write_source=source)
+            job = self._job
+            self._target = open_target(
+                job.target_url, write_source=job.write_source, changefeed=job.changefeed
+            )
         return self._target
 
     def _from_upstream(self) -> UpstreamSession:

@@ -66,8 +66,11 @@ def load(
     """
     if options.from_ts is not None:
         raise Usage("from_ts is set, which is for a target that holds a snapshot: leave it out")
+    opening = open_target(
+        options.target_url, write_source=options.write_source, changefeed=options.changefeed
+    )
     with (
-        closing(open_target(options.target_url, write_source=options.write_source)) as target,
+        closing(opening) as target,
         closing(open_source(options)) as source,
         closing(SparkStarter(options.spark, f"ticdc load {options.changefeed}", spark)) as starter,
     ):

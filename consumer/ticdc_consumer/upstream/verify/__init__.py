@@ -1,6 +1,7 @@
 """Whether the target is what the upstream was at R: proof while both go on.
 
 target_state.py    one state of the target, R among it, seen by several sessions
+sessions.py        the sessions of both sides, for as many threads
 pairs.py           which table is compared with which, and each column with which
 fingerprint.py     two sets of rows, compared in whatever order they come
 compare.py         the rows of one table on both sides

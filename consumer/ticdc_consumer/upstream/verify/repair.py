@@ -12,6 +12,7 @@ import pyarrow as pa
 from ticdc_encoder.column import INTEGERS, Column
 from ticdc_encoder.event import Table
 
+from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.comparable import Form, shortest_single
 from ticdc_consumer.targets.layout import Layout
@@ -52,7 +53,10 @@ class Repair:
         if not pair.key:
             lines.append("-- nothing identifies its rows: load the table anew")
         else:
-            lines += _statements(pair, outcome.differences, upstream, target)
+            try:
+                lines += _statements(pair, outcome.differences, upstream, target)
+            except Stop as refusal:
+                lines.append(f"-- rows cannot be written: {refusal}")
         if not outcome.whole:
             lines.append("-- more rows differ: verify again afterwards, or raise --most")
         with self._lock:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
-from queue import SimpleQueue
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
@@ -18,13 +17,14 @@ from ticdc_consumer.state.known_tables import lower
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_url
+from ticdc_consumer.upstream.session import UpstreamSession, upstream_url
 from ticdc_consumer.upstream.snapshot import pinned
 from ticdc_consumer.upstream.tables import defined, names
 from ticdc_consumer.upstream.verify.compare import compare
 from ticdc_consumer.upstream.verify.pairs import NotInTarget, Pair, pair, reason
 from ticdc_consumer.upstream.verify.repair import Repair
 from ticdc_consumer.upstream.verify.report import TableReport
+from ticdc_consumer.upstream.verify.sessions import Sessions
 from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, one_state
 
 ROUNDS = 5
@@ -84,17 +84,13 @@ class _Round:
 
     def reports(self) -> Iterator[TableReport]:
         with ExitStack() as stack:
-            url = upstream_url(self._options)
-            sessions: SimpleQueue[tuple[UpstreamSession, Target]] = SimpleQueue()
-            for target in self._state.readers:
-                session = stack.enter_context(reading(url, self._state.snapshot_ts))
-                sessions.put((session, target))
-                first = session
-            upstream = [
-                defined(first, *name).table
-                for name in names(first, self._options)
-                if self._chosen(name)
-            ]
+            sessions = Sessions(self._options, self._state, stack)
+            with sessions.pair() as (session, _):
+                upstream = [
+                    defined(session, *name).table
+                    for name in names(session, self._options)
+                    if self._chosen(name)
+                ]
             if not upstream and not any(map(self._chosen, self._state.known.destinations)):
                 raise Stop("no table of the upstream passes [tables] filter, and --table if given")
             waiting = [each for each in upstream if _name(each) not in self._settled]
@@ -141,7 +137,7 @@ class _Round:
 
     def _of_no_shard(self, upstream: Sequence[Table]) -> Iterator[TableReport]:
         """Rows of merged tables that no upstream table has."""
-        target = self._state.targets[0]
+        target = self._state.readers[0]
         merged = defaultdict[tuple[TargetName, str], list[tuple[TableName, str]]](list)
         for name in map(_name, upstream):
             shard, destination = self._where.shard(name), self._where.of(name)
@@ -158,21 +154,15 @@ class _Round:
                     f"SELECT count(*) FROM {relation} "  # noqa: S608
                     f"WHERE {target.quote(None, column)} NOT IN ({known})"
                 )
+            self._state.begin_again(target)
             if rows:
                 problem = f"{relation} has {rows} rows of no upstream table"
                 yield self._problem(shards[0][0], relation, problem)
 
-    def _compared(
-        self, pairs: Sequence[Pair], sessions: "SimpleQueue[tuple[UpstreamSession, Target]]"
-    ) -> Iterator[TableReport]:
+    def _compared(self, pairs: Sequence[Pair], sessions: Sessions) -> Iterator[TableReport]:
         def compared(each: Pair) -> TableReport:
-            both = sessions.get()
-            try:
-                report = self._report(each, *both)
-                self._state.begin_again(both[1])
-                return report
-            finally:
-                sessions.put(both)
+            with sessions.pair() as both:
+                return self._report(each, *both)
 
         with ThreadPoolExecutor(len(self._state.readers)) as pool:
             running: set[Future[TableReport]] = {pool.submit(compared, each) for each in pairs}
@@ -181,9 +171,11 @@ class _Round:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
                         yield future.result()
-            finally:
+            except BaseException:
                 for future in running:
                     future.cancel()
+                sessions.end()
+                raise
 
     def _report(self, both: Pair, upstream: UpstreamSession, target: Target) -> TableReport:
         state, request = self._state, self._request

@@ -18,6 +18,7 @@ from ticdc_consumer.state.activity.activity import (
 from ticdc_consumer.state.activity.monitor import FOR_MARK
 from ticdc_consumer.state.causes.situation import Situation, TargetFacts
 from ticdc_consumer.state.causes.table import CAUSES, cause_of, explain
+from ticdc_consumer.state.loading import LoadProgress
 from ticdc_consumer.targets.blockers import Blocker, without_values
 from ticdc_encoder.tso import compose
 
@@ -155,6 +156,7 @@ SHOWN: list[tuple[str, Situation]] = [
     ("refused", Situation(now=NOW, unreadable=UserRefused("who are you?"))),
     ("no-status", Situation(now=NOW, unreadable=Stop("no checkpoint"))),
     ("not-running", Situation(now=NOW, target=TargetFacts())),
+    ("loading", Situation(now=NOW, target=TargetFacts(), loading=LoadProgress(1, ()))),
 ]
 
 

@@ -1,0 +1,10 @@
+"""Whether there is a terminal that wants colour."""
+
+import os
+from typing import TextIO
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """A terminal that can move its cursor, whose user did not set NO_COLOR (https://no-color.org)."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("", "dumb")
+    return stream.isatty() and not plain

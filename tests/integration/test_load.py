@@ -312,6 +312,7 @@ def test_a_load_under_a_workload_and_the_run_after_it_equal_the_upstream(
     assert (outcome.code, run.resolved_ts) == (0, workload.last), outcome.said
     tidb.execute("SET @@tidb_snapshot = ''")
     assert run.rows(query) == tidb.execute(query)
+    assert (outcome := run.command("verify")).code == 0, outcome.said
 
 
 def test_run_with_load_does_both_and_loads_once(

@@ -210,6 +210,10 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_doubles_nothing(
     with closing(open_target(target_url)) as target:
         keys = target.references(*target.locate(own_schema(target_url), "people"))
     assert [key.columns for key in keys] == [("team",)]
+    catalog = sa.inspect(sa.create_engine(target_url, poolclass=sa.NullPool))
+    schema = None if target_url.startswith("sqlite") else own_schema(target_url)
+    assert ["team"] in [index["column_names"] for index in catalog.get_indexes("people", schema)]
+    assert ["name"] in [index["column_names"] for index in catalog.get_indexes("teams", schema)]
 
 
 @pytest.mark.parametrize("target", ["postgresql", "mariadb"])

@@ -11,7 +11,7 @@ from ticdc_consumer.targets import DATABASES, Database, encoders, mapping_rules,
 
 FILES = (
     *("alter", "bulk", "catalog", "create", "encode", "errors"),
-    *("fence", "quoting", "session", "types"),
+    *("fence", "quoting", "read_back", "session", "types"),
 )
 
 REFUSED = [
@@ -60,3 +60,8 @@ assert len(encoders({name!r})) == 2
 
 def test_servers_of_one_family_share_their_encoders() -> None:
     assert encoders("mysql") == encoders("mariadb") == encoders("tidb")
+
+
+def test_a_database_that_cannot_be_read_back_is_named() -> None:
+    with pytest.raises(Usage, match="schema cannot read its rows back"):
+        Database("ticdc_consumer.targets.schema").read_back()

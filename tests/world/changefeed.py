@@ -51,7 +51,8 @@ class Feed:
         dispatcher: dict[str, object] = {"matcher": ["*.*"], "partition": self.partition}
         if self.per_table:
             dispatcher["topic"] = "{schema}_{table}"
-        extension = "&enable-tidb-extension=true" if self.protocol == "canal-json" else ""
+        extends = self.protocol in ("canal-json", "debezium")
+        extension = "&enable-tidb-extension=true" if extends else ""
         return Changefeed(
             f"kafka://h/main?protocol={self.protocol}&partition-num={self.partitions}{extension}",
             {

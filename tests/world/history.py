@@ -3,7 +3,7 @@
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ from world.schedule import Fault, Process, Scheduler
 from world.spark import Spark
 from world.upstream import Upstream
 
-PROTOCOLS = ("canal-json", "open-protocol")
+PROTOCOLS = ("canal-json", "open-protocol", "simple", "debezium")
 KINDS = ("worldfile", "worldserver")
 WAYS = ("net", "transactions")
 
@@ -60,6 +60,7 @@ HARMFUL: dict[str, tuple[tuple[str, int], ...]] = {
     "truncation": (("poll", 60), ("statement", 250)),
     "recreated topic": (("poll", 60), ("statement", 250)),
     "deleted topic": (("poll", 60), ("statement", 250)),
+    "compaction": (("list topics", 1),),
 }
 """What loses messages: a consumer that needs them must stop."""
 
@@ -123,7 +124,7 @@ class History:
         self.plan = plan
         self.outcome = Outcome(plan)
         self.scheduler = Scheduler(plan.random("schedule"), plan.faults, words)
-        self.upstream = Upstream()
+        self.upstream = Upstream(nullable_defaults=plan.protocol != "debezium")
         for step in plan.steps:
             self.upstream.step(plan.random(f"step {step}"), plan.of_ddl)
         rng = plan.random("parts")
@@ -283,10 +284,14 @@ class Worlds:
         self._template = _template(folder)
 
     def play(self, plan: Plan, words: bool = False) -> Outcome:
+        return self.play_history(lambda file: History(plan, file, words))
+
+    def play_history(self, make: Callable[[Path], History]) -> Outcome:
+        """Plays the history that is made on a new database's file."""
         for suffix in ("", "-wal", "-shm"):
             Path(f"{self._file}{suffix}").unlink(missing_ok=True)
         self._file.write_bytes(self._template)
-        history = History(plan, self._file, words)
+        history = make(self._file)
         database.SERVER.append(history.server)
         WORLD.append(history)
         try:

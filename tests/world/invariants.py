@@ -8,7 +8,7 @@ PLAN = "tests/consumer/test_plan.py"
 FOLD = "tests/consumer/reconcile/test_fold.py"
 STORE = "tests/consumer/state/test_store.py"
 APPLY = "tests/consumer/test_apply.py"
-LOG = "tests/consumer/source/test_log.py::test_run_plan_and_check_agree_after_a_checkpoint"
+LOG = "tests/consumer/source/test_log.py"
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ CUTS = (
                 "source.log:_gaps_of",
                 "elif begin > offset:",
                 "elif False:",
-                LOG,
+                f"{LOG}::test_run_plan_and_check_agree_after_a_checkpoint",
             ),
             mutant(
                 "recreated-is-not-seen",
@@ -144,7 +144,7 @@ CUTS = (
                 "source.log:_gaps_of",
                 "restart.topic_id != topic_id",
                 "False",
-                LOG,
+                f"{LOG}::test_a_topic_with_an_id_is_identified_by_it",
             ),
         ),
     ),

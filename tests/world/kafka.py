@@ -31,7 +31,6 @@ class Log:
 class Topic:
     id: int
     logs: list[Log]
-    compacted: bool = False
 
 
 class Brokers:
@@ -50,12 +49,15 @@ class Brokers:
         self.has_ids = scheduler.rng.random() < 0.8
         self.gaps = scheduler.rng.choice([0.0, 0.0, 0.1])
         self._ids = 0
+        self.compacts = False
+        """Whether `cleanup.policy` is `compact`."""
         scheduler.handlers |= {
             "brokers are silent": self._fall_silent,
             "retention": self._retain,
             "truncation": self._truncate,
             "recreated topic": self._recreate,
             "deleted topic": self._delete,
+            "compaction": self._compact,
         }
 
     def create(self, name: str, partitions: int) -> None:
@@ -128,6 +130,18 @@ class Brokers:
         if (known := self._known(fault)) is not None:
             partitions = len(self.topics.pop(known[0]).logs)
             self._harm(fault, known[0], *range(partitions))
+
+    def _compact(self, fault: Fault) -> None:
+        """Of the records of a key only the last stays."""
+        self.compacts = True
+        self.harmed.append("compaction")
+        for log in (log for topic in self.topics.values() for log in topic.logs):
+            newest = {record.key: offset for offset, record in log.records.items()}
+            log.records = {
+                offset: record
+                for offset, record in log.records.items()
+                if record.key is None or newest[record.key] == offset
+            }
 
 
 class ClientMessage:
@@ -303,8 +317,7 @@ class Admin:
             return {each: _Answer(error=KafkaError._TIMED_OUT) for each in resources}
         answers = {}
         for each in resources:
-            topic = self._brokers.topics.get(each.name)
-            policy = "compact" if topic is not None and topic.compacted else "delete"
+            policy = "compact" if self._brokers.compacts else "delete"
             entries = {"cleanup.policy": SimpleNamespace(value=policy)}
             answers[each] = _Answer(entries)
         return answers

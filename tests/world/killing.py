@@ -12,9 +12,11 @@ import pytest  # noqa: E402
 from world.history import Plan, Worlds, worlds  # noqa: E402
 from world.invariants import MUTANTS, document  # noqa: E402
 from world.mutants import Mutant, mutated  # noqa: E402
+from world.others import document as bugs_document  # noqa: E402
 
 MOST_HISTORIES = 60
 DOCUMENT = ROOT.parent / "docs" / "explanation" / "invariants.md"
+BUGS_DOCUMENT = DOCUMENT.with_name("bugs-of-others.md")
 
 
 def seed_that_kills(place: Worlds, mutant: Mutant) -> int | None:
@@ -47,12 +49,11 @@ def not_killed_by_tests(mutants: Sequence[Mutant]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="only these")
-    parser.add_argument(
-        "--write", action="store_true", help="docs/explanation/invariants.md, and no mutant"
-    )
+    parser.add_argument("--write", action="store_true", help="the two documents, and no mutant")
     arguments = parser.parse_args()
     if arguments.write:
         DOCUMENT.write_text(document())
+        BUGS_DOCUMENT.write_text(bugs_document())
         return 0
     chosen = [each for each in MUTANTS if each.name in (arguments.names or [each.name])]
     alive = []

@@ -5,7 +5,7 @@ what a step cannot do to the tables as they are, it leaves.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from random import Random
 from typing import Any
@@ -56,6 +56,9 @@ class Model:
 
     kind: str
     columns: list[Column]
+    id: int = 1
+    version: int = 0
+    """The commit_ts of its last DDL."""
     rows: dict[int, Row] = field(default_factory=dict)
     """By a number that a row keeps while its key changes."""
     events: list[Event] = field(default_factory=list)
@@ -75,7 +78,7 @@ class Model:
         return f"CREATE TABLE `{name}` ({', '.join(parts)})"
 
     def table(self, name: str) -> Table:
-        return _parsed(self.create(name))
+        return _parsed(self.create(name), self.id, self.version)
 
     def is_valid(self, rows: dict[int, Row]) -> bool:
         for key in self.keys:
@@ -92,21 +95,23 @@ class Model:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(sql: str) -> Table:
-    return parse_create_table(sql, SCHEMA)
+def _parsed(sql: str, id_: int, version: int) -> Table:
+    return replace(parse_create_table(sql, SCHEMA), table_id=id_, version=version)
 
 
 class Upstream:
     """`tables` by their names now; `models` all that ever were; `states` what the tables held after
     each commit_ts."""
 
-    def __init__(self) -> None:
+    def __init__(self, nullable_defaults: bool = True) -> None:
+        """Debezium sends the DEFAULT for NULL: without `nullable_defaults` no column has both."""
+        self._nullable_defaults = nullable_defaults
         self.ts = ORIGIN
         self.tables: dict[str, Model] = {}
         self.models: list[Model] = []
         self.states: list[tuple[int, Contents]] = []
         self.ddls: list[Ddl] = []
-        self._of_rows: set[int] = set()
+        self.of_rows: set[int] = set()
         self._numbers = 0
         self._ids = 0
 
@@ -124,7 +129,7 @@ class Upstream:
         found, last = set[int](), self.at(begin)
         for commit_ts, contents in self.states:
             if begin <= commit_ts < end:
-                if contents != last and commit_ts in self._of_rows:
+                if contents != last and commit_ts in self.of_rows:
                     found.add(commit_ts)
                 last = contents
         return sorted(found)
@@ -158,7 +163,7 @@ class Upstream:
                     model.rows = rows
             changes = list(_changes(model.table(name), before, model.rows, self.ts))
             if changes:
-                self._of_rows.add(self.ts)
+                self.of_rows.add(self.ts)
                 self._note(model, rows=changes)
 
     def _mutated(self, rng: Random, model: Model) -> dict[int, Row]:
@@ -208,7 +213,7 @@ class Upstream:
         match way:
             case "add":
                 taken = {column.name for column in model.columns}
-                column = _own(rng, next(f"c{n}" for n in range(99) if f"c{n}" not in taken))
+                column = self._own(rng, next(f"c{n}" for n in range(99) if f"c{n}" not in taken))
                 model.columns = [*model.columns, column]
                 model.rows = {
                     n: {**row, column.name: column.initial} for n, row in model.rows.items()
@@ -241,7 +246,7 @@ class Upstream:
                 other = rng.choice([other for other in there if other != name])
                 self._swap(name, other)
             case _:
-                model.rows = {}
+                model.rows, model.version = {}, self.ts
                 self._say(model, name, f"TRUNCATE TABLE `{SCHEMA}`.`{name}`", model.table(name))
 
     def _say(self, model: Model, name: str, query: str, after: Table | None) -> None:
@@ -249,14 +254,22 @@ class Upstream:
 
     def _altered(self, name: str, clause: str) -> None:
         model = self.tables[name]
+        model.version = self.ts
         self._say(model, name, f"ALTER TABLE `{SCHEMA}`.`{name}` {clause}", model.table(name))
 
     def _create(self, rng: Random, name: str) -> None:
         kind = rng.choice(list(KEYS))
-        columns = [*KEYS[kind][0], *(_own(rng, f"c{n}") for n in range(rng.randint(0, 2)))]
-        model = self.tables[name] = Model(kind, columns)
+        columns = [*KEYS[kind][0], *(self._own(rng, f"c{n}") for n in range(rng.randint(0, 2)))]
+        model = self.tables[name] = Model(kind, columns, len(self.models) + 1, self.ts)
         self.models.append(model)
         self._say(model, name, model.create(name), model.table(name))
+
+    def _own(self, rng: Random, name: str) -> Column:
+        kind, required = rng.choice(OWN_TYPES), rng.random() < 0.5
+        default = rng.choice([None, 7 if kind == "INT" else "d"])
+        if not required and not self._nullable_defaults:
+            default = None
+        return Column(name, kind, required, default)
 
     def _drop(self, name: str) -> None:
         model = self.tables.pop(name)
@@ -264,11 +277,13 @@ class Upstream:
 
     def _rename(self, old: str, new: str) -> None:
         model = self.tables[new] = self.tables.pop(old)
+        model.version = self.ts
         self._say(model, new, _renaming(old, new), model.table(new))
 
     def _swap(self, one: str, two: str) -> None:
         first, second = self.tables[one], self.tables[two]
         self.tables[one], self.tables[two] = second, first
+        first.version = second.version = self.ts
         # TiCDC says the name that a table has in the end beside each.
         to_two = Ddl(SCHEMA, two, _renaming(one, "x"), self.ts, definition=first.table(two))
         to_one = Ddl(SCHEMA, one, _renaming(two, one), self.ts, definition=second.table(one))
@@ -281,12 +296,6 @@ class Upstream:
 
 def _renaming(old: str, new: str) -> str:
     return f"RENAME TABLE `{SCHEMA}`.`{old}` TO `{SCHEMA}`.`{new}`"
-
-
-def _own(rng: Random, name: str) -> Column:
-    kind = rng.choice(OWN_TYPES)
-    default = rng.choice([None, 7 if kind == "INT" else "d"])
-    return Column(name, kind, rng.random() < 0.5, default)
 
 
 def _value(rng: Random, column: Column) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ticdc_consumer.targets import read_back
 from ticdc_consumer.targets.comparable import Comparable
@@ -19,6 +19,8 @@ ROWS_IN_MEMORY = 200_000
 
 Kind = Literal["missing", "extra", "differs"]
 """Of a row: the target lacks it, only the target has it, or columns of it differ."""
+
+T = TypeVar("T")
 
 Batches = Callable[[], Iterator[Sequence[Row]]]
 """Reads all rows of one side, from the beginning."""
@@ -63,7 +65,9 @@ def compare(pair: Pair, upstream: UpstreamSession, target: Target, most: int) ->
     def target_rows() -> Iterator[Sequence[Row]]:
         return _target(pair, target, parts)
 
-    ours, theirs = _fingerprint(pair, target_rows), _fingerprint(pair, upstream_rows)
+    theirs, ours = _both(
+        lambda: _fingerprint(pair, upstream_rows), lambda: _fingerprint(pair, target_rows)
+    )
     differences = list[Difference]()
     most_rows = ROWS_IN_MEMORY // (100 if pair.long else 1)
     left = groups(ours.unlike(theirs), ours, theirs, most_rows)
@@ -73,16 +77,24 @@ def compare(pair: Pair, upstream: UpstreamSession, target: Target, most: int) ->
     return Outcome(*rows, tuple(differences), whole=not left)
 
 
+def _both(upstream: Callable[[], T], target: Callable[[], T]) -> tuple[T, T]:
+    """What both give; each has its database at work while the other waits for its own."""
+    with ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(upstream)
+        ours = target()
+        return theirs.result(), ours
+
+
 def _unlike_parts(
     pair: Pair, upstream: UpstreamSession, target: Target
 ) -> tuple[frozenset[int], int]:
-    """The parts whose digests differ, and how many rows the others have. Both databases compute at
-    the same time."""
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(upstream.query, pair.upstream_digests())
+    """The parts whose digests differ, and how many rows the others have."""
+
+    def ours_by_part() -> dict[int, tuple[int, int]]:
         with target.errors(pair.layout):
-            ours = _by_part(target.query(pair.target_digests()))
-        theirs = _by_part(asked.result())
+            return _by_part(target.query(pair.target_digests()))
+
+    theirs, ours = _both(lambda: _by_part(upstream.query(pair.upstream_digests())), ours_by_part)
     parts = ours.keys() | theirs.keys()
     unlike = frozenset(part for part in parts if ours.get(part) != theirs.get(part))
     return unlike, sum(count for part, (count, _) in ours.items() if part not in unlike)
@@ -102,8 +114,9 @@ def _fingerprint(pair: Pair, batches: Batches) -> Fingerprint:
 def _in_buckets(
     pair: Pair, buckets: frozenset[int], upstream: Batches, target: Batches
 ) -> Iterator[Difference]:
-    theirs = _by_key(pair, buckets, upstream)
-    ours = _by_key(pair, buckets, target)
+    theirs, ours = _both(
+        lambda: _by_key(pair, buckets, upstream), lambda: _by_key(pair, buckets, target)
+    )
     for key in dict.fromkeys([*theirs, *ours]):
         yield from _of_key(pair, theirs.get(key, []), ours.get(key, []))
 

@@ -69,5 +69,8 @@ def test_lines_that_nobody_reads_end_the_run(begin: Begin, monkeypatch: pytest.M
 
         def flush(self) -> None: ...
 
+        def isatty(self) -> bool:
+            return False
+
     monkeypatch.setattr(sys, "stderr", Closed())
     assert cli.main(["run", str(run._file), *run.arguments()]) == 141

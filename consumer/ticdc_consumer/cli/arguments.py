@@ -46,6 +46,11 @@ EXAMPLES = {
     "end": "example:\n  ticdc-consumer end orders.toml",
     "inspect": "examples:\n  ticdc-consumer inspect orders.toml orders 1 1457\n"
     "  ticdc-consumer inspect orders.toml orders 1 1457 --json | jq .error",
+    "completion": """examples:
+  ticdc-consumer completion bash | tee ~/.local/share/bash-completion/completions/ticdc-consumer
+  ticdc-consumer completion zsh | tee ~/.zfunc/_ticdc-consumer    # a folder of your fpath
+  ticdc-consumer completion fish | tee ~/.config/fish/completions/ticdc-consumer.fish
+""",
     "settings": "examples:\n  ticdc-consumer settings\n  ticdc-consumer settings kafka\n"
     "  ticdc-consumer settings limits --json | jq '.settings[].name'",
     "demo": """examples:
@@ -54,6 +59,8 @@ EXAMPLES = {
   ticdc-consumer demo --target postgresql+psycopg://app@localhost/empty
 """,
 }
+
+COMPLETED_SHELLS = ("bash", "zsh", "fish")
 
 SETTINGS = """\
 settings are in CONFIG; each can be given as --set kafka.topics=a,b or as TICDC_KAFKA_TOPICS=a,b,
@@ -124,6 +131,7 @@ def parser() -> Parser:
     _verify(_command(commands, "verify", "prove that the target equals the upstream at R"))
     _inspect(_command(commands, "inspect", "show one message, decoded as far as possible"))
     _settings(_command(commands, "settings", "list the settings of a configuration"))
+    _completion(_command(commands, "completion", "print what completes the commands in a shell"))
     return parser
 
 
@@ -268,6 +276,10 @@ def _settings(settings: Parser) -> None:
         "name", metavar="NAME", nargs="?", default="", help="a setting, or a section; default all"
     )
     _answers(settings)
+
+
+def _completion(completion: Parser) -> None:
+    completion.add_argument("shell", choices=COMPLETED_SHELLS, help="the shell")
 
 
 def _from_ts(parser: Parser, text: str) -> None:

@@ -304,6 +304,13 @@ def _settings(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _completion(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.completion import script
+
+    print_out(script(arguments.shell).rstrip("\n"))
+    return 0
+
+
 def _is_for_screen(arguments: argparse.Namespace) -> bool:
     return not arguments.json and wants_colour(sys.stdout)
 
@@ -334,6 +341,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "init": _init,
     "inspect": _inspect,
     "settings": _settings,
+    "completion": _completion,
 }
 
 

@@ -165,7 +165,7 @@ def refuses(run: Command, *words: str, **settings: Any) -> None:
     before = run.contents()
     outcome = run(**settings)
     assert outcome.code == 3, outcome.said
-    assert outcome.said.startswith("ticdc-consumer: ")
+    assert outcome.said.startswith("ticdc-consumer: "), outcome.said
     assert outcome.said.count("\n") == 1
     assert [word for word in words if word not in outcome.said] == [], outcome.said
     assert run.contents() == before

@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 from pymysql import err  # type: ignore[import-untyped]
-from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Full, Locked, Retry, Stop, Unavailable
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql.errors import column, lost, translate
 from ticdc_consumer.targets.mysql.privileges import Account
@@ -12,7 +12,7 @@ LAYOUT = Layout("mysql", "shop", "item", "`shop`.`item`", (), (), (), (), upsert
 
 ERRORS = [
     (1213, "Deadlock found when trying to get lock", Retry, "shop.item: deadlock (error 1213)"),
-    (1205, "Lock wait timeout", Retry, "shop.item: waited too long for a lock (error 1205)"),
+    (1205, "Lock wait timeout", Locked, "shop.item: waited too long for a lock (error 1205)"),
     (9007, "Write conflict", Retry, "shop.item: a conflict with another transaction (error 9007)"),
     (2006, "MySQL server has gone away", Retry, "the connection to the target was lost"),
     (2013, "Lost connection", Retry, "the connection to the target was lost"),
@@ -107,7 +107,7 @@ FULL = [
 @pytest.mark.parametrize(("code", "text"), FULL)
 def test_a_full_disk_is_told_with_what_to_do(code: int, text: str) -> None:
     error = translate(err.OperationalError(code, text), LAYOUT)
-    assert type(error) is Unavailable
+    assert type(error) is Full
     assert str(error) == (
         "shop.item: the target has no room left on its disk, or in a file that may not grow: make "
         "room there, then start again; nothing of the cut was applied "

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from psycopg.pq import DiagnosticField as Field
 from support.canonical_rows import Canonical, defined, laid_out, load
-from ticdc_consumer.errors import Away, Denied, Retry, Stop, Unavailable
+from ticdc_consumer.errors import Away, Denied, Full, Locked, Retry, Stop, Unavailable, UserRefused
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.postgresql.errors import translate
 from ticdc_consumer.targets.postgresql.session import PostgreSQL
@@ -88,7 +88,7 @@ ERRORS = [
         ]
     ),
     ("40P01", "Verklemmung entdeckt", "", "", Retry, "PostgreSQL: Verklemmung entdeckt"),
-    ("55P03", "verrou non disponible", "", "", Retry, "PostgreSQL: verrou non disponible"),
+    ("55P03", "verrou non disponible", "", "", Locked, "PostgreSQL: verrou non disponible"),
     (
         "57P01",
         "管理者コマンドにより接続を終了しています",
@@ -102,7 +102,7 @@ ERRORS = [
         "kein Platz auf dem Gerät",
         "",
         "",
-        Unavailable,
+        Full,
         "PostgreSQL has no room left on its disk, or in a file that may not grow: make room there, "
         "then start again; nothing of the cut was applied (kein Platz auf dem Gerät)",
     ),
@@ -194,10 +194,10 @@ CONNECTIONS = [
     ("57P03", "le système de bases de données s'arrête", Away),
     ("57P03", "データベースシステムは起動処理中です", Away),
     ("57P03", "role is being authenticated: does not exist", Away),
-    ("28P01", "Passwort-Authentifizierung für Benutzer »app« fehlgeschlagen", Unavailable),
-    ("28000", "aucune entrée dans pg_hba pour l'hôte", Unavailable),
-    ("3D000", 'データベース"shop"は存在しません', Unavailable),
-    ("42501", "keine Berechtigung für Datenbank »shop«", Unavailable),
+    ("28P01", "Passwort-Authentifizierung für Benutzer »app« fehlgeschlagen", UserRefused),
+    ("28000", "aucune entrée dans pg_hba pour l'hôte", UserRefused),
+    ("3D000", 'データベース"shop"は存在しません', UserRefused),
+    ("42501", "keine Berechtigung für Datenbank »shop«", UserRefused),
     ("53300", "sorry, too many clients already", Away),
     ("53300", "remaining connection slots are reserved for superusers", Away),
 ]

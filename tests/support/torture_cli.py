@@ -82,8 +82,12 @@ class Command:
 
     def load(self, *arguments: str, **settings: Any) -> Outcome:
         """`ticdc-consumer load`."""
+        return self.command("load", *arguments, **settings)
+
+    def command(self, name: str, *arguments: str, **settings: Any) -> Outcome:
+        """Another of the product's commands."""
         self._capsys.readouterr()
-        code = cli.main(["load", str(self._file), *self.arguments(**settings), *arguments])
+        code = cli.main([name, str(self._file), *self.arguments(**settings), *arguments])
         return Outcome(code, self._capsys.readouterr().err)
 
     def consumer(self, **settings: Any) -> Consumer:

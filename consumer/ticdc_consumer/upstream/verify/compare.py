@@ -14,7 +14,7 @@ from ticdc_consumer.upstream.session import UpstreamSession
 from ticdc_consumer.upstream.verify.fingerprint import Fingerprint, Row, buckets_of, groups
 from ticdc_consumer.upstream.verify.pairs import Pair
 
-ROWS_IN_MEMORY = 200_000
+ROWS_IN_MEMORY = 50_000
 """When rows are compared one by one, at most; a hundredth of it where they may be long."""
 
 Kind = Literal["missing", "extra", "differs"]

@@ -111,7 +111,7 @@ class Consumer:
         begins = (
             "begins" if not state.resolved_ts else f"goes on from R {with_time(state.resolved_ts)}"
         )
-        logger.info(
+        logger.debug(
             "changefeed %s %s, as generation %d",
             changefeed,
             begins,

@@ -125,9 +125,7 @@ def test_a_signal_while_it_starts_ends_the_run_before_its_first_cut(
     monkeypatch.setattr("ticdc_consumer.state.opening.open_target", opened)
     outcome = run()
     assert outcome.code == 0
-    started, ended = outcome.said.splitlines()
-    assert started.startswith(f"changefeed proof goes on from R {ts(100)} (")
-    assert ended == f"stopped by {name}: nothing was applied"
+    assert outcome.said == f"stopped by {name}: nothing was applied\n"
     assert run.resolved_ts == ts(100)
 
 

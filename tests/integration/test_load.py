@@ -214,6 +214,10 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_doubles_nothing(
     with closing(open_target(target_url)) as target:
         keys = target.references(*target.locate(own_schema(target_url), "people"))
     assert [key.columns for key in keys] == [("team",)]
+    catalog = sa.inspect(sa.create_engine(target_url, poolclass=sa.NullPool))
+    schema = None if target_url.startswith("sqlite") else own_schema(target_url)
+    assert ["team"] in [index["column_names"] for index in catalog.get_indexes("people", schema)]
+    assert ["name"] in [index["column_names"] for index in catalog.get_indexes("teams", schema)]
 
 
 @pytest.mark.parametrize("target", ["postgresql", "mariadb"])
@@ -316,6 +320,7 @@ def test_a_load_under_a_workload_and_the_run_after_it_equal_the_upstream(
     assert (outcome.code, run.resolved_ts) == (0, workload.last), outcome.said
     tidb.execute("SET @@tidb_snapshot = ''")
     assert run.rows(query) == tidb.execute(query)
+    assert (outcome := run.command("verify")).code == 0, outcome.said
 
 
 def test_run_with_load_does_both_and_loads_once(

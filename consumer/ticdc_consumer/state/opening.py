@@ -70,7 +70,8 @@ def take_over(
         failpoints.hit("S0")
         state = store.start(options.takeover_after)
         failpoints.hit("S1")
-        require_loaded(target, options.changefeed)
+        with store.lease.explaining():
+            require_loaded(target, options.changefeed)
         if state is None:
             state = first_checkpoint(options, source)
             store.begin_first(state)

@@ -8,19 +8,21 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 from ticdc_encoder.event import Table
+from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.foreign_keys import references
+from ticdc_consumer.ddl.generated_columns import as_it_is
 from ticdc_consumer.errors import Denied, Stop
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.state.known_tables import Definitions
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.loading import LoadNotes, TableLoad, TableState
-from ticdc_consumer.targets.layout import Layout, Reference, TableName
+from ticdc_consumer.targets.layout import Layout, Reference, ReferenceChanges, TableName
 from ticdc_consumer.upstream.tables import Defined, sent
 
 
@@ -87,7 +89,7 @@ class LoadTables:
 
     def creation(self, defined: Defined) -> Creation:
         """Raises `Stop` for what the target cannot hold."""
-        context, table = self.context, defined.table
+        context, table = self.context, self._without_indexes(defined.table)
         located = context.locate(defined.name)
         known = Definitions.of({name: each.table for name, each in self.tables.items()})
         keys = references(table, known, context.locate)
@@ -101,6 +103,31 @@ class LoadTables:
             whole[first : len(plain)],
             list(zip(keys, later, strict=True)) if later else (),
         )
+
+    def _without_indexes(self, table: Table) -> Table:
+        """Where CREATE TABLE has all keys, and ALTER TABLE adds them faster than rows do: the table
+        without those that do not identify its rows; unless its columns would be others."""
+        target = self.context.target
+        if target.transactional_ddl or not target.alters_as_mysql:
+            return table
+        first = [index for index in table.indexes if index.columns == table.handle_key]
+        bare = replace(table, indexes=tuple(first))
+        return bare if target.column_types(bare) == target.column_types(table) else table
+
+    def _left(self, table: TableLoad) -> Sequence[str]:
+        """The statements that complete a table that the consumer created."""
+        context, defined = self.context, self.tables[table.name]
+        bare = self._without_indexes(defined.table)
+        if bare is defined.table:
+            return self.creation(defined).indexes
+        located = context.locate(table.name)
+        existing = context.target.describe(*located)
+        assert existing is not None  # its rows were loaded
+        names = {column.name: column.name for column in bare.columns}
+        indexed = as_it_is(
+            context.target, Evolved(bare, defined.table, names), existing, certain=True
+        )
+        return context.target.alter_table(*located, indexed, 0, ReferenceChanges()).statements
 
     # --- before the rows -----------------------------------------------------------------------
 
@@ -173,12 +200,12 @@ class LoadTables:
         if notes.state(table.name) == "done":
             return
         target = self.context.target
-        indexes: Sequence[str] = ()
-        if table.created:
-            indexes = self.creation(self.tables[table.name]).indexes
-        assert target.transactional_ddl or not indexes  # elsewhere CREATE TABLE has them
+        statements = self._left(table) if table.created else ()
+        if not target.transactional_ddl:
+            self._execute(statements)
         with target.transaction():
-            self._execute(indexes)
+            if target.transactional_ddl:
+                self._execute(statements)
             notes.reached(table.name, "done")
 
     def add_references(self, tables: Iterable[TableLoad]) -> None:

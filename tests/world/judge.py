@@ -21,6 +21,8 @@ class Seen:
     resolved_ts: int
     generation: int
     contents: Contents
+    ddls: tuple[tuple[int, str], ...]
+    """commit_ts and table of each that the ledger has as done."""
 
 
 class Judge:
@@ -30,7 +32,7 @@ class Judge:
     def __init__(self, file: Path, upstream: Upstream, way: str) -> None:
         self._observer = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         self._upstream, self._way = upstream, way
-        self._last = Seen(0, 0, {})
+        self._last = Seen(0, 0, {}, ())
         self.writer: Callable[[], int] = lambda: 0
         self.covered: Counter[str] = Counter()
 
@@ -75,6 +77,9 @@ class Judge:
                 f"at R = {seen.resolved_ts} the target differs from the upstream: "
                 f"{_difference(seen.contents, expected)}"
             )
+        ddls = sorted((d.commit_ts, d.table) for d in self._upstream.ddls_before(seen.resolved_ts))
+        if list(seen.ddls) != ddls:
+            raise Broken(f"at R = {seen.resolved_ts} the ledger has {seen.ddls}, upstream {ddls}")
         if self._way == "transactions":
             changed = self._upstream.transactions_between(last.resolved_ts, seen.resolved_ts)
             if len(changed) > 1:
@@ -97,9 +102,13 @@ class Judge:
                 return None
             own = [n for n in tables if not n.startswith(("ticdc_", "world_", "sqlite_"))]
             contents = {name: _contents(observer, name) for name in own}
+            done = observer.execute(
+                "SELECT commit_ts, \"table\" FROM ticdc_ddl WHERE state = 'done'"
+            )
+            ddls = tuple(sorted((int(ts), table) for ts, table in done))
         finally:
             observer.execute("COMMIT")
-        return Seen(int(row[0]), int(row[1]), contents)
+        return Seen(int(row[0]), int(row[1]), contents, ddls)
 
 
 def _contents(observer: sqlite3.Connection, table: str) -> tuple[tuple[str, ...], list[Any]]:

@@ -74,6 +74,8 @@ class Told(History):
         self.upstream.states = [
             (ts, {"t": (columns, sorted(rows.values(), key=repr))}) for ts, rows in states.items()
         ]
+        truncated = [ts for ts, text in bug.truth.items() if text == "TRUNCATE"]
+        self.upstream.ddls = [Ddl(SCHEMA, "t", "", ts) for ts in (1, *truncated)]
         self.upstream.of_rows |= {ts for ts, text in bug.truth.items() if text != "TRUNCATE"}
         self.cdc = cast("TiCDC", Script(self, bug))
         self.scheduler.actor = self.cdc.step

@@ -124,6 +124,10 @@ class Upstream:
             found = contents
         return found
 
+    def ddls_before(self, end: int) -> list[Ddl]:
+        """All DDL with commit_ts < `end`."""
+        return [ddl for ddl in self.ddls if ddl.commit_ts < end]
+
     def transactions_between(self, begin: int, end: int) -> list[int]:
         """The commit_ts in [`begin`, `end`) of rows that changed what the tables hold."""
         found, last = set[int](), self.at(begin)

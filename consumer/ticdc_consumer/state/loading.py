@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 import sqlalchemy as sa
 
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.schema import LOAD
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
@@ -215,15 +215,8 @@ def _progress(name: TableName, rows: Sequence[Any]) -> TableProgress:
 
 
 def require_loaded(target: Target, changefeed: str) -> None:
-    """Raises `Stop` if a load of the changefeed is not finished: the tables hold a part of it; and
-    `Unavailable` if that cannot be read now."""
-    try:
-        progress = LoadNotes(target, changefeed).progress()
-    except Retry as error:
-        raise Unavailable(
-            f"changefeed {changefeed}: it could not be read whether it is being loaded; start "
-            f"again ({error})"
-        ) from error
+    """Raises `Stop` if a load of the changefeed is not finished: the tables hold a part of it."""
+    progress = LoadNotes(target, changefeed).progress()
     if progress is not None:
         raise Stop(
             f"changefeed {changefeed} is being loaded as of {progress.snapshot_ts}: {progress}; "

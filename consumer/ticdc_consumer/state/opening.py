@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.source import PATIENCE, Source, open_source
 from ticdc_consumer.source.listing import LogRecord
 from ticdc_consumer.source.log import (
@@ -64,26 +64,39 @@ def take_over(
         where = InTarget.by(options, target)
         store = Store(target, options.changefeed, options.ddl_keep_dropped, where, monitor)
         store.lease.gives_up = gives_up
-        follow(target, store.monitor, options.changefeed)
-        # Before the start, which would end a load that is under way.
-        require_loaded(target, options.changefeed)
-        failpoints.hit("S0")
-        state = store.start(options.takeover_after)
-        failpoints.hit("S1")
-        with store.lease.explaining():
+        with _beginning(options.changefeed):
+            follow(target, store.monitor, options.changefeed)
+            # Before the start, which would end a load that is under way.
             require_loaded(target, options.changefeed)
-        if state is None:
-            state = first_checkpoint(options, source)
-            store.begin_first(state)
-        elif starts_afresh(options, state):
-            state = store.begin_again(state, first_checkpoint(options, source))
-        else:
-            _go_on(options, source, state)
+            failpoints.hit("S0")
+            state = store.start(options.takeover_after)
+            failpoints.hit("S1")
             with store.lease.explaining():
-                patiently_read(store, options, lambda: _check_tables(store))
-        store.monitor.generation = store.lease.generation
-        store.monitor.session = target.session_id()
+                require_loaded(target, options.changefeed)
+            if state is None:
+                state = first_checkpoint(options, source)
+                store.begin_first(state)
+            elif starts_afresh(options, state):
+                state = store.begin_again(state, first_checkpoint(options, source))
+            else:
+                _go_on(options, source, state)
+                with store.lease.explaining():
+                    patiently_read(store, options, lambda: _check_tables(store))
+            store.monitor.generation = store.lease.generation
+            store.monitor.session = target.session_id()
         yield Opened(target, store, source, state)
+
+
+@contextmanager
+def _beginning(changefeed: str) -> Iterator[None]:
+    """What passes by itself ends a start: whoever supervises the run starts it again."""
+    try:
+        yield
+    except (Retry, UnknownCommit) as error:
+        raise Unavailable(
+            f"changefeed {changefeed}: it could not begin, nothing was applied; start again "
+            f"({error})"
+        ) from error
 
 
 @contextmanager

@@ -10,6 +10,7 @@ the upstream at one timestamp, and its total never changes, however fast money i
 
 import argparse
 import json
+import logging
 import signal
 import subprocess
 import sys
@@ -163,6 +164,7 @@ def main() -> None:
     parser.add_argument("config", nargs="?", help="of a changefeed with the shop's accounts")
     parser.add_argument("--port", type=int, default=8000)
     arguments = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as stack:
         options = load(arguments.config) if arguments.config else own_shop(stack)

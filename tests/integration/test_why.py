@@ -16,6 +16,7 @@ from support.diagnoses import (
     begun,
     comes_to,
     diagnosed,
+    of_itself,
     running,
     seconds_ago,
 )
@@ -27,6 +28,7 @@ from support.torture_topics import ITEMS, Feed, inserted, table, ts
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.state.activity import monitor, recorder
 from ticdc_consumer.state.causes import thresholds
+from ticdc_consumer.state.causes.table import cause_of
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Ddl
@@ -281,6 +283,8 @@ def test_brokers_that_are_away(begin: Begin, monkeypatch: pytest.MonkeyPatch) ->
         feed.kafka.close()
         shown = comes_to(run, "brokers-away")
         assert feed.kafka.bootstrap in shown.sentence
+        own = "brokers-away"
+        assert until(lambda: cause_of(of_itself(run)) == own, SOON, pause=0.2)
     assert run().code == 1
     assert diagnosed(run).cause == "brokers-away"
 

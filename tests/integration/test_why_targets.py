@@ -8,11 +8,12 @@ from typing import NamedTuple
 import pytest
 from sqlalchemy import make_url
 from support import brokers
-from support.diagnoses import SOON, backlog, begun, comes_to, diagnosed, running
+from support.diagnoses import SOON, backlog, begun, comes_to, diagnosed, of_itself, running
 from support.torture_cli import Begin, Command, Make
 from support.torture_topics import Feed, deleted, inserted, table, ts, updated
 from ticdc_consumer.state.activity import monitor, recorder
 from ticdc_consumer.state.causes import thresholds
+from ticdc_consumer.state.causes.table import cause_of
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import until
@@ -72,17 +73,9 @@ def test_a_row_that_another_session_has_locked(
             assert shown.sentence == f"the consumer waits for {words}"
             assert any("transaction has been open" in line for line in shown.evidence)
             assert number(other) in shown.advice[0] and "secret" not in str(shown)
-            assert until(lambda: f"waiting for {words}" in sentence(run), SOON, pause=0.2)
+            assert until(lambda: f"waiting for {words}" in of_itself(run).sentence, SOON, pause=0.2)
+            assert cause_of(of_itself(run)) == "lock"
         assert until(lambda: run.resolved_ts == ts(200), SOON, pause=0.2)
-
-
-def sentence(run: Command) -> str:
-    """What the consumer itself has written."""
-    from ticdc_consumer.state.activity.stored import read
-
-    with closing(open_target(run.target_url, to_look=True)) as target:
-        stored = read(target, "proof")
-    return stored.activity.sentence if stored else ""
 
 
 def test_a_table_that_another_session_has_locked(

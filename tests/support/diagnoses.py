@@ -2,12 +2,15 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from threading import Thread
 from typing import Any
 
+from ticdc_consumer.state.activity.activity import Activity
+from ticdc_consumer.state.activity.stored import read
 from ticdc_consumer.state.causes.situation import Diagnosis
 from ticdc_consumer.status import why
+from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Resolved
@@ -15,7 +18,7 @@ from ticdc_encoder.message import Message
 from ticdc_encoder.tso import compose
 
 from support import brokers
-from support.torture_cli import Command, Make
+from support.torture_cli import CHANGEFEED, Command, Make
 from support.torture_topics import BASE, Feed, inserted, ts
 
 SOON = 60.0
@@ -41,6 +44,14 @@ def comes_to(run: Command, cause: str, **settings: Any) -> Diagnosis:
 
     assert until(is_named, SOON, pause=0.2), last
     return last
+
+
+def of_itself(run: Command) -> Activity:
+    """What the consumer itself has written, as its metrics read it."""
+    with closing(open_target(run.target_url, to_look=True)) as target:
+        stored = read(target, CHANGEFEED)
+    assert stored is not None
+    return stored.activity
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.errors import Retry, Stop, Unavailable, Usage
+from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.source import Source, open_source
 from ticdc_consumer.spark.starter import SparkStarter
@@ -77,7 +77,10 @@ def load(
         starter.gives_up = stopped
         loader = _Loader(options, target, source, starter)
         loader.report, loader.stopped = report, stopped
-        return loader.load(at, replace_rows)
+        try:
+            return loader.load(at, replace_rows)
+        except (Retry, UnknownCommit) as error:
+            raise Unavailable(f"{error}; go on with: ticdc-consumer load CONFIG") from error
 
 
 class _Loader:

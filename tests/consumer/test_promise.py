@@ -41,7 +41,7 @@ WAYS = ("net", "transactions")
 
 
 def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    with sqlite3.connect(path) as reader:
+    with closing(sqlite3.connect(path)) as reader:
         return {
             table.name: sorted(reader.execute(f"SELECT * FROM {table.name}"), key=repr)  # noqa: S608
             for table in TABLES

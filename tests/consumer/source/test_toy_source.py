@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -159,6 +160,6 @@ def test_a_source_is_registered_by_one_line_and_runs_to_its_end(
     with Consumer(options, cast("SparkSession", LocalSpark(2))) as consumer:
         epochs = list(consumer.epochs("caught-up"))
     assert epochs[-1].resolved_ts == resolved
-    with sqlite3.connect(tmp_path / "target.db") as target:
+    with closing(sqlite3.connect(tmp_path / "target.db")) as target:
         assert target.execute("SELECT count(*) FROM accounts").fetchone() == (20,)
         assert target.execute("SELECT count(*) FROM users").fetchone() == (20,)

@@ -5,6 +5,7 @@
 Needs KAFKA_BOOTSTRAP and the target's URL. Every backlog is of the encoder's own bytes: updates of
 a table of 200,000 rows by transactions of 5 rows, with a resolved ts after every 1,000 of them.
 
+    warm     as even, for what the first round costs; its speed counts for nothing
     even     4 partitions alike
     long     four times as many changes
     longest  twenty times as many
@@ -76,6 +77,7 @@ class Shape:
 
 
 SHAPES = (
+    Shape("warm"),
     Shape("even"),
     Shape("long", size=4),
     Shape("longest", size=20),
@@ -96,6 +98,7 @@ class Backlog:
         self._transactions = int(unit * shape.size) // OF_A_TRANSACTION
         self._large = int(unit * shape.large)
         self.changes = self._transactions * OF_A_TRANSACTION + self._large
+        self.bytes = 0
         self._ids = np.arange(ROWS + self._large)
         self._versions: NDArray[np.int64] = np.zeros(ROWS + self._large, np.int64)
         self._feed = Changefeed(
@@ -139,7 +142,9 @@ class Backlog:
         partition = last if self.shape.hot else row % (last + 1)
         values = {b"id": after, b"was": before, b"new": version, b"old": old, b"ts": commit_ts}
         for key, value in templates:
-            yield Message(self._topic, partition, key and key % values, value % values)
+            message = Message(self._topic, partition, key and key % values, value % values)
+            self.bytes += len(message.key or b"") + len(message.value or b"")
+            yield message
 
     def _templates(self, is_insert: bool) -> list[Template]:
         """The messages of one change, with fields for what differs from row to row."""
@@ -208,7 +213,8 @@ def measured(shape: Shape, broker: Kafka, arguments: argparse.Namespace, base: f
     micro = {kind: f"{spent / backlog.changes * 1e6:.1f}" for kind, spent in cpu.items()}
     driver = processes.peak["driver"] >> 20
     print(
-        f"{shape.name:8} {backlog.changes:9,} {wall:7.1f} {speed:9,.0f}   {share:4.2f} {cuts:5} | "
+        f"{shape.name:8} {backlog.changes:9,} {wall:7.1f} {speed:9,.0f} "
+        f"{backlog.bytes / wall / 1e6:6.0f}   {share:4.2f} {cuts:5} | "
         f"{seconds.get('plan', 0):5.1f} {seconds.get('read', 0):5.1f} {seconds.get('load', 0):5.1f}"
         f" | {micro['jvm']:>5} {micro['worker']:>6} {micro['driver']:>6} | {driver:6} | {equal}"
         f"{'' if share >= goal else ' below the goal'}"
@@ -229,11 +235,11 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.protocol = "canal-json"
     wanted = arguments.shapes.split(",")
-    shapes = [shape for shape in SHAPES if shape.name in wanted]
+    shapes = [shape for shape in SHAPES if shape.name in (*wanted, "warm")]
     warm_up(session({}, "bench"))
     print(
         f"into {arguments.target}, goal: a share of {GOAL} or more, a driver below {MOST_MIB} MiB\n"
-        "shape      changes  wall s changes/s  share  cuts |  plan  read  load s | "
+        "shape      changes  wall s changes/s   MB/s  share  cuts |  plan  read  load s | "
         "us: jvm worker driver | driver MiB | equal"
     )
     with kafka() as broker:

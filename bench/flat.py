@@ -16,7 +16,7 @@ a table of 200,000 rows by transactions of 5 rows, with a resolved ts after ever
     moved    updates that change the primary key, each one message
     split    the same, each split into a DELETE and an INSERT
 
-Each line names its speed as a share of `even`, which is run first (`split`: of `moved`). The goals
+Each line names its speed as a share of `even` (`split`: of `moved`). The goals
 are a share of 0.85 (0.90), and less than 1.5 GiB in the driver.
 """
 

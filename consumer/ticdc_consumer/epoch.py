@@ -19,6 +19,7 @@ from ticdc_consumer.prepare import Knowledge, Prepared, Preparer
 from ticdc_consumer.reader import Reader, activity_of
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.gathered import Gathered
+from ticdc_consumer.state.activity.activity import LastDdl
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.waiting import back_off
@@ -140,7 +141,12 @@ class Epochs:
         self._all_done = True
         stored = [entry for each in entries if (entry := ledger.entry(each.order)) is not None]
         if stored:
-            self._monitor.ran_ddls([entry.state for entry in stored], time.monotonic() - started)
+            took, last = time.monotonic() - started, stored[-1]
+            self._monitor.ran_ddls(
+                [entry.state for entry in stored],
+                took,
+                LastDdl(last.id, last.short_query, last.state, last.reason, time.time()),
+            )
         return stored
 
     def _next(self, until: int | None, wait: float) -> Epoch | None:

@@ -193,7 +193,7 @@ class Options(ReadOptions):
         metadata=setting(
             "metrics.listen",
             parsers.address,
-            'where /metrics, /healthz and /readyz answer: "127.0.0.1:9464"',
+            'where a page, /metrics, /healthz and /readyz answer: "127.0.0.1:9464"',
         ),
     )
     """Host and port."""

@@ -49,6 +49,18 @@ class WaitingDdl:
 
 
 @dataclass(frozen=True, slots=True)
+class LastDdl:
+    """The last DDL that came to an end: `outcome` is `done` or `skipped`, `reason` is why it was
+    skipped, or that an operator did it."""
+
+    id: str
+    query: str
+    outcome: str
+    reason: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionActivity:
     """`restart_offset` is that of the checkpoint, `end_offset` the end of the log as last listed,
     `resolved_ts` the newest that was read; only partition 0 is followed for these."""
@@ -135,7 +147,8 @@ class Activity:
     beyond the first thousand, `seconds` by stage of a cut. `unwritten` is why the last write of
     this into the target failed. `source` is why nothing comes from the source, `blockers` the
     sessions whose locks this one waits for, `pace` how far it was some minutes ago and at its last
-    commit, `executors` those of Spark's cluster, `takeover` what it ended when it began.
+    commit, `executors` those of Spark's cluster, `takeover` what it ended when it began, `last_ddl`
+    the last since it started.
     """
 
     changefeed: str
@@ -168,6 +181,7 @@ class Activity:
     pace: tuple[Pace, ...] = ()
     executors: ExecutorActivity | None = None
     takeover: Takeover | None = None
+    last_ddl: LastDdl | None = None
 
     @property
     def who(self) -> str:
@@ -230,8 +244,8 @@ def _named(name: str, value: Any) -> Any:
 _NAMES: Mapping[type, tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind))
     for kind in (
-        *(Activity, Blocker, CutActivity, ExecutorActivity, Pace, PartitionActivity),
-        *(StageSeconds, Takeover, Trouble, WaitingDdl),
+        *(Activity, Blocker, CutActivity, ExecutorActivity, LastDdl, Pace),
+        *(PartitionActivity, StageSeconds, Takeover, Trouble, WaitingDdl),
     )
 }
 _PARTS: Mapping[str, type] = {
@@ -245,6 +259,7 @@ _PARTS: Mapping[str, type] = {
     "pace": Pace,
     "executors": ExecutorActivity,
     "takeover": Takeover,
+    "last_ddl": LastDdl,
 }
 
 

@@ -21,6 +21,7 @@ from ticdc_consumer.state.activity.activity import (
     Cause,
     CutActivity,
     ExecutorActivity,
+    LastDdl,
     Pace,
     PartitionActivity,
     Stage,
@@ -87,6 +88,7 @@ class Monitor:
         self._paces: deque[Pace] = deque()
         self._executors: ExecutorActivity | None = None
         self._takeover: Takeover | None = None
+        self._last_ddl: LastDdl | None = None
         self.blockers: tuple[Blocker, ...] = ()
         """The sessions of the target that hold what this consumer's waits for."""
         self.asked_at: Callable[[], float | None] = lambda: None
@@ -98,7 +100,7 @@ class Monitor:
         self.resolved_ts = 0
         self.unwritten = ""
         self.secrets: frozenset[str] = frozenset()
-        """Masked in every error."""
+        """Masked in every error and reason."""
 
     # --- what steps report ---------------------------------------------------------------------
 
@@ -189,8 +191,10 @@ class Monitor:
             sums[1] += written
         self.reached(resolved_ts, positions)
 
-    def ran_ddls(self, states: Sequence[str], seconds: float) -> None:
-        """DDL came to these states of the ledger."""
+    def ran_ddls(self, states: Sequence[str], seconds: float, last: LastDdl | None = None) -> None:
+        """DDL came to these states of the ledger, `last` after the others."""
+        if last is not None:
+            self._last_ddl = replace(last, reason=self._masked(last.reason))
         for state in states:
             self._totals[f"ddl_{state}"] = self._totals.get(f"ddl_{state}", 0) + 1
         self._took("ddl", seconds)
@@ -200,7 +204,7 @@ class Monitor:
 
     def waits_for_operator(self, ddls: Sequence[WaitingDdl]) -> None:
         """The pending DDL that the consumer cannot do; none once they are done."""
-        self._ddls = tuple(ddls)
+        self._ddls = tuple(replace(ddl, reason=self._masked(ddl.reason)) for ddl in ddls)
 
     def retries(self, error: BaseException, cause: Cause) -> None:
         """Something failed for a passing reason, and is tried again."""
@@ -286,12 +290,13 @@ class Monitor:
             retries=dict(self._retries),
             seconds=dict(self._seconds),
             tables={name: (a, b) for name, (a, b) in list(self._tables.items())},
-            unwritten=self.unwritten,
+            unwritten=self.unwritten and self._masked(self.unwritten),
             source=self._source,
             blockers=self.blockers,
             pace=self._pace(),
             executors=self._executors,
             takeover=self._takeover,
+            last_ddl=self._last_ddl,
         )
 
     @property
@@ -331,9 +336,11 @@ class Monitor:
     def _trouble(self, error: BaseException) -> Trouble:
         # What is not ours may quote a row.
         text = str(error) if isinstance(error, TicdcError) else type(error).__name__
-        text = redact(text, self.secrets)
         code = int(getattr(error, "exit_code", 3))
-        return Trouble(_kinds(error), text, time.time(), code)
+        return Trouble(_kinds(error), self._masked(text), time.time(), code)
+
+    def _masked(self, text: str) -> str:
+        return redact(text, self.secrets)
 
 
 def _rank(entered: _Entered) -> int:

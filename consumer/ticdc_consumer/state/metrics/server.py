@@ -1,10 +1,11 @@
 """The port that `[metrics] listen` names."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -12,6 +13,9 @@ from prometheus_client.exposition import choose_encoder
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.metrics.health import unready
+from ticdc_consumer.state.metrics.history import LagHistory
+from ticdc_consumer.state.metrics.hosts import is_admitted
+from ticdc_consumer.state.metrics.page import HEADERS, document
 
 REQUEST_TIMEOUT = 10.0
 """Seconds that a client may be silent."""
@@ -28,7 +32,7 @@ class MetricsServer:
         ready_lag: float,
     ) -> None:
         try:
-            self._server = _Server(listen, registry, lambda: unready(look(), ready_lag))
+            self._server = _Server(listen, registry, look, ready_lag)
         except OSError as error:
             raise Usage(
                 f"metrics.listen: {listen[0]}:{listen[1]} cannot be listened on: {error.strerror}"
@@ -48,12 +52,24 @@ class _Server(ThreadingHTTPServer):
         self,
         listen: tuple[str, int],
         registry: CollectorRegistry,
-        reason: Callable[[], str | None],
+        look: Callable[[], Activity],
+        ready_lag: float,
     ) -> None:
-        """`reason` is why `/readyz` says no."""
         self.address_family = socket.AF_INET6 if ":" in listen[0] else socket.AF_INET
-        self.registry, self.reason = registry, reason
+        self.listen, self.registry, self._look, self._ready_lag = listen, registry, look, ready_lag
+        self._history = LagHistory()
         super().__init__(listen, _Handler)
+
+    def service_actions(self) -> None:
+        """Called by the loop of the server, at least twice a second."""
+        self._history.note(self._look)
+
+    def reason(self) -> str | None:
+        """Why `/readyz` says no."""
+        return unready(self._look(), self._ready_lag)
+
+    def page(self) -> str:
+        return document(self._look(), self._history.samples, self._ready_lag)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -73,16 +89,36 @@ class _Handler(BaseHTTPRequestHandler):
             reason = self.server.reason()
             status = HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK
             self._say(status, reason or "ready")
+        elif path == "/":
+            self._show()
         else:
-            self._say(HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
+            self._say(HTTPStatus.NOT_FOUND, "there are /, /metrics, /healthz and /readyz")
 
     do_HEAD = do_GET
+
+    def _show(self) -> None:
+        listen = self.server.listen[0]
+        if is_admitted(self.headers.get_all("Host", []), listen):
+            page = self.server.page().encode()
+            self._answer(HTTPStatus.OK, page, "text/html; charset=utf-8", HEADERS)
+        else:
+            hosts = " and ".join(dict.fromkeys(("localhost", listen)))
+            text = f"the page answers to {hosts} and to IP addresses, not to this name"
+            self._say(HTTPStatus.MISDIRECTED_REQUEST, text)
 
     def _say(self, status: HTTPStatus, text: str) -> None:
         self._answer(status, f"{text}\n".encode(), "text/plain; charset=utf-8")
 
-    def _answer(self, status: HTTPStatus, body: bytes, content_type: str) -> None:
+    def _answer(
+        self,
+        status: HTTPStatus,
+        body: bytes,
+        content_type: str,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

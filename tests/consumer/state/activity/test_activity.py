@@ -7,7 +7,14 @@ from dataclasses import replace
 import pytest
 from support.loading import CHANGEFEED, IMPATIENT, at, first, opened
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.state.activity.activity import Activity, CutActivity, WaitingDdl, dumps, loads
+from ticdc_consumer.state.activity.activity import (
+    Activity,
+    CutActivity,
+    LastDdl,
+    WaitingDdl,
+    dumps,
+    loads,
+)
 from ticdc_consumer.state.activity.monitor import MOST, Monitor
 from ticdc_consumer.state.activity.stored import read, read_all, write
 from ticdc_consumer.state.store import Store
@@ -26,6 +33,7 @@ def busy() -> Monitor:
     monitor.planned(CutActivity(R, R + 1, 100), {("shop", 0): 9}, {"shop": R})
     monitor.applies(CutActivity(R, R + 1, 100))
     monitor.waits_for_operator([WaitingDdl("7:1", "no such type", ("ALTER TABLE a ...",))])
+    monitor.ran_ddls(["done"], 1.0, LastDdl("6:1", "DROP TABLE b", "done", "", 5.5))
     monitor.retries(Unavailable("the brokers are away"), "read failed")
     monitor.stopped(Stop("poison at shop[0] offset 7"))
     monitor.unwritten = "the disk is full"

@@ -1,10 +1,15 @@
-"""The port answers Prometheus and probes, and nobody else."""
+"""The port answers Prometheus, probes and browsers, and nobody else."""
 
+import re
 import socket
+import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
+from http.client import HTTPConnection
 
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
@@ -48,7 +53,7 @@ def test_metrics_come_in_the_format_that_is_asked_for() -> None:
         assert kind.startswith("application/openmetrics-text") and text.endswith("# EOF\n")
         assert fetched(f"{url}/metrics", method="HEAD")[2] == ""
         status, _, text = fetched(f"{url}/other")
-        assert status == 404 and "/metrics, /healthz and /readyz" in text
+        assert status == 404 and "there are /, /metrics, /healthz and /readyz" in text
         assert fetched(f"{url}/metrics", method="POST")[0] == 501
 
 
@@ -104,3 +109,60 @@ def test_a_port_that_is_taken_is_refused_by_name() -> None:
         port = int(url.rpartition(":")[2])
         with pytest.raises(Usage, match=rf"metrics.listen: {HOST}:{port} cannot be listened on"):
             MetricsServer((HOST, port), CollectorRegistry(), Monitor().look, 60)
+
+
+def asked(
+    url: str, host: str | None = None, method: str = "GET", path: str = "/"
+) -> tuple[int, dict[str, str], str]:
+    """Status, headers and text."""
+    address = url.removeprefix("http://")
+    connection = HTTPConnection(address, timeout=10)
+    connection.request(method, path, headers={"Host": address if host is None else host})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, dict(answer.getheaders()), text
+
+
+def test_the_page_may_load_nothing_but_its_own_style() -> None:
+    with serving(Monitor("shop", "0.1.0")) as url:
+        status, headers, text = asked(url)
+        assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+        (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+        digest = b64encode(sha256(style.encode()).digest()).decode()
+        policy = headers["Content-Security-Policy"].split("; ")
+        assert policy[:2] == ["default-src 'none'", f"style-src 'sha256-{digest}'"]
+        assert "frame-ancestors 'none'" in policy and "unsafe" not in str(policy)
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert (headers["Cache-Control"], headers["Refresh"]) == ("no-store", "15")
+        assert "<h1>shop</h1>" in text
+        assert asked(url, path="/?x=1")[2].startswith("<!DOCTYPE html>")
+
+
+def test_the_page_is_read_only() -> None:
+    with serving(Monitor()) as url:
+        status, headers, text = asked(url, method="HEAD")
+        assert (status, text) == (200, "") and int(headers["Content-Length"]) > 1000
+        for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+            assert asked(url, method=method)[0] == 501
+
+
+def test_the_page_is_not_for_a_name_that_others_may_point_here() -> None:
+    with serving(Monitor("shop")) as url:
+        status, _, text = asked(url, "evil.example")
+        assert status == 421 and "shop" not in text
+        assert "answers to localhost and 127.0.0.1 and to IP addresses" in text
+        assert asked(url, "localhost")[0] == 200
+        # Prometheus may find it by any name.
+        assert asked(url, "consumer.internal:9464", path="/metrics")[0] == 200
+
+
+def test_the_page_has_the_lag_since_the_start() -> None:
+    monitor = Monitor("shop")
+    monitor.resolved_ts = compose(1)
+    with serving(monitor) as url:
+        ends = time.monotonic() + 10
+        while "<polyline" not in asked(url)[2]:
+            assert time.monotonic() < ends
+            time.sleep(0.05)

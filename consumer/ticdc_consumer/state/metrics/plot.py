@@ -1,0 +1,52 @@
+"""Pictures of the page, as inline SVG. It has no text: that is HTML, so that it keeps its size on
+a phone."""
+
+from collections.abc import Sequence
+
+from ticdc_encoder.tso import duration
+
+from ticdc_consumer.state.metrics.history import HOUR, LagSample
+
+WIDTH, HEIGHT = 720, 160
+LEAST_TOP = 1.0
+"""Seconds that the height stands for, at least."""
+
+
+def lag_plot(samples: Sequence[LagSample], now: float) -> str:
+    """The lag over the last hour, "" without two samples of it."""
+    recent = [sample for sample in samples if 0 <= now - sample.at <= HOUR]
+    if len(recent) < 2:
+        return ""
+    top = max(LEAST_TOP, *(sample.lag for sample in recent))
+    points = [_point(sample, now, top) for sample in recent]
+    line = " ".join(points)
+    left, right = (point.partition(",")[0] for point in (points[0], points[-1]))
+    since = duration(now - recent[0].at)
+    first, last = recent[0], recent[-1]
+    risen = (last.at - last.lag) - (first.at - first.lag)
+    label = f"lag over the last {since}: {duration(last.lag)} now, {duration(top)} at most"
+    return (
+        f'<figure><figcaption class="axis"><span>{duration(top)}</span></figcaption>'
+        f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" '
+        f'role="img" aria-label="{label}">'
+        f'<polygon class="area" points="{left},{HEIGHT} {line} {right},{HEIGHT}"/>'
+        f'<polyline class="line" points="{line}"/></svg>'
+        '<p class="axis"><span>60 min ago</span><span>now</span></p>'
+        f"<p>R rose by {duration(max(0.0, risen))} in the last {since}.</p></figure>"
+    )
+
+
+def _point(sample: LagSample, now: float, top: float) -> str:
+    x = WIDTH * (1 - (now - sample.at) / HOUR)
+    y = HEIGHT * (1 - sample.lag / top)
+    return f"{x:.1f},{y:.1f}"
+
+
+def bar(share: float) -> str:
+    """Of a whole, 0 to 1; the figure beside it says the same."""
+    width = 100 * min(1.0, max(0.0, share))
+    return (
+        '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect class="rail" width="100" height="10"/>'
+        f'<rect class="share" width="{width:.1f}" height="10"/></svg>'
+    )

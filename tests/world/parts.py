@@ -31,7 +31,7 @@ def _wall() -> float:
 
 
 def _sleep(seconds: float) -> None:
-    if WORLD and WORLD[-1].scheduler.current is not None:
+    if WORLD and WORLD[-1].scheduler.is_here():
         WORLD[-1].scheduler.sleep(seconds)
     else:
         SLEEP(seconds)

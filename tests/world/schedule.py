@@ -53,6 +53,7 @@ class Process:
     on_death: list[Callable[[], None]] = field(default_factory=list)
     work: "Work | None" = None
     """What a second thread of the process would do."""
+    thread: int | None = None
 
 
 class Scheduler:
@@ -142,6 +143,11 @@ class Scheduler:
 
     # --- processes ----------------------------------------------------------------------------
 
+    def is_here(self) -> bool:
+        """Whether the process that runs is the one that asks. Other threads are not the world's: a
+        library has threads of its own."""
+        return self.current is not None and self.current.thread == threading.get_ident()
+
     def start(self, name: str, main: Callable[[], None], after: float = 0.0) -> Process:
         process = Process(name, main, wakes=self.now + after)
         process.baton.acquire()
@@ -193,6 +199,7 @@ class Scheduler:
         process.baton.acquire()
 
     def _run(self, process: Process) -> None:
+        process.thread = threading.get_ident()
         process.baton.acquire()
         try:
             if not process.dead:

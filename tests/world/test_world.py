@@ -1,5 +1,8 @@
 """The consumer as it is, in a world of models: whatever befalls it, the promise holds."""
 
+import threading
+import time
+
 import pytest
 from world.history import FAULTS, HARMFUL, Outcome, Plan, Worlds, worlds
 from world.invariants import MUTANTS
@@ -33,6 +36,29 @@ def test_a_seed_repeats_exactly(seed: int) -> None:
         place.play(Plan.of(seed + 1))
         assert len(first.words) > 10
         assert same(place.play(Plan.of(seed), words=True), first)
+
+
+@pytest.mark.timeout(120)
+def test_a_thread_of_a_library_takes_no_part() -> None:
+    ended = threading.Event()
+    naps = list[float]()
+
+    def nap() -> None:
+        while not ended.is_set():
+            time.sleep(0.0002)
+            naps.append(0.0002)
+
+    thread = threading.Thread(target=nap)
+    thread.start()
+    try:
+        with worlds() as place:
+            for seed in range(8):
+                assert place.play(Plan.of(seed)).broken is None
+        assert thread.is_alive()
+    finally:
+        ended.set()
+        thread.join()
+    assert naps
 
 
 def test_plans_have_every_fault_at_every_door() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from support import brokers
 from support.diagnoses import (
     SOON,
@@ -68,7 +69,8 @@ def test_a_target_that_takes_connections_and_says_nothing(begin: Begin) -> None:
 
 def test_a_target_that_refuses_its_user(begin: Begin, postgresql_url: str) -> None:
     _, run = begin()
-    shown = diagnosed(run, target__url=postgresql_url.replace("postgres:@", "nobody@"))
+    url = sa.make_url(postgresql_url).set(username="nobody")
+    shown = diagnosed(run, target__url=url.render_as_string(hide_password=False))
     assert shown.cause == "refused" and "nobody" in shown.sentence
 
 

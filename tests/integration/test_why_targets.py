@@ -106,7 +106,10 @@ def test_a_ddl_that_waits_for_another_session(
             feed.mark(200)
             shown = comes_to(run, "lock")
             assert f"a lock that session {number(other)} holds" in shown.sentence
-            assert "running DDL" in shown.evidence[-1]
+            # The consumer's own words are written every few seconds.
+            assert until(
+                lambda: "running DDL" in comes_to(run, "lock").evidence[-1], SOON, pause=0.2
+            )
         assert until(lambda: run.resolved_ts > ts(150) + 1, SOON, pause=0.2)
 
 

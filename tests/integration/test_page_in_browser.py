@@ -115,7 +115,7 @@ def test_the_page_takes_the_scheme_and_the_width_of_its_reader(
         wide = "return [document.documentElement, ...document.querySelectorAll('section')]" + (
             ".filter(each => each.scrollWidth > each.clientWidth).map(each => each.innerText)"
         )
-        assert chromium.execute_script(wide) == []  # type: ignore[no-untyped-call]
+        assert chromium.execute_script(wide) == []
         assert body.size["width"] == (DESKTOP if width == DESKTOP else PHONE)
 
 

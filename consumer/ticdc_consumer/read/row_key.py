@@ -46,7 +46,7 @@ class RowKey:
     def row(self, table: Table, defined: Table | None = None) -> dict[str, Value]:
         """The key's columns as the table spells them, with values of their types; `defined` has the
         labels and digits that the messages' columns may lack. Raises `Usage` for a column that the
-        table lacks, and a text that is no value of it."""
+        table lacks, and for a text that is not one of its values."""
         columns = {column.name.lower(): column for column in table.columns}
         declared = {column.name.lower(): column.type for column in (defined or table).columns}
         row: dict[str, Value] = {}

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import orjson
 import pyarrow as pa
-from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.parser import from_json, to_json
@@ -234,9 +233,8 @@ class Tracing:
     def _cannot_read(self, progress: PartitionProgress, offset: int, error: Exception) -> None:
         self.report.unreadable += 1
         if len(self.report.errors) < MOST_UNREADABLE:
-            ours = error if isinstance(error, TicdcError) else fault(error)
             topic, number = progress.topic_partition
-            self.report.errors.append(f"{topic}[{number}] offset {offset}: {ours}")
+            self.report.errors.append(f"{topic}[{number}] offset {offset}: {fault(error)}")
 
     def _read_event(
         self, progress: PartitionProgress, event: Event, offset: int, time: int

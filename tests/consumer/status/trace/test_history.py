@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from ticdc_consumer.read.row_key import Texts
 from ticdc_consumer.read.tracing import Kind, Observation
 from ticdc_consumer.status.trace.history import (
     Expected,
@@ -12,7 +13,8 @@ from ticdc_consumer.status.trace.history import (
 )
 
 R = 100
-ONE, TWO = {"id": "1"}, {"id": "2"}
+ONE: Texts = {"id": "1"}
+TWO: Texts = {"id": "2"}
 
 
 def seen(
@@ -30,7 +32,7 @@ def seen(
     )
 
 
-def other(commit_ts: int, kind: Kind, key: dict[str, str | None]) -> Observation:
+def other(commit_ts: int, kind: Kind, key: Texts) -> Observation:
     """A change of another row of the table."""
     one = seen(commit_ts, kind)
     was, became = (key if one.was else None), (key if one.became else None)
@@ -78,7 +80,7 @@ HALVES = [
 
 @pytest.mark.parametrize(("observations", "half", "others"), HALVES)
 def test_both_halves_of_a_split_update_are_named(
-    observations: list[Observation], half: bool, others: tuple[dict[str, str], ...]
+    observations: list[Observation], half: bool, others: tuple[Texts, ...]
 ) -> None:
     entry = history(observations, R)[0]
     assert (entry.half, entry.others) == (half, others)

@@ -1,4 +1,4 @@
-"""A row's key as a person writes it, and which changes are of that row."""
+"""A row's key as an operator writes it, and which changes are of that row."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

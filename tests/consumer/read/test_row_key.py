@@ -1,4 +1,4 @@
-"""A row's key as a person writes it."""
+"""A row's key as an operator writes it."""
 
 from decimal import Decimal
 

@@ -107,7 +107,8 @@ def moved(run: Command, folder: Path) -> str:
     copy = folder / "moved.db"
     shutil.copy(run.target_url.removeprefix("sqlite:///"), copy)
     with closing(sqlite3.connect(copy)) as target:
-        for (name,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
+        names = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        for (name,) in target.execute(names).fetchall():
             if name.startswith("ticdc_"):
                 target.execute(f"DROP TABLE {name}")
     return f"sqlite:///{copy}"

@@ -74,7 +74,7 @@ EXAMPLES = {
 NO_COMMANDS = {
     "end": "there is no command end: ticdc-consumer forget CONFIG ends a changefeed",
     "rewind": "a target does not go back: neither it nor the log holds the rows of an earlier R."
-    " To begin anew at another timestamp, run ticdc-consumer forget CONFIG, then ticdc-consumer load"
+    " To begin anew at another timestamp: ticdc-consumer forget CONFIG, then ticdc-consumer load"
     " CONFIG --replace --at TS; or restore a backup of the target, whose R is right by itself",
 }
 """Commands that are looked for, and why they do not exist."""

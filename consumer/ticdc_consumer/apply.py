@@ -22,8 +22,10 @@ from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.upstream.repair.reading import read_repair
 from ticdc_consumer.upstream.repair.writing import Repair
+
+UPSTREAM = "pip install ticdc-consumer[mysql]"
+"""What reads an upstream TiDB."""
 
 
 @dataclass(slots=True)
@@ -275,6 +277,10 @@ class ToTarget:
         if request is None:
             self._store.monitor.repair_waits = False
             return None
+        try:
+            from ticdc_consumer.upstream.repair.reading import read_repair
+        except ModuleNotFoundError as error:
+            return Repair(request.number).refused(f"{error.name} is not installed: {UPSTREAM}")
         with self._store.monitor.at("applying", f"a repair of {request.rows} rows"):
             return read_repair(self._options, self._store, request, step.new.resolved_ts)
 

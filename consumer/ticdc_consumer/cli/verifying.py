@@ -12,7 +12,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.repair.command import number_of_now, repair
-from ticdc_consumer.upstream.repair.wanted_rows import WantedRows
+from ticdc_consumer.upstream.repair.differing_keys import DifferingKeys
 from ticdc_consumer.upstream.verify.repair import RepairScript
 from ticdc_consumer.upstream.verify.report import TableReport, summary, to_json, to_text
 from ticdc_consumer.upstream.verify.verification import Request, verify
@@ -40,16 +40,16 @@ def verified(options: Options, arguments: argparse.Namespace, script: TextIO | N
     """Whether all tables are equal, after the repair if one is asked for. The statements that
     repair go into `script`."""
     printing = _Printing(arguments.json, arguments.show_values)
-    wanted = WantedRows()
+    differing = DifferingKeys()
     collectors = [RepairScript(script)] if script else []
     request = Request(arguments.most, arguments.sessions, collectors, arguments.table)
     if arguments.repair:
-        request = replace(request, collectors=[*collectors, wanted])
+        request = replace(request, collectors=[*collectors, differing])
     reports = printing.compared(verify(options, request))
     outcome = None
     if arguments.repair and not _equal(reports.values()):
         printing.say(summary([*reports.values()]))
-        outcome = _repaired(options, request, reports, wanted, printing)
+        outcome = _repaired(options, request, reports, differing, printing)
     if arguments.json:
         print_out(to_json([*reports.values()], arguments.show_values, outcome))
     else:
@@ -61,14 +61,14 @@ def _repaired(
     options: Options,
     request: Request,
     reports: dict[TableName, TableReport],
-    wanted: WantedRows,
+    differing: DifferingKeys,
     printing: _Printing,
 ) -> RepairState | None:
     """Has the rows put right, and compares their tables again, into `reports`."""
     unequal = [name for name, report in reports.items() if report.differences]
-    asked = wanted.request(number_of_now(), unequal)
+    asked = differing.request(number_of_now(), unequal)
     for name in unequal:
-        if reason := wanted.refused.get(name):
+        if reason := differing.refused.get(name):
             reports[name] = replace(reports[name], not_repaired=reason)
             printing.say(visible(f"{'.'.join(name)}: not repaired: {reason}"))
     if asked is None:

@@ -34,15 +34,15 @@ def repair(options: Options, request: RepairRequest) -> RepairState:
         requests = RepairRequests(target, options.changefeed)
         watch, deadline = Watch(options.standby_after), Deadline(PATIENCE)
 
-        def gone() -> bool:
+        def ended() -> bool:
             return watch.is_gone(signs_of(target, options.changefeed), time.monotonic())
 
-        if gone():
+        if ended():
             repair_alone(options, request)
         else:
             _require_current(target, options)
             with _requested(target, requests, request):
-                _wait(options, requests, request, gone, deadline)
+                _wait(options, requests, request, ended, deadline)
         state = requests.state(request.number)
         assert state is not None
         return state
@@ -52,7 +52,7 @@ def _wait(
     options: Options,
     requests: RepairRequests,
     request: RepairRequest,
-    gone: Callable[[], bool],
+    ended: Callable[[], bool],
     deadline: Deadline,
 ) -> None:
     while True:
@@ -63,7 +63,7 @@ def _wait(
             )
         if state.state == "done":
             return
-        if gone():
+        if ended():
             repair_alone(options, request)
             return
         if deadline.passed:

@@ -52,7 +52,7 @@ def _table(
     store: Store,
     session: UpstreamSession,
     name: TableName,
-    wanted: TableKeys,
+    differing: TableKeys,
     room: int,
 ) -> RepairedTable:
     table = defined(session, *name).table
@@ -61,13 +61,13 @@ def _table(
         layout = repair_layout(both, store.target)
     except Stop as refusal:
         raise Stop(reason(refusal, table)) from None
-    if both.key != wanted.columns:
+    if both.key != differing.columns:
         raise Stop("it is identified by other columns since: verify again")
     encode_rows, encode_keys = encoders(layout.dialect)
-    keys = dict.fromkeys(encode_keys(layout, key_arrays(layout, wanted.keys)).to_pylist())
+    keys = dict.fromkeys(encode_keys(layout, key_arrays(layout, differing.keys)).to_pylist())
     rows = dict[bytes, bytes]()
     size = 0
-    for arrays in rows_of(both, layout, wanted.keys, session):
+    for arrays in rows_of(both, layout, differing.keys, session):
         payloads = encode_rows(layout, arrays)
         size += payloads.nbytes
         if size > room:

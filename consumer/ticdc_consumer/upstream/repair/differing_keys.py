@@ -15,7 +15,7 @@ from ticdc_consumer.upstream.verify.pairs import Pair, repair_layout
 ANEW = "load it anew, as the guide to verify says"
 
 
-class WantedRows:
+class DifferingKeys:
     """The keys that differ, by table. `refused`: why the rows of a table cannot be put right by
     their keys."""
 
@@ -56,12 +56,12 @@ class WantedRows:
         for name in unequal:
             if name in self.refused or name not in self._tables:
                 continue
-            resolved_ts, wanted = self._tables[name]
-            rows += len(wanted.keys)
-            size += len(RepairRequest(number, 0, {name: wanted}).detail())
+            resolved_ts, differing = self._tables[name]
+            rows += len(differing.keys)
+            size += len(RepairRequest(number, 0, {name: differing}).detail())
             if rows > MOST_KEYS or size > MOST_BYTES:
                 self.refused[name] = f"more than {MOST_KEYS} rows differ in all: {ANEW}"
                 continue
-            tables[name] = wanted
+            tables[name] = differing
             found_ts = max(found_ts, resolved_ts)
         return RepairRequest(number, found_ts, tables) if tables else None

@@ -245,7 +245,13 @@ def _demo(arguments: argparse.Namespace) -> int:
     # Until there is a consumer to stop: an exception lets the demo remove its folder.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with standard_output():
-        demo(arguments.rows, arguments.protocol, arguments.target, arguments.seed)
+        demo(
+            arguments.rows,
+            arguments.protocol,
+            arguments.target,
+            arguments.seed,
+            arguments.page,
+        )
     return 0
 
 

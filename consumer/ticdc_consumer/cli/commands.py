@@ -288,6 +288,28 @@ def _inspect(arguments: argparse.Namespace) -> int:
     return 0 if inspection.error is None else exit_code(inspection.error)
 
 
+def _trace(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.trace_progress import TraceLines
+    from ticdc_consumer.read.row_key import RowKey
+    from ticdc_consumer.status.trace.report import to_json, to_text
+    from ticdc_consumer.status.trace.tracing import EVERYTHING, TraceRequest, trace_row
+
+    request = TraceRequest(
+        arguments.table,
+        RowKey.parse(arguments.key),
+        arguments.first_ts or 0,
+        EVERYTHING if arguments.last_ts is None else arguments.last_ts + 1,
+        arguments.follow,
+        arguments.show_values,
+    )
+    traced = trace_row(_options(arguments), request, TraceLines().report)
+    if arguments.json:
+        print_json(to_json(traced))
+    else:
+        print_out(to_text(traced))
+    return UNEQUAL if traced.agrees is False else 0
+
+
 def _settings(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.settings import as_json, as_text, named
 
@@ -334,6 +356,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "end": _end,
     "init": _init,
+    "trace": _trace,
     "inspect": _inspect,
     "settings": _settings,
     "completion": _completion,

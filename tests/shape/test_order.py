@@ -24,11 +24,11 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "ticdc_consumer": (
         ("cli",),
         ("check", "status", "testing"),
-        ("upstream",),
         ("consumer",),
         ("dry_run",),
         ("epoch",),
         ("apply", "prepare"),
+        ("upstream",),
         ("reader", "layouts"),
         ("spark",),
         ("reconcile",),

@@ -31,6 +31,16 @@ CSV_SETTINGS = {
     if field.name not in ("terminator", "require_commit_ts", "time_zone")
 }
 """The settings of `[sink.csv]`, with the types of their values."""
+DUMP_SETTINGS = {
+    "csv-separator": str,
+    "csv-delimiter": str,
+    "csv-null-value": str,
+    "csv-output-dialect": str,
+    "no-header": bool,
+}
+"""Dumpling's options for CSV, with the types of their values."""
+DIALECTS = ("", "default", "snowflake", "redshift", "bigquery")
+"""Of `csv-output-dialect`."""
 
 
 def text(value: Any) -> str:
@@ -187,11 +197,33 @@ def protocol(value: Any) -> str:
 
 def csv_settings(value: Any) -> dict[str, bool | str]:
     """The settings of `[sink.csv]`, under their own names."""
+    return _named(value, CSV_SETTINGS)
+
+
+def dump_settings(value: Any) -> dict[str, bool | str]:
+    """Dumpling's options for CSV, under their own names. Only those under which a file can be read
+    in one way alone."""
+    settings = _named(value, DUMP_SETTINGS)
+    for name in ("csv-separator", "csv-delimiter"):
+        mark = str(settings.get(name, ","))
+        if len(mark) > 1 or not mark.isascii() or mark.isalnum() or mark in "\\\r\n\0+-.":
+            raise ValueError(f"{name} must be one ASCII character that no number has")
+    if settings.get("csv-separator") == "":
+        raise ValueError("csv-separator must not be empty")
+    null = str(settings.get("csv-null-value", "\\N"))
+    if null != "\\N" and settings.get("csv-delimiter") == "":
+        raise ValueError("csv-null-value must be \\N where csv-delimiter is empty")
+    if settings.get("csv-output-dialect", "") not in DIALECTS:
+        raise ValueError(f"csv-output-dialect must be one of {', '.join(DIALECTS[1:])}")
+    return settings
+
+
+def _named(value: Any, known: Mapping[str, type]) -> dict[str, bool | str]:
     settings: dict[str, bool | str] = {}
     for name, item in table(value).items():
-        if name not in CSV_SETTINGS:
-            raise ValueError(f"{_unknown(name, CSV_SETTINGS)}{did_you_mean(name, CSV_SETTINGS)}")
-        if CSV_SETTINGS[name] is bool:
+        if name not in known:
+            raise ValueError(f"{_unknown(name, known)}{did_you_mean(name, known)}")
+        if known[name] is bool:
             settings[name] = flag(item)
         elif isinstance(item, str):
             settings[name] = item

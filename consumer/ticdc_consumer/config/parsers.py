@@ -25,6 +25,8 @@ _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:\[\]/]+)):(\d{1,5})")
 _BYTES = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
+_MARK = re.compile(r"[^\\\r\n\0A-Za-z0-9.+\x80-\U0010ffff-]")
+
 CSV_SETTINGS = {
     field.name.replace("_", "-"): type(field.default)
     for field in fields(csv.Options)
@@ -206,10 +208,10 @@ def dump_settings(value: Any) -> dict[str, bool | str]:
     settings = _named(value, DUMP_SETTINGS)
     for name in ("csv-separator", "csv-delimiter"):
         mark = str(settings.get(name, ","))
-        if len(mark) > 1 or not mark.isascii() or mark.isalnum() or mark in "\\\r\n\0+-.":
-            raise ValueError(f"{name} must be one ASCII character that no number has")
-    if settings.get("csv-separator") == "":
-        raise ValueError("csv-separator must not be empty")
+        if mark and not _MARK.fullmatch(mark):
+            raise ValueError(f"{name} must be one ASCII character that no number and no escape has")
+    if settings.get("csv-separator", ",") in ("", settings.get("csv-delimiter", '"')):
+        raise ValueError("csv-separator must neither be empty nor csv-delimiter")
     null = str(settings.get("csv-null-value", "\\N"))
     if null != "\\N" and settings.get("csv-delimiter") == "":
         raise ValueError("csv-null-value must be \\N where csv-delimiter is empty")

@@ -85,10 +85,12 @@ class Files:
             raise _unavailable(f"give {path}", error) from error
         return content
 
-    def open(self, path: str) -> "OpenFile":
-        """A file that is read from its begin."""
+    def open(self, path: str) -> "OpenFile | None":
+        """A file that is read from its begin; None if it does not exist."""
         try:
             return OpenFile(self._files.open(f"{self._prefix}/{path}", "rb"), path)
+        except FileNotFoundError:
+            return None
         except Exception as error:
             raise _unavailable(f"give {path}", error) from error
 

@@ -7,7 +7,7 @@ so once for its pieces in a row; of another, a piece is read by itself.
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -22,6 +22,8 @@ MOST_ROWS = 100_000
 BLOCK = 1 << 20
 TAIL = 2
 _AHEAD = 1 << 16
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,7 @@ class PieceReader:
 
     def _part(self, path: str, begin: int, end: int) -> bytes:
         if packing(path) is None:
-            content = self._files.part(path, begin, end)
-            if content is None:
-                raise Stop(f"{path} is no longer in [source] dump: copy it there again")
-            return content
+            return _present(path, self._files.part(path, begin, end))
         try:
             return self._unpacked(path, begin, end)
         except OSError:
@@ -104,7 +103,7 @@ class PieceReader:
     def _unpacked(self, path: str, begin: int, end: int) -> bytes:
         if self._stream is None or self._path != path or self._position > begin:
             self.close()
-            file = pa.PythonFile(self._files.open(path), mode="r")
+            file = pa.PythonFile(_present(path, self._files.open(path)), mode="r")
             self._stream = pa.CompressedInputStream(file, packing(path))
             self._path, self._position = path, 0
         while self._position < begin:
@@ -115,6 +114,12 @@ class PieceReader:
         content: bytes = self._stream.read(size)
         self._position += len(content)
         return content
+
+
+def _present(path: str, content: T | None) -> T:
+    if content is None:
+        raise Stop(f"{path} is no longer in [source] dump: copy it there again")
+    return content
 
 
 def format_of(path: str) -> str:

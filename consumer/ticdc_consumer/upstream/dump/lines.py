@@ -26,8 +26,8 @@ _CHARACTERS = {b"0": b"\0", b"n": b"\n", b"r": b"\r", b"Z": b"\x1a"}
 @dataclass(frozen=True, slots=True)
 class Lines:
     """How a table's file is written. A row is `opening`, values with `comma` between them, and what
-    `closing` matches; `header` is a file's first line, `beside` matches lines that are no rows, and
-    the last line ends with `ending`."""
+    `closing` matches; `header` is a file's first line, `beside` matches other lines, and the last
+    line ends with `ending`."""
 
     columns: tuple[Column, ...]
     opening: bytes

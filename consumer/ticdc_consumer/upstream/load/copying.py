@@ -15,7 +15,7 @@ from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.upstream.load.origin import Origin, Reader
+from ticdc_consumer.upstream.load.origin import Origin, ChunkReader
 from ticdc_consumer.waiting import back_off
 
 
@@ -39,7 +39,7 @@ class Copier:
 
     def __init__(self, job: CopyJob) -> None:
         self._job = job
-        self._reader: Reader | None = None
+        self._reader: ChunkReader | None = None
         self._target: Target | None = None
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class Copier:
             )
         return self._target
 
-    def _of_origin(self) -> Reader:
+    def _of_origin(self) -> ChunkReader:
         if self._reader is None:
             self._reader = self._job.origin.reader(self._job.snapshot_ts)
         return self._reader

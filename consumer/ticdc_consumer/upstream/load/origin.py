@@ -51,7 +51,7 @@ class Contents(NamedTuple):
     cut: Cut
 
 
-class Reader(Protocol):
+class ChunkReader(Protocol):
     """Reads chunks, for one task."""
 
     def batches(self, table: Table, stored: str) -> Iterator[list[pa.Array]]:
@@ -76,7 +76,7 @@ class Origin(Protocol):
 
     def contents(self, options: Options, snapshot_ts: int) -> Contents: ...
 
-    def reader(self, snapshot_ts: int) -> Reader: ...
+    def reader(self, snapshot_ts: int) -> ChunkReader: ...
 
 
 def origin_of(options: Options) -> Origin:
@@ -117,7 +117,7 @@ class FromUpstream:
             views = names(session, options, "VIEW")
         return Contents(of_filter, views, partial(self._cut, snapshot_ts))
 
-    def reader(self, snapshot_ts: int) -> Reader:
+    def reader(self, snapshot_ts: int) -> ChunkReader:
         return _UpstreamReader(UpstreamSession.open(self.url, snapshot_ts))
 
     def _cut(self, snapshot_ts: int, table: Table, size: int) -> list[StoredChunk]:
@@ -186,7 +186,7 @@ class FromDump:
             require_time_zone(options, each)
         return Contents(defined, of_filter.views, partial(self._cut, of_filter))
 
-    def reader(self, snapshot_ts: int) -> Reader:
+    def reader(self, snapshot_ts: int) -> ChunkReader:
         return _DumpReader(PieceReader(self._files()), self.settings)
 
     def _cut(self, of_filter: DumpContents, table: Table, size: int) -> list[StoredChunk]:

@@ -31,6 +31,13 @@ def command(
 
 
 @pytest.fixture
+def upstream_url() -> Iterator[str]:
+    """A database of the real TiDB. Not `tidb_url`, which is a target's here."""
+    with fresh_database(server_address("TIDB_URL")) as url:
+        yield url
+
+
+@pytest.fixture
 def begin(mock_kafka: brokers.Mock, sqlite_url: str, command: Make) -> Begin:
     """A changefeed whose first cut, up to 100, is in a SQLite file: `items` with rows 1 and 2."""
 
@@ -52,9 +59,9 @@ def begin(mock_kafka: brokers.Mock, sqlite_url: str, command: Make) -> Begin:
 
 
 @pytest.fixture
-def tidb() -> Iterator[Upstream]:
-    """Beside a target that may be on the same server."""
-    with fresh_database(server_address("TIDB_URL")) as url, upstream(url) as tidb:
+def tidb(upstream_url: str) -> Iterator[Upstream]:
+    """A session of it. A target may be on the same server."""
+    with upstream(upstream_url) as tidb:
         yield tidb
 
 

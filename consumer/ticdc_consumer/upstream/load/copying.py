@@ -15,7 +15,7 @@ from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.upstream.load.origin import Origin, ChunkReader
+from ticdc_consumer.upstream.load.origin import ChunkReader, Origin
 from ticdc_consumer.waiting import back_off
 
 

@@ -1,12 +1,16 @@
 """What broke other consumers, through the few lines that have the bug, and through this one."""
 
 import pytest
+from support.both_paths import options_for
+from ticdc_consumer.protocols import decoder
+from ticdc_encoder.event import RowChange
 from world.history import worlds
 from world.killing import BUGS_DOCUMENT
+from world.misread import MISREAD, Misread
 from world.others import BUGS, Bug, document
 from world.script import Told
 
-SCHEDULES = 8
+SCHEDULES = 3
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: str(bug.name))
@@ -23,6 +27,22 @@ def test_this_one_equals_the_upstream_at_every_commit(bug: Bug, way: str) -> Non
             outcome = place.play_history(lambda file, n=seed: Told(bug, n, way, file))  # type: ignore[misc]
             if outcome.broken is not None:
                 raise AssertionError(f"schedule {seed}") from outcome.broken
+
+
+@pytest.mark.parametrize("bug", MISREAD, ids=lambda bug: str(bug.name))
+def test_a_value_that_others_misread_is_what_tidb_holds(bug: Misread) -> None:
+    wrong = bug.naive(bug.data, bug.old)
+    assert (type(wrong), wrong) != (type(bug.right), bug.right)
+    (change,) = decoder(options_for("canal-json"))(None, bug.message())
+    assert isinstance(change, RowChange)
+    row = change.before if bug.of_before else change.after
+    assert row is not None
+    assert row["v"] == bug.right
+    assert type(row["v"]) is type(bug.right)
+
+
+def test_there_are_forty() -> None:
+    assert len({bug.name for bug in (*BUGS, *MISREAD)}) == 40
 
 
 def test_the_document_is_what_is_tested() -> None:

@@ -1,6 +1,6 @@
 """What no further core helps with: the driver's own work on a large cut, and its transaction.
 
-    python bench/serial.py [--changes 400000] [--tasks 4] [--rounds 3]
+    python bench/serial.py [--changes 400000] [--tasks 4] [--rounds 3] [--writers 0,1,2,4]
                            [--target postgresql,mariadb,mysql,sqlite]
 
 Needs the URLs of the servers among the targets; no Kafka, no Spark: the facts of a cut are ready,
@@ -8,15 +8,26 @@ as its tasks would send them. Measured is what the driver does with them, in mic
 its CPU, and by the clock. `locked` is from the checkpoint's lock to the end of COMMIT, `serial` all
 that the driver does with a cut. By the clock they say how many changes a second any cluster could
 apply: goal 3 us, 330,000/s. The tables are compared with the truth.
+
+With 0 writers the driver sends all rows, as with `[target] publish = "driver"`. With 1 or more so
+many processes put the tasks' rows into staging tables before (`staged`, by the clock), as with
+"staging"; all numbers of writers take turns in each round. The next cut is staged while this one is
+published: the slower of `staged` and `serial` counts, `both`.
 """
 
 import argparse
 import os
+import pickle
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import repeat
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
@@ -28,6 +39,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read.job import ReadJob
+from ticdc_consumer.read.staging import staged
 from ticdc_consumer.read.task import Reading
 from ticdc_consumer.reconcile.gathered import of_tasks
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
@@ -35,6 +47,8 @@ from ticdc_consumer.source.marks import Span
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.staging import StagingJob
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.message import Message
 from workload import SCHEMA, START_TS, Workload
@@ -111,10 +125,23 @@ def learn(settings: Options, tables: TableLayouts, messages: list[Message]) -> N
         tables.add(table, deletes_only, fresh=False)
 
 
+def warm(_: int) -> None:
+    """Imports what a worker of Spark has imported already."""
+    time.sleep(0.05)
+
+
+def staged_facts(job: StagingJob, layouts: tuple[Layout, ...], file: Path) -> list[bytes]:
+    """What a task sends that stages its rows."""
+    *facts, report = pickle.loads(file.read_bytes())
+    return [bytes(packed(batch)) for batch in [*staged(job, layouts, facts), report]]
+
+
 class Cut:
     """One cut of a changefeed, of which the driver has everything but what the tasks send."""
 
-    def __init__(self, target: Target, settings: Options, parts: list[list[Message]]) -> None:
+    def __init__(
+        self, target: Target, settings: Options, parts: list[list[Message]], folder: Path
+    ) -> None:
         self._target, self._settings = target, settings
         self._store = Store(target, settings.changefeed)
         self._store.start(1.0)
@@ -123,11 +150,26 @@ class Cut:
         self._tables.learn(self._store.ledger)
         learn(settings, self._tables, parts[0])
         self._job = read_job(settings, self._tables, len(parts))
-        self._sent = [
-            packed(batch)
-            for number, messages in enumerate(parts)
-            for batch in facts_of(self._job, number, messages)
-        ]
+        self._files = [folder / str(number) for number in range(len(parts))]
+        for number, (file, messages) in enumerate(zip(self._files, parts, strict=True)):
+            file.write_bytes(pickle.dumps(facts_of(self._job, number, messages)))
+        self._sent: list[pa.Buffer] = []
+
+    def send(self, writers: int) -> float:
+        """What the tasks do at last; the seconds that so many processes need to stage the rows."""
+        if not writers:
+            facts = [pickle.loads(file.read_bytes()) for file in self._files]
+            self._sent = [packed(batch) for batches in facts for batch in batches]
+            return 0.0
+        staging = StagingJob(self._settings.target_url, self._settings.changefeed)
+        self._job = replace(self._job, staging=staging)
+        layouts = tuple(self._job.layouts)
+        with ProcessPoolExecutor(writers, get_context("spawn")) as pool:
+            list(pool.map(warm, range(writers * 4)))
+            began = time.monotonic()
+            several = pool.map(staged_facts, repeat(staging), repeat(layouts), self._files)
+            self._sent = [pa.py_buffer(stream) for streams in several for stream in streams]
+            return time.monotonic() - began
 
     def apply(self) -> Spent:
         spent, store, target = Spent(), self._store, self._target
@@ -145,9 +187,8 @@ class Cut:
 
         with spent.at("serial"):
             with spent.at("unpack"):
-                sent = pa.concat_tables(
-                    [pa.ipc.open_stream(packed).read_all() for packed in self._sent]
-                )
+                tables = [pa.ipc.open_stream(stream).read_all() for stream in self._sent]
+                sent = pa.concat_tables(tables, promote_options="default")
             with spent.at("fold"):
                 gathered = of_tasks(self._job, sent)
             assert gathered.change is not None and gathered.clash is None
@@ -155,6 +196,7 @@ class Cut:
                 for of, name, stage in (
                     (target, "delete", "delete"),
                     (target, "insert", "insert"),
+                    (target, "publish", "insert"),
                     (store, "write", "checkpoint"),
                 ):
                     measured = spent.measure(stage, getattr(of, name))
@@ -185,14 +227,15 @@ def shared_out(workload: Workload, tasks: int) -> list[list[Message]]:
 
 def row(words: str, seconds: dict[str, float], changes: int, names: tuple[str, ...]) -> str:
     micro = "".join(f"{seconds[name] / changes * 1e6:11.2f}" for name in names)
-    return f"{words:24}{micro}"
+    return f"{words:32}{micro}"
 
 
-def summary(spent: Spent, changes: int, equal: bool) -> str:
+def summary(spent: Spent, staged_for: float, changes: int, equal: bool) -> str:
     locked, serial = (spent.clock[stage] / changes * 1e6 for stage in ("locked", "serial"))
+    micro = staged_for / changes * 1e6
     return (
-        f"    locked {locked:.2f} us, {1e6 / locked:,.0f}/s; serial {serial:.2f} us, "
-        f"{1e6 / serial:,.0f}/s; CPU {spent.cpu['serial'] / changes * 1e6:.2f} us; "
+        f"    staged {micro:.2f} us, locked {locked:.2f} us, serial {serial:.2f} us, both "
+        f"{1e6 / max(micro, serial):,.0f}/s; CPU {spent.cpu['serial'] / changes * 1e6:.2f} us; "
         f"goal {GOAL:.0f} us; equal {equal}; load average {os.getloadavg()[0]:.1f}"
     )
 
@@ -203,25 +246,40 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--tasks", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--writers", default="0,1,2,4")
     parser.add_argument("--target", default="postgresql,mariadb,mysql,sqlite")
     arguments = parser.parse_args()
     arguments.protocol, arguments.cut = "canal-json", arguments.changes
     workload = Workload(arguments.rows, arguments.changes)
     parts = shared_out(workload, arguments.tasks)
-    names, changes = (*STAGES, "serial"), arguments.changes
-    print(f"{f'us a change of {changes:,}':24}" + "".join(f"{n:>11}" for n in names))
+    names = (*STAGES, "serial")
+    print(f"{f'us a change of {arguments.changes:,}':32}" + "".join(f"{n:>11}" for n in names))
     for name in arguments.target.split(","):
         for _ in range(arguments.rounds):
-            with target_url(name) as url:
-                target = open_target(url)
-                load(target, workload, SCHEMA)
-                settings = options(url, "bench", {}, arguments)
-                spent = Cut(target, settings, parts).apply()
-                equal = check(target, workload, SCHEMA)
-                target.close()
-            print(row(f"{name}, CPU of driver", spent.cpu, changes, names))
-            print(row(f"{name}, by the clock", spent.clock, changes, names))
-            print(summary(spent, changes, equal), flush=True)
+            for writers in map(int, arguments.writers.split(",")):
+                if writers == 0 or name != "sqlite":
+                    measure(name, writers, workload, parts, arguments)
+
+
+def measure(
+    name: str,
+    writers: int,
+    workload: Workload,
+    parts: list[list[Message]],
+    arguments: argparse.Namespace,
+) -> None:
+    with target_url(name) as url, TemporaryDirectory() as folder:
+        target = open_target(url)
+        load(target, workload, SCHEMA)
+        cut = Cut(target, options(url, "bench", {}, arguments), parts, Path(folder))
+        staged_for = cut.send(writers)
+        spent = cut.apply()
+        equal = check(target, workload, SCHEMA)
+        target.close()
+    changes, names = arguments.changes, (*STAGES, "serial")
+    print(row(f"{name}, {writers} writers, CPU", spent.cpu, changes, names))
+    print(row(f"{name}, {writers} writers, clock", spent.clock, changes, names))
+    print(summary(spent, staged_for, changes, equal), flush=True)
 
 
 if __name__ == "__main__":

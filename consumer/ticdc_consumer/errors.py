@@ -92,8 +92,8 @@ class ClaimCheckAway(Retry):
 
 
 class StagedRowsLost(TicdcError):
-    """The target does not have all rows that tasks staged there: it restarted, or somebody dropped
-    a table. Nothing was applied; the cut must be read again."""
+    """The target does not have all rows that tasks staged there: it restarted, or an operator
+    dropped a table. Nothing was applied; the cut must be read again."""
 
     exit_code = 1
 

@@ -62,7 +62,7 @@ SHORT = [
     Torment("sqlite", "transactions", "open-protocol", False, kills=4, steps=5),
     Torment("postgresql", "transactions", "canal-json", False, kills=4, steps=5),
     Torment("tidb", "net", "open-protocol", False, kills=4, steps=5),
-    Torment("postgresql", "net", "canal-json", False, kills=2, steps=4, publish="staging"),
+    Torment("postgresql", "net", "canal-json", False, kills=1, steps=3, publish="staging"),
 ]
 LONG = [
     Torment(target, way, protocol, True, kills=30, steps=len(STEPS))

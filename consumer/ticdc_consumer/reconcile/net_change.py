@@ -95,15 +95,15 @@ def rows_to_write(facts: pa.Table) -> pa.ChunkedArray:
 
 def staged_rows(sent: pa.Table, folded: pa.Table, job: StagingJob) -> list[StagedRows]:
     """What is to be published of the staging tables that the facts name which tasks `sent`."""
-    found = []
+    staged = []
     for number in pc.unique(sent[STAGE].drop_null()).to_pylist():
         of_task = sent.filter(pc.equal(sent[STAGE], number))
         keys = folded.filter(pc.equal(folded[STAGE], number))["key"].combine_chunks()
         lost = pc.invert(pc.is_in(of_task["key"], keys))
         superseded = of_task["key"].filter(lost).combine_chunks()
         table = of_task["table"][0].as_py()
-        found.append(StagedRows(table, job.name(number), superseded, len(keys)))
-    return found
+        staged.append(StagedRows(table, job.name(number), superseded, len(keys)))
+    return staged
 
 
 def folded_steps(layouts: Sequence[Layout], facts: pa.Table) -> Iterator[tuple[int, FoldedChange]]:

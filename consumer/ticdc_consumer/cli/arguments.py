@@ -300,6 +300,11 @@ def _verify(verify: Parser) -> None:
         "--show-values", action="store_true", help="the values that differ, beside their keys"
     )
     verify.add_argument(
+        "--repair",
+        action="store_true",
+        help="put the rows that differ right, in a cut of the consumer that runs, and verify again",
+    )
+    verify.add_argument(
         "--repair-sql", metavar="FILE", help="write the SQL that makes the target equal"
     )
     verify.add_argument(

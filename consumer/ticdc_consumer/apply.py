@@ -158,7 +158,6 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
             counts = applied.of(layout)
             counts.cleared += target.insert(layout, rows, options.on_drift)
             counts.upserted += len(rows)
-
     for staged in change.staged:
         failpoints.hit("P4")
         layout = change.layouts[staged.table]

@@ -187,10 +187,10 @@ def test_what_tasks_stage_is_published_and_dropped(pair: Pair, staged: list[str]
 def test_of_many_rows_staged_twice_the_later_ones_are_published(pair: Pair) -> None:
     rows: list[Row] = [{"id": number, "name": "old"} for number in range(1200)]
     commits = pair.number + 1
-    pair.feed.send(0, *(inserted(commits, row, table(SQL["items"])) for row in rows))
+    pair.feed.send(1, *(inserted(commits, row, table(SQL["items"])) for row in rows))
     news: list[Row] = [{"id": number, "name": "new"} for number in range(1200)]
     pair.feed.send(
-        1,
+        0,
         *(
             updated(commits + 1, old, new, table(SQL["items"]))
             for old, new in zip(rows, news, strict=True)

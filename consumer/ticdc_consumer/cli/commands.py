@@ -258,7 +258,13 @@ def _demo(arguments: argparse.Namespace) -> int:
     # Until there is a consumer to stop: an exception lets the demo remove its folder.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with standard_output():
-        demo(arguments.rows, arguments.protocol, arguments.target, arguments.seed)
+        demo(
+            arguments.rows,
+            arguments.protocol,
+            arguments.target,
+            arguments.seed,
+            arguments.page,
+        )
     return 0
 
 
@@ -293,6 +299,28 @@ def _inspect(arguments: argparse.Namespace) -> int:
     else:
         print_out(as_text(inspection))
     return 0 if inspection.error is None else exit_code(inspection.error)
+
+
+def _trace(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.trace_progress import TraceLines
+    from ticdc_consumer.read.row_key import RowKey
+    from ticdc_consumer.status.trace.report import to_json, to_text
+    from ticdc_consumer.status.trace.tracing import EVERYTHING, TraceRequest, trace_row
+
+    request = TraceRequest(
+        arguments.table,
+        RowKey.parse(arguments.key),
+        arguments.first_ts or 0,
+        EVERYTHING if arguments.last_ts is None else arguments.last_ts + 1,
+        arguments.follow,
+        arguments.show_values,
+    )
+    traced = trace_row(_options(arguments), request, TraceLines().report)
+    if arguments.json:
+        print_json(to_json(traced))
+    else:
+        print_out(to_text(traced))
+    return UNEQUAL if traced.agrees is False else 0
 
 
 def _settings(arguments: argparse.Namespace) -> int:
@@ -341,6 +369,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "end": _end,
     "init": _init,
+    "trace": _trace,
     "inspect": _inspect,
     "settings": _settings,
     "completion": _completion,

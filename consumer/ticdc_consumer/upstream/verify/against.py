@@ -127,7 +127,7 @@ class _Both:
 
 
 def _definition(name: TableName, *known: KnownTables) -> Table:
-    definitions = [found for each in known if (found := each.get(name)) is not None]
+    definitions = list(filter(None, (each.get(name) for each in known)))
     definitions.sort(key=lambda definition: not definition.created)
     if not definitions:
         raise Stop("its definition is not known: verify against the upstream")

@@ -30,20 +30,20 @@ def same_state(mine: Side, theirs: Side) -> Iterator[tuple[TargetState, TargetSt
     """Holds one target where it is until the other reaches the same R; if that one steps over it,
     the other way round. Raises `Stop` with what to do if they do not meet in time."""
     deadline = Deadline(PATIENCE)
-    held, follows = mine, theirs
+    leads, follows = mine, theirs
     while True:
         with ExitStack() as stack:
-            state = stack.enter_context(_state(held))
+            state = stack.enter_context(_state(leads))
             reached = _await(follows, state.resolved_ts, deadline)
             if reached == state.resolved_ts:
                 other = stack.enter_context(_state(follows))
                 if other.resolved_ts == state.resolved_ts:
-                    yield (state, other) if held is mine else (other, state)
+                    yield (state, other) if leads is mine else (other, state)
                     return
         if deadline.passed:
-            raise _apart(held, state.resolved_ts, follows, reached)
+            raise _apart(leads, state.resolved_ts, follows, reached)
         if reached > state.resolved_ts:
-            held, follows = follows, held
+            leads, follows = follows, leads
 
 
 def _state(side: Side) -> AbstractContextManager[TargetState]:

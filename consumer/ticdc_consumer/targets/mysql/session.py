@@ -242,6 +242,9 @@ class MySql(Target):
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
 
+    def grant_to_create(self) -> str:
+        return "" if self._account is None else self._account.grant_own_tables()
+
     def require_lasting(self, tables: Sequence[TargetName]) -> None:
         # Others are looked at before they are written to: without a write an engine loses nothing.
         own = [name for schema, name in tables if schema is None]

@@ -29,6 +29,7 @@ PROGRAMS = (
     ("tables.py",),
     ("many.py",),
     ("verify.py",),
+    ("load.py", "--rows", "2000000"),
 )
 
 

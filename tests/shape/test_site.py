@@ -170,7 +170,7 @@ def test_a_recording_shows_each_line_when_it_came_and_progress_in_one_place() ->
 def test_the_pictures_load_nothing() -> None:
     svg = (DOCS / "pictures" / "demo.svg").read_text()
     assert "every table equals the upstream at R = " in svg
-    assert "://" not in svg.replace("http://www.w3.org/2000/svg", "").replace("sqlite:////", "")
+    assert "://" not in svg.replace("http://www.w3.org/2000/svg", "").replace("sqlite:///", "")
 
 
 def test_the_project_has_one_address() -> None:

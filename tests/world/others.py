@@ -274,7 +274,7 @@ def goes_on_behind_the_last_ts(items: list[Item]) -> Rows:
 
 def begins_at_the_end_without_an_offset(items: list[Item]) -> Rows:
     """The crash came after the DELETE of its offset, and before the INSERT of the next."""
-    begin = max((n for n, item in enumerate(items) if item.kind == "crash"), default=0)
+    begin = max((n for n, item in enumerate(items) if item.kind == "crash"), default=len(items))
     rows = as_it_comes(items[:begin])
     for item in items[begin + 2 :]:  # what was sent while it was down
         _apply(rows, item)

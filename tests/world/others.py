@@ -7,7 +7,7 @@ A log is words: `4` are the changes of commit_ts 4, `4.1` the second of them, `4
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from world.misread import MISREAD
+from world.misread import MISREAD, Misread
 
 Row = tuple[int, int, str]
 Rows = dict[int, Row]
@@ -597,7 +597,8 @@ TiDB holds.
 def document() -> str:
     """The text of `docs/explanation/bugs-of-others.md`."""
     parts = [INTRODUCTION]
-    for number, bug in enumerate((*BUGS, *MISREAD), 1):
+    bugs: tuple[Bug | Misread, ...] = (*BUGS, *MISREAD)
+    for number, bug in enumerate(bugs, 1):
         links = ", ".join(f"[{_short(link)}]({link})" for link in bug.issues)
         title = bug.name[0].upper() + bug.name[1:]
         parts.append(f"## {number}. {title}\n\n{links}. {bug.others}\n\n*Here:* {bug.here}\n")

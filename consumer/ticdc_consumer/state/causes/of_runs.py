@@ -56,13 +56,13 @@ def _ways_on(situation: Situation, ddl: WaitingDdl) -> tuple[str, ...]:
 def _bad_message(situation: Situation) -> Explanation | None:
     ended = _ended(situation)
     error = situation.trouble
-    place = _OFFSET.search(error.text) if error else None
-    if ended is None or error is None or place is None:
+    named = _OFFSET.search(error.text) if error else None
+    if ended is None or error is None or named is None:
         return None
     return Explanation(
         f"a message cannot be applied, which ended the last run: {error.text}",
         ended.evidence,
-        (f"look at it: ticdc-consumer inspect {situation.config} {' '.join(place.groups())}",),
+        (f"look at it: ticdc-consumer inspect {situation.config} {' '.join(named.groups())}",),
     )
 
 

@@ -1,15 +1,16 @@
 """A net change and its checkpoint -> one transaction of the target."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
 import pyarrow as pa
-from ticdc_encoder.event import Table
+from ticdc_encoder.event import Ddl, Table
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.beside import Beside
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.errors import Stop
@@ -62,13 +63,19 @@ class Applied:
 class Step:
     """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
     tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
-    does not know yet."""
+    does not know yet. `copies` are those that are loaded beside those in use (`ddl.beside`)."""
 
     old: Checkpoint
     new: Checkpoint
     entries: Sequence[LedgerEntry] = ()
     seen: Sequence[Table] = ()
     newcomers: Sequence[TableName] = ()
+    copies: Mapping[TableName, str] = field(default_factory=dict)
+
+    def with_copy(self, layout: Layout) -> tuple[Layout, ...]:
+        """The table of a layout, and the one that is loaded beside it."""
+        copy = self.copies.get((layout.schema, layout.table))
+        return (layout,) if copy is None else (layout, replace(layout, relation=copy))
 
     def record_tables(self, ledger: Ledger) -> None:
         """What the rows show of their tables; inside the transaction of the rows."""
@@ -97,7 +104,7 @@ def apply(
             failpoints.hit("S7")
             store.lock(step.old)
             failpoints.hit("S8")
-            _write(target, change, options, applied)
+            _write(target, change, options, applied, step)
             step.record_tables(context.ledger)
             failpoints.hit("S11")
             ddl.run_in_cut(context, step.entries)
@@ -115,23 +122,30 @@ def apply(
     return applied
 
 
-def _write(target: Target, change: NetChange, options: Options, applied: Applied) -> None:
+def _write(
+    target: Target, change: NetChange, options: Options, applied: Applied, step: Step
+) -> None:
     """All deletes, over all tables, then all rows: the final rows satisfy every unique key among
-    themselves, so only a stale row of the same cut can be in their way."""
+    themselves, so only a stale row of the same cut can be in their way. The same to copies, of
+    which nothing is counted: they hold a part of the upstream's rows, and no others."""
     for table, keys in change.deletes():
         failpoints.hit("S9")
-        layout = change.layouts[table]
+        layout, *copies = step.with_copy(change.layouts[table])
         with target.errors(layout):
             counts = applied.of(layout)
+            for copy in copies:
+                target.delete(copy, keys)
             if layout.key:
                 counts.deleted += target.delete(layout, keys)
             else:
                 _delete_rows(target, layout, keys, options, counts)
     for table, rows in change.rows():
         failpoints.hit("S10")
-        layout = change.layouts[table]
+        layout, *copies = step.with_copy(change.layouts[table])
         with target.errors(layout):
             counts = applied.of(layout)
+            for copy in copies:
+                target.insert(copy, rows, "stop")
             counts.cleared += target.insert(layout, rows, options.on_drift)
             counts.upserted += len(rows)
 
@@ -209,6 +223,12 @@ class Applier(Protocol):
     def run_pending(self) -> None:
         """Does what the ledger holds as pending. Raises `Stop`."""
 
+    def tend(self) -> None:
+        """Between two cuts: sees to tables that are loaded beside those in use. Raises `Stop`."""
+
+    def holds(self, seen: Ddl) -> bool:
+        """Whether a DDL has to wait until a table is loaded; any thread may ask."""
+
     def apply(self, step: Step, gathered: Gathered) -> Applied:
         """Does the rows of a cut, and its DDL as far as they are part of its transaction."""
 
@@ -227,6 +247,7 @@ class ToTarget:
         self._options = options
         self._store = store
         self._context = DdlContext.of(options, target, store.ledger, tables.route)
+        self._beside = Beside(self._context, store, options.retries)
         self._dropped: Sequence[DroppedTable] = ()
 
     @property
@@ -240,7 +261,14 @@ class ToTarget:
         ddl.run_pending(self._context, self._store, self._options.retries)
         self._dropped = self.ledger.dropped()
 
+    def tend(self) -> None:
+        self._beside.tend()
+
+    def holds(self, seen: Ddl) -> bool:
+        return self._beside.holds(seen)
+
     def apply(self, step: Step, gathered: Gathered) -> Applied:
+        step = replace(step, copies=self._beside.copies)
         if self._options.apply == "transactions":
             steps = gathered.steps()
             return apply_groups(self._context, self._store, step, steps, self._options)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Ddl
 from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
 from ticdc_consumer.apply import Applied, Step
@@ -182,6 +183,13 @@ class Recorder:
 
     def purge(self, resolved_ts: int) -> None:
         """A plan does not list these."""
+
+    def tend(self) -> None:
+        """Nothing: the tables that are loaded beside those in use are a running consumer's."""
+
+    def holds(self, seen: Ddl) -> bool:
+        """What a table's load keeps waiting comes next all the same."""
+        return False
 
     def run_pending(self) -> None:
         for group in renames.groups(self._context):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ticdc_encoder.event import Table
+from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.filters.table import TableFilter
 
 from ticdc_consumer import failpoints
@@ -41,7 +41,7 @@ from ticdc_consumer.source.log import Log, gaps_since, require
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import CutActivity
-from ticdc_consumer.state.activity.monitor import FOR_MARK, FOR_SCHEMA, Monitor
+from ticdc_consumer.state.activity.monitor import FOR_LOAD, FOR_MARK, FOR_SCHEMA, Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.waiting import Deadline
@@ -83,6 +83,8 @@ class Reader:
         self.source.schemas.learn(schemas)
         self.leave_out: tuple[str, ...] = ()
         """Patterns of tables whose rows are not read, but whose DDL are."""
+        self.holds: Callable[[Ddl], bool] = lambda ddl: False
+        """Whether a DDL has to wait: no cut goes past it."""
         self._options = options
         self._spark = spark
         self._definitions = definitions
@@ -149,6 +151,10 @@ class Reader:
         heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
         self.source.read_to(reach, heads, PATIENCE)
         selected = [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
+        reach = self._reach_of_held(selected, applied, reach)
+        if reach <= applied:
+            self._waits(FOR_LOAD)
+            return None
         end, ddls = end_of_cut(applied, reach, selected, self.together.limit, creates)
         failpoints.hit("S6")
         last: Sequence[Mark | SeenDdl] = ddls or [proof]
@@ -179,6 +185,11 @@ class Reader:
             },
         )
         return cut
+
+    def _reach_of_held(self, ddls: Iterable[SeenDdl], applied: int, reach: int) -> int:
+        """How far a cut may go: not past a DDL that has to wait."""
+        inside = (seen.ddl for seen in ddls if applied <= seen.ddl.commit_ts < reach)
+        return min([reach, *(ddl.commit_ts for ddl in inside if self.holds(ddl))])
 
     def greatest_mark(self, base: Checkpoint) -> int:
         """The greatest resolved ts that the source has now."""

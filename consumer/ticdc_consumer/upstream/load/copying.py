@@ -11,8 +11,9 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.errors import Retry, Unavailable, UnknownCommit
+from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.state.loading import LoadNotes
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
@@ -25,7 +26,8 @@ from ticdc_consumer.waiting import back_off
 @dataclass(frozen=True, slots=True)
 class CopyJob:
     """What all tasks of a load need; pickled to those of Spark. `tables` are the upstream's, with
-    the layouts of their rows."""
+    the layouts of their rows. `beside`: the stream goes on, and writes to these tables, too; the
+    load began at `snapshot_ts`, and each chunk is as of R - 1."""
 
     changefeed: str
     snapshot_ts: int
@@ -34,6 +36,7 @@ class CopyJob:
     write_source: int | None
     upstream_url: str = field(repr=False)
     target_url: str = field(repr=False)
+    beside: bool = False
 
 
 class Copier:
@@ -73,8 +76,10 @@ class Copier:
         job, target, upstream = self._job, self._in_target(), self._from_upstream()
         notes = LoadNotes(target, job.changefeed)
         table, layout = job.tables[name]
-        encode_rows, _ = encoders(layout.dialect)
+        encode_rows, encode_keys = encoders(layout.dialect)
         with target.transaction():
+            if job.beside:
+                upstream.look_at(_locked_ts(target, job.changefeed))
             stored = notes.locked_chunk(name, number, job.snapshot_ts)
             if stored is None:
                 return 0
@@ -82,6 +87,9 @@ class Copier:
             chunk = Chunk.from_json(json.loads(stored))
             for arrays in batches(upstream, table, chunk, _at_once(chunk)):
                 payloads = encode_rows(layout, arrays).cast(pa.binary())
+                if job.beside:  # the stream may have brought some of them, as they are here
+                    keys = [arrays[position] for position in layout.key_positions()]
+                    target.delete(layout, encode_keys(layout, keys).cast(pa.binary()))
                 target.insert(layout, payloads, "stop")
                 rows += len(payloads)
                 failpoints.hit("L1")
@@ -102,6 +110,14 @@ class Copier:
         if self._upstream is None:
             self._upstream = UpstreamSession.open(self._job.upstream_url, self._job.snapshot_ts)
         return self._upstream
+
+
+def _locked_ts(target: Target, changefeed: str) -> int:
+    """R - 1, and nobody moves R before the end of the transaction."""
+    checkpoint = Store(target, changefeed).lease.locked_row()
+    if checkpoint is None:
+        raise Stop(f"changefeed {changefeed} was ended meanwhile")
+    return int(checkpoint.resolved_ts) - 1
 
 
 def _at_once(chunk: Chunk) -> int:

@@ -256,8 +256,8 @@ class Epochs:
         prepared = self._preparer.take()
         if prepared is not None:
             fits = until is None or prepared.cut.end <= until
-            held = any(self._applier.holds(seen.ddl) for seen in prepared.cut.ddls)
-            if fits and not held and prepared.base.resolved_ts == self.state.resolved_ts:
+            waits = any(self._applier.holds(seen.ddl) for seen in prepared.cut.ddls)
+            if fits and not waits and prepared.base.resolved_ts == self.state.resolved_ts:
                 return replace(prepared, base=self.state)
             prepared.gathered.release()
         return self._preparer.prepare(self.state, until, wait, self._knowledge())

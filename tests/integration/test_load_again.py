@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 import sqlalchemy as sa
@@ -11,9 +11,11 @@ from support.torture_cli import Command
 from support.torture_driver import Driver
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
-from support.upstream_workload import Workload
+from support.upstream_workload import Workload, resolve
+from ticdc_consumer import failpoints, status
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import sleep, until
+from ticdc_encoder.event import Ddl
 
 OTHERS = 200
 """Rows that no transaction touches."""
@@ -118,3 +120,109 @@ def test_a_table_that_is_loaded_while_its_rows_change_is_the_old_or_the_new_and_
         stock = target.describe(*target.locate(own_schema(target_url), "stock"))
     assert stock is not None
     assert sorted(key.columns for key in stock.unique_keys) == [("id",), ("text", "id")]
+
+
+def test_without_a_consumer_the_command_does_all_of_it_and_nothing_is_counted_twice(
+    tidb: Upstream, run: Command, target_url: str
+) -> None:
+    before = run.resolved_ts
+    outcome = run.load("--table", f"{tidb.schema}.stock")
+    assert outcome.code == 0, outcome.said
+    assert f"loaded: {OTHERS} rows; R {before}" in outcome.said
+    equals(run, tidb)
+
+
+# --- a crash anywhere ---------------------------------------------------------------------------
+
+STEPS = ["A1:1", "A2:1", "B1:1", "L1:2", "L2:2", "L3:2", "A3:1", "B2:1", "B3:1", "B4:1", "B5:1"]
+"""Of one load, in the order in which they come."""
+
+
+def test_a_load_that_is_killed_anywhere_goes_on_and_the_run_between(
+    tidb: Upstream, run: Command, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, died = f"{tidb.schema}.stock", []
+    with upstream(tidb.url) as writer:
+        workload = Workload(writer, feed, seed=7)
+        for step in STEPS:
+            name, _, number = step.partition(":")
+            failpoints._hits.clear()
+            with monkeypatch.context() as patch:
+                patch.setenv("TICDC_FAILPOINT", f"{name}:raise:{number}")
+                with suppress(failpoints.FailpointReached):
+                    assert run.load("--table", table).code == 0
+                    break
+            died.append(step)
+            workload.transact()
+            if name in ("A2", "L2"):
+                outcome = run()
+                assert outcome.code == 0, outcome.said
+        workload.transact()
+    assert died == STEPS[:-1] or died == STEPS
+    equals(run, tidb)
+
+
+# --- a DDL, and what is refused -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)
+def test_a_ddl_of_the_table_waits_until_it_is_loaded(
+    tidb: Upstream, feed: Feed, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, alter = f"{tidb.schema}.stock", "ALTER TABLE stock ADD COLUMN more int"
+    with monkeypatch.context() as patch, suppress(failpoints.FailpointReached):
+        patch.setenv("TICDC_FAILPOINT", "L3:raise")
+        run.load("--table", table)
+    tidb.execute(alter)
+    altered = tidb.ts()
+    feed.send(0, Ddl(tidb.schema, "stock", alter, altered, 5))
+    resolve(feed, later := tidb.ts())
+    driver = run.driver()
+    try:
+        assert until(lambda: run.resolved_ts == altered, 60.0), driver.text
+        assert until(lambda: status.why(run.options()).cause == "loading", 30.0)
+        outcome = run.load("--table", table)
+        assert outcome.code == 0, outcome.said
+        assert until(lambda: run.resolved_ts == later, 60.0), driver.text
+    finally:
+        driver.kill()
+    equals(run, tidb)
+    assert run.rows("SELECT DISTINCT more FROM stock") == [(None,)]
+
+
+HINDERED = {
+    "sqlite": (
+        "CREATE TRIGGER t AFTER INSERT ON stock BEGIN SELECT 1; END",
+        "stock has trigger t",
+    ),
+    "postgresql": ("CREATE VIEW v AS SELECT n FROM stock", "has view v"),
+    "mysql": (
+        "CREATE TABLE c (s int REFERENCES stock, FOREIGN KEY k (s) REFERENCES stock (id))",
+        "foreign key",
+    ),
+}
+
+
+@pytest.mark.parametrize("target_url", HINDERED, indirect=True)
+def test_what_cannot_be_loaded_again_is_named_and_a_load_may_be_given_up(
+    tidb: Upstream, run: Command, target_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = f"{tidb.schema}.stock"
+    statement, words = HINDERED[sa.make_url(target_url).get_backend_name()]
+    assert "the upstream has no such table at R" in run.load("--table", "shop.none").said
+    assert "no load of it is under way" in run.load("--table", table, "--give-up").said
+    with monkeypatch.context() as patch, suppress(failpoints.FailpointReached):
+        patch.setenv("TICDC_FAILPOINT", "L3:raise")
+        run.load("--table", table)
+    with executing(target_url) as connection:
+        connection.exec_driver_sql(statement)
+    outcome = run.load("--table", f"{tidb.schema}.other")
+    assert f"go on with it first: ticdc-consumer load CONFIG --table {table}" in outcome.said
+    outcome = run.load("--table", table)
+    assert (outcome.code, words in outcome.said) == (3, True), outcome.said
+    outcome = run.load("--table", table, "--give-up")
+    assert outcome.code == 0, outcome.said
+    assert run.rows("SELECT * FROM ticdc_load") == []
+    assert run.rows("SELECT DISTINCT n FROM stock") == [(-1,)]
+    outcome = run.load("--table", table)
+    assert (outcome.code, words in outcome.said) == (3, True), outcome.said

@@ -154,11 +154,11 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_the_run_between(
                     break
             died.append(step)
             workload.transact()
-            if name in ("A2", "L2"):
+            if name in ("A1", "L2"):
                 outcome = run()
                 assert outcome.code == 0, outcome.said
         workload.transact()
-    assert died == STEPS[:-1] or died == STEPS
+    assert died == STEPS
     equals(run, tidb)
 
 

@@ -58,6 +58,7 @@ EXAMPLES = {
   ticdc-consumer demo
   ticdc-consumer demo --protocol open-protocol --rows 100000
   ticdc-consumer demo --target postgresql+psycopg://app@localhost/empty
+  ticdc-consumer demo --page
 """,
 }
 
@@ -157,6 +158,14 @@ def _demo(demo: Parser) -> None:
     )
     demo.add_argument("--target", metavar="URL", help="an empty database instead of a SQLite file")
     demo.add_argument("--seed", type=int, default=1, metavar="N", help="another history; default 1")
+    demo.add_argument(
+        "--page",
+        type=_port,
+        nargs="?",
+        const=9464,
+        metavar="PORT",
+        help="show the consumer at http://127.0.0.1:PORT/ (default 9464), and go on until Ctrl-C",
+    )
 
 
 def _init(init: Parser) -> None:
@@ -342,6 +351,12 @@ def _timestamp(text: str) -> int:
 def _number(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port")
     return int(text)
 
 

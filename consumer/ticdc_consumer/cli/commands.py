@@ -125,7 +125,9 @@ def _loaded(options: Options) -> bool:
     from ticdc_consumer.state.store import Store
     from ticdc_consumer.targets import open_target
 
-    with closing(open_target(options.target_url, to_look=True)) as target:
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
         checkpoint = Store(target, options.changefeed).read()
     if checkpoint is not None and checkpoint.resolved_ts:
         return True
@@ -278,7 +280,13 @@ def _demo(arguments: argparse.Namespace) -> int:
     # Until there is a consumer to stop: an exception lets the demo remove its folder.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with standard_output():
-        demo(arguments.rows, arguments.protocol, arguments.target, arguments.seed)
+        demo(
+            arguments.rows,
+            arguments.protocol,
+            arguments.target,
+            arguments.seed,
+            arguments.page,
+        )
     return 0
 
 

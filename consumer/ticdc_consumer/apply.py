@@ -223,8 +223,9 @@ class Applier(Protocol):
     def run_pending(self) -> None:
         """Does what the ledger holds as pending. Raises `Stop`."""
 
-    def tend(self) -> None:
-        """Between two cuts: sees to tables that are loaded beside those in use. Raises `Stop`."""
+    def tend(self) -> bool:
+        """Between two cuts: sees to tables that are loaded beside those in use. Whether rows go
+        elsewhere now, so that a cut that was read before is of no use. Raises `Stop`."""
 
     def holds(self, seen: Ddl) -> bool:
         """Whether a DDL has to wait until a table is loaded; any thread may ask."""
@@ -246,6 +247,7 @@ class ToTarget:
     ) -> None:
         self._options = options
         self._store = store
+        self._tables = tables
         self._context = DdlContext.of(options, target, store.ledger, tables.route)
         self._beside = Beside(self._context, store, options.retries)
         self._dropped: Sequence[DroppedTable] = ()
@@ -261,8 +263,9 @@ class ToTarget:
         ddl.run_pending(self._context, self._store, self._options.retries)
         self._dropped = self.ledger.dropped()
 
-    def tend(self) -> None:
+    def tend(self) -> bool:
         self._beside.tend()
+        return self._tables.fill(self._beside.filled)
 
     def holds(self, seen: Ddl) -> bool:
         return self._beside.holds(seen)

@@ -1,7 +1,7 @@
 """The loop, and the face for embedding."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
@@ -28,6 +28,7 @@ from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.recorder import ActivityRecorder
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
+from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.state.metrics.exposing import exposed
 from ticdc_consumer.state.opening import Opened, look, patiently_read, take_over
 from ticdc_consumer.state.standby import wait_for_leader_to_go
@@ -80,6 +81,11 @@ class Consumer:
         self._spark.report = self._monitor.has_executors
         self._recorder = ActivityRecorder(self._monitor, options)
         self._stopping = False
+        self.joining: tuple[str, ...] = ()
+        """Rules of a wider filter, under which the changefeed is to go on after this consumer: it
+        leaves in the log what their tables need from R on."""
+        self.also_stops: Callable[[], bool] = lambda: False
+        """Ends the loop, as `stop` does; asked at least once a second."""
 
     def stand_by(self) -> bool:
         """Waits, before the consumer is entered, until no other consumer of the changefeed is
@@ -128,6 +134,7 @@ class Consumer:
     def _epochs(self) -> Epochs:
         together = Together.of(self.options, self.target)
         reader = _reader(self.options, self._spark, self._opened, self._tables, together)
+        reader.joining = self.joining
         applier = ToTarget(self.options, self.target, self.store, self._tables)
         epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
         self._exit.callback(epochs.close)
@@ -189,6 +196,8 @@ class Consumer:
             self._spark.begin()
         while not self._stopping and (goal is None or self.resolved_ts < goal):
             self._spark.require()
+            if self.also_stops():
+                return
             try:
                 with self.store.lease.explaining():
                     epoch = self._epochs.next(goal, IDLE)
@@ -254,6 +263,7 @@ def plan(
         tables = TableLayouts(options, opened.target)
         reader = _reader(options, starter, opened, tables)
         where = opened.store.where
+        tables.fill(LoadNotes(opened.target, options.changefeed).filled())
         ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped, where)
         if opened.stored:
             ledger.copy_from(opened.store.ledger)

@@ -184,8 +184,9 @@ class Recorder:
     def purge(self, resolved_ts: int) -> None:
         """A plan does not list these."""
 
-    def tend(self) -> None:
-        """Nothing: the tables that are loaded beside those in use are a running consumer's."""
+    def tend(self) -> bool:
+        """The tables that are loaded beside those in use are a running consumer's."""
+        return False
 
     def holds(self, seen: Ddl) -> bool:
         """What a table's load keeps waiting comes next all the same."""

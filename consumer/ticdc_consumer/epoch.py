@@ -117,7 +117,8 @@ class Epochs:
                 if tried:
                     self._applier.recover()
                 self.run_pending()
-                self._applier.tend()
+                if self._applier.tend():
+                    self._drop_read_ahead()
                 epoch = self._next(until, wait)
                 if tried:
                     self._monitor.recovered()
@@ -261,6 +262,10 @@ class Epochs:
                 return replace(prepared, base=self.state)
             prepared.gathered.release()
         return self._preparer.prepare(self.state, until, wait, self._knowledge())
+
+    def _drop_read_ahead(self) -> None:
+        if (prepared := self._preparer.take()) is not None:
+            prepared.gathered.release()
 
     def _read_ahead(self, base: Checkpoint, until: int | None) -> None:
         """Reads the next cut, if there is one already, while this one is applied."""

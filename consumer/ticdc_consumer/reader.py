@@ -44,7 +44,7 @@ from ticdc_consumer.state.activity.activity import CutActivity
 from ticdc_consumer.state.activity.monitor import FOR_LOAD, FOR_MARK, FOR_SCHEMA, Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.waiting import Deadline
+from ticdc_consumer.waiting import Deadline, sleep
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +85,8 @@ class Reader:
         """Patterns of tables whose rows are not read, but whose DDL are."""
         self.holds: Callable[[Ddl], bool] = lambda ddl: False
         """Whether a DDL has to wait: no cut goes past it."""
+        self.joining: tuple[str, ...] = ()
+        """The rules of a wider filter, which is to hold after the cuts that are read now."""
         self._options = options
         self._spark = spark
         self._definitions = definitions
@@ -93,6 +95,7 @@ class Reader:
         self._bytes_per_offset = 0.0  # of the cut before
         self._unread: dict[SchemaKey, tuple[str, int, int]] = {}
         self._unread_since = 0.0
+        self._ddl_comes_next = False  # one that has to wait
 
     @property
     def schemas(self) -> Schemas:
@@ -101,6 +104,7 @@ class Reader:
     def plan(self, base: Checkpoint, until: int | None, wait: float) -> Cut | None:
         """The next cut, or None if no mark above the applied R came within `wait` seconds."""
         failpoints.hit("S2")
+        self._ddl_comes_next = False
         self._drain(base, wait)
         if self._schemas_are_missing(wait):
             self._waits(self._lacking())
@@ -112,7 +116,11 @@ class Reader:
             return None
         # Listed after the marks were seen: nothing below any of them is outside.
         with self.monitor.at("planning", "the next cut"):
-            return self._planned(base, until)
+            cut = self._planned(base, until)
+        if cut is None and self._ddl_comes_next:
+            self._waits(FOR_LOAD)
+            sleep(wait)
+        return cut
 
     def _waits(self, lacking: str) -> None:
         self.monitor.waiting(self.source.newest, self._tops(), lacking, self.source.trouble)
@@ -151,9 +159,9 @@ class Reader:
         heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
         self.source.read_to(reach, heads, PATIENCE)
         selected = [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
-        reach = self._reach_of_held(selected, applied, reach)
-        if reach <= applied:
-            self._waits(FOR_LOAD)
+        reach = self._reach_before_waiting(selected, applied, reach)
+        self._ddl_comes_next = reach <= applied
+        if self._ddl_comes_next:
             return None
         end, ddls = end_of_cut(applied, reach, selected, self.together.limit, creates)
         failpoints.hit("S6")
@@ -186,7 +194,7 @@ class Reader:
         )
         return cut
 
-    def _reach_of_held(self, ddls: Iterable[SeenDdl], applied: int, reach: int) -> int:
+    def _reach_before_waiting(self, ddls: Iterable[SeenDdl], applied: int, reach: int) -> int:
         """How far a cut may go: not past a DDL that has to wait."""
         inside = (seen.ddl for seen in ddls if applied <= seen.ddl.commit_ts < reach)
         return min([reach, *(ddl.commit_ts for ddl in inside if self.holds(ddl))])
@@ -263,6 +271,7 @@ class Reader:
             shapes=shapes,
             most_bytes=min(most_bytes, SMALL_BYTES) if here else most_bytes,
             schemas=self.schemas.tables,
+            joining=self.joining,
         )
 
     def _read_options(self) -> ReadOptions:

@@ -77,9 +77,8 @@ def into(command: Make, tidb: Upstream, feed: Feed) -> Callable[..., Command]:
             [feed],
             target_url,
             source__upstream=tidb.url,
-            tables__filter=f"{tidb.schema}.*",
             tables__route=route,
-            **settings,
+            **{"tables__filter": f"{tidb.schema}.*", **settings},
         )
 
     return into

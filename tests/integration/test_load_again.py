@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 
 import pytest
 import sqlalchemy as sa
@@ -11,11 +12,11 @@ from support.torture_cli import Command
 from support.torture_driver import Driver
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
-from support.upstream_workload import Workload, resolve
+from support.upstream_workload import Workload, definition, resolve
 from ticdc_consumer import failpoints, status
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import sleep, until
-from ticdc_encoder.event import Ddl
+from ticdc_encoder.event import Ddl, RowChange
 
 OTHERS = 200
 """Rows that no transaction touches."""
@@ -165,14 +166,22 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_the_run_between(
 # --- a DDL, and what is refused -----------------------------------------------------------------
 
 
+def begin_and_die(
+    run: Command, table: str, monkeypatch: pytest.MonkeyPatch, chunk: int = 1, **settings: str
+) -> None:
+    """A load of the table that ends after that chunk."""
+    failpoints._hits.clear()
+    with monkeypatch.context() as patch, pytest.raises(failpoints.FailpointReached):
+        patch.setenv("TICDC_FAILPOINT", f"L3:raise:{chunk}")
+        run.load("--table", table, **settings)
+
+
 @pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)
 def test_a_ddl_of_the_table_waits_until_it_is_loaded(
     tidb: Upstream, feed: Feed, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, alter = f"{tidb.schema}.stock", "ALTER TABLE stock ADD COLUMN more int"
-    with monkeypatch.context() as patch, suppress(failpoints.FailpointReached):
-        patch.setenv("TICDC_FAILPOINT", "L3:raise")
-        run.load("--table", table)
+    begin_and_die(run, table, monkeypatch)
     tidb.execute(alter)
     altered = tidb.ts()
     feed.send(0, Ddl(tidb.schema, "stock", alter, altered, 5))
@@ -193,7 +202,7 @@ def test_a_ddl_of_the_table_waits_until_it_is_loaded(
 HINDERED = {
     "sqlite": (
         "CREATE TRIGGER t AFTER INSERT ON stock BEGIN SELECT 1; END",
-        "stock has trigger t",
+        "trigger t",
     ),
     "postgresql": ("CREATE VIEW v AS SELECT n FROM stock", "has view v"),
     "mysql": (
@@ -211,9 +220,7 @@ def test_what_cannot_be_loaded_again_is_named_and_a_load_may_be_given_up(
     statement, words = HINDERED[sa.make_url(target_url).get_backend_name()]
     assert "the upstream has no such table at R" in run.load("--table", "shop.none").said
     assert "no load of it is under way" in run.load("--table", table, "--give-up").said
-    with monkeypatch.context() as patch, suppress(failpoints.FailpointReached):
-        patch.setenv("TICDC_FAILPOINT", "L3:raise")
-        run.load("--table", table)
+    begin_and_die(run, table, monkeypatch)
     with executing(target_url) as connection:
         connection.exec_driver_sql(statement)
     outcome = run.load("--table", f"{tidb.schema}.other")
@@ -226,3 +233,85 @@ def test_what_cannot_be_loaded_again_is_named_and_a_load_may_be_given_up(
     assert run.rows("SELECT DISTINCT n FROM stock") == [(-1,)]
     outcome = run.load("--table", table)
     assert (outcome.code, words in outcome.said) == (3, True), outcome.said
+
+
+# --- a filter that takes more tables ------------------------------------------------------------
+
+
+@pytest.fixture
+def narrow(tidb: Upstream, into: Callable[..., Command], target_url: str) -> Command:
+    """`stock` alone is loaded; `news`, which has changed meanwhile, is upstream alone."""
+    tidb.execute(STOCK, "INSERT INTO stock VALUES (1, 1, 'one')")
+    run = into(target_url, limits__load_chunk=1000, tables__filter=f"{tidb.schema}.stock")
+    outcome = run.load()
+    assert outcome.code == 0, outcome.said
+    return run
+
+
+def news(tidb: Upstream, feed: Feed, number: int) -> None:
+    """A row more of `news`, and one less, which the topic shows without its resolved ts."""
+    tidb.execute(f"INSERT INTO news VALUES ({number}, 'new')")  # noqa: S608
+    table = definition(tidb, "news")
+    feed.send(number % 2, RowChange(table, tidb.ts(), after={"id": number, "text": "new"}))
+    tidb.execute(f"DELETE FROM news WHERE id = {-number}")  # noqa: S608
+    before = {"id": -number, "text": "old"}
+    feed.send(number % 2, RowChange(table, tidb.ts(), before=before))
+
+
+def test_a_filter_that_takes_more_tables_goes_on_once_they_are_loaded(
+    tidb: Upstream, feed: Feed, narrow: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = ", ".join(f"({-n}, 'old')" for n in range(100))
+    tidb.execute(
+        "CREATE TABLE news (id int PRIMARY KEY, text varchar(9), KEY (text))",
+        f"INSERT INTO news VALUES {old}",  # noqa: S608
+    )
+    news(tidb, feed, 1)
+    resolve(feed, tidb.ts())
+    outcome = narrow()
+    assert outcome.code == 0, outcome.said
+    wide = {"tables__filter": f"{tidb.schema}.*"}
+    outcome = narrow(**wide)
+    assert (outcome.code, "load CONFIG --table" in outcome.said) == (3, True), outcome.said
+    outcome = narrow.load("--table", f"{tidb.schema}.stock", **wide)
+    assert f"takes {tidb.schema}.news, too" in outcome.said
+    news(tidb, feed, 2)
+    with later(feed, tidb):
+        begin_and_die(narrow, f"{tidb.schema}.news", monkeypatch, 2, **wide)
+    news(tidb, feed, 3)
+    resolve(feed, tidb.ts())
+    outcome = narrow(**wide)
+    assert outcome.code == 0, outcome.said
+    news(tidb, feed, 4)
+    outcome = narrow.load("--table", f"{tidb.schema}.news", **wide)
+    assert outcome.code == 0, outcome.said
+    news(tidb, feed, 5)
+    resolve(feed, last := tidb.ts())
+    outcome = narrow(**wide)
+    assert (outcome.code, narrow.resolved_ts) == (0, last), outcome.said
+    query = "SELECT id, text FROM news ORDER BY id"
+    assert narrow.rows(query) == tidb.execute(query)
+    outcome = narrow.command("verify", **wide)
+    assert outcome.code == 0, outcome.said
+
+
+@contextmanager
+def later(feed: Feed, tidb: Upstream) -> Iterator[None]:
+    """While the block runs `news` changes, and resolved ts come after that."""
+    over = threading.Event()
+
+    def run() -> None:
+        with upstream(tidb.url) as session:
+            for number in count(10):
+                if over.wait(0.1):
+                    return
+                news(session, feed, number)
+                resolve(feed, session.ts())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -46,7 +46,10 @@ class Beside:
         self._notes = LoadNotes(store.target, store.changefeed)
         self._known: KnownTables = NOTHING_KNOWN
         self._next_look = 0.0
+        self._under_way: frozenset[TableName] = frozenset()
         self.copies: Mapping[TableName, str] = {}
+        self.filled: Mapping[TableName, TargetName] = {}
+        """Those that take no table's place: the rows of the upstream's table go there alone."""
 
     def tend(self, *, at_once: bool = False) -> None:
         """Between two cuts: takes note of what is asked for, and does it. Looks once a second,
@@ -57,10 +60,10 @@ class Beside:
 
     def holds(self, ddl: Ddl) -> bool:
         """Whether a DDL has to wait until a table is loaded. Asks no database."""
-        if not self.copies:
+        if not self._under_way:
             return False
         entry = LedgerEntry(ddl.commit_ts, 1, ddl.schema, ddl.table, ddl.query, ddl.kind)
-        return _concerns(self._known, [entry], self.copies)
+        return _concerns(self._known, [entry], self._under_way)
 
     def _tend(self) -> None:
         """Each step shows in the notes, or in the catalog: it is not done again."""
@@ -71,7 +74,12 @@ class Beside:
         if whole := self._in("whole"):
             self._replace(whole)
         self._known = self._context.ledger.known()
-        self.copies = {load.name: self._target.quote(*_copy(load)) for load in self._in("rows")}
+        loads = self._in("rows")
+        self.copies = {
+            load.name: self._target.quote(*_copy(load)) for load in loads if not load.created
+        }
+        self.filled = {load.name: _copy(load) for load in loads if load.created}
+        self._under_way = frozenset(load.name for load in loads)
 
     def _in(self, state: TableState) -> list[TableLoad]:
         return [load for load in self._notes.beside() if load.state == state]
@@ -99,17 +107,33 @@ class Beside:
         moves = [(tables[load.name], _copy(load)) for load in loads]
         if not target.transactional_ddl:
             target.wait_for_ddl([name for move in moves for name in move])
-        for name, table in tables.items():
-            require_replaceable(self._context, name, table)
+        new = [load for load in loads if load.created]
+        old = [load for load in loads if not load.created]
+        for load in old:
+            require_replaceable(self._context, load.name, tables[load.name])
         try:
             with refusals(target):
-                self._do(target.replace_tables(moves), loads)
+                texts = [text for load in new for text in self._rename(load, tables[load.name])]
+                if old:
+                    moves = [(tables[load.name], _copy(load)) for load in old]
+                    texts += target.replace_tables(moves)
+                self._do(texts, loads)
         except Stop as refusal:
             names = ", ".join(".".join(load.name) for load in loads)
             raise Stop(
                 f"{names}: loaded beside the table in use, but cannot take its place: {refusal}; "
                 f"or give the load up by: ticdc-consumer load CONFIG --table {names} --give-up"
             ) from refusal
+
+    def _rename(self, load: TableLoad, table: TargetName) -> list[str]:
+        """Gives a table that takes no other's place its name, unless it has it."""
+        target, copy = self._target, _copy(load)
+        if target.describe(*copy) is None:
+            return []
+        if target.describe(*table) is not None:
+            raise Stop(f"there is a table {target.quote(*table)} now")
+        definition = self._context.definitions.get(load.name)
+        return target.rename_table(copy, table, definition)
 
     def _do(self, texts: Iterable[str], loads: Iterable[TableLoad]) -> None:
         """The statements, and the end of the loads."""

@@ -39,3 +39,6 @@ class ReadJob:
     all send together is bounded by Spark's `spark.driver.maxResultSize`."""
     schemas: tuple[Table, ...] = ()
     """Those by which rows of Simple are read."""
+    joining: tuple[str, ...] = ()
+    """Rules of a filter that lets more tables pass, from the cut's end on: theirs are rows of a
+    later cut."""

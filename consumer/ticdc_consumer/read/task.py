@@ -51,6 +51,7 @@ class Reading:
         self._job = job
         self._decode = decoder(options, job.schemas)
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
+        self._joining = TableFilter(job.joining, case_sensitive=options.case_sensitive)
         self._fast: FastReader = NoFastReader()
         if job.source.gives_messages:
             self._fast = fast_reader(options, job.layouts, job.shapes, job.latest)
@@ -155,8 +156,17 @@ class Reading:
         return pack(report)
 
     def wants(self, name: TableName) -> bool:
-        """Whether the filter lets the table of that name pass."""
-        return self._table(name) is not None
+        """Whether the filter lets the table of that name pass, now or from the cut's end on."""
+        return self._table(name) is not None or self._joins(name)
+
+    def _joins(self, name: TableName) -> bool:
+        """Of a table that the filter leaves out: whether it will pass from the cut's end on."""
+        return bool(self._job.joining) and self._joining.matches(*name)
+
+    def _keep_later(self, progress: PartitionProgress, commit_ts: int, offset: int) -> None:
+        """A row or DDL of a table that joins holds the restart offset if a later cut has it."""
+        if commit_ts >= self._job.end:
+            progress.keep(offset)
 
     def _table(self, name: TableName) -> TableReader | None:
         """The table's reader; None if the filter leaves the table out."""
@@ -192,6 +202,8 @@ class Reading:
     ) -> None:
         table = self._table((change.table.schema, change.table.name))
         if table is None:
+            if self._joins((change.table.schema, change.table.name)):
+                self._keep_later(progress, change.commit_ts, offset)
             if change.commit_ts >= self._job.begin:
                 self.report.leave_out((change.table.schema, change.table.name))
             return
@@ -249,14 +261,17 @@ class Reading:
         """Reports a row of the cut that lacks its schema. It has no layout yet."""
         check_ts(row, self._job.latest)
         schema = (row.schema, row.table, row.version)
-        if self.wants(schema[:2]) and self._range.holds(
-            progress, NO_LAYOUT, row.commit_ts, offset, time
-        ):
+        if self._table(schema[:2]) is None:
+            if self._joins(schema[:2]):
+                self._keep_later(progress, row.commit_ts, offset)
+        elif self._range.holds(progress, NO_LAYOUT, row.commit_ts, offset, time):
             self.report.unread.setdefault(schema, (*progress.topic_partition, offset))
 
     def read_ddl(self, progress: PartitionProgress, ddl: Ddl, offset: int, time: int) -> None:
         """Reports a DDL that the plan does not have, or one below R in a joining partition."""
         if not wants(self._filter, ddl):
+            if self._job.joining and wants(self._joining, ddl):
+                self._keep_later(progress, ddl.commit_ts, offset)
             return
         job = self._job
         if ddl.commit_ts < job.begin and progress.topic_partition in job.joined:

@@ -141,6 +141,13 @@ class LoadNotes:
         """The tables that are loaded beside those in use."""
         return [table for table in self.tables() if table.beside]
 
+    def filled(self) -> dict[TableName, TargetName]:
+        """Those that have no table in use: where their rows go. Whoever only looks may find older
+        tables."""
+        if self.progress() is None:
+            return {}
+        return {load.name: load.beside for load in self.beside() if load.created and load.beside}
+
     def state(self, name: TableName) -> TableState:
         """How far a table is."""
         query = sa.select(LOAD.c.state).where(*self._chunk(name, TABLE))

@@ -20,12 +20,14 @@ from ticdc_consumer.state.activity import stored
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.loading import LoadNotes, LoadProgress, TableLoad, TableState
+from ticdc_consumer.state.scope import filter_before
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
-from ticdc_consumer.targets.layout import Layout, TableName
+from ticdc_consumer.targets.layout import Layout, TableName, TargetName
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.load.copying import Copier, CopyJob
 from ticdc_consumer.upstream.load.creating import defined_of, rows_of
+from ticdc_consumer.upstream.load.growing import Growth
 from ticdc_consumer.upstream.load.planning import planned
 from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_url
 from ticdc_consumer.upstream.snapshot import pinned, require_kept
@@ -95,9 +97,14 @@ class _Again:
         self._holder = _Holder(options, self._context(), self._store)
         self.report: Report = lambda progress: None
         self.stopped: Callable[[], bool] = lambda: False
+        self._grew = False
 
     def load(self) -> int | None:
+        if not self._grown():
+            return None
         state = self._require_applied()
+        if self._grew and not self._notes.beside():
+            return state.resolved_ts
         with pinned(self._url, state.resolved_ts - 1):
             for _ in range(TRIES):
                 if not self._begun():
@@ -109,8 +116,27 @@ class _Again:
                     return self._fill()
         raise Stop(f"{', '.join(self._labels)}: DDL of it come one after the other; try again")
 
+    def _grown(self) -> bool:
+        """Puts the changefeed under a filter that takes more tables than before. Whether that is
+        done, and not `stopped`."""
+        state = self._store.read()
+        before = filter_before(state.scope_text, self._options) if state is not None else None
+        if state is None or not state.resolved_ts or before is None:
+            return True
+        growth = Growth(self._options, self._store, self._url, before, self._labels)
+        with self._holder.letting_go():
+            self._grew = growth.grow(self.stopped)
+        if loads := self._notes.beside():
+            self._labels = sorted(".".join(load.name) for load in loads)
+        return self._grew
+
     def give_up(self) -> None:
         self._require_applied()
+        if new := [".".join(load.name) for load in self._notes.beside() if load.created]:
+            raise Stop(
+                f"{', '.join(new)}: [tables] filter takes it newly, and the changefeed is under "
+                "that filter already: go on with the load"
+            )
         if not self._begun():
             raise Stop(f"{', '.join(self._labels)}: no load of it is under way")
         self._try(partial(self._reach, "given up"))
@@ -212,10 +238,11 @@ class _Again:
         self._layout(each)
         require_replaceable(context, each.name, located)
 
-    def _layout(self, each: Defined) -> Layout:
-        """Of the rows of the table in use."""
+    def _layout(self, each: Defined, beside: TargetName | None = None) -> Layout:
+        """Of the rows of the table in use, or where there is none, of that which is filled."""
         layouts = TableLayouts(self._options, self._target)
         layouts.learn(self._store.ledger)
+        layouts.fill({each.name: beside} if beside else {})
         protocol_of(self._options).exactness.require_exact(rows_of(each.table), self._options.rules)
         layouts.add(rows_of(each.table), deletes_only=False, fresh=False)
         number, _ = layouts.shapes[each.name]
@@ -279,7 +306,8 @@ class _Again:
         for load in loads:
             assert load.beside is not None
             each, relation = defined_of(load), self._target.quote(*load.beside)
-            layout = replace(self._layout(each), relation=relation, upsert=False)
+            of_rows = self._layout(each, load.beside if load.created else None)
+            layout = replace(of_rows, relation=relation, upsert=False)
             tables[load.name] = each.table, layout
         return CopyJob(
             options.changefeed,
@@ -319,13 +347,19 @@ class _Holder:
             sleep(LOOK)
             return
         try:
-            self._store.start(self._options.takeover_after)
-            with self._store.lease.explaining():
-                Beside(self.context, self._store, self._options.retries).tend(at_once=True)
+            with self.letting_go():
+                self._store.start(self._options.takeover_after)
+                with self._store.lease.explaining():
+                    Beside(self.context, self._store, self._options.retries).tend(at_once=True)
         except Fenced:
             sleep(LOOK)  # a consumer began meanwhile, which does it
+
+    @contextmanager
+    def letting_go(self) -> Iterator[None]:
+        """A consumer that begins after the block does not wait for this session."""
+        try:
+            yield
         finally:
-            # A consumer that begins later does not wait for this session.
             self._store.lease.generation = 0
             with suppress(TicdcError):
-                target.reconnect()
+                self._store.target.reconnect()

@@ -23,6 +23,10 @@ from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.upstream.repair.writing import Repair
+
+UPSTREAM = "pip install ticdc-consumer[mysql]"
+"""What reads an upstream TiDB."""
 
 
 @dataclass(slots=True)
@@ -63,7 +67,8 @@ class Applied:
 class Step:
     """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
     tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
-    does not know yet. `copies` are those that are loaded beside those in use (`ddl.beside`)."""
+    does not know yet. `copies` are those that are loaded beside those in use (`ddl.beside`),
+    `repair` rows that are put right beside those of the cut."""
 
     old: Checkpoint
     new: Checkpoint
@@ -71,6 +76,7 @@ class Step:
     seen: Sequence[Table] = ()
     newcomers: Sequence[TableName] = ()
     copies: Mapping[TableName, str] = field(default_factory=dict)
+    repair: Repair | None = None
 
     def with_copy(self, layout: Layout) -> tuple[Layout, ...]:
         """The table of a layout, and the one that is loaded beside it."""
@@ -92,8 +98,21 @@ def apply(
     """Moves the tables and the checkpoint one step, both or neither.
 
     Transactional DDL runs here, too; what cannot run, and everything elsewhere, is pending
-    afterwards: see `ddl.run.run_pending`. Raises `ddl.run.Unshared`.
+    afterwards: see `ddl.run.run_pending`. Raises `ddl.run.Unshared`. A repair that the target
+    refuses is left out, and put off.
     """
+    try:
+        return _apply(context, store, step, change, options)
+    except Stop as refusal:
+        if step.repair is None or step.repair.put_off:
+            raise
+        step = replace(step, repair=step.repair.refused(str(refusal)))
+        return _apply(context, store, step, change, options)
+
+
+def _apply(
+    context: DdlContext, store: Store, step: Step, change: NetChange, options: Options
+) -> Applied:
     applied = Applied()
     target = context.target
     store.monitor.loaded = applied.rows
@@ -104,7 +123,11 @@ def apply(
             failpoints.hit("S7")
             store.lock(step.old)
             failpoints.hit("S8")
+            if step.repair is not None:
+                step.repair.delete(target)
             _write(target, change, options, applied, step)
+            if step.repair is not None:
+                step.repair.write(target, store.repairs, step.new.resolved_ts)
             step.record_tables(context.ledger)
             failpoints.hit("S11")
             ddl.run_in_cut(context, step.entries)
@@ -188,7 +211,7 @@ def apply_groups(
             raise ValueError(f"the group of commit_ts {commit_ts} is not in the rest of its cut")
         if end > old.resolved_ts:
             after = replace(started, resolved_ts=end)
-            part = replace(step, old=before, new=after, entries=())
+            part = replace(step, old=before, new=after, entries=(), repair=None)
             applied.add(apply(context, store, part, change, options))
             before, step = after, replace(step, seen=(), newcomers=())
         end, change = commit_ts + 1, following
@@ -272,6 +295,28 @@ class ToTarget:
 
     def apply(self, step: Step, gathered: Gathered) -> Applied:
         step = replace(step, copies=self._beside.copies)
+        repair = self._repair(step)
+        applied = self._applied(replace(step, repair=repair), gathered)
+        if repair is not None:
+            self._store.monitor.repaired(self._store.repairs.state(repair.number))
+        return applied
+
+    def _repair(self, step: Step) -> Repair | None:
+        """What a request that waits brings to the cut. A DDL of the cut may change the tables."""
+        if not self._store.monitor.repair_waits or step.entries:
+            return None
+        request = self._store.repairs.oldest_pending()
+        if request is None:
+            self._store.monitor.repair_waits = False
+            return None
+        try:
+            from ticdc_consumer.upstream.repair.reading import read_repair
+        except ModuleNotFoundError as error:
+            return Repair(request.number).refused(f"{error.name} is not installed: {UPSTREAM}")
+        with self._store.monitor.at("applying", f"a repair of {request.rows} rows"):
+            return read_repair(self._options, self._store, request, step.new.resolved_ts)
+
+    def _applied(self, step: Step, gathered: Gathered) -> Applied:
         if self._options.apply == "transactions":
             steps = gathered.steps()
             return apply_groups(self._context, self._store, step, steps, self._options)

@@ -32,6 +32,13 @@ def command(
 
 
 @pytest.fixture
+def upstream_url() -> Iterator[str]:
+    """A database of the real TiDB. Not `tidb_url`, which is a target's here."""
+    with fresh_database(server_address("TIDB_URL")) as url:
+        yield url
+
+
+@pytest.fixture
 def begin(mock_kafka: brokers.Mock, sqlite_url: str, command: Make) -> Begin:
     """A changefeed whose first cut, up to 100, is in a SQLite file: `items` with rows 1 and 2."""
 

@@ -16,7 +16,7 @@ from support.upstream_workload import Workload, definition, resolve
 from ticdc_consumer import failpoints, status
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import sleep, until
-from ticdc_encoder.event import Ddl, RowChange
+from ticdc_encoder.event import Ddl, Row, RowChange
 
 OTHERS = 200
 """Rows that no transaction touches."""
@@ -254,7 +254,7 @@ def news(tidb: Upstream, feed: Feed, number: int) -> None:
     table = definition(tidb, "news")
     feed.send(number % 2, RowChange(table, tidb.ts(), after={"id": number, "text": "new"}))
     tidb.execute(f"DELETE FROM news WHERE id = {-number}")  # noqa: S608
-    before = {"id": -number, "text": "old"}
+    before: Row = {"id": -number, "text": "old"}
     feed.send(number % 2, RowChange(table, tidb.ts(), before=before))
 
 

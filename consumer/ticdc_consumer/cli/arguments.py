@@ -3,8 +3,11 @@
 import argparse
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Literal, NoReturn
+
+from ticdc_encoder.tso import compose
 
 from ticdc_consumer.cli.logs import FORMATTERS, LEVELS
 from ticdc_consumer.config.suggesting import did_you_mean
@@ -44,7 +47,15 @@ EXAMPLES = {
     "  ticdc-consumer verify orders.toml --repair-sql repair.sql",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
-    "end": "example:\n  ticdc-consumer end orders.toml",
+    "forget": "examples:\n  ticdc-consumer forget orders.toml\n"
+    "  ticdc-consumer forget orders.toml --yes --json",
+    "export": "example:\n  ticdc-consumer export orders.toml checkpoint.json",
+    "import": "example:\n  ticdc-consumer import orders.toml checkpoint.json",
+    "trace": """examples:
+  ticdc-consumer trace orders.toml shop.orders id=5
+  ticdc-consumer trace orders.toml shop.order_lines order=7 line=1 --from '2026-11-22 15:00'
+  ticdc-consumer trace orders.toml shop.orders id=5 --follow --show-values --json
+""",
     "inspect": "examples:\n  ticdc-consumer inspect orders.toml orders 1 1457\n"
     "  ticdc-consumer inspect orders.toml orders 1 1457 --json | jq .error",
     "completion": """examples:
@@ -62,6 +73,14 @@ EXAMPLES = {
 """,
 }
 
+NO_COMMANDS = {
+    "end": "there is no command end: ticdc-consumer forget CONFIG ends a changefeed",
+    "rewind": "a target does not go back: neither it nor the log holds the rows of an earlier R."
+    " To begin anew at another timestamp: ticdc-consumer forget CONFIG, then ticdc-consumer load"
+    " CONFIG --replace --at TS; or restore a backup of the target, whose R is right by itself",
+}
+"""Commands that are looked for, and why they do not exist."""
+
 COMPLETED_SHELLS = ("bash", "zsh", "fish")
 
 SETTINGS = """\
@@ -75,7 +94,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-        if wrong is not None:
+        if wrong is not None and wrong[1] in NO_COMMANDS:
+            message = NO_COMMANDS[wrong[1]]
+        elif wrong is not None:
             message += did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2]))
         super().error(message)
 
@@ -108,7 +129,7 @@ def parser() -> Parser:
         description="Applies TiCDC's Kafka topics to a database, exactly, through Spark.",
         epilog="exit codes: 0 done; 1 broker, target or Spark unreachable; 2 wrong usage or"
         " options; 3 something that an operator must decide; 4 a newer consumer took over;"
-        " 5 verify: the target is not as the upstream."
+        " 5 verify: the target is not as the upstream; trace: not as the log."
         " TICDC_DEBUG=1 shows tracebacks.",
     )
     parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
@@ -125,12 +146,15 @@ def parser() -> Parser:
         ("status", "show where the target is, and what its consumer is at"),
         ("why", "explain what the changefeed is at, and what to do"),
         ("list", "show all changefeeds of the target"),
-        ("end", "forget a changefeed; its tables stay as they are"),
     ):
         answering = _command(commands, name, description)
         _takes_config(answering)
         _answers(answering)
+    _forget(_command(commands, "forget", "end a changefeed; its tables stay as they are"))
+    _export(_command(commands, "export", "write a changefeed's checkpoint into a file"))
+    _import(_command(commands, "import", "take a checkpoint that was exported over"))
     _verify(_command(commands, "verify", "prove that the target equals the upstream at R"))
+    _trace(_command(commands, "trace", "show what happened to one row, from the log to the target"))
     _inspect(_command(commands, "inspect", "show one message, decoded as far as possible"))
     _settings(_command(commands, "settings", "list the settings of a configuration"))
     _completion(_command(commands, "completion", "print what completes the commands in a shell"))
@@ -265,6 +289,47 @@ def _inspect(inspect: Parser) -> None:
     _answers(inspect)
 
 
+def _forget(forget: Parser) -> None:
+    _takes_config(forget)
+    forget.add_argument("--yes", action="store_true", help="do not ask")
+    _answers(forget)
+
+
+def _export(export: Parser) -> None:
+    _takes_config(export)
+    export.add_argument("file", metavar="FILE", help="the file to write, which must not exist")
+
+
+def _import(import_: Parser) -> None:
+    _takes_config(import_)
+    import_.add_argument("file", metavar="FILE", help="what `export` has written")
+
+
+def _trace(trace: Parser) -> None:
+    _takes_config(trace)
+    trace.add_argument(
+        "table", metavar="SCHEMA.TABLE", type=_table, help="the upstream's name of the table"
+    )
+    trace.add_argument(
+        "key", metavar="COLUMN=VALUE", nargs="+", help="each column of the row's key"
+    )
+    for name, bound in (("from", "first"), ("to", "last")):
+        trace.add_argument(
+            f"--{name}",
+            dest=f"{bound}_ts",
+            type=_moment,
+            metavar="TS|TIME",
+            help=f"the {bound} commit_ts, or a time in UTC, such as 2026-11-22T15:00; default all",
+        )
+    trace.add_argument(
+        "--follow",
+        action="store_true",
+        help="read the log a second time, for the other halves of UPDATEs that changed the key",
+    )
+    trace.add_argument("--show-values", action="store_true", help="all columns, not only the key")
+    _answers(trace)
+
+
 def _verify(verify: Parser) -> None:
     _takes_config(verify)
     _answers(verify)
@@ -277,6 +342,11 @@ def _verify(verify: Parser) -> None:
     )
     verify.add_argument(
         "--show-values", action="store_true", help="the values that differ, beside their keys"
+    )
+    verify.add_argument(
+        "--repair",
+        action="store_true",
+        help="put the rows that differ right, in a cut of the consumer that runs, and verify again",
     )
     verify.add_argument(
         "--repair-sql", metavar="FILE", help="write the SQL that makes the target equal"
@@ -346,6 +416,26 @@ def _timestamp(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 1 << 64:
         raise argparse.ArgumentTypeError(f"{text!r} is not a timestamp (TSO)")
     return int(text)
+
+
+def _moment(text: str) -> int:
+    """A TSO, or the first of a time."""
+    if text.isdecimal():
+        return _timestamp(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a timestamp (TSO) nor a time such as 2026-11-22T15:00"
+        ) from None
+    return compose(int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000))
+
+
+def _table(text: str) -> tuple[str, str]:
+    schema, _, table = text.partition(".")
+    if not schema or not table:
+        raise argparse.ArgumentTypeError(f"{text!r} is not SCHEMA.TABLE, such as shop.orders")
+    return schema, table
 
 
 def _number(text: str) -> int:

@@ -2,6 +2,7 @@
 decide. 4: a newer consumer took over. 5: the target is not as the upstream."""
 
 import argparse
+import json
 import logging
 import signal
 import sys
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard_output
 from ticdc_encoder.errors import TicdcError, visible
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import config
 from ticdc_consumer.cli.arguments import parse
@@ -115,7 +117,7 @@ def _load(arguments: argparse.Namespace) -> int:
         _load_again(arguments)
         return 0
     if arguments.give_up:
-        raise Usage("--give-up needs --table; ticdc-consumer end gives up a first load")
+        raise Usage("--give-up needs --table; ticdc-consumer forget gives up a first load")
     _load_tables(_options(arguments), arguments.at, arguments.replace)
     return 0
 
@@ -150,6 +152,7 @@ def _load_tables(options: Options, at: int | None = None, replace_rows: bool = F
 
 def _load_again(arguments: argparse.Namespace) -> None:
     from ticdc_consumer.cli.load_progress import LoadLines
+    from ticdc_consumer.consumer import Consumer
     from ticdc_consumer.upstream.load.again import give_up, load_again
 
     if arguments.at is not None or arguments.replace:
@@ -161,7 +164,9 @@ def _load_again(arguments: argparse.Namespace) -> None:
         return
     stop, lines = Event(), LoadLines(tables)
     with stopping(stop.set) as signals:
-        resolved_ts = load_again(options, tables, report=lines.report, stopped=stop.is_set)
+        resolved_ts = load_again(
+            options, tables, Consumer, report=lines.report, stopped=stop.is_set
+        )
     lines.sum_up(resolved_ts, signals[0].name if signals else "")
 
 
@@ -251,27 +256,14 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.upstream.verify.repair import Repair
-    from ticdc_consumer.upstream.verify.report import summary, to_json, to_text
-    from ticdc_consumer.upstream.verify.verification import Request, verify
+    from ticdc_consumer.cli.verifying import verified
 
     options = _options(arguments)
     with ExitStack() as stack:
-        repair = None
+        script = None
         if arguments.repair_sql:
-            repair = Repair(stack.enter_context(_new_file(arguments.repair_sql)))
-        reports = []
-        for report in verify(
-            options, Request(arguments.most, arguments.sessions, repair, arguments.table)
-        ):
-            reports.append(report)
-            if not arguments.json:
-                print_out(to_text(report, arguments.show_values))
-    if arguments.json:
-        print_out(to_json(reports, arguments.show_values))
-    else:
-        print_out(summary(reports))
-    return 0 if all(report.equal for report in reports) else UNEQUAL
+            script = stack.enter_context(_new_file(arguments.repair_sql))
+        return 0 if verified(options, arguments, script) else UNEQUAL
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -290,17 +282,57 @@ def _demo(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _end(arguments: argparse.Namespace) -> int:
+def _forget(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.asking import require_yes
     from ticdc_consumer.status import end
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
+    if not arguments.yes:
+        require_yes(f"forget changefeed {options.changefeed}? Its tables stay as they are")
     with closing(open_target(options.target_url, changefeed=options.changefeed)) as target:
         ended = end(target, options)
     if arguments.json:
         print_json(ended.to_json())
     else:
         print_out(visible(str(ended)))
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.state.exported import exported
+    from ticdc_consumer.targets import open_target
+
+    options = _options(arguments)
+    if Path(arguments.file).exists():
+        raise Usage(f"{arguments.file} exists already, and is not overwritten")
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
+        document = exported(target, options)
+    with _new_file(arguments.file) as file:
+        json.dump(document, file, indent=1, ensure_ascii=False)
+    at = with_time(int(document["resolved_ts"]))
+    print_out(f"{arguments.file} is written: changefeed {options.changefeed} at R = {at}")
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.state.exported import imported
+    from ticdc_consumer.targets import open_target
+
+    options = _options(arguments)
+    try:
+        document = json.loads(_text_of(arguments.file))
+    except ValueError as error:
+        raise Usage(f"{arguments.file} is not JSON: {error}") from None
+    with closing(open_target(options.target_url, changefeed=options.changefeed)) as target:
+        state = imported(target, options, document)
+    print_out(
+        f"changefeed {options.changefeed} goes on from R = {with_time(state.resolved_ts)}, which is"
+        " right only if the tables hold the rows of that R: prove it with `ticdc-consumer verify`,"
+        " go on with `ticdc-consumer run`"
+    )
     return 0
 
 
@@ -321,6 +353,28 @@ def _inspect(arguments: argparse.Namespace) -> int:
     else:
         print_out(as_text(inspection))
     return 0 if inspection.error is None else exit_code(inspection.error)
+
+
+def _trace(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.trace_progress import TraceLines
+    from ticdc_consumer.read.row_key import RowKey
+    from ticdc_consumer.status.trace.report import to_json, to_text
+    from ticdc_consumer.status.trace.tracing import EVERYTHING, TraceRequest, trace_row
+
+    request = TraceRequest(
+        arguments.table,
+        RowKey.parse(arguments.key),
+        arguments.first_ts or 0,
+        EVERYTHING if arguments.last_ts is None else arguments.last_ts + 1,
+        arguments.follow,
+        arguments.show_values,
+    )
+    traced = trace_row(_options(arguments), request, TraceLines().report)
+    if arguments.json:
+        print_json(to_json(traced))
+    else:
+        print_out(to_text(traced))
+    return UNEQUAL if traced.agrees is False else 0
 
 
 def _settings(arguments: argparse.Namespace) -> int:
@@ -367,8 +421,11 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "list": _list,
     "why": _why,
     "verify": _verify,
-    "end": _end,
+    "forget": _forget,
+    "export": _export,
+    "import": _import,
     "init": _init,
+    "trace": _trace,
     "inspect": _inspect,
     "settings": _settings,
     "completion": _completion,

@@ -21,6 +21,7 @@ from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import Destinations, InTarget
 from ticdc_consumer.state.lease import Lease
 from ticdc_consumer.state.ledger import Ledger
+from ticdc_consumer.state.repairs import RepairRequests
 from ticdc_consumer.state.schema import CHECKPOINT, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.state.upgrade import OwnTables
@@ -60,6 +61,7 @@ class Store:
         self.monitor = monitor or Monitor(changefeed)
         self.lease = Lease(target, changefeed, self.tables, self.monitor)
         self.where = where or InTarget.unrouted(target)
+        self.repairs = RepairRequests(target, changefeed)
         self.ledger: Ledger = LedgerInDatabase(
             target,
             changefeed,

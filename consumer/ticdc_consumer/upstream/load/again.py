@@ -27,7 +27,7 @@ from ticdc_consumer.targets.layout import Layout, TableName, TargetName
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.load.copying import Copier, CopyJob
 from ticdc_consumer.upstream.load.creating import defined_of, rows_of
-from ticdc_consumer.upstream.load.growing import Growth
+from ticdc_consumer.upstream.load.growing import ConsumerOf, Growth
 from ticdc_consumer.upstream.load.planning import planned
 from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_url
 from ticdc_consumer.upstream.snapshot import pinned, require_kept
@@ -47,6 +47,7 @@ Report = Callable[[LoadProgress], None]
 def load_again(
     options: Options,
     tables: Sequence[str],
+    consumer: ConsumerOf,
     *,
     report: Report = lambda progress: None,
     stopped: Callable[[], bool] = lambda: False,
@@ -54,9 +55,11 @@ def load_again(
     """Loads these tables, each as `schema.table`, beside those in use, and returns R when they have
     taken their places; None if `stopped` ended it before. Goes on with what was interrupted.
 
-    Raises `Stop` before anything is done for a table that cannot be loaded so.
+    If `[tables] filter` takes more tables than before, they are these; a `consumer` applies what
+    comes before them. Raises `Stop` before anything is done for a table that cannot be loaded so.
     """
     with _opened(options, tables) as again:
+        again.consumer = consumer
         again.report, again.stopped = report, stopped
         return again.load()
 
@@ -97,6 +100,7 @@ class _Again:
         self._holder = _Holder(options, self._context(), self._store)
         self.report: Report = lambda progress: None
         self.stopped: Callable[[], bool] = lambda: False
+        self.consumer: ConsumerOf | None = None
         self._grew = False
 
     def load(self) -> int | None:
@@ -123,7 +127,8 @@ class _Again:
         before = filter_before(state.scope_text, self._options) if state is not None else None
         if state is None or not state.resolved_ts or before is None:
             return True
-        growth = Growth(self._options, self._store, self._url, before, self._labels)
+        assert self.consumer is not None  # of every load
+        growth = Growth(self._options, self._store, self._url, before, self._labels, self.consumer)
         with self._holder.letting_go():
             self._grew = growth.grow(self.stopped)
         if loads := self._notes.beside():

@@ -7,13 +7,14 @@ behind was committed before. From there on the new tables are as others that are
 those in use, but for that there are none.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.ddl.beside import copy_name
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
@@ -31,15 +32,35 @@ from ticdc_consumer.upstream.snapshot import current_ts
 from ticdc_consumer.upstream.tables import Defined, defined, names
 
 
+class Applies(Protocol):
+    """A `Consumer`, as far as it is used here."""
+
+    joining: tuple[str, ...]
+    also_stops: Callable[[], bool]
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def resolved_ts(self) -> int: ...
+
+    def epochs(self, until: int) -> Iterator[object]: ...
+
+
+ConsumerOf = Callable[[Options], AbstractContextManager[Applies]]
+
+
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """From the filter `before` to that of the options. `labels` are the tables to be loaded."""
+    """From the filter `before` to that of the options, `labels` are the tables to be loaded.
+    `consumer` makes the one that applies what the old filter takes."""
 
     options: Options
     store: Store
     url: str
     before: tuple[str, ...]
     labels: Sequence[str]
+    consumer: ConsumerOf
 
     def grow(self, stopped: Callable[[], bool]) -> bool:
         """Puts the changefeed under the wider filter, and begins the load of its tables, if it
@@ -48,7 +69,7 @@ class Growth:
         Raises `Stop` before anything is done if a table that it takes is not among those to be
         loaded, or cannot be, or if it takes less than before.
         """
-        with Consumer(replace(self.options, filter=self.before)) as consumer:
+        with self.consumer(replace(self.options, filter=self.before)) as consumer:
             with reading(self.url) as session:
                 now = current_ts(session)
             with reading(self.url, now) as session:
@@ -78,13 +99,13 @@ class Growth:
         narrow = replace(self.options, filter=self.before)
         earlier = set(names(session, narrow))
         known = {n for n, to in self.store.ledger.known().destinations.items() if to is not None}
-        taken = set(names(session, self.options))
-        if less := (earlier - taken) or self._unknown_now(narrow):
+        wide = set(names(session, self.options))
+        if less := (earlier - wide) or self._unknown_now(narrow):
             raise Stop(
                 f"[tables] filter no longer takes {_joined(less)}: it may take more tables than "
                 "before, and none less"
             )
-        new = {".".join(name): name for name in taken - earlier - known}
+        new = {".".join(name): name for name in wide - earlier - known}
         if missing := sorted(set(new) - set(self.labels)):
             command = "".join(f" --table {label}" for label in sorted(new))
             raise Stop(
@@ -92,7 +113,7 @@ class Growth:
                 f"{command}"
             )
         if wrong := {label for label in self.labels if label not in new} & {
-            ".".join(name) for name in taken
+            ".".join(name) for name in wide
         }:
             raise Stop(
                 f"{', '.join(sorted(wrong))}: [tables] filter took it before; load it again after "

@@ -12,7 +12,7 @@ from ticdc_consumer.apply import Applied, Applier, Counts, Step
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.creation import early
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.errors import Retry, StagedRowsLost, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.prepare import Knowledge, Prepared, Preparer
@@ -117,13 +117,14 @@ class Epochs:
                 if tried:
                     self._applier.recover()
                 self.run_pending()
+                self._preparer.wait()  # its tasks may use the tables that take others' places now
                 if self._applier.tend():
                     self._drop_read_ahead()
                 epoch = self._next(until, wait)
                 if tried:
                     self._monitor.recovered()
                 return epoch
-            except Retry as error:
+            except (Retry, StagedRowsLost) as error:
                 cause = error
                 self._monitor.retries(error, "target refused")
         raise Unavailable(f"the target does not answer: {cause}") from cause
@@ -286,6 +287,7 @@ class Epochs:
                         "table that it creates, and cannot be shorter: please report it"
                     )
                 self._reader.together.shorten(shorter)
+                prepared.gathered.release()
                 prepared = self._planned_again(until)
                 continue
             if not prepared.gathered.report.missing:

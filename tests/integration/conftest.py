@@ -12,7 +12,6 @@ from support.server_address import server_address
 from support.torture_cli import Begin, Command, Make, commands
 from support.torture_topics import Feed, inserted, ts
 from support.upstream_tidb import Upstream, upstream
-from support.upstream_workload import resolve
 
 
 @pytest.fixture
@@ -60,9 +59,9 @@ def begin(mock_kafka: brokers.Mock, sqlite_url: str, command: Make) -> Begin:
 
 
 @pytest.fixture
-def tidb() -> Iterator[Upstream]:
-    """Beside a target that may be on the same server."""
-    with fresh_database(server_address("TIDB_URL")) as url, upstream(url) as tidb:
+def tidb(upstream_url: str) -> Iterator[Upstream]:
+    """A session of it. A target may be on the same server."""
+    with upstream(upstream_url) as tidb:
         yield tidb
 
 
@@ -70,7 +69,7 @@ def tidb() -> Iterator[Upstream]:
 def feed(mock_kafka: brokers.Mock, tidb: Upstream) -> Feed:
     """The topic of a changefeed that runs."""
     feed = Feed(mock_kafka)
-    resolve(feed, tidb.ts())
+    feed.resolve(tidb.ts())
     return feed
 
 
@@ -78,8 +77,8 @@ def feed(mock_kafka: brokers.Mock, tidb: Upstream) -> Feed:
 def into(command: Make, tidb: Upstream, feed: Feed) -> Callable[..., Command]:
     """A changefeed from the TiDB into the target of a URL."""
 
-    def into(target_url: str, **settings: Any) -> Command:
-        route = f'{{"*.*" = "{own_schema(target_url)}.{{table}}"}}'
+    def into(target_url: str, name: str = "{table}", **settings: Any) -> Command:
+        route = f'{{"*.*" = "{own_schema(target_url)}.{name}"}}'
         return command(
             [feed],
             target_url,

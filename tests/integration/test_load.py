@@ -11,7 +11,7 @@ from support.databases import own_schema
 from support.torture_cli import Command
 from support.torture_topics import Feed
 from support.upstream_tidb import ODD_DATES, TYPES, Upstream, upstream
-from support.upstream_workload import Workload, definition, resolve
+from support.upstream_workload import Workload, definition
 from ticdc_consumer import failpoints, status
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.state.loading import LoadProgress
@@ -72,7 +72,7 @@ def stream_copy(tidb: Upstream, feed: Feed, types: Any) -> None:
     commit_ts = tidb.ts()
     feed.send(0, RowChange(table, commit_ts, after={"id": 1, **values}))
     feed.send(1, RowChange(table, commit_ts, after={"id": 2, **nulls}))
-    resolve(feed, commit_ts + 1)
+    feed.resolve(commit_ts + 1)
 
 
 # --- a crash anywhere ---------------------------------------------------------------------------
@@ -84,6 +84,11 @@ PEOPLE = (
     "CREATE TABLE log (line varchar(20))",
 )
 KILLED_AT = ("L6:2", "L2:2", "L1:2", "L3:1", "L6:1", "L4:1", "L5:1")
+KILLED_LONG = (
+    *("L6:2", "L6:1", *("L1:1", "L2:1", "L1:2", "L1:2") * 5),
+    *("L2:2", "L1:1", "L3:1", "L2:1", "L4:1", "L4:1", "L4:1", "L5:1"),
+)
+"""30 kills, with `--long`."""
 
 
 def fill(tidb: Upstream, rows: int) -> None:
@@ -145,11 +150,12 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_doubles_nothing(
     into: Callable[..., Command],
     target_url: str,
     crash: Callable[[Command, str], bool],
+    long: bool,
 ) -> None:
     fill(tidb, 60)
     run = into(target_url, limits__load_chunk=1500, tables__at_least_once=f"{tidb.schema}.log")
     done = 0
-    for step in KILLED_AT:
+    for step in KILLED_LONG if long else KILLED_AT:
         died = crash(run, step)
         assert died or step == "L6:1"  # where a target creates no index after the rows
         progress = loading(run)
@@ -227,7 +233,7 @@ def test_run_with_load_does_both_and_loads_once(
     first = run("--load")
     assert first.code == 0, first.said
     assert "loaded: 1 rows; R " in first.said
-    resolve(feed, later := tidb.ts())
+    feed.resolve(later := tidb.ts())
     again = run("--load")
     assert (again.code, run.resolved_ts) == (0, later), again.said
     assert "loaded" not in again.said

@@ -12,7 +12,7 @@ from support.torture_cli import Command
 from support.torture_driver import Driver
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
-from support.upstream_workload import Workload, definition, resolve
+from support.upstream_workload import Workload, definition
 from ticdc_consumer import failpoints, status
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import sleep, until
@@ -185,7 +185,7 @@ def test_a_ddl_of_the_table_waits_until_it_is_loaded(
     tidb.execute(alter)
     altered = tidb.ts()
     feed.send(0, Ddl(tidb.schema, "stock", alter, altered, 5))
-    resolve(feed, later := tidb.ts())
+    feed.resolve(later := tidb.ts())
     driver = run.driver()
     try:
         assert until(lambda: run.resolved_ts == altered, 60.0), driver.text
@@ -267,7 +267,7 @@ def test_a_filter_that_takes_more_tables_goes_on_once_they_are_loaded(
         f"INSERT INTO news VALUES {old}",  # noqa: S608
     )
     news(tidb, feed, 1)
-    resolve(feed, tidb.ts())
+    feed.resolve(tidb.ts())
     outcome = narrow()
     assert outcome.code == 0, outcome.said
     wide = {"tables__filter": f"{tidb.schema}.*"}
@@ -279,14 +279,14 @@ def test_a_filter_that_takes_more_tables_goes_on_once_they_are_loaded(
     with later(feed, tidb):
         begin_and_die(narrow, f"{tidb.schema}.news", monkeypatch, 2, **wide)
     news(tidb, feed, 3)
-    resolve(feed, tidb.ts())
+    feed.resolve(tidb.ts())
     outcome = narrow(**wide)
     assert outcome.code == 0, outcome.said
     news(tidb, feed, 4)
     outcome = narrow.load("--table", f"{tidb.schema}.news", **wide)
     assert outcome.code == 0, outcome.said
     news(tidb, feed, 5)
-    resolve(feed, last := tidb.ts())
+    feed.resolve(last := tidb.ts())
     outcome = narrow(**wide)
     assert (outcome.code, narrow.resolved_ts) == (0, last), outcome.said
     query = "SELECT id, text FROM news ORDER BY id"
@@ -306,7 +306,7 @@ def later(feed: Feed, tidb: Upstream) -> Iterator[None]:
                 if over.wait(0.1):
                     return
                 news(session, feed, number)
-                resolve(feed, session.ts())
+                feed.resolve(session.ts())
 
     thread = threading.Thread(target=run)
     thread.start()

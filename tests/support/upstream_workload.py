@@ -4,16 +4,11 @@ import random
 import threading
 from typing import cast
 
-from ticdc_encoder.event import Resolved, Row, RowChange, Table
+from ticdc_encoder.event import Row, RowChange, Table
 from ticdc_encoder.sql.parser import parse_create_table
 
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream
-
-
-def resolve(feed: Feed, resolved_ts: int) -> None:
-    for partition in range(feed.partitions):
-        feed.send(partition, Resolved(resolved_ts))
 
 
 def definition(tidb: Upstream, table: str) -> Table:
@@ -65,7 +60,7 @@ class Workload:
                 change = RowChange(self._table, commit_ts, old, after[key])
                 self._feed.send(key % 2, change)
         self.last = commit_ts + 1
-        resolve(self._feed, self.last)
+        self._feed.resolve(self.last)
 
     def _change(self) -> tuple[str, Row | None, Row | None]:
         key, number = self._random.randrange(60), self._random.randrange(1000)

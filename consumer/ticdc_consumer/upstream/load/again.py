@@ -13,7 +13,7 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.beside import Beside, copy_name, require_replaceable
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit
+from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.state.activity import stored
@@ -28,6 +28,7 @@ from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.load.copying import Copier, CopyJob
 from ticdc_consumer.upstream.load.creating import defined_of, rows_of
 from ticdc_consumer.upstream.load.growing import ConsumerOf, Growth
+from ticdc_consumer.upstream.load.origin import FromUpstream
 from ticdc_consumer.upstream.load.planning import planned
 from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_url
 from ticdc_consumer.upstream.snapshot import pinned, require_kept
@@ -85,6 +86,15 @@ def _opened(options: Options, tables: Sequence[str]) -> Iterator["_Again"]:
             ) from error
 
 
+def _upstream_url(options: Options) -> str:
+    if options.upstream_url is None and options.dump_url is not None:
+        raise Usage(
+            "load --table reads the TiDB itself, as of the R of each moment: set [source] upstream "
+            "beside dump, which is of one timestamp alone"
+        )
+    return upstream_url(options)
+
+
 class _Again:
     def __init__(self, options: Options, target: Target, tables: Sequence[str]) -> None:
         self._options, self._target = options, target
@@ -96,7 +106,8 @@ class _Again:
             InTarget.by(options, target),
         )
         self._notes = LoadNotes(target, options.changefeed)
-        self._url = upstream_url(options)
+        self._url = _upstream_url(options)
+        self._origin = FromUpstream(self._url)
         self._holder = _Holder(options, self._context(), self._store)
         self.report: Report = lambda progress: None
         self.stopped: Callable[[], bool] = lambda: False
@@ -206,7 +217,8 @@ class _Again:
         for each in definitions.values():
             self._require_loadable(each)
         states: dict[TableName, TableState] = dict.fromkeys(definitions, "create")
-        plan = planned(self._options, resolved_ts - 1, definitions, states)
+        cut = partial(self._origin.cut, resolved_ts - 1)
+        plan = planned(cut, self._options.load_chunk, definitions, states)
         loads = [self._beside(load, resolved_ts - 1, n) for n, load in enumerate(plan, 1)]
 
         def begin() -> None:
@@ -320,7 +332,7 @@ class _Again:
             tables,
             options.retries,
             options.write_source,
-            self._url,
+            self._origin,
             options.target_url,
             beside=True,
         )

@@ -20,12 +20,13 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.errors import Fenced, Stop
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.state.loading import LoadNotes, TableLoad
+from ticdc_consumer.state.loading import LoadNotes, TableLoad, TableState
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.scope import scope_hash, scope_text
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.load.creating import LoadTables
+from ticdc_consumer.upstream.load.origin import FromUpstream
 from ticdc_consumer.upstream.load.planning import planned
 from ticdc_consumer.upstream.session import UpstreamSession, reading
 from ticdc_consumer.upstream.snapshot import current_ts
@@ -181,7 +182,9 @@ class Growth:
     def _loads(
         self, now: int, tables: dict[TableName, Defined], context: DdlContext
     ) -> list[TableLoad]:
-        plan = planned(self.options, now, tables, dict.fromkeys(tables, "asked"))
+        cut = partial(FromUpstream(self.url).cut, now)
+        states: dict[TableName, TableState] = dict.fromkeys(tables, "asked")
+        plan = planned(cut, self.options.load_chunk, tables, states)
         return [
             replace(
                 load,

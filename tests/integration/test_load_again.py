@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from itertools import count
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -13,7 +14,8 @@ from support.torture_driver import Driver
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
 from support.upstream_workload import Workload, definition
-from ticdc_consumer import failpoints, status
+from ticdc_consumer import failpoints, reader, status
+from ticdc_consumer.read import staging
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import sleep, until
 from ticdc_encoder.event import Ddl, Row, RowChange
@@ -99,6 +101,16 @@ def equals(run: Command, tidb: Upstream) -> None:
     assert [name for name in names if name.startswith(("ticdc_loading", "ticdc_replaced"))] == []
 
 
+def begin_and_die(
+    run: Command, table: str, monkeypatch: pytest.MonkeyPatch, chunk: int = 1, **settings: str
+) -> None:
+    """A load of the table that ends after that chunk."""
+    failpoints._hits.clear()
+    with monkeypatch.context() as patch, pytest.raises(failpoints.FailpointReached):
+        patch.setenv("TICDC_FAILPOINT", f"L3:raise:{chunk}")
+        run.load("--table", table, **settings)
+
+
 def test_a_table_that_is_loaded_while_its_rows_change_is_the_old_or_the_new_and_no_mix(
     tidb: Upstream, feed: Feed, run: Command, target_url: str
 ) -> None:
@@ -163,17 +175,51 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_the_run_between(
     equals(run, tidb)
 
 
-# --- a DDL, and what is refused -----------------------------------------------------------------
+# --- beside other ways to write ------------------------------------------------------------------
 
 
-def begin_and_die(
-    run: Command, table: str, monkeypatch: pytest.MonkeyPatch, chunk: int = 1, **settings: str
+@pytest.mark.parametrize("target_url", ["postgresql", "mysql"], indirect=True)
+def test_rows_that_tasks_staged_go_to_both_tables(
+    tidb: Upstream, feed: Feed, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load of the table that ends after that chunk."""
-    failpoints._hits.clear()
-    with monkeypatch.context() as patch, pytest.raises(failpoints.FailpointReached):
-        patch.setenv("TICDC_FAILPOINT", f"L3:raise:{chunk}")
-        run.load("--table", table, **settings)
+    staged = list[int]()
+    stage = staging.Stager._stage
+
+    def noted(self: Any, layout: Any, facts: Any) -> Any:
+        staged.append(facts.num_rows)
+        return stage(self, layout, facts)
+
+    monkeypatch.setattr(staging.Stager, "_stage", noted)
+    monkeypatch.setattr(staging, "LEAST_ROWS", 1)
+    monkeypatch.setattr(reader, "SMALL", 0)
+    begin_and_die(run, f"{tidb.schema}.stock", monkeypatch)
+    with upstream(tidb.url) as writer:
+        workload = Workload(writer, feed, seed=7)
+        for _ in range(20):
+            workload.transact()
+    outcome = run(target__publish="staging", spark__from_messages=0)
+    assert outcome.code == 0, outcome.said
+    assert staged
+    outcome = run.load("--table", f"{tidb.schema}.stock")
+    assert outcome.code == 0, outcome.said
+    equals(run, tidb)
+
+
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)
+def test_a_repair_may_come_in_between(
+    tidb: Upstream, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = f"{tidb.schema}.stock"
+    begin_and_die(run, table, monkeypatch)
+    outcome = run.command("verify", "--repair")
+    assert outcome.code == 0, outcome.said
+    assert run.rows(ROWS) == tidb.execute(ROWS)
+    outcome = run.load("--table", table)
+    assert outcome.code == 0, outcome.said
+    equals(run, tidb)
+
+
+# --- a DDL, and what is refused -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)

@@ -43,6 +43,7 @@ EXAMPLES = {
     "  ticdc-consumer verify orders.toml --repair-sql repair.sql",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
+    "release": "example:\n  ticdc-consumer release orders.toml shop.orders",
     "end": "example:\n  ticdc-consumer end orders.toml",
     "inspect": "examples:\n  ticdc-consumer inspect orders.toml orders 1 1457\n"
     "  ticdc-consumer inspect orders.toml orders 1 1457 --json | jq .error",
@@ -128,6 +129,7 @@ def parser() -> Parser:
         answering = _command(commands, name, description)
         _takes_config(answering)
         _answers(answering)
+    _release(_command(commands, "release", "apply what waits of a table that is set aside"))
     _verify(_command(commands, "verify", "prove that the target equals the upstream at R"))
     _inspect(_command(commands, "inspect", "show one message, decoded as far as possible"))
     _settings(_command(commands, "settings", "list the settings of a configuration"))
@@ -211,6 +213,11 @@ def _load(load: Parser) -> None:
     load.add_argument(
         "--replace", action="store_true", help="delete the rows of tables that have some"
     )
+
+
+def _release(release: Parser) -> None:
+    _takes_config(release)
+    release.add_argument("table", metavar="TABLE", help="upstream, as SCHEMA.TABLE")
 
 
 def _check(check: Parser) -> None:

@@ -9,7 +9,7 @@ from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.source import TaskSource
 from ticdc_consumer.source.marks import DdlIdentity, TopicPartition
-from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.layout import Layout, TableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +39,5 @@ class ReadJob:
     all send together is bounded by Spark's `spark.driver.maxResultSize`."""
     schemas: tuple[Table, ...] = ()
     """Those by which rows of Simple are read."""
+    set_aside: frozenset[TableName] = frozenset()
+    """Tables whose rows are not read, but counted."""

@@ -159,11 +159,12 @@ class Reading:
         return self._table(name) is not None
 
     def _table(self, name: TableName) -> TableReader | None:
-        """The table's reader; None if the filter leaves the table out."""
+        """The table's reader; None if the filter leaves the table out, or it is set aside."""
         try:
             return self._tables[name]
         except KeyError:
-            table = TableReader(self._job, name) if self._filter.matches(*name) else None
+            read = self._filter.matches(*name) and name not in self._job.set_aside
+            table = TableReader(self._job, name) if read else None
             self._tables[name] = table
             return table
 
@@ -193,8 +194,7 @@ class Reading:
     ) -> None:
         table = self._table((change.table.schema, change.table.name))
         if table is None:
-            if change.commit_ts >= self._job.begin:
-                self.report.leave_out((change.table.schema, change.table.name))
+            self._pass_over(progress, change, offset, time)
             return
         if not self._range.holds(progress, table.number, change.commit_ts, offset, time):
             return
@@ -205,6 +205,17 @@ class Reading:
             return
         self._add_row(progress, table, change, offset, size)
 
+    def _pass_over(
+        self, progress: PartitionProgress, change: RowChange, offset: int, time: int
+    ) -> None:
+        """Counts a row that is not read."""
+        name, commit_ts = (change.table.schema, change.table.name), change.commit_ts
+        if name not in self._job.set_aside:
+            if commit_ts >= self._job.begin:
+                self.report.leave_out(name)
+        elif self._range.holds(progress, NO_LAYOUT, commit_ts, offset, time):
+            self.report.waiting[name] = self.report.waiting.get(name, 0) + 1
+
     def _add_row(
         self,
         progress: PartitionProgress,
@@ -213,7 +224,22 @@ class Reading:
         offset: int,
         size: int,
     ) -> None:
-        """Adds a row of the cut, which has all of its columns unless it is a DELETE's."""
+        """Adds a row of the cut, which has all of its columns unless it is a DELETE's. What is
+        raised is about its table."""
+        try:
+            self._add_fitting(progress, table, change, offset, size)
+        except TicdcError as error:
+            error.table = table.name
+            raise
+
+    def _add_fitting(
+        self,
+        progress: PartitionProgress,
+        table: TableReader,
+        change: RowChange,
+        offset: int,
+        size: int,
+    ) -> None:
         if not table.is_exact:
             table.require_exact(change.table)
         if table.lacks_layout(change):
@@ -283,7 +309,7 @@ def read(job: ReadJob, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
     try:
         reading = Reading(job, spans)
     except Exception as error:  # noqa: BLE001 - the driver raises what is reported
-        yield pack(Report(error=_reported(error)))
+        yield pack(Report(error=_reported(error), error_table=_table_of(error)))
         return
     failpoints.hit("S4")
     # Hundreds of thousands of tuples that no cycle holds: the collector would only walk over them.
@@ -293,6 +319,7 @@ def read(job: ReadJob, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
         yield from _read(job, reading)
     except Exception as error:  # noqa: BLE001 - the driver raises what is reported
         reading.report.error = _reported(error, reading.progress.values())
+        reading.report.error_table = _table_of(error)
     finally:
         if collects:
             gc.enable()
@@ -309,6 +336,10 @@ def _reported(error: Exception, read: Iterable[PartitionProgress] = ()) -> tuple
         where = partition_text(*progress.topic_partition)
         ours.add_note(f"after reading {where} to offset {progress.position}")
     return type(ours).__name__, str(ours)
+
+
+def _table_of(error: Exception) -> TableName | None:
+    return error.table if isinstance(error, TicdcError) else None
 
 
 def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:

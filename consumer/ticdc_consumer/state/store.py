@@ -21,6 +21,7 @@ from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import Destinations, InTarget
 from ticdc_consumer.state.lease import Lease
 from ticdc_consumer.state.ledger import Ledger
+from ticdc_consumer.state.quarantine import Quarantine
 from ticdc_consumer.state.schema import CHECKPOINT, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.state.upgrade import OwnTables
@@ -68,6 +69,7 @@ class Store:
             keep_dropped,
             self.where,
         )
+        self.quarantine = Quarantine(target, changefeed)
 
     # --- reading -------------------------------------------------------------------------------
 

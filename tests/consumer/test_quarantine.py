@@ -1,0 +1,126 @@
+"""Tables that are set aside, over random histories: at every commit each of them equals the
+upstream at its own timestamp, the others at R; once released, all do at R."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.loading import Crash, crash_at
+from support.world import SQL, TABLES, make_world
+from support.world_run import Run, logs_of
+from ticdc_consumer.consumer import released
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.reader import Reader
+from ticdc_consumer.spark.starter import SparkStarter
+from ticdc_consumer.state.quarantine import Quarantine
+from ticdc_consumer.state.store import Store
+
+POISONS = {"single": "NEW.v = 'x'", "uniq": "NEW.u = 2"}
+
+
+def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    with closing(sqlite3.connect(path)) as reader:
+        return {
+            table.name: sorted(reader.execute(f"SELECT * FROM {table.name}"), key=repr)  # noqa: S608
+            for table in TABLES
+        }
+
+
+def alter(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute(statement)
+
+
+class World:
+    """A consumer whose target refuses some values of some tables, from some commit on."""
+
+    def __init__(self, seed: int, protocol: str, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        for statement in SQL:
+            alter(path, statement)
+        self.path, rng = path, Random(seed)
+        self.world = make_world(rng, protocol)
+        self.poisoned = rng.sample(sorted(POISONS), rng.choice([1, 1, 2]))
+        self.clean = rng.randint(1, 4)
+        self.kept_aside = 0
+        self.run = Run(
+            self.world, protocol, "net", f"sqlite:///{path}", self.compare, crashes=True
+        )
+        allowed = tuple(f"w.{name}" for name in POISONS)
+        self.run.options = replace(self.run.options, quarantine=True, allow_triggers=allowed)
+
+    def compare(self, resolved_ts: int) -> None:
+        self.clean -= 1
+        if self.clean == 0 and resolved_ts:
+            for name in self.poisoned:
+                condition = POISONS[name]
+                alter(
+                    self.path,
+                    f"CREATE TRIGGER poison_{name} BEFORE INSERT ON {name} WHEN {condition} "
+                    "BEGIN SELECT RAISE(ABORT, 'poison'); END",
+                )
+        self.require_exact(resolved_ts)
+
+    def require_exact(self, resolved_ts: int) -> None:
+        aside = {t.table: t.resolved_ts for t in self.run.opened.store.quarantine.tables()}
+        self.kept_aside += len(aside)
+        assert set(aside) <= set(self.poisoned)
+        expected = {
+            table.name: self.world.at(aside.get(table.name, resolved_ts))[table.name]
+            for table in TABLES
+        }
+        assert contents(self.path) == expected
+
+    def release_all(self) -> None:
+        for name in self.poisoned:
+            alter(self.path, f"DROP TRIGGER IF EXISTS poison_{name}")
+        with logs_of(self.run.broker):
+            for name in self.poisoned:
+                while self.is_aside(name):
+                    self.release(name)
+
+    def is_aside(self, name: str) -> bool:
+        with closing(sqlite3.connect(self.path)) as reader:
+            query = 'SELECT 1 FROM ticdc_quarantine WHERE "table" = ?'
+            return bool(reader.execute(query, (name,)).fetchall())
+
+    def release(self, name: str) -> None:
+        """As far as it comes without a crash."""
+        self.run.start().close()
+        opened = self.run.opened
+        try:
+            with crash_at(opened.target, self.run._crash()):
+                starter = SparkStarter({}, "world", self.run.spark)
+                for _ in released(self.run.options, opened, f"w.{name}", starter):
+                    self.require_exact(opened.state.resolved_ts)
+        except Crash:
+            self.require_exact(opened.state.resolved_ts)
+        finally:
+            opened.target.close()
+
+
+def play(seed: int, protocol: str, path: Path) -> int:
+    """Returns how often a commit was looked at with a table that was set aside."""
+    world = World(seed, protocol, path)
+    world.run.go()
+    world.release_all()
+    assert contents(path) == world.world.at(max(world.world.marks))
+    return world.kept_aside
+
+
+@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple", "debezium"])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(seed=st.integers(0, 1 << 32))
+def test_a_table_that_is_set_aside_stands_at_its_own_ts_and_the_others_at_r(
+    tmp_path: Path, protocol: str, seed: int
+) -> None:
+    play(seed, protocol, tmp_path / "target.db")

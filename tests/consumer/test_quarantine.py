@@ -2,7 +2,7 @@
 upstream at its own timestamp, the others at R; once released, all do at R."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +19,10 @@ from ticdc_consumer.consumer import released
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.spark.starter import SparkStarter
-from ticdc_consumer.state.quarantine import Quarantine
-from ticdc_consumer.state.store import Store
+from ticdc_consumer.state.quarantine import Quarantine, SetAside
 
-POISONS = {"single": "NEW.v = 'x'", "uniq": "NEW.u = 2"}
+POISONS = {"single": "NEW.v = 'x'", "uniq": "NEW.u > 2"}
+"""What the target refuses of a table, while it does."""
 
 
 def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -46,13 +46,11 @@ class World:
         for statement in SQL:
             alter(path, statement)
         self.path, rng = path, Random(seed)
-        self.world = make_world(rng, protocol)
+        self.world = make_world(rng, protocol, transactions=20)
         self.poisoned = rng.sample(sorted(POISONS), rng.choice([1, 1, 2]))
-        self.clean = rng.randint(1, 4)
+        self.clean = rng.randint(1, 2)
         self.kept_aside = 0
-        self.run = Run(
-            self.world, protocol, "net", f"sqlite:///{path}", self.compare, crashes=True
-        )
+        self.run = Run(self.world, protocol, "net", f"sqlite:///{path}", self.compare, crashes=True)
         allowed = tuple(f"w.{name}" for name in POISONS)
         self.run.options = replace(self.run.options, quarantine=True, allow_triggers=allowed)
 
@@ -117,10 +115,47 @@ def play(seed: int, protocol: str, path: Path) -> int:
 
 @pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple", "debezium"])
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(seed=st.integers(0, 1 << 32))
 def test_a_table_that_is_set_aside_stands_at_its_own_ts_and_the_others_at_r(
     tmp_path: Path, protocol: str, seed: int
 ) -> None:
     play(seed, protocol, tmp_path / "target.db")
+
+
+def from_the_positions_of_the_others(patch: pytest.MonkeyPatch) -> None:
+    """A release reads the log from where the changefeed goes on."""
+    patch.setattr(SetAside, "state", lambda self, of: replace(of, resolved_ts=self.resolved_ts))
+
+
+def without_its_ddl(patch: pytest.MonkeyPatch) -> None:
+    """A release leaves out what the changefeed left out."""
+    patch.setattr(Reader, "is_of_another_run", lambda self, ddl: self.released is not None)
+
+
+def without_a_row_in_the_target(patch: pytest.MonkeyPatch) -> None:
+    """Only the process knows which tables are set aside."""
+    patch.setattr(Quarantine, "add", lambda self, table: None)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        from_the_positions_of_the_others,
+        without_its_ddl,
+        without_a_row_in_the_target,
+    ],
+)
+def test_a_history_shows_that_a_rule_is_missing(
+    tmp_path: Path, broken: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        broken(patch)
+        with pytest.raises((AssertionError, Stop)):
+            for seed in range(60):
+                play(seed, "canal-json", tmp_path / "target.db")
+
+
+def test_the_histories_set_tables_aside(tmp_path: Path) -> None:
+    assert sum(play(seed, "canal-json", tmp_path / "target.db") for seed in range(20)) > 20

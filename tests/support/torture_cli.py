@@ -100,6 +100,7 @@ class Command:
 
     def driver(
         self,
+        *arguments: str,
         failpoint: str | None = None,
         until: str | None = None,
         spark: bool = False,
@@ -110,7 +111,7 @@ class Command:
         for ever."""
         sets = self.arguments(**settings)
         end = [] if until is None else ["--until", until]
-        words = [command, str(self._file), *end, *sets]
+        words = [command, str(self._file), *arguments, *end, *sets]
         return Driver(words, spark=spark, failpoint=failpoint)
 
     def standby(self, **settings: Any) -> Driver:

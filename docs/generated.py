@@ -8,26 +8,23 @@ import argparse
 import ast
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ticdc_consumer.cli.arguments import parser
+from ticdc_consumer.cli.arguments import parser, parsers_of
 from ticdc_consumer.config import reference
 from ticdc_consumer.config.reference import Described
+from ticdc_consumer.errors import Fenced, Stop, Unavailable, Usage
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKER = re.compile(r"<!-- generated: ([a-z-]+) -->")
 LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]+)((?:#[^)\s]*)?\))")
 
-CODES = {
-    **dict.fromkeys(("Unavailable", "Away", "SourceAway", "UserRefused", "Full"), 1),
-    "Usage": 2,
-    **dict.fromkeys(("Stop", "Denied", "NoTable", "SchemaMissing", "InTheWay"), 3),
-    **dict.fromkeys(("Conflict", "Unsupported"), 3),
-    "Fenced": 4,
-}
-"""The class of an error -> its exit code."""
+CODES = {each.__name__: each.exit_code for each in (Unavailable, Fenced, Usage, Stop)}
+"""The classes of errors that end a command; those derived from them have their exit codes."""
+END_NOTHING = {"LeftOut", "NotInTarget"}
+"""Classes whose errors are always dealt with."""
 
 
 def settings() -> str:
@@ -58,18 +55,10 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
-    """The parser of each command."""
-    (subcommands,) = (
-        action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)
-    )
-    return dict(subcommands.choices)
-
-
 def command_line() -> str:
     """All commands with their arguments, without the settings, which have a page of their own."""
     lines: list[str] = []
-    for name, command in commands().items():
+    for name, command in parsers_of(parser()).items():
         usage = " ".join(command.format_usage().removeprefix("usage: ").split())
         lines += [f"## {name}", "", f"{_sentence(command.description or '')}", ""]
         lines += ["```text", usage, "```", ""]
@@ -100,13 +89,28 @@ def _written(action: argparse.Action) -> str:
 
 def messages() -> Iterator[tuple[int, str]]:
     """Exit code and text of each error that the consumer raises, with `…` for what varies."""
-    for path in sorted((ROOT / "consumer" / "ticdc_consumer").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-                code = CODES.get(node.func.id)
-                text = re.sub(r"(?:…\s?)+…", "…", template(node.args[0]))
-                if code is not None and len(re.sub(r"\W", "", text)) > 10:
-                    yield code, " ".join(text.split())
+    paths = sorted((ROOT / "consumer" / "ticdc_consumer").rglob("*.py"))
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text()))]
+    codes = exit_codes(node for node in nodes if isinstance(node, ast.ClassDef))
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            code = codes.get(node.func.id)
+            text = re.sub(r"(?:…\s?)+…", "…", template(node.args[0]))
+            if code is not None and len(re.sub(r"\W", "", text)) > 10:
+                yield code, " ".join(text.split())
+
+
+def exit_codes(classes: Iterable[ast.ClassDef]) -> dict[str, int]:
+    """By the name of its class, that of each error that ends a command."""
+    bases = {each.name: ast.unparse(each.bases[0]) for each in classes if each.bases}
+    codes = {}
+    for name in bases.keys() - END_NOTHING:
+        root = name
+        while root not in CODES and root in bases:
+            root = bases[root]
+        if root in CODES:
+            codes[name] = CODES[root]
+    return codes
 
 
 def template(node: ast.expr) -> str:

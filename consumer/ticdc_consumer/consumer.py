@@ -240,6 +240,21 @@ class Consumer:
             self._tables.learn(self.store.ledger)
         return entry
 
+    def release(self, table: str) -> Iterator[Epoch]:
+        """Brings a table that is set aside, by its upstream name, to R: its log is read again from
+        where it was set aside, and applied cut by cut. Before the loop begins. What is interrupted
+        goes on from the last cut.
+
+        Raises `Stop` for a table that is not set aside, and where the log does not reach back; and
+        what ends a run.
+        """
+        if "_epochs" in self.__dict__:
+            raise Usage("a table is released before the loop begins")
+        with self.store.lease.explaining():
+            yield from released(self.options, self._opened, table, self._spark)
+            self._tables.learn(self.store.ledger)
+            self._learn_set_aside()
+
     def _commit_to_source(self) -> None:
         """For lag monitors."""
         positions = self._epochs.state.positions
@@ -293,17 +308,19 @@ def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
 
 
 def release(options: Options, table: str, spark: "SparkSession | None" = None) -> Iterator[Epoch]:
-    """Brings a table that is set aside, by its upstream name, to the changefeed's R: its log is
-    read again from where it was set aside, and applied cut by cut. What is interrupted goes on
-    from the last cut.
-
-    Raises `Stop` for a table that is not set aside, while a consumer runs, and where the log does
-    not reach back; and what ends a run.
-    """
-    _require_none_runs(options, table)
-    starter = SparkStarter(options.spark, f"ticdc release {options.changefeed}", spark)
-    with closing(starter), take_over(options) as opened, opened.store.lease.explaining():
-        yield from released(options, opened, table, starter)
+    """`Consumer.release` where no consumer runs. Raises `Stop` if one does, or if the table is not
+    set aside: a release that cannot begin ends no consumer."""
+    opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    with closing(opening) as target:
+        named(Store(target, options.changefeed).quarantine.tables(), table)
+        stored = activity_of(target, options.changefeed)
+    if stored is not None and stored.running:
+        raise Stop(
+            f"a consumer of changefeed {options.changefeed} runs, as {stored.activity.who}: stop "
+            "it, release the table, and start it again"
+        )
+    with Consumer(options, spark) as consumer:
+        yield from consumer.release(table)
 
 
 def released(options: Options, opened: Opened, table: str, spark: SparkStarter) -> Iterator[Epoch]:
@@ -325,19 +342,6 @@ def released(options: Options, opened: Opened, table: str, spark: SparkStarter) 
             epoch = epochs.next(state.resolved_ts, IDLE)
             if epoch is not None:
                 yield replace(epoch, left_out={})  # the others are not meant to be read
-
-
-def _require_none_runs(options: Options, table: str) -> None:
-    """Also that the table is set aside: a release that cannot begin ends no consumer."""
-    opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
-    with closing(opening) as target:
-        named(Store(target, options.changefeed).quarantine.tables(), table)
-        stored = activity_of(target, options.changefeed)
-    if stored is not None and stored.running:
-        raise Stop(
-            f"a consumer of changefeed {options.changefeed} runs, as {stored.activity.who}: stop "
-            "it, release the table, and start it again"
-        )
 
 
 def _require_log(options: Options, opened: Opened, table: SetAside, begin: Checkpoint) -> None:

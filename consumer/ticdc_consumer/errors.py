@@ -194,7 +194,10 @@ def full(where: str, reason: str) -> Full:
 def fault(error: Exception) -> TicdcError:
     """What an exception means that is not ours, where data are read: a `Stop` that names its type
     and the line of this project that raised it, since to try again would raise it again; a `Retry`
-    for one of the machine (OSError). The exception's own text may quote a row."""
+    for one of the machine (OSError). The exception's own text may quote a row. One that is ours
+    means itself."""
+    if isinstance(error, TicdcError):
+        return error
     kind = type(error).__name__
     if isinstance(error, OSError):
         return Retry(f"{kind}: {error.strerror or 'the machine failed'} {_line_of(error)}")

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -95,7 +95,7 @@ class World:
         opened = self.run.opened
         try:
             with crash_at(opened.target, self.run._crash()):
-                starter = SparkStarter({}, "world", self.run.spark)
+                starter = SparkStarter({}, "world", cast("Any", self.run.spark))
                 for _ in released(self.run.options, opened, f"w.{name}", starter):
                     self.require_exact(opened.state.resolved_ts)
         except Crash:

@@ -13,6 +13,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from support.server_address import missing
 from ticdc_consumer import config
 from ticdc_consumer.cli.arguments import parser
 
@@ -135,7 +136,7 @@ def test_a_unit_runs_a_consumer_and_knows_its_exit_codes(path: Path, codes: str)
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     program = shutil.which("true")
     if shutil.which("systemd-analyze") is None or program is None:
-        pytest.skip("systemd-analyze is not installed")
+        missing("systemd-analyze is not installed")
     # A program that exists, which the real one does not before it is installed.
     text = UNIT.read_text().replace("/opt/ticdc-consumer/bin/ticdc-consumer", program)
     path = tmp_path / "ticdc-consumer@orders.service"

@@ -15,6 +15,7 @@ from support.torture_driver import Driver
 from support.torture_topics import Feed, inserted, table, ts, updated
 from ticdc_consumer import status
 from ticdc_consumer.cli import commands as cli
+from ticdc_encoder.event import Row
 
 WIDE = "CREATE TABLE `items` (`id` INT NOT NULL PRIMARY KEY, `name` VARCHAR(40), `extra` INT)"
 OTHERS = "CREATE TABLE `others` (`id` INT NOT NULL, `name` VARCHAR(40), PRIMARY KEY (`id`))"
@@ -39,7 +40,7 @@ class Place:
 
     def poison(self) -> None:
         """Up to 200, with a row of `items` that has a column which the target lacks."""
-        row = {"id": 2, "name": "two", "extra": 2}
+        row: Row = {"id": 2, "name": "two", "extra": 2}
         self.feed.send(0, inserted(150, row, table(WIDE)))
         self.feed.send(1, inserted(151, {"id": 2, "name": "two"}, table(OTHERS)))
         self.feed.mark(200)
@@ -47,7 +48,8 @@ class Place:
     def more(self) -> None:
         """Up to 300, with a DDL of `items` between its rows."""
         items, others = table(WIDE), table(OTHERS)
-        old, new = {"id": 2, "name": "two"}, {"id": 2, "name": "new"}
+        old: Row = {"id": 2, "name": "two"}
+        new: Row = {"id": 2, "name": "new"}
         self.feed.send(1, updated(250, {**old, "extra": 2}, {**new, "extra": 2}, items))
         self.feed.send(0, updated(251, old, new, others))
         self.feed.ddl(260, "TRUNCATE TABLE `items`", "items", kind=11)

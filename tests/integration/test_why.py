@@ -2,9 +2,9 @@
 
 import json
 import socket
-import time
 from contextlib import closing
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.table import cause_of
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
-from ticdc_encoder.event import Ddl
+from ticdc_encoder.event import Ddl, Row
 from ticdc_encoder.formats.registry import MemoryRegistry
 
 CLAIM = "0d2e66b2-3b3b-49b1-946b-e5cc94563f89.json"
@@ -225,11 +225,8 @@ def test_a_changefeed_that_has_stopped(begin: Begin) -> None:
 def test_a_partition_without_a_resolved_ts(begin: Begin) -> None:
     feed, run = begin()
     with running(run):
-        ends = time.monotonic() + SOON
-        number = 200
-        while (shown := diagnosed(run)).cause != "partition-without-resolved-ts":
-            feed.mark(number := number + 1, 1)
-            assert time.monotonic() < ends, shown
+        numbers = count(201)
+        shown = comes_to(run, "partition-without-resolved-ts", lambda: feed.mark(next(numbers), 1))
         assert f"{feed.topic}[0] has no resolved ts above R" in shown.sentence
         feed.mark(900)
         assert until(lambda: run.resolved_ts == ts(900), SOON, pause=0.2)
@@ -238,11 +235,13 @@ def test_a_partition_without_a_resolved_ts(begin: Begin) -> None:
 def test_a_transaction_that_is_not_complete(begin: Begin) -> None:
     feed, run = begin()
     with running(run):
-        ends, sent = time.monotonic() + SOON, 0
-        while (shown := diagnosed(run)).cause != "transaction-open":
-            feed.send(sent % 2, inserted(150, {"id": 3 + sent, "name": "x"}))
-            sent += 1
-            assert time.monotonic() < ends, shown
+        ids = count(3)
+
+        def send() -> None:
+            id_ = next(ids)
+            feed.send(id_ % 2, inserted(150, {"id": id_, "name": "x"}))
+
+        shown = comes_to(run, "transaction-open", send)
         assert str(ts(150)) in shown.sentence and "messages have come" in shown.sentence
         feed.mark(200)
         assert until(lambda: run.resolved_ts == ts(200), SOON, pause=0.2)
@@ -251,11 +250,9 @@ def test_a_transaction_that_is_not_complete(begin: Begin) -> None:
 def test_a_changefeed_that_sends_no_resolved_ts(begin: Begin) -> None:
     feed, run = begin()
     with running(run):
-        ends, number = time.monotonic() + SOON, 150
-        while (shown := diagnosed(run)).cause != "no-resolved-ts":
-            feed.send(0, inserted(number, {"id": 3, "name": "x"}))
-            number += 1
-            assert time.monotonic() < ends, shown
+        numbers = count(150)
+        row: Row = {"id": 3, "name": "x"}
+        comes_to(run, "no-resolved-ts", lambda: feed.send(0, inserted(next(numbers), row)))
 
 
 def test_a_schema_that_is_missing(mock_kafka: brokers.Mock, sqlite_url: str, command: Make) -> None:
@@ -297,13 +294,13 @@ def test_brokers_that_refuse_their_user(
     feed = Feed(real_kafka)
     feed.create(10)
     feed.mark(100)
-    secured = {
+    secured: dict[str, Any] = {
         "kafka__bootstrap.servers": server_address("KAFKA_SASL"),
         "kafka__security.protocol": "SASL_PLAINTEXT",
         "kafka__sasl.mechanism": "PLAIN",
         "kafka__sasl.username": "app",
     }
-    wrong = {**secured, "kafka__sasl.password": "canary-7731"}
+    wrong: dict[str, Any] = {**secured, "kafka__sasl.password": "canary-7731"}
     run = command([feed], sqlite_url, **secured, **{"kafka__sasl.password": "app-secret"})
     assert run().code == 0
     with running(run):

@@ -1,7 +1,7 @@
 """Changefeeds in trouble, and what `why` says of them."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from threading import Thread
 from typing import Any
@@ -33,12 +33,15 @@ def diagnosed(run: Command, **settings: Any) -> Diagnosis:
     return explained
 
 
-def comes_to(run: Command, cause: str, **settings: Any) -> Diagnosis:
-    """The diagnosis, once it is this one."""
+def comes_to(
+    run: Command, cause: str, meanwhile: Callable[[], object] = lambda: None, **settings: Any
+) -> Diagnosis:
+    """The diagnosis, once it is this one; `meanwhile` is done before each look."""
     last = diagnosed(run, **settings)
 
     def is_named() -> bool:
         nonlocal last
+        meanwhile()
         last = diagnosed(run, **settings)
         return last.cause == cause
 

@@ -120,7 +120,9 @@ def _loaded(options: Options) -> bool:
     from ticdc_consumer.state.store import Store
     from ticdc_consumer.targets import open_target
 
-    with closing(open_target(options.target_url, to_look=True)) as target:
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
         checkpoint = Store(target, options.changefeed).read()
     if checkpoint is not None and checkpoint.resolved_ts:
         return True

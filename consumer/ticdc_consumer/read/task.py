@@ -173,8 +173,7 @@ class Reading:
         if isinstance(error, Conflict):
             known = error.known
             located(error, *self._job.partitions[known[2]], known[3])
-        ours = error if isinstance(error, TicdcError) else fault(error)
-        return located(ours, *progress.topic_partition, offset)
+        return located(fault(error), *progress.topic_partition, offset)
 
     def _read_event(
         self, progress: PartitionProgress, event: Event, offset: int, time: int, size: int

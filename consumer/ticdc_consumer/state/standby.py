@@ -20,6 +20,7 @@ from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import until
 
 PAUSE = 1.0
 """Seconds between two looks."""
@@ -92,7 +93,9 @@ def wait_for_leader_to_go(options: Options, monitor: Monitor, gives_up: Callable
             while not gives_up():
                 try:
                     if target is None:
-                        target = open_target(options.target_url, to_look=True)
+                        target = open_target(
+                            options.target_url, to_look=True, changefeed=options.changefeed
+                        )
                     if watch.is_gone(signs_of(target, options.changefeed), time.monotonic()):
                         return True
                     monitor.recovered()
@@ -100,16 +103,10 @@ def wait_for_leader_to_go(options: Options, monitor: Monitor, gives_up: Callable
                     monitor.retries(error, "target away")
                     _close(target)
                     target = None
-                _sleep(PAUSE, gives_up)
+                until(gives_up, PAUSE, pause=0.1)
         return False
     finally:
         _close(target)
-
-
-def _sleep(seconds: float, gives_up: Callable[[], bool]) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and not gives_up():
-        time.sleep(0.1)
 
 
 def _close(target: Target | None) -> None:

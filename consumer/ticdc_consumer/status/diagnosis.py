@@ -41,8 +41,6 @@ class _Look(Generic[T]):
     def _run(self) -> None:
         try:
             self.answer = self._ask()
-        except TicdcError as error:
-            self.error = error
         except Exception as error:  # noqa: BLE001 - what cannot be seen is not explained by it
             self.error = fault(error)
 

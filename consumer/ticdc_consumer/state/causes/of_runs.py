@@ -5,6 +5,7 @@ import re
 from ticdc_encoder.tso import duration, seconds, with_time
 
 from ticdc_consumer.errors import Retry, Unavailable
+from ticdc_consumer.state.activity.activity import WaitingDdl
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.situation import Explanation, KnownCause, Situation, has_kind
 
@@ -35,16 +36,21 @@ def _ddl_waits(situation: Situation) -> Explanation | None:
         if not waiting or situation.target is not None:
             return None
         id, ddl = next(iter(waiting.items()))
-        return Explanation(f"the DDL {id} waits for an operator: {ddl.reason}")
+        sentence = f"the DDL {id} waits for an operator: {ddl.reason}"
+        return Explanation(sentence, (), _ways_on(situation, ddl))
     ddl = waiting[entry.id]
     return Explanation(
         f"the DDL {entry.id} of {entry.schema}.{entry.table} waits for an operator: {ddl.reason}",
         (f"its statement: {' '.join(entry.query.split())}",),
-        (
-            *(f"perhaps by: {statement}" for statement in ddl.suggestion),
-            f"do its work in the target, then: "
-            f"{DDL_DONE.format(config=situation.config, id=entry.id)}",
-        ),
+        _ways_on(situation, ddl),
+    )
+
+
+def _ways_on(situation: Situation, ddl: WaitingDdl) -> tuple[str, ...]:
+    command = DDL_DONE.format(config=situation.config, id=ddl.id)
+    return (
+        *(f"perhaps by: {statement}" for statement in ddl.suggestion),
+        f"do its work in the target, then: {command}",
     )
 
 

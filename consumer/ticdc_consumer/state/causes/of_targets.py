@@ -107,7 +107,7 @@ def _slow_target(situation: Situation) -> Explanation | None:
         return None
     share = share_of(situation.activity, "load", "ddl")
     return Explanation(
-        f"the target is what the others wait for: {share:.0%} of the time is its own",
+        f"the target is the slowest part: {share:.0%} of the time is spent in it",
         _slow_evidence(situation),
     )
 

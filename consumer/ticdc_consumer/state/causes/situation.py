@@ -99,6 +99,8 @@ class Situation:
 
     @property
     def position(self) -> str:
+        if not self.resolved_ts:
+            return "R is not known yet"
         return f"R is {with_time(self.resolved_ts)}, {duration(self.lag)} behind"
 
 

@@ -11,7 +11,7 @@ WINDOW = 20.0
 STEADY = 0.05
 """Seconds by which the lag may change in a second, either way, and counts as the same."""
 SLOW_SHARE = 0.6
-"""The share of a cut's time that the target takes if it is what the others wait for."""
+"""The share of a cut's time that the target takes if it is the slowest part."""
 SPILLED_CUTS = 3
 SPILLED_SHARE = 0.5
 LOST_EXECUTORS = 3

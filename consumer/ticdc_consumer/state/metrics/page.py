@@ -17,14 +17,22 @@ from ticdc_consumer.state.activity.activity import (
     WaitingDdl,
 )
 from ticdc_consumer.state.causes.of_runs import DDL_DONE, RELEASE
-from ticdc_consumer.state.causes.pace import shares
+from ticdc_consumer.state.causes.pace import shares, speed
 from ticdc_consumer.state.causes.situation import Situation
 from ticdc_consumer.state.causes.table import explain
 from ticdc_consumer.state.metrics.definitions import OTHERS
 from ticdc_consumer.state.metrics.health import unready
 from ticdc_consumer.state.metrics.history import LagSample
 from ticdc_consumer.state.metrics.plot import bar, lag_plot
-from ticdc_consumer.state.metrics.style import CONTENT_SECURITY_POLICY, STYLE
+from ticdc_consumer.state.metrics.style import (
+    CONTENT_SECURITY_POLICY,
+    NOT_READY,
+    READY,
+    STOPPED,
+    STYLE,
+    PageState,
+    icon,
+)
 
 REFRESH = 15
 """Seconds after which a browser asks again."""
@@ -39,7 +47,8 @@ HEADERS: Mapping[str, str] = {
     "Refresh": str(REFRESH),
 }
 
-_COMMAND = re.compile(r"\bticdc-(?:consumer|encoder) \S.*", re.DOTALL)
+_TO_COPY = re.compile(r"\bticdc-(?:consumer|encoder) \S.*|(?<=perhaps by: ).*", re.DOTALL)
+"""A command of ours, or a statement, at the end of an advice."""
 _STAGES: Mapping[str, str] = {
     "plan": "planning",
     "read": "reading",
@@ -50,11 +59,13 @@ _STAGES: Mapping[str, str] = {
 
 def document(activity: Activity, samples: Sequence[LagSample], ready_lag: float) -> str:
     """HTML that is XML, too. `samples` are those of the last hour."""
-    title = _text(activity.changefeed or "ticdc-consumer")
+    name = _text(activity.changefeed or "ticdc-consumer")
+    reason = unready(activity, ready_lag)
+    state = _state(activity, reason)
     sections = (
-        _why(activity, unready(activity, ready_lag)),
-        _section("Position", _position(activity)),
-        _section("Lag", _lag(activity, samples)),
+        _why(activity, state, reason),
+        _section("Position", _figures(activity) + _position(activity), "wide"),
+        _section("Lag", _lag(activity, samples, ready_lag), "wide"),
         _section("Where the time goes", _time(activity)),
         _section("DDL", _ddl(activity)),
         *([_section("Set aside", _set_aside(activity))] if activity.set_aside else []),
@@ -64,37 +75,59 @@ def document(activity: Activity, samples: Sequence[LagSample], ready_lag: float)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-        f"<title>{title}</title><style>{STYLE}</style></head>"
-        f"<body><header><h1>{title}</h1>"
+        f'<link rel="icon" href="{icon(state.color)}"/>'
+        f"<title>{name}: {state.word}</title><style>{STYLE}</style></head>"
+        f'<body><header><h1>{name} <span class="state {state.name}">{state.word}</span></h1>'
         f"<p>ticdc-consumer {_text(activity.release)}, {_text(activity.who)}, "
         f"at {_time_of(activity.at)}</p></header>"
         f"<main>{''.join(sections)}</main>"
         f"<footer><p>The page is read-only, and comes again every {REFRESH} s. CONFIG stands for "
-        "your file of settings. What target and brokers show beside this, "
-        "<code>ticdc-consumer why CONFIG</code> asks. For programs: "
-        '<a href="/metrics">/metrics</a>, <a href="/healthz">/healthz</a>, '
+        "your file of settings. <code>ticdc-consumer why CONFIG</code> also asks target and "
+        'brokers. For programs: <a href="/metrics">/metrics</a>, <a href="/healthz">/healthz</a>, '
         '<a href="/readyz">/readyz</a>.</p></footer></body></html>\n'
     )
 
 
-def _why(activity: Activity, reason: str | None) -> str:
+def _state(activity: Activity, reason: str | None) -> PageState:
+    if activity.stage == "stopped":
+        return STOPPED
+    return READY if reason is None else NOT_READY
+
+
+def _why(activity: Activity, state: PageState, reason: str | None) -> str:
     """`reason` is why the consumer is not ready."""
     diagnosis = explain(Situation.of(activity))
     evidence = _list(map(_text, diagnosis.evidence))
-    advice = _list(map(_with_command, diagnosis.advice))
+    advice = _list(map(_to_copy, diagnosis.advice))
     ready = "The consumer is ready." if reason is None else f"Not ready: {_text(reason)}"
     return (
-        f'<section class="why{" ill" if reason else ""}"><h2>Why</h2>'
+        f'<section class="why {state.name}"><h2>Why</h2>'
         f'<p class="lead">{_text(diagnosis.sentence)}</p>{evidence}'
         f'<h2>What to do</h2>{advice}<p class="soft">{ready}</p></section>'
     )
+
+
+def _figures(activity: Activity) -> str:
+    """What is read first, and from afar."""
+    situation, committed = Situation.of(activity), activity.committed
+    pace = speed(situation)
+    behind = sum(max(0, (p.end_offset or 0) - p.restart_offset) for p in activity.partitions)
+    figures = [
+        ("lag", duration(situation.lag) if activity.resolved_ts else "–"),
+        ("last commit", f"{duration(max(0.0, activity.at - committed))} ago" if committed else "–"),
+        ("messages behind", f"{behind:,}" if activity.partitions else "–"),
+    ]
+    if pace is not None and pace.rate_in is not None and pace.rate_out is not None:
+        figures.append(("messages/s come", f"{pace.rate_in:,.0f}"))
+        figures.append(("messages/s applied", f"{pace.rate_out:,.0f}"))
+    cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
+    return f'<dl class="figures">{cells}</dl>'
 
 
 def _position(activity: Activity) -> str:
     ts, committed, error = activity.resolved_ts, activity.committed, activity.error
     lines = [
         ("R", _text(with_time(ts)) if ts else "not known yet"),
-        ("lag", duration(Situation.of(activity).lag) if ts else "not known yet"),
         ("last commit", _time_of(committed) if committed else "none yet"),
         ("stage", _text(activity.sentence)),
         ("generation", str(activity.generation)),
@@ -106,12 +139,11 @@ def _position(activity: Activity) -> str:
     return f"<dl>{''.join(f'<dt>{name}</dt><dd>{value}</dd>' for name, value in lines)}</dl>"
 
 
-def _lag(activity: Activity, samples: Sequence[LagSample]) -> str:
+def _lag(activity: Activity, samples: Sequence[LagSample], ready_lag: float) -> str:
     now = LagSample.of(activity)
     if now is None:
         return _soft("R is not known yet.")
-    plot = lag_plot((*samples, now), activity.at)
-    return f'<p class="lead">{duration(now.lag)}</p>{plot or _soft("No sample of it yet.")}'
+    return lag_plot((*samples, now), activity.at, ready_lag) or _soft("No sample of it yet.")
 
 
 def _time(activity: Activity) -> str:
@@ -127,7 +159,8 @@ def _time(activity: Activity) -> str:
         )
         for stage, name in _STAGES.items()
     ]
-    return _table(("stage", "over the last minutes", "share", "since the start"), rows)
+    head = ("stage", "over the last minutes", "#share", "#since the start")
+    return _table(head, rows)
 
 
 def _ddl(activity: Activity) -> str:
@@ -137,7 +170,7 @@ def _ddl(activity: Activity) -> str:
         return pending + _soft("No DDL has come since the start.")
     reason = f": {_text(last.reason)}" if last.reason else ""
     return (
-        f"{pending}<p>The last one, {_text(last.id)}, is {_text(last.outcome)} since "
+        f"{pending}<p>The last one, {_text(last.id)}, was {_text(last.outcome)} at "
         f"{_time_of(last.at)}{reason}</p><code>{_text(last.query)}</code>"
     )
 
@@ -173,7 +206,7 @@ def _partitions(activity: Activity) -> str:
     # Those that hold R back come first; the others are sorted already.
     ordered = sorted(activity.partitions, key=lambda each: not _holds_back(each, least))
     rows = [_partition(activity, each, _holds_back(each, least)) for each in ordered[:MOST_LINES]]
-    head = ("partition", "next offset", "end", "newest resolved ts", "")
+    head = ("partition", "#next offset", "#end", "#newest resolved ts")
     return _table(head, rows) + _rest(len(ordered))
 
 
@@ -192,12 +225,12 @@ def _holds_back(partition: PartitionActivity, least: int | None) -> bool:
 def _partition(activity: Activity, each: PartitionActivity, holds: bool) -> tuple[str, ...]:
     ts = each.resolved_ts
     age = f"{duration(max(0.0, activity.at - seconds(ts)))} old" if ts else "not read yet"
+    mark = ' <span class="state not-ready">holds R back</span>' if holds else ""
     return (
-        _cell(f"{each.topic}[{each.partition}]"),
+        f"<td>{_text(f'{each.topic}[{each.partition}]')}{mark}</td>",
         _number(f"{each.restart_offset:,}"),
         _number("" if each.end_offset is None else f"{each.end_offset:,}"),
         _number(age if each.partition == 0 else ""),
-        _cell("holds R back" if holds else ""),
     )
 
 
@@ -210,7 +243,7 @@ def _tables(activity: Activity) -> str:
         (_cell(name or OTHERS), _number(f"{written:,}"), _number(f"{deleted:,}"))
         for name, (deleted, written) in ordered[:MOST_LINES]
     ]
-    head = ("upstream table", "rows written", "rows deleted")
+    head = ("upstream table", "#rows written", "#rows deleted")
     return _soft("Since the start.") + _table(head, rows) + _rest(len(ordered))
 
 
@@ -219,15 +252,21 @@ def _rest(count: int) -> str:
     return _soft(f"{more:,} more are in /metrics.") if more > 0 else ""
 
 
-def _section(heading: str, body: str) -> str:
-    return f"<section><h2>{heading}</h2>{body}</section>"
+def _section(heading: str, body: str, css_class: str = "") -> str:
+    opening = f'<section class="{css_class}">' if css_class else "<section>"
+    return f"{opening}<h2>{heading}</h2>{body}</section>"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """The cells of `rows` are markup."""
-    names = "".join(f'<th scope="col">{name}</th>' for name in head)
+    """The cells of `rows` are markup; the head of a column of numbers begins with `#`."""
+    names = "".join(map(_head, head))
     lines = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _head(name: str) -> str:
+    number = ' class="number"' if name.startswith("#") else ""
+    return f'<th scope="col"{number}>{name.removeprefix("#")}</th>'
 
 
 def _list(items: Iterable[str]) -> str:
@@ -235,12 +274,12 @@ def _list(items: Iterable[str]) -> str:
     return f"<ul>{lines}</ul>" if lines else ""
 
 
-def _with_command(advice: str) -> str:
-    """A command of ours that it ends with is set apart, to be copied."""
-    command = _COMMAND.search(advice)
-    if command is None:
+def _to_copy(advice: str) -> str:
+    """What it ends with is set apart, if it is to be copied."""
+    end = _TO_COPY.search(advice)
+    if end is None:
         return _text(advice)
-    return f"{_text(advice[: command.start()])}<code>{_text(command[0])}</code>"
+    return f"{_text(advice[: end.start()])}<code>{_text(end[0])}</code>"
 
 
 def _cell(text: str) -> str:

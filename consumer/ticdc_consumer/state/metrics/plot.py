@@ -12,28 +12,41 @@ LEAST_TOP = 1.0
 """Seconds that the height stands for, at least."""
 
 
-def lag_plot(samples: Sequence[LagSample], now: float) -> str:
-    """The lag over the last hour, "" without two samples of it."""
+def lag_plot(samples: Sequence[LagSample], now: float, limit: float) -> str:
+    """The lag over the last hour, and the `limit` beyond which it is too much; "" without two
+    samples of it."""
     recent = [sample for sample in samples if 0 <= now - sample.at <= HOUR]
     if len(recent) < 2:
         return ""
-    top = max(LEAST_TOP, *(sample.lag for sample in recent))
+    most = max(sample.lag for sample in recent)
+    top = max(LEAST_TOP, most)
     points = [_point(sample, now, top) for sample in recent]
     line = " ".join(points)
     left, right = (point.partition(",")[0] for point in (points[0], points[-1]))
     since = duration(now - recent[0].at)
     first, last = recent[0], recent[-1]
     risen = (last.at - last.lag) - (first.at - first.lag)
-    label = f"lag over the last {since}: {duration(last.lag)} now, {duration(top)} at most"
+    label = f"lag over the last {since}: {duration(last.lag)} now, {duration(most)} at most"
+    limited = f" Above the dashed line, {duration(limit)}, it is not ready." if limit < top else ""
     return (
         f'<figure><figcaption class="axis"><span>{duration(top)}</span></figcaption>'
         f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" '
-        f'role="img" aria-label="{label}">'
+        f'role="img" aria-label="{label}">{_grid(limit, top)}'
         f'<polygon class="area" points="{left},{HEIGHT} {line} {right},{HEIGHT}"/>'
         f'<polyline class="line" points="{line}"/></svg>'
-        '<p class="axis"><span>60 min ago</span><span>now</span></p>'
-        f"<p>R rose by {duration(max(0.0, risen))} in the last {since}.</p></figure>"
+        '<p class="axis"><span>60 min ago</span><span>30 min ago</span><span>now</span></p>'
+        f"<p>At most {duration(most)}; R rose by {duration(max(0.0, risen))} in the last {since}."
+        f"{limited}</p></figure>"
     )
+
+
+def _grid(limit: float, top: float) -> str:
+    """Quarters of the hour, half the height, and the limit."""
+    upright = (f"M{WIDTH * n // 4} 0V{HEIGHT}" for n in (1, 2, 3))
+    lines = f'<path class="grid" d="{"".join(upright)}M0 {HEIGHT // 2}H{WIDTH}"/>'
+    if limit >= top:
+        return lines
+    return f'{lines}<path class="limit" d="M0 {HEIGHT * (1 - limit / top):.1f}H{WIDTH}"/>'
 
 
 def _point(sample: LagSample, now: float, top: float) -> str:

@@ -10,6 +10,7 @@ from ticdc_consumer.errors import Retry, Stop
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import KnownTables
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target, read_back
 from ticdc_consumer.targets.target import Target
@@ -23,13 +24,14 @@ _PAUSE = 0.05
 @dataclass(frozen=True, slots=True)
 class TargetState:
     """Every session of `targets` sees the tables as they were at `resolved_ts`, until it is closed.
-    `known` are the tables that rows went to. With `shared`, the first session reads no table but
+    `known` are the tables that rows went to, those `set_aside` stand at an R of their own. With `shared`, the first session reads no table but
     holds the state, in which the others begin anew after each table: a DDL waits for the end of a
     transaction that has read its table."""
 
     targets: Sequence[Target]
     resolved_ts: int
     known: KnownTables
+    set_aside: Sequence[SetAside] = ()
     shared: str | None = None
 
     @property
@@ -80,7 +82,8 @@ def _begin(
     store = Store(first, options.changefeed, where=InTarget.by(options, first))
     pending = store.ledger.pending()
     if len(seen) == 1 and not pending:
-        return TargetState(targets, seen.pop(), store.ledger.known(), shared)
+        set_aside = store.quarantine.tables()
+        return TargetState(targets, seen.pop(), store.ledger.known(), set_aside, shared)
     if time.monotonic() > deadline:
         raise _unsettled(pending)
     return None

@@ -62,6 +62,7 @@ def stopped_at_a_ddl() -> Monitor:
     monitor = busy()
     sql = ("ALTER TABLE a ADD b INTEGER",)
     monitor.waits_for_operator([WaitingDdl("7:1", "the default is an expression", sql)])
+    monitor.sets_aside(("shop", "notes"), 7, "no such column")
     monitor.stopped(Stop("DDL 7:1 of shop.a stops"))
     return monitor
 
@@ -73,7 +74,15 @@ def again() -> Monitor:
 
 
 SAYS: list[tuple[Callable[[], Monitor], str, list[str]]] = [
-    (Monitor, "Why", ["starting, since", "Not ready: the changefeed is not taken over yet"]),
+    (
+        Monitor,
+        "Why",
+        [
+            "starting, since",
+            "R is not known yet",
+            "Not ready: the changefeed is not taken over yet",
+        ],
+    ),
     (Monitor, "Position", ["R not known yet", "last commit none yet", "generation 0"]),
     (Monitor, "Lag", ["R is not known yet."]),
     (Monitor, "Where the time goes", ["No cut was applied yet."]),
@@ -85,15 +94,21 @@ SAYS: list[tuple[Callable[[], Monitor], str, list[str]]] = [
     (
         busy,
         "Position",
-        ["UTC) lag 5.", "last commit 20", "stage waiting for a resolved ts above R"],
+        [
+            "lag 5.",
+            "s ago messages behind 1,007 R 4",
+            "last commit 20",
+            "stage waiting for a resolved",
+        ],
     ),
     (busy, "Where the time goes", ["reading 25% 1.0 s", "the transaction 75% 3.0 s", "DDL 0%"]),
-    (busy, "DDL", ["The last one, 7:2, is skipped since 2023-11-14 22:13:20 UTC"]),
+    (busy, "DDL", ["The last one, 7:2, was skipped at 2023-11-14 22:13:20 UTC"]),
     (busy, "DDL", ["views are left out", "DROP VIEW v"]),
     (busy, "Tables", ["shop.big 4,711 0 shop.a 2 1"]),
     (stopped_at_a_ddl, "Why", ["the DDL 7:1 waits for an operator: the default is an expression"]),
     (stopped_at_a_ddl, "Why", ["What to do", "Not ready: the consumer has stopped: DDL 7:1"]),
     (stopped_at_a_ddl, "Position", ["last error DDL 7:1 of shop.a stops"]),
+    (stopped_at_a_ddl, "Set aside", ["shop.notes stands at R 7", "no such column"]),
     (stopped_at_a_ddl, "DDL", ["perhaps by: ALTER TABLE a ADD b INTEGER"]),
 ]
 
@@ -108,25 +123,41 @@ def test_a_section_says_what_the_steps_reported(
 
 def test_commands_are_set_apart_to_be_copied() -> None:
     commands = [code.text for code in page(stopped_at_a_ddl()).iter("code")]
-    assert "ticdc-consumer run CONFIG --ddl-done ID" in commands
-    assert "ticdc-consumer run CONFIG --ddl-done 7:1" in commands
+    # At the top, and in the section of DDL.
+    assert commands.count("ticdc-consumer run CONFIG --ddl-done 7:1") == 2
+    assert commands.count("ALTER TABLE a ADD b INTEGER") == 2
+
+
+STATES: list[tuple[Callable[[], Monitor], str]] = [
+    (Monitor, "ticdc-consumer: not ready"),
+    (busy, "orders: ready"),
+    (again, "orders: ready"),
+    (stopped_at_a_ddl, "orders: stopped"),
+]
+
+
+@pytest.mark.parametrize(("monitor", "expected"), STATES)
+def test_a_tab_says_how_the_consumer_is(monitor: Callable[[], Monitor], expected: str) -> None:
+    shown = page(monitor())
+    assert shown.findtext("head/title") == expected
+    assert shown.findtext("body/header/h1/span") == expected.partition(": ")[2]
 
 
 def rows(monitor: Monitor) -> list[list[str]]:
     lines = list(section(monitor, "Partitions").iter("tr"))
-    return [[cell.text or "" for cell in line] for line in lines[1:]]
+    return [[" ".join(cell.itertext()) for cell in line] for line in lines[1:]]
 
 
 def test_the_partition_that_holds_r_back_comes_first() -> None:
     first, second = rows(busy())
-    assert (first[0], first[1], first[2], first[4]) == ("far[0]", "90", "95", "holds R back")
-    assert (second[0], second[4]) == ("near[0]", "")
+    assert first[:3] == ["far[0]  holds R back", "90", "95"]
+    assert second[0] == "near[0]"
     unread = busy()
     unread.waiting(None, {"far": unread.resolved_ts})
-    assert [line[0] for line in rows(unread) if line[4]] == ["near[0]"]
+    assert [line[0] for line in rows(unread) if "holds" in line[0]] == ["near[0]  holds R back"]
     ahead = busy()
     ahead.waiting(None, {"near": ago(0), "far": ago(0)})
-    assert [line for line in rows(ahead) if line[4]] == []
+    assert [line for line in rows(ahead) if "holds" in line[0]] == []
 
 
 def test_a_long_table_ends_with_how_many_are_left_out() -> None:
@@ -148,6 +179,7 @@ def hostile() -> Monitor:
     monitor.committed(R, at(**{HOSTILE: 1}), {}, {HOSTILE: (1, 1)}, {"load": 1.0})
     monitor.ran_ddls(["done"], 0.0, LastDdl(HOSTILE, HOSTILE, "done", HOSTILE, 0.0))
     monitor.waits_for_operator([WaitingDdl(HOSTILE, HOSTILE, (HOSTILE,))])
+    monitor.sets_aside((HOSTILE, HOSTILE), 7, HOSTILE)
     monitor.retries(Unavailable(HOSTILE), "target away")
     monitor.unwritten = HOSTILE
     monitor.session = HOSTILE
@@ -182,7 +214,9 @@ def test_a_hostile_name_is_text() -> None:
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
     text = document(busy().look(), (), 60)
-    assert re.findall(r'(?:href|src)="([^"]*)"', text) == ["/metrics", "/healthz", "/readyz"]
+    icon, *links = re.findall(r'(?:href|src)="([^"]*)"', text)
+    assert icon.startswith("data:image/svg+xml,") and links == ["/metrics", "/healthz", "/readyz"]
+    text = text.replace("xmlns='http://www.w3.org/2000/svg'", "")
     assert "url(" not in text and "@import" not in text and "://" not in text
 
 
@@ -206,7 +240,7 @@ def samples(number: int, now: float) -> list[LagSample]:
 
 def test_a_plot_of_an_hour_has_all_its_samples() -> None:
     now = 1_700_000_000.0
-    svg = ET.fromstring(lag_plot(samples(MOST_SAMPLES, now), now)).find("svg")
+    svg = ET.fromstring(lag_plot(samples(MOST_SAMPLES, now), now, 60.0)).find("svg")
     assert svg is not None
     assert svg.get("aria-label") == "lag over the last 60 min: 0.0 s now, 4 min at most"
     line, area = svg.find("polyline"), svg.find("polygon")
@@ -230,8 +264,19 @@ PLOTS: list[tuple[list[LagSample], str]] = [
 
 @pytest.mark.parametrize(("points", "expected"), PLOTS)
 def test_a_plot_says_how_far_r_rose(points: list[LagSample], expected: str) -> None:
-    plot = lag_plot(points, 100.0)
+    plot = lag_plot(points, 100.0, 60.0)
     assert bool(plot) == bool(expected) and expected in plot
+
+
+LIMITS = [(30.0, "M0 80.0H720"), (60.0, None), (90.0, None)]
+
+
+@pytest.mark.parametrize(("limit", "expected"), LIMITS)
+def test_a_plot_shows_the_limit_that_the_lag_was_above(limit: float, expected: str | None) -> None:
+    plot = lag_plot([LagSample(40.0, 0.0), LagSample(100.0, 60.0)], 100.0, limit)
+    line = ET.fromstring(plot).find("svg/path[@class='limit']")
+    assert (line.get("d") if line is not None else None) == expected
+    assert ("Above the dashed line, 30.0 s, it is not ready." in plot) is (expected is not None)
 
 
 def test_the_page_has_the_plot_up_to_now() -> None:

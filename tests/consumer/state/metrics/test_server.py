@@ -124,19 +124,20 @@ def asked(
     return answer.status, dict(answer.getheaders()), text
 
 
-def test_the_page_may_load_nothing_but_its_own_style() -> None:
+def test_the_page_may_load_nothing_but_its_own_style_and_icon() -> None:
     with serving(Monitor("shop", "0.1.0")) as url:
         status, headers, text = asked(url)
         assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
         (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
         digest = b64encode(sha256(style.encode()).digest()).decode()
         policy = headers["Content-Security-Policy"].split("; ")
-        assert policy[:2] == ["default-src 'none'", f"style-src 'sha256-{digest}'"]
+        style_alone = ["default-src 'none'", f"style-src 'sha256-{digest}'", "img-src data:"]
+        assert policy[:3] == style_alone
         assert "frame-ancestors 'none'" in policy and "unsafe" not in str(policy)
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "no-referrer"
         assert (headers["Cache-Control"], headers["Refresh"]) == ("no-store", "15")
-        assert "<h1>shop</h1>" in text
+        assert "<h1>shop <span" in text
         assert asked(url, path="/?x=1")[2].startswith("<!DOCTYPE html>")
 
 

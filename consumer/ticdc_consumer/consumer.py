@@ -118,6 +118,7 @@ class Consumer:
 
     def _learn_set_aside(self) -> None:
         self._set_aside = self.store.quarantine.tables()
+        self._monitor.begins_without(self._set_aside)
 
     def _log_start(self) -> None:
         state, changefeed = self._opened.state, self.options.changefeed
@@ -307,7 +308,7 @@ def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
         raise stopped
 
 
-def release(options: Options, table: str, spark: "SparkSession | None" = None) -> Iterator[Epoch]:
+def release(options: Options, table: str) -> Iterator[Epoch]:
     """`Consumer.release` where no consumer runs. Raises `Stop` if one does, or if the table is not
     set aside: a release that cannot begin ends no consumer."""
     opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
@@ -319,7 +320,7 @@ def release(options: Options, table: str, spark: "SparkSession | None" = None) -
             f"a consumer of changefeed {options.changefeed} runs, as {stored.activity.who}: stop "
             "it, release the table, and start it again"
         )
-    with Consumer(options, spark) as consumer:
+    with Consumer(options) as consumer:
         yield from consumer.release(table)
 
 

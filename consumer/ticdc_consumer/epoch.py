@@ -228,8 +228,8 @@ class Epochs:
         of which was set aside."""
         if self._reader.released is None or not entries:
             return entries
-        taken = Counter(entry.commit_ts for entry in self._applier.ledger.entries())
-        return [replace(entry, seq=entry.seq + taken[entry.commit_ts]) for entry in entries]
+        entries_of = Counter(entry.commit_ts for entry in self._applier.ledger.entries())
+        return [replace(entry, seq=entry.seq + entries_of[entry.commit_ts]) for entry in entries]
 
     def _report(self, prepared: Prepared, applied: Applied, spilled: bool) -> None:
         report = prepared.gathered.report

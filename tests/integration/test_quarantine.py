@@ -3,20 +3,24 @@ their R."""
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from support import brokers
 from support.databases import own_schema
-from support.local_spark import LocalSpark
-from support.torture_cli import Command, Make, refuses
+from support.torture_cli import CHANGEFEED, Command, Make, ended_by, refuses
 from support.torture_driver import Driver
 from support.torture_topics import Feed, inserted, table, ts, updated
-from ticdc_consumer import status
+from ticdc_consumer import failpoints, status
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.state.activity import stored
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Row
 
+NAME = "shop.items"
 WIDE = "CREATE TABLE `items` (`id` INT NOT NULL PRIMARY KEY, `name` VARCHAR(40), `extra` INT)"
 OTHERS = "CREATE TABLE `others` (`id` INT NOT NULL, `name` VARCHAR(40), PRIMARY KEY (`id`))"
 
@@ -69,7 +73,7 @@ class Place:
         self.alter("ALTER TABLE items ADD COLUMN extra INT")
 
     def release(self, **settings: Any) -> tuple[int, str]:
-        outcome = self.run.command("release", "shop.items", **settings)
+        outcome = self.run.command("release", NAME, **settings)
         return outcome.code, outcome.said
 
     def aside(self) -> list[tuple[str, int]]:
@@ -164,13 +168,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("by_spark", [False, True])
 @pytest.mark.parametrize("case", CASES)
-def test_what_cannot_be_applied_waits_until_its_cause_is_mended(
-    place: Callable[..., Place], sqlite_url: str, case: str, by_spark: bool
-) -> None:
+def test_what_cannot_be_applied_waits_until_its_cause_is_mended(small: Place, case: str) -> None:
+    here = small
     spoil, row, reason, mend, applied = CASES[case]
-    here = place(sqlite_url, **({"spark": LocalSpark(2)} if by_spark else {}))
     here.alter(*spoil)
     here.feed.send(0, row)
     here.feed.send(1, inserted(151, {"id": 2, "name": "two"}, table(OTHERS)))
@@ -304,6 +305,7 @@ def test_status_and_why_say_what_waits(small: Place, capsys: pytest.CaptureFixtu
     small.caught_up(300)
     with small.run.consumer() as consumer:
         assert consumer.activity.set_aside[0].waiting == 3
+        assert until(lambda: is_running(small.run), 20.0)
         shown = status.why(small.run.options())
     assert shown.cause == "table-quarantined"
     assert shown.sentence.startswith(f"the table shop.items is set aside at R {ts(100)}")
@@ -313,7 +315,7 @@ def test_status_and_why_say_what_waits(small: Place, capsys: pytest.CaptureFixtu
     capsys.readouterr()
     assert cli.main(["status", str(small.run._file), *small.run.arguments()]) == 0
     text = capsys.readouterr().out
-    assert f"set aside       shop.items stands at R {ts(100)}" in text
+    assert f"set aside       shop.items waits at R {ts(100)}" in text
     assert "3 changes wait" in text
     assert cli.main(["status", str(small.run._file), *small.run.arguments(), "--json"]) == 0
     (waiting,) = json.loads(capsys.readouterr().out)["set_aside"]
@@ -328,100 +330,120 @@ def test_a_plan_goes_on_without_it_and_ends_where_another_would_be(
     small.more()
     assert cli.main(["plan", str(small.run._file), *small.run.arguments(), "--json"]) == 0
     (cut,) = json.loads(capsys.readouterr().out)["cuts"]
-    assert list(cut["tables"]) == ["shop.others"] and cut["ddl"] == []
+    assert [each["name"] for each in cut["tables"]] == ["shop.others"] and cut["ddl"] == []
 
 
 # --- crashes, and others --------------------------------------------------------------------------
 
-RUN_STEPS = ("Q1", "Q2", "S3", "S10", "S13", "S14")
-RELEASE_STEPS = ("S1", "S3", "S10", "S12", "S13", "S14", "S11", "S13", "D3", "D4", "D5", "S16")
+RUN_STEPS = ("Q1", "Q2", "S3", "S13", "S14")
+RELEASE_STEPS = ("S1", "S3", "S10", "S13", "S14", "S11", "S14", "D3", "D4", "D5", "S13", "S16")
+
+
+@pytest.fixture
+def crash(long: bool, monkeypatch: pytest.MonkeyPatch) -> Callable[[Place, str, str], bool]:
+    """Lets a run or a release die at a step, and gives whether it did: with `--long` a process of
+    its own by kill -9, else by an exception that nothing handles."""
+
+    def crash(here: Place, command: str, step: str) -> bool:
+        if long and command == "run":
+            return here.run.driver(f"{step}:kill", "caught-up").wait()[0] == -9
+        if long:
+            return released(here, f"{step}:kill").wait()[0] == -9
+        failpoints._hits.clear()
+        with monkeypatch.context() as patch:
+            patch.setenv("TICDC_FAILPOINT", f"{step}:raise")
+            try:
+                outcome = here.run() if command == "run" else here.run.command("release", NAME)
+            except failpoints.FailpointReached:
+                return True
+        assert outcome.code == 0 or "is not set aside" in outcome.said, outcome.said
+        return False
+
+    return crash
 
 
 @pytest.mark.parametrize("target", ["sqlite", "postgresql", "mariadb"])
-def test_a_kill_between_any_two_steps_loses_and_repeats_nothing(
-    place: Callable[..., Place], target: str, request: pytest.FixtureRequest
+def test_a_crash_between_any_two_steps_loses_and_repeats_nothing(
+    place: Callable[..., Place],
+    target: str,
+    crash: Callable[[Place, str, str], bool],
+    request: pytest.FixtureRequest,
 ) -> None:
     here = place(request.getfixturevalue(f"{target}_url"))
     here.poison()
-    for step in RUN_STEPS:
-        here.run.driver(failpoint=f"{step}:kill", until="caught-up").wait()
-        assert here.aside() in ([], [("items", 100)])
-        assert here.rows("items") == [(1, "one")]
-        assert (len(here.rows("others")) == 2) == (here.run.resolved_ts == ts(200))
-    here.caught_up(200)
+    died = [crash(here, "run", step) for step in RUN_STEPS]
+    assert died == [True] * 5
+    assert here.aside() == [("items", 100)] and here.rows("items") == [(1, "one")]
+    assert here.rows("others") == [(1, "one"), (2, "two")] and here.run.resolved_ts == ts(200)
     here.more()
     here.caught_up(300)
     here.mend()
-    at = [100]
+    at, died = [100], []
     for step in RELEASE_STEPS:
-        released(here, failpoint=f"{step}:kill").wait()
+        died.append(crash(here, "release", step))
         at += [number for _, number in here.aside()]
         assert at == sorted(at)
         assert here.rows("others") == [(1, "one"), (2, "new"), (3, "three")]
-        assert here.aside() or here.is_whole() or here.run.rows(PENDING)
-    if here.aside():
-        assert here.release()[0] == 0
-    here.caught_up(300)  # a DDL of the table may have been left
+        assert here.aside() or here.is_whole()
+    assert sum(died) >= 7, died
+    assert {100, 261} <= set(at) <= {100, 200, 261}
+    here.caught_up(300)
     assert here.is_whole() and here.aside() == []
-
-
-PENDING = "SELECT 1 FROM ticdc_ddl WHERE state = 'pending'"
 
 
 def released(here: Place, failpoint: str | None = None) -> Driver:
     """`release` as a process of its own, while nobody else is alive."""
     here.alter("UPDATE ticdc_activity SET written_at = 0")
-    return here.run.driver("shop.items", failpoint=failpoint, command="release")
+    return here.run.driver(failpoint, command="release", arguments=[NAME])
+
+
+def is_running(run: Command) -> bool:
+    with closing(open_target(run.target_url, to_look=True)) as target:
+        activity = stored.read(target, CHANGEFEED)
+    return activity is not None and activity.running
 
 
 def test_a_release_waits_for_the_consumer_to_be_stopped(small: Place) -> None:
     small.poison()
     small.caught_up(200)
     with small.run.consumer():
+        assert until(lambda: is_running(small.run), 20.0)
         code, said = small.release()
     assert code == 3 and "a consumer of changefeed proof runs" in said and "stop it" in said
 
 
-def test_of_a_run_and_a_release_the_older_is_refused(
-    place: Callable[..., Place], postgresql_url: str
-) -> None:
-    here = place(postgresql_url, limits__takeover_after="1")
-    here.poison()
-    here.caught_up(200)
-    here.more()
-    here.mend()
-    older = here.run.driver(failpoint="S13:stop", until="caught-up")
-    try:
-        older.wait_until_stopped()
-        code, said = released(here).wait()
-        assert code == 0, said
-        assert here.aside() == [] and here.rows("items") == [(1, "one", None), (2, "two", 2)]
-        older.go_on()
-        code, said = older.wait()
-        assert code == 4, said
-    finally:
-        older.kill()
-    here.caught_up(300)
-    assert here.is_whole()
+def test_of_a_run_and_a_release_the_older_is_refused(small: Place) -> None:
+    small.poison()
+    small.caught_up(200)
+    small.more()
+    small.mend()
+    with small.run.consumer() as older:
+        with small.run.consumer() as newer:
+            assert list(newer.release(NAME))
+        assert ended_by(older.epochs("caught-up")).code == 4
+    assert small.aside() == [] and small.run.resolved_ts == ts(200)
+    assert small.rows("items") == [(1, "one", None), (2, "two", 2)]
+    small.caught_up(300)
+    assert small.is_whole()
 
 
-def test_a_release_that_is_overtaken_is_refused(
-    place: Callable[..., Place], postgresql_url: str
-) -> None:
-    here = place(postgresql_url, limits__takeover_after="1")
-    here.poison()
-    here.caught_up(200)
-    here.mend()
-    older = released(here, failpoint="S13:stop")
-    try:
-        older.wait_until_stopped()
-        here.more()
-        here.caught_up(300)
-        older.go_on()
-        code, said = older.wait()
-        assert code == 4, said
-    finally:
-        older.kill()
-    assert here.aside() == [("items", 100)] and here.rows("items") == [(1, "one", None)]
-    assert released(here).wait()[0] == 0
-    assert here.is_whole()
+def test_a_release_that_is_overtaken_is_refused_and_another_goes_on(small: Place) -> None:
+    small.poison()
+    small.caught_up(200)
+    small.more()
+    small.caught_up(300)
+    small.mend()
+    with small.run.consumer() as older:
+        cuts = older.release(NAME)
+        next(cuts)
+        (before,) = small.aside()
+        small.feed.mark(400)
+        small.caught_up(400)
+        assert ended_by(cuts).code == 4
+    assert small.aside() == [before]
+    with small.run.consumer() as newer:
+        last = [epoch.resolved_ts for epoch in newer.release(NAME)][-1]
+        assert (last, small.aside()) == (ts(400), [])
+        small.feed.mark(500)
+        list(newer.epochs("caught-up"))
+    assert small.is_whole() and small.run.resolved_ts == ts(500)

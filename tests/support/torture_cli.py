@@ -100,11 +100,11 @@ class Command:
 
     def driver(
         self,
-        *arguments: str,
         failpoint: str | None = None,
         until: str | None = None,
         spark: bool = False,
         command: str = "run",
+        arguments: Sequence[str] = (),
         **settings: Any,
     ) -> Driver:
         """The same command, or another one, as a process of its own; without `until` a run goes on

@@ -172,8 +172,7 @@ QUARANTINE = sa.Table(
     sa.Column("cause", _LONG_TEXT, nullable=False),
     **_EXACT,
 )
-"""A table that is set aside (`quarantine.py`): the R that it stands at, and from where its log is
-needed."""
+"""A table that is set aside (`quarantine.py`): its R, and from where its log is needed."""
 
 VERSION_0 = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT)
 """The tables of the releases before `ticdc_state`."""

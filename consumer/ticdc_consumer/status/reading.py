@@ -46,7 +46,7 @@ class Status:
     """The tables hold every commit_ts < `resolved_ts`: what TiDB shows with
     `tidb_snapshot = resolved_ts - 1`. `activity` is what the consumer is at, or was at last,
     `target` what the target shows beside it. While a first load is not finished (`loading`) they
-    hold a part of it, and R is 0. Tables that are `set_aside` stand at an R of their own."""
+    hold a part of it, and R is 0. Tables that are `set_aside` have an R of their own."""
 
     changefeed: str
     resolved_ts: int

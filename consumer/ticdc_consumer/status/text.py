@@ -126,7 +126,7 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
         yield "left out", f"{'.'.join(column.table)}: {column.text()}"
     for waiting in status.set_aside:
         name = f"{waiting.schema}.{waiting.table}"
-        stands = f"stands at R {with_time(waiting.resolved_ts)}"
+        stands = f"waits at R {with_time(waiting.resolved_ts)}"
         yield "set aside", f"{name} {stands}; {waiting.waiting:,} changes wait"
         yield "  because", waiting.cause
         yield "  once mended", RELEASE.format(config=config, table=name)

@@ -62,7 +62,7 @@ class LastDdl:
 
 @dataclass(frozen=True, slots=True)
 class SetAsideTable:
-    """A table that stands at an R of its own: why, since when, and about how many of its row
+    """A table that waits at an R of its own: why, since when, and about how many of its row
     changes have come since."""
 
     table: str

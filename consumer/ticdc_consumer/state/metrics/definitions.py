@@ -253,7 +253,7 @@ _METRICS = (
     MetricDefinition(
         "set_aside_timestamp_seconds",
         "gauge",
-        "The time of the R that a table which is set aside stands at.",
+        "The time of the R of a table that is set aside.",
         lambda activity: [((t.table,), seconds(t.resolved_ts)) for t in activity.set_aside],
         ("table",),
     ),

@@ -184,7 +184,7 @@ def _set_aside(activity: Activity) -> str:
 def _waiting_table(table: SetAsideTable) -> str:
     command = RELEASE.format(config="CONFIG", table=table.table)
     return (
-        f"<p>{_text(table.table)} stands at R {_text(with_time(table.resolved_ts))} since "
+        f"<p>{_text(table.table)} has waited at R {_text(with_time(table.resolved_ts))} since "
         f"{_time_of(table.at)}; {table.waiting:,} of its changes wait: {_text(table.cause)}</p>"
         f"<p>mend the cause, stop the consumer, then:</p><code>{_text(command)}</code>"
     )

@@ -24,7 +24,7 @@ _PAUSE = 0.05
 @dataclass(frozen=True, slots=True)
 class TargetState:
     """Every session of `targets` sees the tables as they were at `resolved_ts`, until it is closed.
-    `known` are the tables that rows went to; those `set_aside` stand at an R of their own. With
+    `known` are the tables that rows went to; those `set_aside` have an R of their own. With
     `shared`, the first session reads no table but holds the state, in which the others begin anew
     after each table: a DDL waits for the end of a transaction that has read its table."""
 

@@ -108,7 +108,7 @@ SAYS: list[tuple[Callable[[], Monitor], str, list[str]]] = [
     (stopped_at_a_ddl, "Why", ["the DDL 7:1 waits for an operator: the default is an expression"]),
     (stopped_at_a_ddl, "Why", ["What to do", "Not ready: the consumer has stopped: DDL 7:1"]),
     (stopped_at_a_ddl, "Position", ["last error DDL 7:1 of shop.a stops"]),
-    (stopped_at_a_ddl, "Set aside", ["shop.notes stands at R 7", "no such column"]),
+    (stopped_at_a_ddl, "Set aside", ["shop.notes has waited at R 7", "no such column"]),
     (stopped_at_a_ddl, "DDL", ["perhaps by: ALTER TABLE a ADD b INTEGER"]),
 ]
 

@@ -24,6 +24,10 @@ from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.upstream.repair.writing import Repair
+
+UPSTREAM = "pip install ticdc-consumer[mysql]"
+"""What reads an upstream TiDB."""
 
 
 @dataclass(slots=True)
@@ -64,7 +68,8 @@ class Applied:
 class Step:
     """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
     tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
-    does not know yet; `waiting` counts the rows of tables that are set aside."""
+    does not know yet; `waiting` counts the rows of tables that are set aside. `repair` are rows
+    that are put right beside those of the cut."""
 
     old: Checkpoint
     new: Checkpoint
@@ -72,6 +77,7 @@ class Step:
     seen: Sequence[Table] = ()
     newcomers: Sequence[TableName] = ()
     waiting: Mapping[TableName, int] = field(default_factory=dict)
+    repair: Repair | None = None
 
     def record_tables(self, ledger: Ledger) -> None:
         """What the rows show of their tables; inside the transaction of the rows."""
@@ -88,8 +94,21 @@ def apply(
     """Moves the tables and the checkpoint one step, both or neither.
 
     Transactional DDL runs here, too; what cannot run, and everything elsewhere, is pending
-    afterwards: see `ddl.run.run_pending`. Raises `ddl.run.Unshared`.
+    afterwards: see `ddl.run.run_pending`. Raises `ddl.run.Unshared`. A repair that the target
+    refuses is left out, and put off.
     """
+    try:
+        return _apply(context, store, step, change, options)
+    except Stop as refusal:
+        if step.repair is None or step.repair.put_off:
+            raise
+        step = replace(step, repair=step.repair.refused(str(refusal)))
+        return _apply(context, store, step, change, options)
+
+
+def _apply(
+    context: DdlContext, store: Store, step: Step, change: NetChange, options: Options
+) -> Applied:
     applied = Applied()
     target = context.target
     store.monitor.loaded = applied.rows
@@ -100,7 +119,11 @@ def apply(
             failpoints.hit("S7")
             store.lock(step.old)
             failpoints.hit("S8")
+            if step.repair is not None:
+                step.repair.delete(target)
             _write(target, change, options, applied)
+            if step.repair is not None:
+                step.repair.write(target, store.repairs, step.new.resolved_ts)
             step.record_tables(context.ledger)
             store.quarantine.count(step.waiting)
             failpoints.hit("S11")
@@ -178,7 +201,7 @@ def apply_groups(
             raise ValueError(f"the group of commit_ts {commit_ts} is not in the rest of its cut")
         if end > old.resolved_ts:
             after = replace(started, resolved_ts=end)
-            part = replace(step, old=before, new=after, entries=())
+            part = replace(step, old=before, new=after, entries=(), repair=None)
             applied.add(apply(context, store, part, change, options))
             before, step = after, replace(step, seen=(), newcomers=(), waiting={})
         end, change = commit_ts + 1, following
@@ -248,6 +271,29 @@ class ToTarget:
         self._dropped = self.ledger.dropped()
 
     def apply(self, step: Step, gathered: Gathered) -> Applied:
+        repair = self._repair(step)
+        applied = self._applied(replace(step, repair=repair), gathered)
+        if repair is not None:
+            self._store.monitor.repaired(self._store.repairs.state(repair.number))
+        return applied
+
+    def _repair(self, step: Step) -> Repair | None:
+        """What a request that waits brings to the cut. A DDL of the cut may change the tables."""
+        store = self._store
+        if not store.takes_repairs or not store.monitor.repair_waits or step.entries:
+            return None
+        request = self._store.repairs.oldest_pending()
+        if request is None:
+            self._store.monitor.repair_waits = False
+            return None
+        try:
+            from ticdc_consumer.upstream.repair.reading import read_repair
+        except ModuleNotFoundError as error:
+            return Repair(request.number).refused(f"{error.name} is not installed: {UPSTREAM}")
+        with self._store.monitor.at("applying", f"a repair of {request.rows} rows"):
+            return read_repair(self._options, self._store, request, step.new.resolved_ts)
+
+    def _applied(self, step: Step, gathered: Gathered) -> Applied:
         if self._options.apply == "transactions":
             steps = gathered.steps()
             return apply_groups(self._context, self._store, step, steps, self._options)

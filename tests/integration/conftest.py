@@ -1,12 +1,14 @@
 """The command line against one target, as tests/support/torture_cli.py gives it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import brokers
+from support.databases import fresh_database
 from support.local_spark import LocalSpark
+from support.server_address import server_address
 from support.torture_cli import Begin, Command, Make, commands
 from support.torture_topics import Feed, inserted, ts
 
@@ -25,6 +27,13 @@ def command(
         return Command(feeds, target_url, tmp_path, capsys, **settings)
 
     return make
+
+
+@pytest.fixture
+def upstream_url() -> Iterator[str]:
+    """A database of the real TiDB. Not `tidb_url`, which is a target's here."""
+    with fresh_database(server_address("TIDB_URL")) as url:
+        yield url
 
 
 @pytest.fixture

@@ -12,11 +12,14 @@ from pathlib import Path
 import psutil
 import pytest
 import sqlalchemy as sa
+from support.browser import browser, console, look_at, text_of
+from support.ports import free_port
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.testing.audit import Audit, ShopTables
+from ticdc_consumer.waiting import until
 from ticdc_encoder.testing.shop import TABLES, Shop
 
 COMMAND = Path(sys.executable).with_name("ticdc-consumer")
@@ -57,7 +60,7 @@ def test_the_demo_ends_equal_to_its_upstream(
 # A shell's background job ignores the signal, and its children do.
 HEEDING = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from ticdc_consumer.cli import main; sys.exit(main(['demo', '--rows', '100000']))"
+    "from ticdc_consumer.cli import main; sys.exit(main(['demo', *sys.argv[1:]]))"
 )
 
 
@@ -67,7 +70,7 @@ def test_a_signal_ends_the_demo_wherever_it_is_and_leaves_nothing(
     number: signal.Signals, seconds: float, tmp_path: Path
 ) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", HEEDING],
+        [sys.executable, "-c", HEEDING, "--rows", "100000"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -92,6 +95,36 @@ def test_a_signal_ends_the_demo_wherever_it_is_and_leaves_nothing(
     assert said == (interrupted if number == signal.SIGINT else "")
     assert psutil.wait_procs(started, timeout=30)[1] == []
     assert [*tmp_path.glob("ticdc-demo-*")] == []
+
+
+def test_the_demo_shows_its_page_until_ctrl_c() -> None:
+    url = f"http://127.0.0.1:{(port := free_port())}/"
+    with (
+        browser() as chrome,
+        subprocess.Popen(
+            [sys.executable, "-c", HEEDING, "--page", str(port)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+
+        def shows_rows() -> bool:
+            look_at(chrome, url)
+            return "shop.orders" in text_of(chrome, "main")
+
+        try:
+            while process.stdout.readline() != f"the page is {url}; Ctrl-C ends the demo\n":
+                assert process.poll() is None
+            assert until(shows_rows, 60)
+            assert (text_of(chrome, "h1"), console(chrome)) == ("demo ready", [])
+            process.send_signal(signal.SIGINT)
+            told, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, errors) == (0, "")
+    assert told.splitlines()[-1].startswith("every table equals the upstream at R = ")
 
 
 def test_the_demo_needs_an_empty_database(sqlite_url: str) -> None:

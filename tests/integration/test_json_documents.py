@@ -65,12 +65,16 @@ def stopped(begin: Begin) -> list[str]:
     return [str(run._file), *run.arguments()]
 
 
-@pytest.mark.parametrize("name", ["check", "plan", "status", "why", "list", "end"])
+DOCUMENTS_OF = ["check", "plan", "status", "why", "list", "trace", "end"]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS_OF)
 def test_a_document_is_as_documented(
     stopped: list[str], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    code = cli.main([name, *stopped, "--json"])
+    of_row = ["shop.items", "id=1"] if name == "trace" else []
+    code = cli.main([name, stopped[0], *of_row, *stopped[1:], "--json"])
     printed = json.loads(capsys.readouterr().out)
     assert code == (3 if name == "plan" else 0)
     assert differences(documented()[name], printed) == []

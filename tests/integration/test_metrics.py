@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from support.ports import free_port
 from support.torture_cli import Begin, ended_by
 from support.torture_topics import inserted, ts
 from ticdc_consumer.consumer import Consumer
@@ -24,9 +25,7 @@ Samples = Mapping[tuple[str, tuple[str, ...]], float]
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    return free_port()
 
 
 def fetched(port: int, path: str) -> tuple[int, str]:

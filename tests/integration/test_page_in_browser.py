@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
-from support.browser import DESKTOP, PHONE, Scheme, browser, console, look_at
+from support.browser import DESKTOP, PHONE, Scheme, browser, console, look_at, text_of
 from support.loading import at
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.activity.activity import CutActivity, WaitingDdl
@@ -62,10 +62,6 @@ def serving(monitor: Monitor) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.port}/"
     finally:
         server.close()
-
-
-def text_of(chrome: Chrome, selector: str) -> str:
-    return " ".join(chrome.find_element(By.CSS_SELECTOR, selector).text.split())
 
 
 STATES: list[tuple[Callable[[], Monitor], str, str, str]] = [

@@ -23,11 +23,11 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "ticdc_consumer": (
         ("cli",),
         ("check", "status", "testing"),
-        ("upstream",),
         ("consumer",),
         ("dry_run",),
         ("epoch",),
         ("apply", "prepare"),
+        ("upstream",),
         ("reader", "layouts"),
         ("spark",),
         ("reconcile",),

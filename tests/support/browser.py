@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.common.by import By
 
 from support.server_address import missing
 
@@ -53,6 +54,11 @@ def look_at(chrome: Chrome, url: str, width: int = DESKTOP, scheme: Scheme = "li
 def console(chrome: Chrome) -> list[str]:
     """What the browser has to say since it was asked last."""
     return [entry["message"] for entry in chrome.get_log("browser")]  # type: ignore[no-untyped-call]
+
+
+def text_of(chrome: Chrome, selector: str) -> str:
+    """What a reader sees of the first such element, in one line."""
+    return " ".join(chrome.find_element(By.CSS_SELECTOR, selector).text.split())
 
 
 def picture(chrome: Chrome, path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pyspark
 from ticdc_consumer.spark.java import java_home
 
+from support.ports import free_port
 from support.torture_driver import children
 
 PATIENCE = 240.0
@@ -30,8 +31,7 @@ class Cluster:
         """The logs of its processes go to the folder."""
         self._folder = folder
         self._workers: list[subprocess.Popen[bytes]] = []
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
+        self._port = free_port()
         self.url = f"spark://127.0.0.1:{self._port}"
         self._master = self._daemon("master", "master.Master", "--port", str(self._port))
         _until(self._listens)

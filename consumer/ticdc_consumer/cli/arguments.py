@@ -3,8 +3,11 @@
 import argparse
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Literal, NoReturn
+
+from ticdc_encoder.tso import compose
 
 from ticdc_consumer.cli.logs import FORMATTERS, LEVELS
 from ticdc_consumer.config.suggesting import did_you_mean
@@ -45,6 +48,11 @@ EXAMPLES = {
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
     "release": "example:\n  ticdc-consumer release orders.toml shop.orders",
     "end": "example:\n  ticdc-consumer end orders.toml",
+    "trace": """examples:
+  ticdc-consumer trace orders.toml shop.orders id=5
+  ticdc-consumer trace orders.toml shop.order_lines order=7 line=1 --from '2026-11-22 15:00'
+  ticdc-consumer trace orders.toml shop.orders id=5 --follow --show-values --json
+""",
     "inspect": "examples:\n  ticdc-consumer inspect orders.toml orders 1 1457\n"
     "  ticdc-consumer inspect orders.toml orders 1 1457 --json | jq .error",
     "completion": """examples:
@@ -58,6 +66,7 @@ EXAMPLES = {
   ticdc-consumer demo
   ticdc-consumer demo --protocol open-protocol --rows 100000
   ticdc-consumer demo --target postgresql+psycopg://app@localhost/empty
+  ticdc-consumer demo --page
 """,
 }
 
@@ -107,7 +116,7 @@ def parser() -> Parser:
         description="Applies TiCDC's Kafka topics to a database, exactly, through Spark.",
         epilog="exit codes: 0 done; 1 broker, target or Spark unreachable; 2 wrong usage or"
         " options; 3 something that an operator must decide; 4 a newer consumer took over;"
-        " 5 verify: the target is not as the upstream."
+        " 5 verify: the target is not as the upstream; trace: not as the log."
         " TICDC_DEBUG=1 shows tracebacks.",
     )
     parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
@@ -131,6 +140,7 @@ def parser() -> Parser:
         _answers(answering)
     _release(_command(commands, "release", "apply what waits of a table that is set aside"))
     _verify(_command(commands, "verify", "prove that the target equals the upstream at R"))
+    _trace(_command(commands, "trace", "show what happened to one row, from the log to the target"))
     _inspect(_command(commands, "inspect", "show one message, decoded as far as possible"))
     _settings(_command(commands, "settings", "list the settings of a configuration"))
     _completion(_command(commands, "completion", "print what completes the commands in a shell"))
@@ -158,6 +168,14 @@ def _demo(demo: Parser) -> None:
     )
     demo.add_argument("--target", metavar="URL", help="an empty database instead of a SQLite file")
     demo.add_argument("--seed", type=int, default=1, metavar="N", help="another history; default 1")
+    demo.add_argument(
+        "--page",
+        type=_port,
+        nargs="?",
+        const=9464,
+        metavar="PORT",
+        help="show the consumer at http://127.0.0.1:PORT/ (default 9464), and go on until Ctrl-C",
+    )
 
 
 def _init(init: Parser) -> None:
@@ -250,6 +268,31 @@ def _inspect(inspect: Parser) -> None:
     _answers(inspect)
 
 
+def _trace(trace: Parser) -> None:
+    _takes_config(trace)
+    trace.add_argument(
+        "table", metavar="SCHEMA.TABLE", type=_table, help="the upstream's name of the table"
+    )
+    trace.add_argument(
+        "key", metavar="COLUMN=VALUE", nargs="+", help="each column of the row's key"
+    )
+    for name, bound in (("from", "first"), ("to", "last")):
+        trace.add_argument(
+            f"--{name}",
+            dest=f"{bound}_ts",
+            type=_moment,
+            metavar="TS|TIME",
+            help=f"the {bound} commit_ts, or a time in UTC, such as 2026-11-22T15:00; default all",
+        )
+    trace.add_argument(
+        "--follow",
+        action="store_true",
+        help="read the log a second time, for the other halves of UPDATEs that changed the key",
+    )
+    trace.add_argument("--show-values", action="store_true", help="all columns, not only the key")
+    _answers(trace)
+
+
 def _verify(verify: Parser) -> None:
     _takes_config(verify)
     _answers(verify)
@@ -262,6 +305,11 @@ def _verify(verify: Parser) -> None:
     )
     verify.add_argument(
         "--show-values", action="store_true", help="the values that differ, beside their keys"
+    )
+    verify.add_argument(
+        "--repair",
+        action="store_true",
+        help="put the rows that differ right, in a cut of the consumer that runs, and verify again",
     )
     verify.add_argument(
         "--repair-sql", metavar="FILE", help="write the SQL that makes the target equal"
@@ -333,9 +381,35 @@ def _timestamp(text: str) -> int:
     return int(text)
 
 
+def _moment(text: str) -> int:
+    """A TSO, or the first of a time."""
+    if text.isdecimal():
+        return _timestamp(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a timestamp (TSO) nor a time such as 2026-11-22T15:00"
+        ) from None
+    return compose(int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000))
+
+
+def _table(text: str) -> tuple[str, str]:
+    schema, _, table = text.partition(".")
+    if not schema or not table:
+        raise argparse.ArgumentTypeError(f"{text!r} is not SCHEMA.TABLE, such as shop.orders")
+    return schema, table
+
+
 def _number(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port")
     return int(text)
 
 

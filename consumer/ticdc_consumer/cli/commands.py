@@ -229,27 +229,14 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.upstream.verify.repair import Repair
-    from ticdc_consumer.upstream.verify.report import summary, to_json, to_text
-    from ticdc_consumer.upstream.verify.verification import Request, verify
+    from ticdc_consumer.cli.verifying import verified
 
     options = _options(arguments)
     with ExitStack() as stack:
-        repair = None
+        script = None
         if arguments.repair_sql:
-            repair = Repair(stack.enter_context(_new_file(arguments.repair_sql)))
-        reports = []
-        for report in verify(
-            options, Request(arguments.most, arguments.sessions, repair, arguments.table)
-        ):
-            reports.append(report)
-            if not arguments.json:
-                print_out(to_text(report, arguments.show_values))
-    if arguments.json:
-        print_out(to_json(reports, arguments.show_values))
-    else:
-        print_out(summary(reports))
-    return 0 if all(report.equal for report in reports) else UNEQUAL
+            script = stack.enter_context(_new_file(arguments.repair_sql))
+        return 0 if verified(options, arguments, script) else UNEQUAL
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -258,7 +245,13 @@ def _demo(arguments: argparse.Namespace) -> int:
     # Until there is a consumer to stop: an exception lets the demo remove its folder.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with standard_output():
-        demo(arguments.rows, arguments.protocol, arguments.target, arguments.seed)
+        demo(
+            arguments.rows,
+            arguments.protocol,
+            arguments.target,
+            arguments.seed,
+            arguments.page,
+        )
     return 0
 
 
@@ -304,6 +297,28 @@ def _inspect(arguments: argparse.Namespace) -> int:
     else:
         print_out(as_text(inspection))
     return 0 if inspection.error is None else exit_code(inspection.error)
+
+
+def _trace(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.trace_progress import TraceLines
+    from ticdc_consumer.read.row_key import RowKey
+    from ticdc_consumer.status.trace.report import to_json, to_text
+    from ticdc_consumer.status.trace.tracing import EVERYTHING, TraceRequest, trace_row
+
+    request = TraceRequest(
+        arguments.table,
+        RowKey.parse(arguments.key),
+        arguments.first_ts or 0,
+        EVERYTHING if arguments.last_ts is None else arguments.last_ts + 1,
+        arguments.follow,
+        arguments.show_values,
+    )
+    traced = trace_row(_options(arguments), request, TraceLines().report)
+    if arguments.json:
+        print_json(to_json(traced))
+    else:
+        print_out(to_text(traced))
+    return UNEQUAL if traced.agrees is False else 0
 
 
 def _settings(arguments: argparse.Namespace) -> int:
@@ -353,6 +368,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "release": _release,
     "end": _end,
     "init": _init,
+    "trace": _trace,
     "inspect": _inspect,
     "settings": _settings,
     "completion": _completion,

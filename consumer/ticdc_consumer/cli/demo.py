@@ -3,11 +3,12 @@
 Only the brokers are not real: they are librdkafka's mock.
 """
 
+import math
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TextIO
 import sqlalchemy as sa
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.testing.disturbance import Disturbance
-from ticdc_encoder.testing.shop import SCHEMA, TABLES, Shop
+from ticdc_encoder.testing.shop import SCHEMA, TABLES, Key, Shop
 from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import config
@@ -35,13 +36,23 @@ from ticdc_consumer.testing.upstream import PARTITIONS, TOPIC, Upstream
 CUTS = 12
 """About how many cuts the demo makes, whatever the number of rows."""
 
+PAUSE = 0.5
+"""Seconds between two resolved ts of a demo without an end."""
+PAGE_HOST = "127.0.0.1"
+
 DISPATCHERS = {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}}
 
 
 def demo(
-    rows: int, protocol: str, target_url: str | None, seed: int = 1, out: TextIO = sys.stdout
+    rows: int,
+    protocol: str,
+    target_url: str | None,
+    seed: int = 1,
+    page: int | None = None,
+    out: TextIO = sys.stdout,
 ) -> None:
-    """Runs the demo. Raises `Stop` unless every table equals the upstream's at the end, and the
+    """Runs the demo. With `page`, it shows the consumer at that port of this machine, and has no
+    end but a signal. Raises `Stop` unless every table equals the upstream's at the end, and the
     reader never saw a torn transaction."""
     screen = _Screen(out)
     with ExitStack() as stack:
@@ -53,15 +64,9 @@ def demo(
             _require_empty(target_url)
         kafka = stack.enter_context(MockKafka())
         kafka.create_topic(TOPIC, PARTITIONS)
-        options = _options(kafka.bootstrap, protocol, target_url, rows)
+        options = _options(kafka.bootstrap, protocol, target_url, rows, page)
         shop = Shop(seed, clock=lambda: time.time_ns() // 1_000_000)
-        changefeed = Changefeed(
-            f"kafka://{kafka.bootstrap}/{TOPIC}?protocol={protocol}"
-            f"&partition-num={PARTITIONS}&enable-tidb-extension=true",
-            DISPATCHERS,
-            new_architecture=True,
-        )
-        upstream = Upstream(shop, changefeed, Disturbance(seed), kafka.bootstrap, rows)
+        upstream = _upstream(shop, protocol, kafka.bootstrap, rows, seed, page)
         database = sa.make_url(target_url).render_as_string()
         until = ", which is removed at the end" if is_temporary else ""
         screen.line(
@@ -69,23 +74,45 @@ def demo(
         )
         screen.line("Spark starts ...")
         consumer = Consumer(options)
-        signals = stack.enter_context(stopping(consumer.stop))
+        ends = consumer.stop if page is None else upstream.finish
+        signals = stack.enter_context(stopping(ends))
         stack.enter_context(consumer)
+        if page is not None:
+            screen.line(f"the page is http://{PAGE_HOST}:{page}/; Ctrl-C ends the demo")
         tables = ShopTables.of(options, consumer.target)
         stack.callback(tables.engine.dispose)
         audit = Audit(options.changefeed, tables, shop.total)
         totals, seconds = _consume(consumer, upstream, audit, screen)
-        if signals:
+        if signals and page is None:
             end_by(signals[0])
         differing = {name: tables.compare(shop, name) for name in TABLES}
-    for name, keys in differing.items():
-        verdict = f"{len(keys):,} keys differ, one is {keys[0]}" if keys else "equal to upstream"
-        screen.line(f"{name:<36}{len(shop.rows[name]):>12,} rows, {verdict}")
+    _report(screen, shop, differing)
     for name, value in _figures(totals, seconds, upstream, audit):
         screen.line(f"{name:<36}{value:>12,}")
     if audit.torn or any(differing.values()):
         raise Stop("the target does not equal the upstream, or did not at some time")
     screen.line(f"every table equals the upstream at R = {upstream.final}")
+
+
+def _upstream(
+    shop: Shop, protocol: str, bootstrap: str, rows: int, seed: int, page: int | None
+) -> Upstream:
+    changefeed = Changefeed(
+        f"kafka://{bootstrap}/{TOPIC}?protocol={protocol}"
+        f"&partition-num={PARTITIONS}&enable-tidb-extension=true",
+        DISPATCHERS,
+        new_architecture=True,
+    )
+    disturbance = Disturbance(seed)
+    if page is None:
+        return Upstream(shop, changefeed, disturbance, bootstrap, rows)
+    return Upstream(shop, changefeed, disturbance, bootstrap, math.inf, PAUSE)
+
+
+def _report(screen: "_Screen", shop: Shop, differing: Mapping[str, Sequence[Key]]) -> None:
+    for name, keys in differing.items():
+        verdict = f"{len(keys):,} keys differ, one is {keys[0]}" if keys else "equal to upstream"
+        screen.line(f"{name:<36}{len(shop.rows[name]):>12,} rows, {verdict}")
 
 
 def _require_empty(target_url: str) -> None:
@@ -96,7 +123,9 @@ def _require_empty(target_url: str) -> None:
         raise Usage("the demo needs an empty database; a consumer, or an earlier demo, was here")
 
 
-def _options(bootstrap: str, protocol: str, target_url: str, rows: int) -> Options:
+def _options(
+    bootstrap: str, protocol: str, target_url: str, rows: int, page: int | None
+) -> Options:
     settings: dict[str, object] = {
         "changefeed": "demo",
         "protocol": protocol,
@@ -108,6 +137,8 @@ def _options(bootstrap: str, protocol: str, target_url: str, rows: int) -> Optio
         "limits.rows_per_epoch": max(1, rows // CUTS),
     }
     settings |= PROTOCOLS[protocol].demo or {}
+    if page is not None:
+        settings["metrics.listen"] = f"{PAGE_HOST}:{page}"
     if target_url.startswith(("mysql", "mariadb")):
         # Into the database of the URL, and no other.
         database = (sa.make_url(target_url).database or "").replace("`", "``")

@@ -95,6 +95,7 @@ def _require_plain_names(source: Table, definition: Table | None, described: "Ta
 PROTOCOL = WireProtocol(
     format=FORMATS["avro"],
     format_options=_options,
+    rows_name_their_table=False,
     asks_registry=True,
     may_be_control=_may_be_control,
     test_inflates=False,  # Avro's messages are never compressed.

@@ -103,6 +103,9 @@ class WireProtocol:
     """Where a `FastReader` is made of layouts, shapes and the greatest commit_ts that is believed,
     as "package.module:name"; "" if there is none. A name, since it belongs to what reads."""
 
+    rows_name_their_table: bool = True
+    """Whether a message has the names of its rows' tables as plain text, unless it is
+    compressed."""
     asks_registry: bool = False
     """Whether the format's options need `[registry]`."""
     rows_in_utc: bool = False

@@ -18,7 +18,8 @@ TRANSACTIONS = 60
 
 
 class Upstream:
-    """Sends about `rows` changes; `final` is the resolved ts after the last of them."""
+    """Sends about `rows` changes, and pauses for `pause` seconds after each resolved ts; `final` is
+    the one after the last of them."""
 
     def __init__(
         self,
@@ -26,7 +27,8 @@ class Upstream:
         changefeed: Changefeed,
         disturbance: Disturbance,
         bootstrap: str,
-        rows: int,
+        rows: float,
+        pause: float = 0.0,
     ) -> None:
         self.shop = shop
         self.disturbance = disturbance
@@ -35,6 +37,7 @@ class Upstream:
         self.final: int | None = None
         self._changefeed = changefeed
         self._rows = rows
+        self._pause = pause
         self._kafka = bootstrap
         self._sent = 0
         self._marks: deque[tuple[int, int]] = deque()
@@ -72,9 +75,10 @@ class Upstream:
         """Notes what was sent up to `resolved_ts`, and waits for room. False: this was the last."""
         with self._room:
             self._marks.append((resolved_ts, self._sent))
-            if self.changes >= self._rows:
+            if self._is_over():
                 self.final = resolved_ts
             self._room.wait_for(self._has_room)
+            self._room.wait_for(self._is_over, self._pause)
             return not self._stopping and self.final is None
 
     def applied(self, resolved_ts: int) -> None:
@@ -84,13 +88,23 @@ class Upstream:
                 self._marks.popleft()
             self._room.notify()
 
+    def finish(self) -> None:
+        """The next resolved ts is the last."""
+        with self._room:
+            self._rows = 0
+            self._room.notify()
+
     def stop(self) -> None:
+        """Ends it wherever it is."""
         with self._room:
             self._stopping = True
             self._room.notify()
 
     def _has_room(self) -> bool:
         return self._stopping or self._sent - self._marks[0][1] < ROOM
+
+    def _is_over(self) -> bool:
+        return self._stopping or self.changes >= self._rows
 
     def _count(self, changes: int) -> None:
         self.changes += changes

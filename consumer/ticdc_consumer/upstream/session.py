@@ -53,6 +53,10 @@ def reading(url: str, snapshot_ts: int | None = None) -> Iterator["UpstreamSessi
         session.close()
 
 
+class SnapshotRemoved(Stop):
+    """The upstream's garbage collection has passed the snapshot: a newer one must be read."""
+
+
 class UpstreamSession:
     """One session that reads what was committed at or before `snapshot_ts`, or, without it, what is
     there now.
@@ -116,7 +120,7 @@ class UpstreamSession:
 def _translated(error: pymysql.err.MySQLError, snapshot_ts: int | None) -> TicdcError:
     code = refusals.number(error)
     if code in REMOVED:
-        return Stop(
+        return SnapshotRemoved(
             f"the upstream no longer has the snapshot of {snapshot_ts} (error {code}): its garbage "
             "collection has passed it; take a newer one, and SET GLOBAL tidb_gc_life_time there to "
             "longer than reading takes"

@@ -137,6 +137,7 @@ WRONG = [
     ["status", "orders.toml", "--jso"],
     ["demo", "--rows", "none"],
     ["demo", "--protocol", "morse"],
+    ["demo", "--page", "0"],
 ]
 
 

@@ -13,17 +13,20 @@ LEAST_TOP = 1.0
 
 
 def lag_plot(samples: Sequence[LagSample], now: float, limit: float) -> str:
-    """The lag over the last hour, and the `limit` beyond which it is too much; "" without two
-    samples of it."""
+    """The lag over the last hour, or as long as there are samples of it, and the `limit` beyond
+    which it is too much; "" without two samples."""
     recent = [sample for sample in samples if 0 <= now - sample.at <= HOUR]
     if len(recent) < 2:
         return ""
     most = max(sample.lag for sample in recent)
     top = max(LEAST_TOP, most)
-    points = [_point(sample, now, top) for sample in recent]
+    whole = now - recent[0].at
+    if not whole:
+        return ""
+    points = [_point((now - sample.at) / whole, sample.lag / top) for sample in recent]
     line = " ".join(points)
     left, right = (point.partition(",")[0] for point in (points[0], points[-1]))
-    since = duration(now - recent[0].at)
+    since = duration(whole)
     first, last = recent[0], recent[-1]
     risen = (last.at - last.lag) - (first.at - first.lag)
     label = f"lag over the last {since}: {duration(last.lag)} now, {duration(most)} at most"
@@ -34,14 +37,15 @@ def lag_plot(samples: Sequence[LagSample], now: float, limit: float) -> str:
         f'role="img" aria-label="{label}">{_grid(limit, top)}'
         f'<polygon class="area" points="{left},{HEIGHT} {line} {right},{HEIGHT}"/>'
         f'<polyline class="line" points="{line}"/></svg>'
-        '<p class="axis"><span>60 min ago</span><span>30 min ago</span><span>now</span></p>'
+        f'<p class="axis"><span>{since} ago</span><span>{duration(whole / 2)} ago</span>'
+        "<span>now</span></p>"
         f"<p>At most {duration(most)}; R rose by {duration(max(0.0, risen))} in the last {since}."
         f"{limited}</p></figure>"
     )
 
 
 def _grid(limit: float, top: float) -> str:
-    """Quarters of the hour, half the height, and the limit."""
+    """Quarters of the time, half the height, and the limit."""
     upright = (f"M{WIDTH * n // 4} 0V{HEIGHT}" for n in (1, 2, 3))
     lines = f'<path class="grid" d="{"".join(upright)}M0 {HEIGHT // 2}H{WIDTH}"/>'
     if limit >= top:
@@ -49,10 +53,9 @@ def _grid(limit: float, top: float) -> str:
     return f'{lines}<path class="limit" d="M0 {HEIGHT * (1 - limit / top):.1f}H{WIDTH}"/>'
 
 
-def _point(sample: LagSample, now: float, top: float) -> str:
-    x = WIDTH * (1 - (now - sample.at) / HOUR)
-    y = HEIGHT * (1 - sample.lag / top)
-    return f"{x:.1f},{y:.1f}"
+def _point(age: float, height: float) -> str:
+    """Of a place in the plot, both from 0 to 1."""
+    return f"{WIDTH * (1 - age):.1f},{HEIGHT * (1 - height):.1f}"
 
 
 def bar(share: float) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import with_time
 
+from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.verify.compare import Difference, Outcome
 from ticdc_consumer.upstream.verify.pairs import Pair
@@ -25,7 +26,8 @@ _OF_KIND = {
 @dataclass(frozen=True, slots=True)
 class TableReport:
     """`problem`: why the table could not be compared; else how many rows it has at R, and what
-    differs, `whole` unless more does. `names` are the columns of the differences' rows."""
+    differs, `whole` unless more does. `names` are the columns of the differences' rows.
+    `not_repaired`: why a repair left its rows as they are."""
 
     table: TableName
     relation: str
@@ -37,6 +39,7 @@ class TableReport:
     problem: str = ""
     left_out: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    not_repaired: str = ""
 
     @classmethod
     def of(cls, pair: Pair, outcome: Outcome, resolved_ts: int) -> "TableReport":
@@ -145,12 +148,15 @@ def summary(reports: Sequence[TableReport]) -> str:
     return f"not equal at R = {at}: {len(unequal)} of {tables}"
 
 
-def to_json(reports: Sequence[TableReport], show_values: bool) -> str:
-    """One object. Timestamps (TSO) are texts: they do not fit into the 53 bits that jq and
-    JavaScript keep of a number."""
+def to_json(
+    reports: Sequence[TableReport], show_values: bool, repair: RepairState | None = None
+) -> str:
+    """One object, with what became of a repair. Timestamps (TSO) are texts: they do not fit into
+    the 53 bits that jq and JavaScript keep of a number."""
     return json.dumps(
         {
             "equal": all(report.equal for report in reports),
+            "repair": None if repair is None else repair.to_json(),
             "tables": [_table_json(report, show_values) for report in reports],
         },
         indent=2,
@@ -171,6 +177,7 @@ def _table_json(report: TableReport, show_values: bool) -> dict[str, Any]:
         "target_rows": report.target_rows,
         "left_out": list(report.left_out),
         "more": not report.whole,
+        "not_repaired": report.not_repaired or None,
         "differences": [_json_of(report, each, show_values) for each in report.differences],
     }
 

@@ -1,0 +1,28 @@
+"""What a trace logs while it reads a long log."""
+
+import logging
+import time
+
+from ticdc_encoder.tso import duration
+
+logger = logging.getLogger(__name__)
+
+SECONDS_PER_LINE = 2.0
+
+
+class TraceLines:
+    """Logs the share that is read, with an end in sight; nothing of a log that is read at once."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._next_line = self._began + SECONDS_PER_LINE
+
+    def report(self, share: float) -> None:
+        now = time.monotonic()
+        if now < self._next_line:
+            return
+        self._next_line = now + SECONDS_PER_LINE
+        left = (now - self._began) * (1 - share) / share if share > 0 else 0.0
+        ahead = f", about {duration(left)} left" if left else ""
+        fields = {"event": "tracing", "share": share}
+        logger.info("tracing: %.0f %% of the log is read%s", 100 * share, ahead, extra=fields)

@@ -1,0 +1,1 @@
+"""`ticdc-consumer trace`: what happened to one row, from the log to the target."""

@@ -204,8 +204,8 @@ class Reader:
         return [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
 
     def is_of_another_run(self, ddl: Ddl) -> bool:
-        """Whether the DDL is left to another run: it waits with a table that is set aside, or is not
-        of the one that is released."""
+        """Whether the DDL is left to another run: it waits with a table that is set aside, or it is
+        not of the one that is released."""
         if self.released is not None:
             return relation(ddl, {self.released}) == "apart"
         return bool(self.set_aside) and relation(ddl, self.set_aside) == "alone"

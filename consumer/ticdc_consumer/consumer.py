@@ -351,7 +351,7 @@ def _require_log(options: Options, opened: Opened, table: SetAside, begin: Check
         raise Stop(
             f"{table.schema}.{table.table} cannot be released, since its log is gone: "
             f"{gap.subject} {gap.text}; to load all tables anew, end the changefeed before by: "
-            "ticdc-consumer end CONFIG"
+            "ticdc-consumer forget CONFIG"
         )
 
 

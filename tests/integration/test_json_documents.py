@@ -65,7 +65,7 @@ def stopped(begin: Begin) -> list[str]:
     return [str(run._file), *run.arguments()]
 
 
-DOCUMENTS_OF = ["check", "plan", "status", "why", "list", "trace", "end"]
+DOCUMENTS_OF = ["check", "plan", "status", "why", "list", "trace", "forget"]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS_OF)
@@ -73,8 +73,8 @@ def test_a_document_is_as_documented(
     stopped: list[str], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    of_row = ["shop.items", "id=1"] if name == "trace" else []
-    code = cli.main([name, stopped[0], *of_row, *stopped[1:], "--json"])
+    more = {"trace": ["shop.items", "id=1"], "forget": ["--yes"]}.get(name, [])
+    code = cli.main([name, stopped[0], *more, *stopped[1:], "--json"])
     printed = json.loads(capsys.readouterr().out)
     assert code == (3 if name == "plan" else 0)
     assert differences(documented()[name], printed) == []

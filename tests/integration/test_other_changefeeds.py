@@ -60,7 +60,7 @@ def second(mock_kafka: brokers.Mock, command: Make) -> Begun:
 def refused(run: Command, *arguments: str) -> str:
     outcome = run(*arguments)
     assert outcome.code == 3, outcome.said
-    assert TAKEN in outcome.said and "ticdc-consumer end CONFIG" in outcome.said, outcome.said
+    assert TAKEN in outcome.said and "ticdc-consumer forget CONFIG" in outcome.said, outcome.said
     assert "perhaps by" not in outcome.said
     return outcome.said
 
@@ -167,7 +167,7 @@ def test_a_table_of_a_changefeed_that_was_ended_is_free(
     start = ("--from-ts", str(ts(100)))
     refused(other, *start)
     with run.consumer() as older:
-        assert cli.main(["end", str(run._file), *run.arguments()]) == 0
+        assert cli.main(["forget", "--yes", str(run._file), *run.arguments()]) == 0
         said = capsys.readouterr().out
         assert said.startswith("changefeed proof is ended; its tables stay as they are, at R = ")
         its_feed.send(0, inserted(250, {"id": 3, "name": "more"}))
@@ -178,7 +178,7 @@ def test_a_table_of_a_changefeed_that_was_ended_is_free(
     outcome = other(*start)
     assert outcome.code == 0, outcome.said
     assert items(other) == [(1, "first"), (2, "second")]
-    assert cli.main(["end", str(run._file), *run.arguments()]) == 3
+    assert cli.main(["forget", "--yes", str(run._file), *run.arguments()]) == 3
     for own in ("checkpoint", "offset", "ddl", "table"):
         left = run.rows(f"SELECT DISTINCT changefeed FROM ticdc_{own}")  # noqa: S608
         assert left in ([("second",)], [])

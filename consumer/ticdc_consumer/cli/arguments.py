@@ -47,7 +47,10 @@ EXAMPLES = {
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
     "release": "example:\n  ticdc-consumer release orders.toml shop.orders",
-    "end": "example:\n  ticdc-consumer end orders.toml",
+    "forget": "examples:\n  ticdc-consumer forget orders.toml\n"
+    "  ticdc-consumer forget orders.toml --yes --json",
+    "export": "example:\n  ticdc-consumer export orders.toml checkpoint.json",
+    "import": "example:\n  ticdc-consumer import orders.toml checkpoint.json",
     "trace": """examples:
   ticdc-consumer trace orders.toml shop.orders id=5
   ticdc-consumer trace orders.toml shop.order_lines order=7 line=1 --from '2026-11-22 15:00'
@@ -70,6 +73,14 @@ EXAMPLES = {
 """,
 }
 
+NO_COMMANDS = {
+    "end": "there is no command end: ticdc-consumer forget CONFIG ends a changefeed",
+    "rewind": "a target does not go back: neither it nor the log holds the rows of an earlier R."
+    " To begin anew at another timestamp: ticdc-consumer forget CONFIG, then ticdc-consumer load"
+    " CONFIG --replace --at TS; or restore a backup of the target, whose R is right by itself",
+}
+"""Commands that are looked for, and why they do not exist."""
+
 COMPLETED_SHELLS = ("bash", "zsh", "fish")
 
 SETTINGS = """\
@@ -83,7 +94,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-        if wrong is not None:
+        if wrong is not None and wrong[1] in NO_COMMANDS:
+            message = NO_COMMANDS[wrong[1]]
+        elif wrong is not None:
             message += did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2]))
         super().error(message)
 
@@ -133,12 +146,14 @@ def parser() -> Parser:
         ("status", "show where the target is, and what its consumer is at"),
         ("why", "explain what the changefeed is at, and what to do"),
         ("list", "show all changefeeds of the target"),
-        ("end", "forget a changefeed; its tables stay as they are"),
     ):
         answering = _command(commands, name, description)
         _takes_config(answering)
         _answers(answering)
     _release(_command(commands, "release", "apply what waits of a table that is set aside"))
+    _forget(_command(commands, "forget", "end a changefeed; its tables stay as they are"))
+    _export(_command(commands, "export", "write a changefeed's checkpoint into a file"))
+    _import(_command(commands, "import", "take a checkpoint that was exported over"))
     _verify(_command(commands, "verify", "prove that the target equals the upstream at R"))
     _trace(_command(commands, "trace", "show what happened to one row, from the log to the target"))
     _inspect(_command(commands, "inspect", "show one message, decoded as far as possible"))
@@ -266,6 +281,22 @@ def _inspect(inspect: Parser) -> None:
     inspect.add_argument("partition", metavar="PARTITION", type=_number, help="a number from 0 on")
     inspect.add_argument("offset", metavar="OFFSET", type=_number, help="a number from 0 on")
     _answers(inspect)
+
+
+def _forget(forget: Parser) -> None:
+    _takes_config(forget)
+    forget.add_argument("--yes", action="store_true", help="do not ask")
+    _answers(forget)
+
+
+def _export(export: Parser) -> None:
+    _takes_config(export)
+    export.add_argument("file", metavar="FILE", help="the file to write, which must not exist")
+
+
+def _import(import_: Parser) -> None:
+    _takes_config(import_)
+    import_.add_argument("file", metavar="FILE", help="what `export` has written")
 
 
 def _trace(trace: Parser) -> None:

@@ -2,6 +2,7 @@
 decide. 4: a newer consumer took over. 5: the target is not as the upstream."""
 
 import argparse
+import json
 import logging
 import signal
 import sys
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard_output
 from ticdc_encoder.errors import TicdcError, visible
+from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import config
 from ticdc_consumer.cli.arguments import parse
@@ -255,11 +257,14 @@ def _demo(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _end(arguments: argparse.Namespace) -> int:
+def _forget(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.asking import require_yes
     from ticdc_consumer.status import end
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
+    if not arguments.yes:
+        require_yes(f"forget changefeed {options.changefeed}? Its tables stay as they are")
     with closing(open_target(options.target_url, changefeed=options.changefeed)) as target:
         ended = end(target, options)
     if arguments.json:
@@ -277,6 +282,43 @@ def _release(arguments: argparse.Namespace) -> int:
     for epoch in release(options, arguments.table):
         progress.report(epoch)
     progress.sum_up(f"{arguments.table} is released")
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.state.exported import exported
+    from ticdc_consumer.targets import open_target
+
+    options = _options(arguments)
+    if Path(arguments.file).exists():
+        raise Usage(f"{arguments.file} exists already, and is not overwritten")
+    with closing(
+        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    ) as target:
+        document = exported(target, options)
+    with _new_file(arguments.file) as file:
+        json.dump(document, file, indent=1, ensure_ascii=False)
+    at = with_time(int(document["resolved_ts"]))
+    print_out(f"{arguments.file} is written: changefeed {options.changefeed} at R = {at}")
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.state.exported import imported
+    from ticdc_consumer.targets import open_target
+
+    options = _options(arguments)
+    try:
+        document = json.loads(_text_of(arguments.file))
+    except ValueError as error:
+        raise Usage(f"{arguments.file} is not JSON: {error}") from None
+    with closing(open_target(options.target_url, changefeed=options.changefeed)) as target:
+        state = imported(target, options, document)
+    print_out(
+        f"changefeed {options.changefeed} goes on from R = {with_time(state.resolved_ts)}, which is"
+        " right only if the tables hold the rows of that R: prove it with `ticdc-consumer verify`,"
+        " go on with `ticdc-consumer run`"
+    )
     return 0
 
 
@@ -366,7 +408,9 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "why": _why,
     "verify": _verify,
     "release": _release,
-    "end": _end,
+    "forget": _forget,
+    "export": _export,
+    "import": _import,
     "init": _init,
     "trace": _trace,
     "inspect": _inspect,

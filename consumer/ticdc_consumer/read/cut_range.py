@@ -43,6 +43,6 @@ class CutRange:
             f"a new partition holds commit_ts {commit_ts}, below the applied {self.begin}, "
             f"sent {when} that was proven: an earlier listing may have missed it, or the clock of "
             "TiCDC was set back, or a new changefeed or PD began at an older TSO. To be sure, end "
-            "this changefeed (ticdc-consumer end), load a new snapshot and run with --from-ts"
+            "this changefeed (ticdc-consumer forget), load a new snapshot and run with --from-ts"
             + ("; if the clocks differ by less, lower limits.clock_skew" if within else "")
         )

@@ -52,7 +52,7 @@ class OtherChangefeeds:
             f"{row.schema}.{row.table} of changefeed {row.changefeed}: in one of the two, send it "
             "elsewhere by [tables] route, or leave it out by [tables] filter; or, if changefeed "
             f"{row.changefeed} is not to go on, end it with its own configuration: ticdc-consumer "
-            "end CONFIG"
+            "forget CONFIG"
         )
 
     def _others(self) -> bool:

@@ -58,7 +58,7 @@ HELP = [
     ),
     (["check"], ["nothing is written", "--json", "`ticdc-consumer settings` lists them"]),
     (["status"], ["--json", "jq .lag_seconds"]),
-    (["end"], ["its tables stay as they are", "--json"]),
+    (["forget"], ["--yes", "its tables stay as they are", "--json"]),
     (["settings"], ["NAME", "--json"]),
     (["init"], ["--brokers", "must not exist"]),
     (["demo"], ["--rows", "--protocol", "--target"]),
@@ -113,6 +113,8 @@ NEAR = [
     (["run", "orders.toml", "--log-format=jsn"], "did you mean json?"),
     (["demo", "--protocol", "canal"], "did you mean canal-json?"),
     (["frobnicate"], "invalid choice: 'frobnicate'"),
+    (["rewind", "orders.toml"], "ticdc-consumer load CONFIG --replace --at TS"),
+    (["end", "orders.toml"], "ticdc-consumer forget CONFIG ends a changefeed"),
 ]
 
 
@@ -162,7 +164,11 @@ ERRORS = [
     (1, ["status", "{}", "--set", "target.url=sqlite:////no/x.db"], "cannot be created"),
     (1, ["status", "{}", "--set", "target.url=sqlite:////no/such/folder/x.db"], "/no/such/folder"),
     (3, ["status", "{}"], "changefeed orders has no checkpoint in the target"),
-    (3, ["end", "{}"], "changefeed orders has no checkpoint in the target"),
+    (2, ["forget", "{}"], "there is no terminal to ask at: say --yes"),
+    (3, ["export", "{}", "{}.json"], "changefeed orders has no checkpoint in the target"),
+    (2, ["export", "{}", "{}"], "orders.toml exists already, and is not overwritten"),
+    (2, ["import", "{}", "{}"], "orders.toml is not JSON"),
+    (3, ["forget", "{}", "--yes"], "changefeed orders has no checkpoint in the target"),
 ]
 
 

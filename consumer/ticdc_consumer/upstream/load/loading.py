@@ -112,7 +112,7 @@ class _Loader:
                 if at not in (None, snapshot_ts):
                     raise Stop(
                         f"a load as of {snapshot_ts} is not finished: leave --at out to go on with "
-                        "it, or give it up by: ticdc-consumer end CONFIG"
+                        "it, or give it up by: ticdc-consumer forget CONFIG"
                     )
                 pins.enter_context(pinned(self._url, snapshot_ts))
             if not self._copy_all(snapshot_ts):
@@ -126,7 +126,7 @@ class _Loader:
             raise Stop(
                 f"changefeed {self._options.changefeed} is at R = {state.resolved_ts} already: "
                 "go on with: ticdc-consumer run CONFIG; to load it anew, end it before by: "
-                "ticdc-consumer end CONFIG, and load with --replace"
+                "ticdc-consumer forget CONFIG, and load with --replace"
             )
 
     def _snapshot(self, at: int | None) -> int:

@@ -1,0 +1,197 @@
+"""The checkpoint of a changefeed as a document, and back: for a target whose tables were moved
+without the `ticdc_*` tables.
+
+What an import can check, it checks before it writes: the settings that give R its meaning, the
+tables that rows went to, other changefeeds. That the rows are those of R it cannot: that is up to
+whoever copied them.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Stop, Usage
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.destinations import InTarget
+from ticdc_consumer.state.loading import require_loaded
+from ticdc_consumer.state.other_changefeeds import OtherChangefeeds
+from ticdc_consumer.state.schema import (
+    CHECKPOINT,
+    DEFINITION,
+    KEPT,
+    LEDGER,
+    OFFSET,
+    QUARANTINE,
+    SCHEMA,
+    STATE_VERSION,
+)
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import read_back
+from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.targets.target import Target
+
+FORMAT = "ticdc-consumer checkpoint"
+TABLES = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT, QUARANTINE)
+"""What a changefeed is continued by; what its consumer is at is no part of it."""
+EXACT_IN_JSON = 1 << 53
+"""Integers above are texts: jq and JavaScript round such numbers."""
+
+Document = dict[str, Any]
+
+
+def exported(target: Target, options: Options) -> Document:
+    """The checkpoint, from one consistent read. Raises `Stop` if there is none, or its tables are
+    not whole."""
+    store = Store(target, options.changefeed)
+    if not store.tables.readable():
+        raise store.unknown()
+    stored = store.tables.version()
+    if stored is None or stored.version != STATE_VERSION:
+        raise Stop(
+            "the ticdc_* tables of the target are those of an older release: its checkpoint is "
+            "exported once the first `run` of this release has migrated them"
+        )
+    require_loaded(target, options.changefeed)
+    with target.errors():
+        read_back(target.dialect).begin(target, None)
+        tables = {table.name: _rows(target, options.changefeed, table) for table in TABLES}
+        target.execute("COMMIT").close()
+    if not tables[CHECKPOINT.name]:
+        raise store.unknown()
+    (checkpoint,) = tables[CHECKPOINT.name]
+    return {
+        "format": FORMAT,
+        "version": STATE_VERSION,
+        "changefeed": options.changefeed,
+        "resolved_ts": str(checkpoint["resolved_ts"]),
+        "tables": tables,
+    }
+
+
+def _rows(target: Target, changefeed: str, table: sa.Table) -> list[dict[str, Any]]:
+    keys = [column for column in table.primary_key if column.name != "changefeed"]
+    columns = [column for column in table.c if column.name not in ("changefeed", "owner")]
+    query = sa.select(*columns).where(table.c.changefeed == changefeed).order_by(*keys)
+    return [
+        {name: _in_json(value) for name, value in row._mapping.items()}
+        for row in target.connection.execute(query)
+    ]
+
+
+def _in_json(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and abs(value) > EXACT_IN_JSON else value
+
+
+def imported(target: Target, options: Options, document: Document) -> Checkpoint:
+    """Writes the checkpoint, and gives it. Raises `Usage` for a document that is not this
+    changefeed's, `Stop` where the target has a checkpoint already or lacks a table, and for other
+    settings; nothing is written then."""
+    rows = _checked(document, options)
+    where = InTarget.by(options, target)
+    store = Store(target, options.changefeed, where=where)
+    _require_none(store.read())
+    require_loaded(target, options.changefeed)
+    destinations = _destinations(where, rows[DEFINITION.name])
+    for row in rows[DEFINITION.name]:
+        name = row["schema"], row["table"]
+        row["target_schema"], row["target_table"] = destinations.get(name, (None, None))
+    for name, destination in sorted(destinations.items()):
+        if target.describe(*destination) is None:
+            raise Stop(
+                f"the target has no table {target.quote(*destination)}, to which the rows of "
+                f"{'.'.join(name)} went: restore all tables, as they were at R"
+            )
+    _require_settings(options, rows)
+    _require_none(store.start(options.takeover_after))
+    OtherChangefeeds(target, options.changefeed, where).require_none_has(destinations)
+
+    def insert() -> None:
+        for table in TABLES:
+            if rows[table.name]:
+                target.connection.execute(sa.insert(table), rows[table.name])
+
+    (checkpoint,) = rows[CHECKPOINT.name]
+    checkpoint["generation"] += 1
+    checkpoint["owner"] = target.session_id()
+    store.lease.begin(checkpoint["generation"], insert)
+    state = store.read()
+    if state is None:
+        raise store.unknown()
+    return state
+
+
+def _require_none(checkpoint: Checkpoint | None) -> None:
+    if checkpoint is not None:
+        raise Stop(
+            f"the target has a checkpoint of changefeed {checkpoint.changefeed} already, at R = "
+            f"{checkpoint.resolved_ts}: it belongs to the rows that are there; go on with: "
+            "ticdc-consumer run CONFIG"
+        )
+
+
+def _require_settings(options: Options, rows: Mapping[str, list[dict[str, Any]]]) -> None:
+    """Raises `Stop` for settings that the checkpoint was not reached with."""
+    (row,) = rows[CHECKPOINT.name]
+    state = Checkpoint(
+        options.changefeed, 0, row["resolved_ts"], row["scope"], 0, {}, {}, row["scope_text"]
+    )
+    state.check_scope(options)
+
+
+def _destinations(
+    where: InTarget, definitions: Iterable[Mapping[str, Any]]
+) -> dict[TableName, tuple[str | None, str]]:
+    """Where the rows of each table that is known go by the settings."""
+    names = [(row["schema"], row["table"]) for row in definitions]
+    of_all = {name: where.of(name) for name in names}
+    return {name: destination for name, destination in of_all.items() if destination is not None}
+
+
+def _checked(document: Document, options: Options) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each table, as they are stored. Raises `Usage`."""
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise Usage("this is not what `ticdc-consumer export` writes")
+    if document.get("version") != STATE_VERSION:
+        raise Usage(
+            f"it was exported in version {document.get('version')}, and this release has version "
+            f"{STATE_VERSION}: export it with this release"
+        )
+    if document.get("changefeed") != options.changefeed:
+        raise Usage(
+            f"it is the checkpoint of changefeed {document.get('changefeed')}, and CONFIG is that "
+            f"of {options.changefeed}"
+        )
+    try:
+        rows = {
+            table.name: [_stored(table, options.changefeed, row) for row in stored]
+            for table in TABLES
+            for stored in [document["tables"][table.name]]
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Usage(f"this is not whole: {error!r} is missing or is of another type") from error
+    if len(rows[CHECKPOINT.name]) != 1:
+        raise Usage("this is not whole: it has no checkpoint")
+    return rows
+
+
+def _stored(table: sa.Table, changefeed: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    names = {column.name for column in table.c} - {"changefeed", "owner"}
+    if names != set(row):
+        raise KeyError(sorted(names ^ set(row))[0])
+    return {
+        "changefeed": changefeed,
+        **{name: _from_json(table.c[name], value) for name, value in row.items()},
+    }
+
+
+def _from_json(column: sa.Column[Any], value: Any) -> Any:
+    is_text = isinstance(column.type, sa.String)
+    if value is None:
+        if not column.nullable:
+            raise ValueError(column.name)
+        return None
+    if is_text != isinstance(value, str) and not isinstance(value, int | str):
+        raise TypeError(column.name)
+    return value if is_text else int(value)

@@ -57,6 +57,7 @@ SLOW = (
     "test_an_installed_database_is_a_target_from_end_to_end",
     "test_promise.py",  # random histories, for longer than all others
     "tests/world/",
+    "tests/torture/test_run.py",  # starts consumers
     "ddl/test_histories.py",
     "test_tidb_gives_these_answers",
     "test_a_crash_at_any_statement",

@@ -28,6 +28,30 @@ class Options(ReadOptions):
     )
     """Topic names, or patterns that begin with `^`."""
 
+    dump_url: str | None = field(
+        default=None,
+        repr=False,
+        metadata=setting(
+            "source.dump", parsers.prefix, "Dumpling's files, which load reads instead of upstream"
+        ),
+    )
+    """Their prefix, as fsspec opens it."""
+    dump_time_zone: str | None = field(
+        default=None,
+        metadata=setting(
+            "source.dump_time_zone", parsers.time_zone, "the time zone of Dumpling's session"
+        ),
+    )
+    """Needed if a table has a TIMESTAMP: the files do not tell it."""
+    dump_csv: Mapping[str, bool | str] = field(
+        default_factory=dict,
+        metadata=setting(
+            "source.dump_csv",
+            parsers.dump_settings,
+            "Dumpling's options for CSV, under the same names",
+            is_table=True,
+        ),
+    )
     on_drift: choices.OnDrift = field(
         default="stop",
         metadata=choice(

@@ -38,7 +38,7 @@ def upstream_url(options: Options) -> str:
     if options.upstream_url is None:
         raise Usage(
             "[source] upstream is not set: the TiDB that the tables are read from, "
-            "such as mysql+pymysql://user@host:4000"
+            "such as mysql+pymysql://user@host:4000; or, for load, dump: Dumpling's files"
         )
     return options.upstream_url
 

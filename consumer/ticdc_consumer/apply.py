@@ -13,7 +13,7 @@ from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.dropped_tables import purge
 from ticdc_consumer.ddl.quarantined import bond_of
-from ticdc_consumer.errors import Denied, Stop, about
+from ticdc_consumer.errors import Denied, StagedRowsLost, Stop, about
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
@@ -23,6 +23,7 @@ from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TableName
+from ticdc_consumer.targets.staging import STAGING_TABLE, Unneeded, drop_left
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.repair.writing import Repair
 
@@ -115,6 +116,7 @@ def _apply(
 
     def attempt() -> None:
         applied.tables.clear()
+        _complete(target, change)
         with target.transaction():
             failpoints.hit("S7")
             store.lock(step.old)
@@ -161,6 +163,30 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
             counts = applied.of(layout)
             counts.cleared += target.insert(layout, rows, options.on_drift)
             counts.upserted += len(rows)
+    for staged in change.staged:
+        failpoints.hit("P4")
+        layout = change.layouts[staged.table]
+        with about((layout.schema, layout.table)), target.errors(layout):
+            counts = applied.of(layout)
+            counts.cleared += target.publish(layout, staged.name, options.on_drift)
+            counts.upserted += staged.count
+
+
+def _complete(target: Target, change: NetChange) -> None:
+    """Leaves in the staging tables what is of the net change, and raises `StagedRowsLost` unless
+    they have all of that. A server that restarts may lose their rows, but not without this session:
+    what is there now is there in the transaction that follows."""
+    if not change.staged:
+        return
+    failpoints.hit("P3")
+    names = [staged.name for staged in change.staged]
+    missing = set(names) - set(target.staging_tables(STAGING_TABLE))
+    for staged in change.staged:
+        layout = change.layouts[staged.table]
+        if staged.name in missing or (
+            target.trim(layout, staged.name, staged.superseded) != staged.count
+        ):
+            raise StagedRowsLost(f"{layout.name}: the target lost rows that tasks had staged")
 
 
 def _delete_rows(
@@ -252,9 +278,16 @@ class ToTarget:
     reads_ahead = True
 
     def __init__(
-        self, options: Options, target: Target, store: Store, tables: TableLayouts
+        self,
+        options: Options,
+        target: Target,
+        store: Store,
+        tables: TableLayouts,
+        unneeded: Unneeded | None = None,
     ) -> None:
+        """Staging tables that are `unneeded` are dropped after each cut."""
         self._options = options
+        self._unneeded = unneeded or Unneeded()
         self._store = store
         self._context = DdlContext.of(options, target, store.ledger, tables.route)
         self._dropped: Sequence[DroppedTable] = ()
@@ -320,7 +353,10 @@ class ToTarget:
             return store.quarantine.get(name) is not None
 
         until_known(store, self._options.retries, attempt, happened)
+        drop_left(store.target, store.changefeed)
 
     def purge(self, resolved_ts: int) -> None:
+        self._unneeded.drop(self._context.target)
+        failpoints.hit("P5")
         if purge(self._context.target, self.ledger, self._dropped, resolved_ts):
             self._dropped = self.ledger.dropped()

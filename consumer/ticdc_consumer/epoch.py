@@ -13,7 +13,7 @@ from ticdc_consumer.apply import Applied, Applier, Counts, Step
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.creation import early
-from ticdc_consumer.errors import Retry, Stop, Unavailable, about
+from ticdc_consumer.errors import Retry, StagedRowsLost, Stop, Unavailable, about
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.prepare import Knowledge, Prepared, Preparer
@@ -152,7 +152,7 @@ class Epochs:
                 if tried:
                     self._monitor.recovered()
                 return epoch
-            except Retry as error:
+            except (Retry, StagedRowsLost) as error:
                 cause = error
                 self._monitor.retries(error, "target refused")
         raise Unavailable(f"the target does not answer: {cause}") from cause
@@ -190,7 +190,10 @@ class Epochs:
         gathered, cut = prepared.gathered, prepared.cut
         self._check_stale(gathered.report.stale_ddls)
         if gathered.clash is not None:
-            self._refuse(cut, gathered, gathered.clash)
+            try:
+                self._refuse(cut, gathered, gathered.clash)
+            finally:
+                gathered.release()
         new = self._advanced(prepared)
         entries = self._numbered(ddl.entries(cut.ddls))
         if not entries and self._applier.reads_ahead:
@@ -320,6 +323,7 @@ class Epochs:
                         "table that it creates, and cannot be shorter: please report it"
                     )
                 self._reader.together.shorten(shorter)
+                prepared.gathered.release()
                 prepared = self._planned_again(until)
                 continue
             if not prepared.gathered.report.missing:

@@ -12,6 +12,7 @@ import pytest
 from support.torture_cli import Begin, ended_by
 from support.torture_topics import inserted, ts
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.cli import progress
 from ticdc_consumer.cli.progress import RunProgress
 from ticdc_consumer.state.activity import recorder
 from ticdc_consumer.state.activity.stored import StoredActivity, read
@@ -114,12 +115,26 @@ def test_a_run_that_commits_nothing_prints_what_it_is_at(
 ) -> None:
     _, run = begin()
     caplog.set_level(logging.INFO, "ticdc_consumer.cli")
-    progress = RunProgress(quiet_for=0.2)
-    with progress.watching(lambda: consumer.activity), run.consumer() as consumer:
+    lines, consumer = RunProgress(quiet_for=0.2), run.consumer()
+    with lines.watching(lambda: consumer.activity), consumer:
         consumer._epochs.next(None, 0.5)
         assert soon(lambda: caplog.text.count("waiting") >= 2)
     line = caplog.messages[-1]
     assert line.startswith(f"R {ts(100)} (") and "waiting for a resolved ts above R, since" in line
+
+
+def test_the_first_line_of_a_run_comes_sooner_than_the_next(
+    begin: Begin, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = begin()
+    caplog.set_level(logging.INFO, "ticdc_consumer.cli")
+    caplog.clear()
+    monkeypatch.setattr(progress, "SECONDS_TO_FIRST_WORD", 0.2)
+    lines, consumer = RunProgress(), run.consumer()
+    with lines.watching(lambda: consumer.activity), consumer:
+        assert soon(lambda: len(caplog.messages) == 1)
+        consumer._epochs.next(None, 0.5)
+    assert len(caplog.messages) == 1
 
 
 def test_the_end_of_a_run_does_not_wait_for_a_target_that_hangs(

@@ -90,6 +90,11 @@ PEOPLE = (
     "CREATE TABLE log (line varchar(20))",
 )
 KILLED_AT = ("L6:2", "L2:2", "L1:2", "L3:1", "L6:1", "L4:1", "L5:1")
+KILLED_LONG = (
+    *("L6:2", "L6:1", *("L1:1", "L2:1", "L1:2", "L1:2") * 5),
+    *("L2:2", "L1:1", "L3:1", "L2:1", "L4:1", "L4:1", "L4:1", "L5:1"),
+)
+"""30 kills, with `--long`."""
 
 
 def fill(tidb: Upstream, rows: int) -> None:
@@ -151,11 +156,12 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_doubles_nothing(
     into: Callable[..., Command],
     target_url: str,
     crash: Callable[[Command, str], bool],
+    long: bool,
 ) -> None:
     fill(tidb, 60)
     run = into(target_url, limits__load_chunk=1500, tables__at_least_once=f"{tidb.schema}.log")
     done = 0
-    for step in KILLED_AT:
+    for step in KILLED_LONG if long else KILLED_AT:
         died = crash(run, step)
         assert died or step == "L6:1"  # where a target creates no index after the rows
         progress = loading(run)

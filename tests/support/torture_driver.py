@@ -73,6 +73,7 @@ def children(pid: int) -> dict[int, str]:
 def main() -> int:
     from ticdc_consumer import cli, consumer
     from ticdc_consumer.config.options import Options
+    from ticdc_consumer.read import staging
 
     from support.local_spark import LocalSpark
 
@@ -81,6 +82,7 @@ def main() -> int:
     def with_spark(options: Options) -> consumer.Consumer:
         return real(options, LocalSpark(2))  # type: ignore[arg-type]
 
+    staging.LEAST_ROWS = 1
     consumer.Consumer = with_spark  # type: ignore[assignment,misc]
     return cli.main()
 

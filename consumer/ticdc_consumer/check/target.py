@@ -63,13 +63,15 @@ def privileges(premises: Premises) -> Iterator[Finding]:
         allowed = opened.may_create_tables()
     if allowed:
         yield ok("privileges", "tables may be created, as the checkpoint needs at first")
-    elif allowed is not None:
-        grant = opened.grant_to_create()
-        offer = f"; run {grant}" if grant else ""
-        text = "the checkpoint's tables are missing and may not be created"
-        yield fail("privileges", f"{text}{offer}")
+        return
+    grant = opened.grant_to_create()
+    if allowed is None:
+        text = "whether the checkpoint's tables may be created is not known"
+        offer = f", since roles and wildcards may allow it; if not, run {grant}" if grant else ""
+        yield warn("privileges", f"{text}{offer}")
     else:
-        yield warn("privileges", "whether the checkpoint's tables may be created is not known")
+        text = "the checkpoint's tables are missing and may not be created"
+        yield fail("privileges", f"{text}; run {grant}" if grant else text)
 
 
 def tables(premises: Premises) -> Iterator[Finding]:

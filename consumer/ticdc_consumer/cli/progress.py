@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 SECONDS_PER_LINE = 1.0
 SECONDS_OF_SILENCE = 30.0
 """After which a run that commits nothing prints what it is at, and again after each."""
+SECONDS_TO_FIRST_WORD = 10.0
+"""The same before its first line: whoever has just started it waits for a sign."""
 SECONDS_TO_PASS = 60.0
 """After which a run that goes on warns that its filter has let nothing pass; at its end it always
 does."""
@@ -90,6 +92,7 @@ class RunProgress:
 
     def __init__(self, quiet_for: float = SECONDS_OF_SILENCE) -> None:
         self._quiet_for = quiet_for
+        self._next_silence = min(quiet_for, SECONDS_TO_FIRST_WORD)
         self._all = RunTotals()
         self._recent = RunTotals()
         self._began = self._printed_at = self._next_line = self._spoke_at = time.monotonic()
@@ -148,8 +151,8 @@ class RunProgress:
         ends = Event()
 
         def watch() -> None:
-            while not ends.wait(max(0.0, self._spoke_at + self._quiet_for - time.monotonic())):
-                if time.monotonic() - self._spoke_at >= self._quiet_for:
+            while not ends.wait(max(0.0, self._spoke_at + self._next_silence - time.monotonic())):
+                if time.monotonic() - self._spoke_at >= self._next_silence:
                     self._report_activity(activity())
 
         thread = Thread(target=watch, name="ticdc-progress", daemon=True)
@@ -199,5 +202,5 @@ class RunProgress:
     def _log(
         self, event: str, text: str, fields: Mapping[str, object], level: int = logging.INFO
     ) -> None:
-        self._spoke_at = time.monotonic()
+        self._spoke_at, self._next_silence = time.monotonic(), self._quiet_for
         logger.log(level, "%s", text, extra={"event": event, **fields})

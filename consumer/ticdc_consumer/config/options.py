@@ -58,6 +58,16 @@ class Options(ReadOptions):
             "target.on_drift", choices.OnDrift, "stop or overwrite, if a row is in the way"
         ),
     )
+    publish: choices.Publish = field(
+        default="driver",
+        metadata=choice(
+            "target.publish",
+            choices.Publish,
+            "driver, or staging: Spark's tasks send the rows of large cuts to the target",
+        ),
+    )
+    """With "staging" into tables of their own, from which the driver's transaction takes them; on
+    PostgreSQL, MySQL and MariaDB, for cuts that are applied net."""
     write_source: int | None = field(
         default=None,
         metadata=setting(

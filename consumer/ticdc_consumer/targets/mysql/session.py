@@ -139,6 +139,7 @@ class MySql(Target):
     dialect: ClassVar[str] = MYSQL.name
     sqlglot_dialect: ClassVar[str] = "mysql"
     transactional_ddl: ClassVar[bool] = False
+    has_staging: ClassVar[bool] = True
     begin_statement: ClassVar[str] = "START TRANSACTION"
     clock: ClassVar[str] = "UNIX_TIMESTAMP(NOW(6))"
     differences: ClassVar[Dialect] = MYSQL
@@ -240,6 +241,9 @@ class MySql(Target):
     def may_create_tables(self) -> bool | None:
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
+
+    def grant_to_create(self) -> str:
+        return "" if self._account is None else self._account.grant_own_tables()
 
     def require_lasting(self, tables: Sequence[TargetName]) -> None:
         # Others are looked at before they are written to: without a write an engine loses nothing.
@@ -412,6 +416,7 @@ class MariaDb(MySql):
 class TiDb(MySql):
     dialect = TIDB.name
     differences = TIDB
+    has_staging = False  # it has no CREATE TABLE ... SELECT
     alters_as_mysql = False
     _write_source: int | None = None
 

@@ -27,7 +27,8 @@ _OF_KIND = {
 class TableReport:
     """`problem`: why the table could not be compared; else how many rows it has at R, and what
     differs, `whole` unless more does. `names` are the columns of the differences' rows.
-    `not_repaired`: why a repair left its rows as they are."""
+    `against`: another target is in the upstream's place. `not_repaired`: why a repair left its rows
+    as they are."""
 
     table: TableName
     relation: str
@@ -40,6 +41,7 @@ class TableReport:
     left_out: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     not_repaired: str = ""
+    against: bool = False
 
     @classmethod
     def of(cls, pair: Pair, outcome: Outcome, resolved_ts: int) -> "TableReport":
@@ -53,6 +55,7 @@ class TableReport:
             whole=outcome.whole,
             left_out=pair.left_out,
             names=tuple(column.name for column in pair.columns),
+            against=pair.other is not None,
         )
 
     @property
@@ -97,7 +100,7 @@ def _lines(report: TableReport, show_values: bool) -> Iterator[str]:
     count = len(report.differences)
     differ = f"{count} {'differs' if count == 1 else 'differ'}"
     yield (
-        f"{report.name}: {report.target_rows} rows, {report.upstream_rows} upstream; "
+        f"{report.name}: {report.target_rows} rows, {report.upstream_rows} {_other(report)}; "
         f"{'' if report.whole else 'at least '}{differ}{left}"
     )
     for difference in report.differences[:LINES]:
@@ -113,11 +116,16 @@ def _of(report: TableReport, difference: Difference, show_values: bool) -> str:
     if not show_values:
         return line
     sides = (
-        f"{side}: {', '.join(f'{name}={_literal(value)}' for name, value in values.items())}"
+        f"{_other(report) if side == 'upstream' else side}: "
+        f"{', '.join(f'{name}={_literal(value)}' for name, value in values.items())}"
         for side, values in _values(report, difference).items()
         if values is not None
     )
     return f"{line}; {'; '.join(sides)}"
+
+
+def _other(report: TableReport) -> str:
+    return "in the other" if report.against else "upstream"
 
 
 def _literal(value: str | None) -> str:

@@ -285,7 +285,7 @@ def test_a_table_that_is_not_set_aside_is_not_released(small: Place) -> None:
     assert code == 3 and "shop.items is not set aside; no table is" in said
 
 
-def test_a_log_that_is_gone_is_named(small: Place) -> None:
+def test_a_log_that_is_gone_is_named(small: Place, capsys: pytest.CaptureFixture[str]) -> None:
     small.poison()
     small.caught_up(200)
     ((positions,),) = small.run.rows("SELECT positions FROM ticdc_quarantine")
@@ -293,6 +293,11 @@ def test_a_log_that_is_gone_is_named(small: Place) -> None:
     small.alter(f"UPDATE ticdc_quarantine SET positions = '{json.dumps(moved)}'")  # noqa: S608
     code, said = small.release()
     assert code == 3 and "shop.items cannot be released, since its log is gone" in said
+    capsys.readouterr()
+    assert cli.main(["check", str(small.run._file), *small.run.arguments()]) == 0
+    found = capsys.readouterr().out
+    assert f"warn  checkpoint: shop.items is set aside at R {ts(100)}" in found
+    assert "shop.items cannot be released: " in found
 
 
 # --- what is told ---------------------------------------------------------------------------------
@@ -320,6 +325,8 @@ def test_status_and_why_say_what_waits(small: Place, capsys: pytest.CaptureFixtu
     assert cli.main(["status", str(small.run._file), *small.run.arguments(), "--json"]) == 0
     (waiting,) = json.loads(capsys.readouterr().out)["set_aside"]
     assert (waiting["table"], waiting["resolved_ts"]) == ("items", str(ts(100)))
+    assert cli.main(["list", str(small.run._file), *small.run.arguments()]) == 0
+    assert "tables set aside: 1" in capsys.readouterr().out
 
 
 def test_a_plan_goes_on_without_it_and_ends_where_another_would_be(

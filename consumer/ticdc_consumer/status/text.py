@@ -198,6 +198,7 @@ def list_to_text(changefeeds: Sequence[ChangefeedStatus]) -> str:
 
 def _changefeed(each: ChangefeedStatus) -> str:
     pending = f", {each.pending} DDL pending" if each.pending else ""
+    pending += f", tables set aside: {each.set_aside}" if each.set_aside else ""
     consumer = described(each.activity) if each.activity else "it is not known whether one runs"
     lag_text = duration(each.lag_seconds)
     return (
@@ -214,6 +215,7 @@ def list_to_json(changefeeds: Sequence[ChangefeedStatus]) -> str:
                 "resolved_ts": str(each.resolved_ts),
                 "lag_seconds": round(each.lag_seconds, 3),
                 "pending_ddl": each.pending,
+                "set_aside": each.set_aside,
                 "consumer": _consumer_json(each.activity),
             }
             for each in changefeeds

@@ -13,6 +13,7 @@ from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target, read_back
+from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
 
 PATIENCE = 60.0
@@ -33,6 +34,12 @@ class TargetState:
     known: KnownTables
     set_aside: Sequence[SetAside] = ()
     shared: str | None = None
+
+    def set_aside_at(self, name: TableName) -> str:
+        """Why a table cannot be compared at R; "" if it can."""
+        own = (table.resolved_ts for table in self.set_aside if table.name == name)
+        resolved_ts = next(own, None)
+        return f"it is set aside, at R {resolved_ts}: release it before" if resolved_ts else ""
 
     @property
     def snapshot_ts(self) -> int:

@@ -113,10 +113,8 @@ class _Round:
 
     def _pair(self, table: Table) -> Pair | TableReport:
         target = self._state.targets[0]
-        for waiting in self._state.set_aside:
-            if waiting.name == _name(table):
-                stands = f"it is set aside, at R {waiting.resolved_ts}: release it before"
-                return self._problem(_name(table), "", stands)
+        if problem := self._state.set_aside_at(_name(table)):
+            return self._problem(_name(table), "", problem)
         try:
             return pair(target, self._options, self._where, table)
         except NotInTarget as missing:

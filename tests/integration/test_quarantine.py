@@ -199,6 +199,36 @@ def test_two_tables_wait_for_different_reasons_from_different_ts(small: Place) -
     assert small.rows("others") == [(1, "one"), (3, "one")]
 
 
+@pytest.mark.parametrize("target", ["sqlite", "mysql"])
+def test_a_release_does_the_ddl_that_came_meanwhile(
+    place: Callable[..., Place], target: str, request: pytest.FixtureRequest
+) -> None:
+    here = place(request.getfixturevalue(f"{target}_url"))
+    here.alter("CREATE UNIQUE INDEX names ON items (name)")
+    here.feed.send(0, inserted(150, {"id": 2, "name": "one"}))
+    here.feed.ddl(160, "ALTER TABLE `items` ADD COLUMN `extra` INT", "items")
+    here.feed.send(1, inserted(170, {"id": 3, "name": "three", "extra": 3}, table(WIDE)))
+    here.feed.mark(200)
+    here.caught_up(200)
+    here.feed.ddl(210, "DROP TABLE `items`", "items", kind=4)
+    here.feed.create(220, WIDE)
+    here.feed.send(1, inserted(230, {"id": 4, "name": "four", "extra": 4}, table(WIDE)))
+    here.feed.ddl(240, "ALTER TABLE `others` ADD COLUMN `n` INT", "others")
+    here.feed.mark(300)
+    here.caught_up(300)
+    assert here.aside() == [("items", 100)] and here.rows("items") == [(1, "one")]
+    assert here.rows("others") == [(1, "one", None)]
+    here.alter(f"DROP INDEX names{' ON items' if target == 'mysql' else ''}")
+    assert here.release()[0] == 0
+    assert here.rows("items") == [(4, "four", 4)]
+    here.feed.send(0, inserted(350, {"id": 5, "name": "five", "extra": 5}, table(WIDE)))
+    here.feed.mark(400)
+    here.caught_up(400)
+    assert here.rows("items") == [(4, "four", 4), (5, "five", 5)]
+    statements = [query for (query,) in here.run.rows("SELECT query FROM ticdc_ddl")]
+    assert len(statements) == len(set(statements)) == 6
+
+
 # --- where it is not allowed ----------------------------------------------------------------------
 
 

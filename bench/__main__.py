@@ -17,6 +17,7 @@ SERVICES = HERE.parent / "tests" / "services" / "services"
 NEEDED = ("KAFKA_BOOTSTRAP", "POSTGRES_URL", "MARIADB_URL", "MYSQL_URL", "TIDB_URL")
 PROGRAMS = (
     ("reading.py",),
+    ("serial.py",),
     ("formats.py",),
     ("throughput.py", "--protocol", "canal-json"),
     ("throughput.py", "--protocol", "open-protocol"),
@@ -28,6 +29,7 @@ PROGRAMS = (
     ("tables.py",),
     ("many.py",),
     ("verify.py",),
+    ("load.py", "--rows", "2000000"),
 )
 
 

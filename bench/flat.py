@@ -202,7 +202,7 @@ def measured(shape: Shape, broker: Kafka, arguments: argparse.Namespace, base: f
     processes = Processes()
     with target_url(arguments.target) as url, closing(open_target(url)) as target:
         load(target, shape, SCHEMA)
-        settings = options(url, topic, broker, arguments)
+        settings = options(url, topic, broker.config, arguments)
         spark = session({}, "bench")
         threading.Thread(target=processes.watch, daemon=True).start()
         wall, seconds, cpu, _, cuts = round_(spark, settings, processes)

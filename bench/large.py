@@ -100,7 +100,7 @@ def main() -> None:
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        with Consumer(options(url, topic, broker, arguments), spark) as consumer:
+        with Consumer(options(url, topic, broker.config, arguments), spark) as consumer:
             for epoch in consumer.epochs(until="caught-up"):
                 stages = {stage: round(s, 1) for stage, s in epoch.seconds.items()}
                 print(f"R {epoch.resolved_ts}: {epoch.rows} rows, seconds {stages}", flush=True)

@@ -13,7 +13,7 @@ import argparse
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import orjson
@@ -21,7 +21,7 @@ import psutil
 import pyarrow as pa
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
-from servers import Kafka, kafka, target_url
+from servers import kafka, target_url
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.spark.session import session, warm_up
@@ -76,7 +76,9 @@ class Processes:
             time.sleep(0.1)
 
 
-def options(url: str, topic: str, kafka: Kafka, arguments: argparse.Namespace) -> Options:
+def options(
+    url: str, topic: str, config: Mapping[str, str], arguments: argparse.Namespace
+) -> Options:
     route = {}
     if sa.make_url(url).get_backend_name() in ("mysql", "mariadb"):
         route = {"*.*": f"{sa.make_url(url).database}.{{table}}"}
@@ -84,7 +86,7 @@ def options(url: str, topic: str, kafka: Kafka, arguments: argparse.Namespace) -
         changefeed="bench",
         protocol=arguments.protocol,
         topics=(topic,),
-        kafka=kafka.config,
+        kafka=config,
         target_url=url,
         route=route,
         from_ts=START_TS,
@@ -252,7 +254,7 @@ def main() -> None:
                     target = open_target(url)
                     schema = SCHEMA
                     load(target, workload, schema)
-                    settings = options(url, topic, broker, arguments)
+                    settings = options(url, topic, broker.config, arguments)
                     wall, seconds, cpu, rows, cuts = round_(spark, settings, processes)
                     equal = check(target, workload, schema)
                     micro = {kind: s / arguments.changes * 1e6 for kind, s in cpu.items()}

@@ -112,7 +112,7 @@ def trickle(broker: Kafka, url: str, arguments: argparse.Namespace) -> Measured:
         measured.idle = (time.process_time() - used) / IDLE
         consumer.stop()
 
-    asked = replace(options(url, topic, broker, arguments), spark_start=arguments.start)
+    asked = replace(options(url, topic, broker.config, arguments), spark_start=arguments.start)
     if arguments.by_spark:
         asked = replace(asked, spark_from_messages=0)
     with Consumer(asked) as consumer:

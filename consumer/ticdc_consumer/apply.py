@@ -12,7 +12,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.dropped_tables import purge
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import StagedRowsLost, Stop
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
@@ -21,7 +21,12 @@ from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TableName
+from ticdc_consumer.targets.staging import STAGING_TABLE, Unneeded
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.upstream.repair.writing import Repair
+
+UPSTREAM = "pip install ticdc-consumer[mysql]"
+"""What reads an upstream TiDB."""
 
 
 @dataclass(slots=True)
@@ -62,13 +67,14 @@ class Applied:
 class Step:
     """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
     tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
-    does not know yet."""
+    does not know yet. `repair` are rows that are put right beside those of the cut."""
 
     old: Checkpoint
     new: Checkpoint
     entries: Sequence[LedgerEntry] = ()
     seen: Sequence[Table] = ()
     newcomers: Sequence[TableName] = ()
+    repair: Repair | None = None
 
     def record_tables(self, ledger: Ledger) -> None:
         """What the rows show of their tables; inside the transaction of the rows."""
@@ -85,19 +91,37 @@ def apply(
     """Moves the tables and the checkpoint one step, both or neither.
 
     Transactional DDL runs here, too; what cannot run, and everything elsewhere, is pending
-    afterwards: see `ddl.run.run_pending`. Raises `ddl.run.Unshared`.
+    afterwards: see `ddl.run.run_pending`. Raises `ddl.run.Unshared`. A repair that the target
+    refuses is left out, and put off.
     """
+    try:
+        return _apply(context, store, step, change, options)
+    except Stop as refusal:
+        if step.repair is None or step.repair.put_off:
+            raise
+        step = replace(step, repair=step.repair.refused(str(refusal)))
+        return _apply(context, store, step, change, options)
+
+
+def _apply(
+    context: DdlContext, store: Store, step: Step, change: NetChange, options: Options
+) -> Applied:
     applied = Applied()
     target = context.target
     store.monitor.loaded = applied.rows
 
     def attempt() -> None:
         applied.tables.clear()
+        _complete(target, change)
         with target.transaction():
             failpoints.hit("S7")
             store.lock(step.old)
             failpoints.hit("S8")
+            if step.repair is not None:
+                step.repair.delete(target)
             _write(target, change, options, applied)
+            if step.repair is not None:
+                step.repair.write(target, store.repairs, step.new.resolved_ts)
             step.record_tables(context.ledger)
             failpoints.hit("S11")
             ddl.run_in_cut(context, step.entries)
@@ -134,6 +158,30 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
             counts = applied.of(layout)
             counts.cleared += target.insert(layout, rows, options.on_drift)
             counts.upserted += len(rows)
+    for staged in change.staged:
+        failpoints.hit("P4")
+        layout = change.layouts[staged.table]
+        with target.errors(layout):
+            counts = applied.of(layout)
+            counts.cleared += target.publish(layout, staged.name, options.on_drift)
+            counts.upserted += staged.count
+
+
+def _complete(target: Target, change: NetChange) -> None:
+    """Leaves in the staging tables what is of the net change, and raises `StagedRowsLost` unless
+    they have all of that. A server that restarts may lose their rows, but not without this session:
+    what is there now is there in the transaction that follows."""
+    if not change.staged:
+        return
+    failpoints.hit("P3")
+    names = [staged.name for staged in change.staged]
+    missing = set(names) - set(target.staging_tables(STAGING_TABLE))
+    for staged in change.staged:
+        layout = change.layouts[staged.table]
+        if staged.name in missing or (
+            target.trim(layout, staged.name, staged.superseded) != staged.count
+        ):
+            raise StagedRowsLost(f"{layout.name}: the target lost rows that tasks had staged")
 
 
 def _delete_rows(
@@ -174,7 +222,7 @@ def apply_groups(
             raise ValueError(f"the group of commit_ts {commit_ts} is not in the rest of its cut")
         if end > old.resolved_ts:
             after = replace(started, resolved_ts=end)
-            part = replace(step, old=before, new=after, entries=())
+            part = replace(step, old=before, new=after, entries=(), repair=None)
             applied.add(apply(context, store, part, change, options))
             before, step = after, replace(step, seen=(), newcomers=())
         end, change = commit_ts + 1, following
@@ -222,9 +270,16 @@ class ToTarget:
     reads_ahead = True
 
     def __init__(
-        self, options: Options, target: Target, store: Store, tables: TableLayouts
+        self,
+        options: Options,
+        target: Target,
+        store: Store,
+        tables: TableLayouts,
+        unneeded: Unneeded | None = None,
     ) -> None:
+        """Staging tables that are `unneeded` are dropped after each cut."""
         self._options = options
+        self._unneeded = unneeded or Unneeded()
         self._store = store
         self._context = DdlContext.of(options, target, store.ledger, tables.route)
         self._dropped: Sequence[DroppedTable] = ()
@@ -241,6 +296,28 @@ class ToTarget:
         self._dropped = self.ledger.dropped()
 
     def apply(self, step: Step, gathered: Gathered) -> Applied:
+        repair = self._repair(step)
+        applied = self._applied(replace(step, repair=repair), gathered)
+        if repair is not None:
+            self._store.monitor.repaired(self._store.repairs.state(repair.number))
+        return applied
+
+    def _repair(self, step: Step) -> Repair | None:
+        """What a request that waits brings to the cut. A DDL of the cut may change the tables."""
+        if not self._store.monitor.repair_waits or step.entries:
+            return None
+        request = self._store.repairs.oldest_pending()
+        if request is None:
+            self._store.monitor.repair_waits = False
+            return None
+        try:
+            from ticdc_consumer.upstream.repair.reading import read_repair
+        except ModuleNotFoundError as error:
+            return Repair(request.number).refused(f"{error.name} is not installed: {UPSTREAM}")
+        with self._store.monitor.at("applying", f"a repair of {request.rows} rows"):
+            return read_repair(self._options, self._store, request, step.new.resolved_ts)
+
+    def _applied(self, step: Step, gathered: Gathered) -> Applied:
         if self._options.apply == "transactions":
             steps = gathered.steps()
             return apply_groups(self._context, self._store, step, steps, self._options)
@@ -248,5 +325,7 @@ class ToTarget:
         return apply(self._context, self._store, step, change, self._options)
 
     def purge(self, resolved_ts: int) -> None:
+        self._unneeded.drop(self._context.target)
+        failpoints.hit("P5")
         if purge(self._context.target, self.ledger, self._dropped, resolved_ts):
             self._dropped = self.ledger.dropped()

@@ -31,6 +31,7 @@ from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 from ticdc_consumer.state.metrics.exposing import exposed
 from ticdc_consumer.state.opening import Opened, look, patiently_read, take_over
 from ticdc_consumer.state.standby import wait_for_leader_to_go
+from ticdc_consumer.targets.staging import StagingJob
 from ticdc_consumer.targets.watch import watched
 
 if TYPE_CHECKING:
@@ -127,8 +128,11 @@ class Consumer:
     @cached_property
     def _epochs(self) -> Epochs:
         together = Together.of(self.options, self.target)
-        reader = _reader(self.options, self._spark, self._opened, self._tables, together)
-        applier = ToTarget(self.options, self.target, self.store, self._tables)
+        staging = None
+        if self.options.publish == "staging":
+            staging = StagingJob(self.options.target_url, self.options.changefeed)
+        reader = _reader(self.options, self._spark, self._opened, self._tables, together, staging)
+        applier = ToTarget(self.options, self.target, self.store, self._tables, reader.unneeded)
         epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
         self._exit.callback(epochs.close)
         return epochs
@@ -290,7 +294,8 @@ def _reader(
     opened: Opened,
     tables: TableLayouts,
     together: Together | None = None,
+    staging: StagingJob | None = None,
 ) -> Reader:
     schemas = opened.state.schemas.values()
     definitions, monitor = lambda: tables.definitions, opened.store.monitor
-    return Reader(options, spark, opened.source, definitions, schemas, together, monitor)
+    return Reader(options, spark, opened.source, definitions, schemas, together, monitor, staging)

@@ -12,7 +12,7 @@ from ticdc_consumer.apply import Applied, Applier, Counts, Step
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.creation import early
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.errors import Retry, StagedRowsLost, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.prepare import Knowledge, Prepared, Preparer
@@ -120,7 +120,7 @@ class Epochs:
                 if tried:
                     self._monitor.recovered()
                 return epoch
-            except Retry as error:
+            except (Retry, StagedRowsLost) as error:
                 cause = error
                 self._monitor.retries(error, "target refused")
         raise Unavailable(f"the target does not answer: {cause}") from cause
@@ -278,6 +278,7 @@ class Epochs:
                         "table that it creates, and cannot be shorter: please report it"
                     )
                 self._reader.together.shorten(shorter)
+                prepared.gathered.release()
                 prepared = self._planned_again(until)
                 continue
             if not prepared.gathered.report.missing:

@@ -20,11 +20,13 @@
             Locked              -   another session held a lock for too long
             RegistryAway        -   the schema registry does not give a schema
             ClaimCheckAway      -   the storage of claim checks cannot be read
+        StagedRowsLost          -   rows that a task staged in the target are not there any more
         UnknownCommit           -   the connection was lost at COMMIT
         WireError, ...              (ticdc_encoder.errors) a message, setting or topic
 
 `Retry` and `UnknownCommit` do not leave the consumer: `state.retry` tries again, asks the
-checkpoint what happened, and ends with `Unavailable`.
+checkpoint what happened, and ends with `Unavailable`. Nor does `StagedRowsLost`: `epoch` has the
+cut read again.
 """
 
 import traceback
@@ -87,6 +89,13 @@ class RegistryAway(Retry):
 
 class ClaimCheckAway(Retry):
     """The storage of claim checks cannot be read."""
+
+
+class StagedRowsLost(TicdcError):
+    """The target does not have all rows that tasks staged there: it restarted, or an operator
+    dropped a table. Nothing was applied; the cut must be read again."""
+
+    exit_code = 1
 
 
 class UnknownCommit(TicdcError):

@@ -6,7 +6,10 @@ S14 after it, S15 courtesy commit to Kafka, S16 free the buffers. The steps of a
 of its statements, D2 after it; if it is pending, D3 before it is marked done, D4 before that is
 committed, D5 after. The steps of a load: L1 after some rows of a chunk, L2 before the chunk's
 COMMIT, L3 after it; L4 before R is set, L5 after; L6 after each statement that creates or completes
-a table.
+a table. Of a repair, in the transaction of a cut: R1 after its deletes, R2 after its rows, R3 after
+it was noted; R4 after the COMMIT of one without a run. Those of staging: P1 before a task creates a
+staging table, P2 after it has its rows; P3 before the transaction, P4 in it before the rows of each
+are published, P5 after they are dropped.
 """
 
 import os

@@ -44,6 +44,7 @@ from ticdc_consumer.state.activity.activity import CutActivity
 from ticdc_consumer.state.activity.monitor import FOR_MARK, FOR_SCHEMA, Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.staging import StagingJob, Unneeded
 from ticdc_consumer.waiting import Deadline
 
 logger = logging.getLogger(__name__)
@@ -74,9 +75,12 @@ class Reader:
         schemas: Iterable[Table] = (),
         together: Together | None = None,
         monitor: Monitor | None = None,
+        staging: StagingJob | None = None,
     ) -> None:
         """`definitions` are the tables whose CREATE TABLE came through the stream, `schemas`
-        Simple's that the target holds; `together` may be DDL of one cut, else each has its own."""
+        Simple's that the target holds; `together` may be DDL of one cut, else each has its own.
+        By `staging` tasks of Spark write rows themselves; what they wrote is then `unneeded` once
+        the cut was applied, or thrown away."""
         self.source = source
         self.monitor = monitor or Monitor()
         self.together = together or Together()
@@ -89,6 +93,8 @@ class Reader:
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._estimates = Estimates(source.rows_per_offset)
         self._bytes_per_offset = 0.0  # of the cut before
+        self._staging = staging
+        self.unneeded = Unneeded()
         self._unread: dict[SchemaKey, tuple[str, int, int]] = {}
         self._unread_since = 0.0
 
@@ -207,6 +213,8 @@ class Reader:
         with self.monitor.at("reading", f"the cut up to {cut.end}"):
             gathered = self._gather(cut, partial(self._job, base, cut, layouts, shapes))
         report = gathered.report
+        if report.is_incomplete:
+            gathered.release()
         self.schemas.learn(report.schemas)
         if report.unread:
             if not self.schemas.missing(report.unread):
@@ -251,6 +259,7 @@ class Reader:
             layouts=layouts,
             shapes=shapes,
             most_bytes=min(most_bytes, SMALL_BYTES) if here else most_bytes,
+            staging=None if here else self._staging,
             schemas=self.schemas.tables,
         )
 
@@ -303,13 +312,20 @@ class Reader:
             spark = self._spark.session()
         one_task = cut.offsets * self.source.rows_per_offset <= SMALL
         groups = shares(cut, 1 if one_task else cores(spark), self._is_divisible(job))
+        alone = replace(job, staging=None)
         if fits:
             gathered = jobs.gather(spark, job, groups, spill=0)
+            gathered.unneeded = self.unneeded
+            if gathered.clash is not None and gathered.stages:
+                # Whether two rows that tasks staged are the same does not show here.
+                gathered.release()
+                gathered = jobs.gather(spark, alone, groups, spill=0)
             if not gathered.report.too_large:
                 return gathered
+            gathered.release()
             self._estimate(gathered.report)
         parts = shuffle_partitions(spark, self._estimates.size(cut.messages))
-        return jobs.gather(spark, replace(job, most_bytes=0), groups, spill=parts)
+        return jobs.gather(spark, replace(alone, most_bytes=0), groups, spill=parts)
 
     def _is_divisible(self, job: ReadJob) -> bool:
         """Whether several tasks may read a partition: none of its rows needs what came before it in

@@ -184,9 +184,9 @@ def test_a_lost_session_is_replaced_a_bounded_number_of_times(
             here.change.layouts,
             here.change.absent,
             here.change.present,
-            server_url,
-            target,
-            [None] * times,
+            url=server_url,
+            target=target,
+            left=[None] * times,
         )
         if applied:
             counts = here.apply(change=change).tables["bank.accounts"]

@@ -131,6 +131,7 @@ def rows_before_deletes(patch: pytest.MonkeyPatch) -> None:
     def swapped(target: Any, change: Any, options: Any, applied: Any) -> None:
         class Swapped:
             layouts = change.layouts
+            staged = ()
 
             def deletes(self) -> Iterator[Any]:
                 return iter(())

@@ -1,14 +1,17 @@
 """The command line against one target, as tests/support/torture_cli.py gives it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import brokers
+from support.databases import fresh_database, own_schema
 from support.local_spark import LocalSpark
+from support.server_address import server_address
 from support.torture_cli import Begin, Command, Make, commands
 from support.torture_topics import Feed, inserted, ts
+from support.upstream_tidb import Upstream, upstream
 
 
 @pytest.fixture
@@ -25,6 +28,13 @@ def command(
         return Command(feeds, target_url, tmp_path, capsys, **settings)
 
     return make
+
+
+@pytest.fixture
+def upstream_url() -> Iterator[str]:
+    """A database of the real TiDB. Not `tidb_url`, which is a target's here."""
+    with fresh_database(server_address("TIDB_URL")) as url:
+        yield url
 
 
 @pytest.fixture
@@ -46,3 +56,35 @@ def begin(mock_kafka: brokers.Mock, sqlite_url: str, command: Make) -> Begin:
         return feed, run
 
     return begin
+
+
+@pytest.fixture
+def tidb(upstream_url: str) -> Iterator[Upstream]:
+    """A session of it. A target may be on the same server."""
+    with upstream(upstream_url) as tidb:
+        yield tidb
+
+
+@pytest.fixture
+def feed(mock_kafka: brokers.Mock, tidb: Upstream) -> Feed:
+    """The topic of a changefeed that runs."""
+    feed = Feed(mock_kafka)
+    feed.resolve(tidb.ts())
+    return feed
+
+
+@pytest.fixture
+def into(command: Make, tidb: Upstream, feed: Feed) -> Callable[..., Command]:
+    """A changefeed from the TiDB into the target of a URL."""
+
+    def into(target_url: str, name: str = "{table}", **settings: Any) -> Command:
+        return command(
+            [feed],
+            target_url,
+            source__upstream=tidb.url,
+            tables__filter=f"{tidb.schema}.*",
+            tables__route=f'{{"*.*" = "{own_schema(target_url)}.{name}"}}',
+            **settings,
+        )
+
+    return into

@@ -2,17 +2,15 @@
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
-from support import brokers
-from support.databases import fresh_database, own_schema
-from support.server_address import server_address
-from support.torture_cli import Command, Make
+from support.databases import own_schema
+from support.torture_cli import Command
 from support.torture_topics import Feed
 from support.upstream_tidb import ODD_DATES, TYPES, Upstream, upstream
 from ticdc_consumer import failpoints, status
@@ -20,47 +18,9 @@ from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.state.loading import LoadProgress
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.upstream.load.loading import load
-from ticdc_encoder.event import Ddl, Resolved, Row, RowChange, Table
+from ticdc_encoder.event import Ddl, Row, RowChange, Table
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import FAMILIES
-
-
-@pytest.fixture
-def tidb() -> Iterator[Upstream]:
-    """Beside a target that may be on the same server."""
-    with fresh_database(server_address("TIDB_URL")) as url, upstream(url) as tidb:
-        yield tidb
-
-
-@pytest.fixture
-def feed(mock_kafka: brokers.Mock, tidb: Upstream) -> Feed:
-    """The topic of a changefeed that runs."""
-    feed = Feed(mock_kafka)
-    resolve(feed, tidb.ts())
-    return feed
-
-
-def resolve(feed: Feed, resolved_ts: int) -> None:
-    for partition in range(feed.partitions):
-        feed.send(partition, Resolved(resolved_ts))
-
-
-@pytest.fixture
-def into(command: Make, tidb: Upstream, feed: Feed) -> Callable[..., Command]:
-    """A changefeed from the TiDB into the target of a URL."""
-
-    def into(target_url: str, **settings: Any) -> Command:
-        route = f'{{"*.*" = "{own_schema(target_url)}.{{table}}"}}'
-        return command(
-            [feed],
-            target_url,
-            source__upstream=tidb.url,
-            tables__filter=f"{tidb.schema}.*",
-            tables__route=route,
-            **settings,
-        )
-
-    return into
 
 
 def definition(tidb: Upstream, table: str) -> Table:
@@ -118,7 +78,7 @@ def stream_copy(tidb: Upstream, feed: Feed, types: Any) -> None:
     commit_ts = tidb.ts()
     feed.send(0, RowChange(table, commit_ts, after={"id": 1, **values}))
     feed.send(1, RowChange(table, commit_ts, after={"id": 2, **nulls}))
-    resolve(feed, commit_ts + 1)
+    feed.resolve(commit_ts + 1)
 
 
 # --- a crash anywhere ---------------------------------------------------------------------------
@@ -130,6 +90,11 @@ PEOPLE = (
     "CREATE TABLE log (line varchar(20))",
 )
 KILLED_AT = ("L6:2", "L2:2", "L1:2", "L3:1", "L6:1", "L4:1", "L5:1")
+KILLED_LONG = (
+    *("L6:2", "L6:1", *("L1:1", "L2:1", "L1:2", "L1:2") * 5),
+    *("L2:2", "L1:1", "L3:1", "L2:1", "L4:1", "L4:1", "L4:1", "L5:1"),
+)
+"""30 kills, with `--long`."""
 
 
 def fill(tidb: Upstream, rows: int) -> None:
@@ -191,11 +156,12 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_doubles_nothing(
     into: Callable[..., Command],
     target_url: str,
     crash: Callable[[Command, str], bool],
+    long: bool,
 ) -> None:
     fill(tidb, 60)
     run = into(target_url, limits__load_chunk=1500, tables__at_least_once=f"{tidb.schema}.log")
     done = 0
-    for step in KILLED_AT:
+    for step in KILLED_LONG if long else KILLED_AT:
         died = crash(run, step)
         assert died or step == "L6:1"  # where a target creates no index after the rows
         progress = loading(run)
@@ -286,7 +252,7 @@ class Workload:
                 change = RowChange(self._table, commit_ts, old, after[key])
                 self._feed.send(key % 2, change)
         self.last = commit_ts + 1
-        resolve(self._feed, self.last)
+        self._feed.resolve(self.last)
 
     def _change(self) -> tuple[str, Row | None, Row | None]:
         key, number = self._random.randrange(60), self._random.randrange(1000)
@@ -331,7 +297,7 @@ def test_run_with_load_does_both_and_loads_once(
     first = run("--load")
     assert first.code == 0, first.said
     assert "loaded: 1 rows; R " in first.said
-    resolve(feed, later := tidb.ts())
+    feed.resolve(later := tidb.ts())
     again = run("--load")
     assert (again.code, run.resolved_ts) == (0, later), again.said
     assert "loaded" not in again.said

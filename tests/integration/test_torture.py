@@ -31,6 +31,7 @@ pytestmark = pytest.mark.torture
 
 STEPS = [f"S{number}" for number in range(17) if number != 4]
 """Where a driver may die; at S4 a worker of Spark does."""
+STAGING_STEPS = [f"P{number}" for number in range(1, 6)]
 PATIENCE = 300.0
 
 
@@ -44,9 +45,16 @@ class Torment:
     spark: bool
     kills: int
     steps: int
+    publish: str = "driver"
 
     def __str__(self) -> str:
-        return f"{self.target}-{self.way}-{self.protocol}{'-spark' * self.spark}"
+        words = [self.target, self.way, self.protocol, "spark" * self.spark]
+        return "-".join([*filter(None, words), *["staging"] * (self.publish == "staging")])
+
+    @property
+    def places(self) -> list[str]:
+        """Where a driver may die."""
+        return STEPS + STAGING_STEPS * (self.publish == "staging")
 
 
 SHORT = [
@@ -54,6 +62,7 @@ SHORT = [
     Torment("sqlite", "transactions", "open-protocol", False, kills=4, steps=5),
     Torment("postgresql", "transactions", "canal-json", False, kills=4, steps=5),
     Torment("tidb", "net", "open-protocol", False, kills=4, steps=5),
+    Torment("postgresql", "net", "canal-json", False, kills=1, steps=3, publish="staging"),
 ]
 LONG = [
     Torment(target, way, protocol, True, kills=30, steps=len(STEPS))
@@ -65,6 +74,11 @@ LONG = [
         ("tidb", "canal-json", "open-protocol"),
     ]
     for way, protocol in [("net", first), ("transactions", second)]
+]
+LONG += [
+    Torment(target, "net", "canal-json", spark, kills=30, steps=21, publish="staging")
+    for target in ("postgresql", "mariadb", "mysql")
+    for spark in (False, True)
 ]
 
 
@@ -99,6 +113,7 @@ class Bench:
         with closing(open_target(target_url)) as target:
             self.tables = ShopTables.of(self.options, target)
         self.engine = self.tables.engine
+        self._stages = settings["target.publish"] == "staging"
         self._drivers: list[Driver] = []
         self._logged = False
 
@@ -108,8 +123,9 @@ class Bench:
         self._logged = True
 
     def driver(self, spark: bool, failpoint: str | None = None, until: int | None = None) -> Driver:
-        # Without it, the driver reads the small cuts, and a stand-in for Spark the large ones.
-        sets = [*self.sets, f"spark.from_messages={0 if spark else 300}"]
+        # Without it, the driver reads the small cuts, and a stand-in for Spark the large ones; it
+        # stages nothing itself.
+        sets = [*self.sets, f"spark.from_messages={0 if spark or self._stages else 300}"]
         sets = [part for text in sets for part in ("--set", text)]
         end = [] if until is None else ["--until", str(until)]
         driver = Driver(["run", str(self._file), *end, *sets], spark=spark, failpoint=failpoint)
@@ -177,6 +193,7 @@ def open_shop(
             "kafka.topics": topic,
             "kafka.bootstrap.servers": kafka.bootstrap,
             "target.apply": torment.way,
+            "target.publish": torment.publish,
         }
         bench = Bench(folder, target_url, settings)
         stack.callback(bench.close)
@@ -208,7 +225,7 @@ def test_kill_9_at_any_moment_loses_nothing(
             died_at.add(bench.resolved_ts)
             assert driver.running, driver.wait()
             driver.kill()
-        for step in random.sample(STEPS, torment.steps):
+        for step in random.sample(torment.places, torment.steps):
             hit = 1 if step in ("S0", "S1") else random.randint(1, 3)
             driver = bench.driver(torment.spark, failpoint=f"{step}:kill:{hit}")
             driver.process.wait(PATIENCE)

@@ -23,6 +23,7 @@ from ticdc_consumer.config.settings import examples, variable
 from ticdc_consumer.errors import Usage
 from ticdc_encoder import Changefeed
 from ticdc_encoder.cli.commands import parser as encoder_parser
+from ticdc_torture.cli import parser as torture_parser
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCUMENTS = sorted(
@@ -160,6 +161,8 @@ def test_a_shell_block_is_shell_and_its_commands_exist(block: Block) -> None:
             accepts(consumer_parser(), rest)
         elif name == "ticdc-encoder":
             accepts(encoder_parser(), rest)
+        elif name == "ticdc-torture":
+            accepts(torture_parser(), rest)
         elif name in ("python", "python3"):
             check_python(rest)
         elif name == "pip":

@@ -14,6 +14,7 @@ PYTHON = ("encoder", "consumer", "tests", "samples", "bench")
 ROOTS = (
     *(ROOT, ROOT / "tests", ROOT / "encoder", ROOT / "consumer"),
     *(ROOT / "encoder" / "ticdc_encoder", ROOT / "consumer" / "ticdc_consumer"),
+    ROOT / "consumer" / "ticdc_torture",
 )
 DOCUMENTS = sorted(
     {
@@ -29,6 +30,7 @@ FILE = re.compile(r"(?<![\w./*:-])[\w.*-]+(?:/[\w.*-]+)*\.(?:py|sql|md|png)\b")
 FOLDER = re.compile(r"[\w.*-]+(?:/[\w.*-]+)*/")
 MADE = re.compile(r"^make ((?:[a-z-]+ ?)+)|`make ((?:[a-z-]+ ?)+)", re.MULTILINE)
 NAME = re.compile(r"_?(?:[A-Z][a-z]+\w*|[A-Z]+(?:_[A-Z]+)+)")
+TESTED_IN = {"ticdc_consumer": (TESTS / "consumer", TESTS), "ticdc_torture": (TESTS / "torture",)}
 PLACEHOLDER = {"x/y.py", "x/test_y.py", "version_N.*.sql", "NAME.py", "NAME/"}
 """Names that stand for any module, or for a file that is still to be written."""
 
@@ -93,14 +95,18 @@ def test_every_class_and_constant_that_a_document_names_exists(name: str) -> Non
 def test_the_test_of_every_module_is_found() -> None:
     """By its path, or by the table in tests/README.md."""
     listed = set(modules_with_tests_elsewhere())
-    package = ROOT / "consumer" / "ticdc_consumer"
     lost = []
-    for path in sorted(package.rglob("*.py")):
-        module = path.relative_to(package)
-        own = [top / module.parent / f"test_{module.name}" for top in (TESTS / "consumer", TESTS)]
-        known = any(fnmatch(str(module), f"{pattern}*") for pattern in listed)
-        if module.name != "__init__.py" and not known and not any(test.exists() for test in own):
-            lost.append(str(module))
+    for package, tops in TESTED_IN.items():
+        for path in sorted((ROOT / "consumer" / package).rglob("*.py")):
+            module = path.relative_to(ROOT / "consumer" / package)
+            own = [top / module.parent / f"test_{module.name}" for top in tops]
+            known = any(fnmatch(str(module), f"{pattern}*") for pattern in listed)
+            if (
+                module.name != "__init__.py"
+                and not known
+                and not any(test.exists() for test in own)
+            ):
+                lost.append(f"{package}/{module}")
     assert lost == []
 
 

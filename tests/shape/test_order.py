@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = {
     "ticdc_encoder": ROOT / "encoder" / "ticdc_encoder",
     "ticdc_consumer": ROOT / "consumer" / "ticdc_consumer",
+    "ticdc_torture": ROOT / "consumer" / "ticdc_torture",
 }
 WIDEST = 25
 
@@ -23,11 +24,11 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "ticdc_consumer": (
         ("cli",),
         ("check", "status", "testing"),
-        ("upstream",),
         ("consumer",),
         ("dry_run",),
         ("epoch",),
         ("apply", "prepare"),
+        ("upstream",),
         ("reader", "layouts"),
         ("spark",),
         ("reconcile",),
@@ -48,6 +49,16 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("kafka", "storage"),
         ("formats", "filters"),
         ("sql",),
+    ),
+    "ticdc_torture": (
+        ("cli",),
+        ("report", "export"),
+        ("run",),
+        ("kafka", "judge"),
+        ("target",),
+        ("history",),
+        ("changefeed",),
+        ("upstream",),
     ),
 }
 """From top to bottom: a module imports what is below it. What is not named is a leaf, below all."""

@@ -17,8 +17,9 @@ from hatchling.builders.wheel import WheelBuilder
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENCODER = ROOT / "encoder" / "ticdc_encoder"
 CONSUMER = ROOT / "consumer" / "ticdc_consumer"
+TORTURE = ROOT / "consumer" / "ticdc_torture"
 CLIENTS = {"confluent_kafka", "pyspark", "py4j", "sqlalchemy", "psycopg", "pymysql", "sqlite3"}
-OURS = {"ticdc_encoder", "ticdc_consumer"}
+OURS = {"ticdc_encoder", "ticdc_consumer", "ticdc_torture"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -63,7 +64,22 @@ def test_the_encoder_imports_no_client_and_no_consumer(module: Path) -> None:
     doors = {ENCODER / "kafka/produce.py", ENCODER / "kafka/consume.py"}
     doors |= {ENCODER / "formats/registry.py"}
     allowed = {"confluent_kafka"} if module in doors else set()
-    assert imported(module) & (CLIENTS | {"ticdc_consumer"}) <= allowed
+    assert imported(module) & (CLIENTS | {"ticdc_consumer", "ticdc_torture"}) <= allowed
+
+
+@pytest.mark.parametrize("module", sorted(CONSUMER.rglob("*.py")), ids=lambda path: path.stem)
+def test_the_consumer_does_not_import_the_kit_that_judges_it(module: Path) -> None:
+    assert "ticdc_torture" not in imported(module)
+
+
+def test_of_the_consumer_the_kit_imports_the_mock_kafka_alone() -> None:
+    lines = {
+        f"{path.stem}: {node.module}"
+        for path in TORTURE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ticdc_consumer")
+    }
+    assert lines == {"kafka: ticdc_consumer.testing.mock_kafka"}
 
 
 RANKS = {
@@ -130,7 +146,8 @@ def test_what_is_imported_is_declared() -> None:
     distributions = packages_distributions()
     undeclared = {
         f"{module.relative_to(ROOT)}: {name}"
-        for module in [*ENCODER.rglob("*.py"), *CONSUMER.rglob("*.py")]
+        for package in (ENCODER, CONSUMER, TORTURE)
+        for module in package.rglob("*.py")
         for name in imported(module) - sys.stdlib_module_names - OURS - {"py4j"}  # pyspark's own
         if not declared("dev") & {normal(found) for found in distributions.get(name, [name])}
     }
@@ -191,7 +208,7 @@ def test_every_public_name_is_in_all(package: str) -> None:
         _ = module.Nothing
 
 
-def test_a_wheel_holds_two_packages_and_nothing_else(tmp_path: Path) -> None:
+def test_a_wheel_holds_three_packages_and_nothing_else(tmp_path: Path) -> None:
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
     names = zipfile.ZipFile(wheel).namelist()
     version = PROJECT["version"]
@@ -200,7 +217,7 @@ def test_a_wheel_holds_two_packages_and_nothing_else(tmp_path: Path) -> None:
         f"ticdc_consumer-{version}.dist-info",
     }
     assert "ticdc_consumer/spark/log4j2.properties" in names
-    assert {f"{package}/py.typed" for package in FACES} <= set(names)
+    assert {f"{package}/py.typed" for package in OURS} <= set(names)
     assert f"ticdc_consumer-{version}.dist-info/licenses/LICENSE" in names
 
 

@@ -12,58 +12,33 @@ from typing import Any
 
 from ticdc_encoder.event import Ddl, Row, RowChange, Table
 from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_torture.column import EPOCH, INTS, ModelColumn, ModelValue
 
 from support.world import World, lay_out
 
 SCHEMA = "w"
 NAMES = ("a", "b", "c")
-INTS, TEXTS = ("INT", "BIGINT"), ("VARCHAR(9)", "VARCHAR(20)")
+TEXTS = ("VARCHAR(9)", "VARCHAR(20)")
 WIDER = {"INT": ("BIGINT", "VARCHAR(20)"), "BIGINT": ("VARCHAR(20)",), "VARCHAR(9)": TEXTS[1:]}
-EPOCH = "1970-01-01 00:00:00"
-"""The commit time of all: a timestamp below 2**18 is in the first millisecond."""
 
-Value = int | str | None
 Contents = dict[str, tuple[Any, ...]]
 """Table -> its columns, its unique columns, and its rows, each sorted."""
 
 
-@dataclass(frozen=True)
-class Column:
-    name: str
-    type: str
-    required: bool = False
-    default: Value = None
-
-    @property
-    def sql(self) -> str:
-        words = [f"`{self.name}`", self.type, "NOT NULL" if self.required else "NULL"]
-        if self.default == EPOCH:
-            words.append("DEFAULT CURRENT_TIMESTAMP")
-        elif self.default is not None:
-            words.append(f"DEFAULT '{self.default}'")
-        return " ".join(words)
-
-    @property
-    def initial(self) -> Value:
-        """What a row has that was there before the column."""
-        if self.default is not None or not self.required:
-            return self.default
-        return 0 if self.type in INTS else ""
-
-    def value(self, rng: Random) -> Value:
-        if not self.required and rng.random() < 0.2:
-            return None
-        if self.type == "DATETIME":
-            return f"2024-01-0{rng.randint(1, 9)} 00:00:00"
-        number = rng.randint(0, 9)
-        return number if self.type in INTS else f"v{number}"
+def value_of(column: ModelColumn, rng: Random) -> ModelValue:
+    if not column.required and rng.random() < 0.2:
+        return None
+    if column.type == "DATETIME":
+        return f"2024-01-0{rng.randint(1, 9)} 00:00:00"
+    number = rng.randint(0, 9)
+    return number if column.type in INTS else f"v{number}"
 
 
 @dataclass
 class Model:
     """One table: `id` is its primary key, `u`, where there is one, a unique key."""
 
-    columns: list[Column]
+    columns: list[ModelColumn]
     rows: dict[int, Row] = field(default_factory=dict)
     """By a number that a row keeps while its key changes."""
 
@@ -72,7 +47,7 @@ class Model:
         return any(column.name == "u" for column in self.columns)
 
     @property
-    def own(self) -> list[Column]:
+    def own(self) -> list[ModelColumn]:
         """The columns that DDL may change."""
         return [column for column in self.columns if column.name not in ("id", "u")]
 
@@ -154,8 +129,8 @@ class History:
         """One of these tables, or several in a batch."""
         rng, made = self.rng, []
         for name in rng.sample(there, rng.randint(1, min(2, len(there)))):
-            columns = [Column("id", "INT", required=True)]
-            columns += [Column("u", "INT")] * rng.randint(0, 1)
+            columns = [ModelColumn("id", "INT", required=True)]
+            columns += [ModelColumn("u", "INT")] * rng.randint(0, 1)
             columns += [self._column(f"c{n}") for n in range(rng.randint(0, 2))]
             self.tables[name] = Model(columns)
             made.append((name, self.tables[name].create(name)))
@@ -187,13 +162,13 @@ class History:
         # TiCDC says the name that a table has in the end beside each.
         return [(two, renaming(one, "x")), (one, renaming(two, one)), (two, renaming("x", two))]
 
-    def _column(self, name: str) -> Column:
+    def _column(self, name: str) -> ModelColumn:
         rng = self.rng
         if rng.random() < 0.2:
-            return Column(name, "DATETIME", required=True, default=EPOCH)
+            return ModelColumn(name, "DATETIME", required=True, default=EPOCH)
         type_ = rng.choice([INTS[0], TEXTS[0]])
         default = rng.choice([None, 7 if type_ == "INT" else "d"])
-        return Column(name, type_, rng.random() < 0.5, default)
+        return ModelColumn(name, type_, rng.random() < 0.5, default)
 
     def _altered(self, name: str, clause: str) -> list[tuple[str, str]]:
         return [(name, f"ALTER TABLE `{name}` {clause}")]
@@ -241,7 +216,7 @@ class History:
         self._replace(model, old, new)
         return self._altered(name, f"CHANGE COLUMN `{old.name}` {new.sql}")
 
-    def _wider(self, old: Column, name: str) -> Column:
+    def _wider(self, old: ModelColumn, name: str) -> ModelColumn:
         wider = WIDER.get(old.type)
         if wider is None:
             return replace(old, name=name)
@@ -249,9 +224,9 @@ class History:
         default = old.default
         if type_ not in INTS and isinstance(default, int):
             default = str(default)
-        return Column(name, type_, old.required, default)
+        return ModelColumn(name, type_, old.required, default)
 
-    def _replace(self, model: Model, old: Column, new: Column) -> None:
+    def _replace(self, model: Model, old: ModelColumn, new: ModelColumn) -> None:
         def value(row: Row) -> Any:
             found = row[old.name]
             return str(found) if isinstance(found, int) and new.type not in INTS else found
@@ -289,7 +264,7 @@ class History:
             case "update" if one is not None:
                 column = rng.choice(model.columns)
                 if column.name != "id":
-                    rows[one] = {**rows[one], column.name: column.value(rng)}
+                    rows[one] = {**rows[one], column.name: value_of(column, rng)}
             case "delete" if one is not None:
                 del rows[one]
             case "key" if one is not None:
@@ -303,7 +278,7 @@ class History:
                 )
             case _:
                 self._ids += 1
-                row = {c.name: c.value(rng) for c in model.columns}
+                row = {c.name: value_of(c, rng) for c in model.columns}
                 rows[self._ids] = {**row, "id": rng.randint(1, 5)}
         return rows
 

@@ -12,7 +12,7 @@ from ticdc_consumer.apply import Applied, Step, apply
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Unavailable
-from ticdc_consumer.reconcile.net_change import NetChange
+from ticdc_consumer.reconcile.net_change import NetChange, StagedRows
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import METADATA
@@ -113,6 +113,7 @@ class Change:
     layouts: Sequence[Layout]
     absent: Sequence[int] = ()
     present: Sequence[Row] = ()
+    staged: Sequence[StagedRows] = ()
 
     def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]:
         _, encode_keys = encoders(self.layouts[0].dialect)

@@ -47,13 +47,14 @@ class Cluster:
             "spark__from_messages": 0,
         }
 
-    def add_worker(self) -> None:
-        """One that has room for one executor."""
+    def add_worker(self) -> int:
+        """One that has room for one executor; returns its process."""
         name = f"worker{len(list(self._folder.glob('worker*.log')))}"
         words = ["--cores", "1", "--memory", "600m", "--work-dir", str(self._folder / name)]
         self._workers.append(self._daemon(name, "worker.Worker", *words, self.url))
         log = self._folder / f"{name}.log"
         _until(lambda: "Successfully registered with master" in log.read_text())
+        return self._workers[-1].pid
 
     @property
     def executors(self) -> list[int]:

@@ -5,20 +5,16 @@ starts in a second.
 """
 
 import os
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
-PATIENCE = 120.0
+from ticdc_torture.process import PATIENCE, ConsumerProcess
 
 
-class Driver:
-    """One process, with all that it starts in a process group of its own."""
+class Driver(ConsumerProcess):
+    """`ticdc-consumer`, with all that it starts in a process group of its own."""
 
     def __init__(
         self, arguments: Sequence[str], *, spark: bool = False, failpoint: str | None = None
@@ -29,19 +25,7 @@ class Driver:
             command = ["-m", "support.torture_driver"]
         environ = {**os.environ, **({"TICDC_FAILPOINT": failpoint} if failpoint else {})}
         environ["PYTHONPATH"] = os.pathsep.join(sys.path)
-        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        self.process = subprocess.Popen(
-            [sys.executable, *command, *arguments],
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._said,
-            start_new_session=True,
-        )
-
-    @property
-    def running(self) -> bool:
-        return self.process.poll() is None
+        super().__init__([sys.executable, *command, *arguments], environ)
 
     def wait_until_stopped(self, patience: float = PATIENCE) -> None:
         """Returns once it has stopped itself. Raises AssertionError if it ends instead."""
@@ -54,9 +38,6 @@ class Driver:
     def _state(self) -> str:
         return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
 
-    def go_on(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
-
     def await_words(self, words: str, patience: float = PATIENCE) -> None:
         """Returns once they are on its stderr."""
         deadline = time.monotonic() + patience
@@ -64,27 +45,6 @@ class Driver:
             assert self.running, text
             assert time.monotonic() < deadline, text
             time.sleep(0.1)
-
-    @property
-    def text(self) -> str:
-        """What it said on stderr until now."""
-        return os.pread(self._said.fileno(), 1 << 20, 0).decode()
-
-    def wait(self, patience: float = PATIENCE) -> tuple[int, str]:
-        """The exit code, and what it said on stderr."""
-        code = self.process.wait(patience)
-        said = self.text
-        self.kill()
-        return code, said
-
-    def kill(self) -> None:
-        """kill -9 of the driver, its JVM, and what they run, as far as it is still there."""
-        if self._said.closed:
-            return  # the number of the group may be another's by now
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self._said.close()
 
 
 def children(pid: int) -> dict[int, str]:
@@ -113,6 +73,7 @@ def children(pid: int) -> dict[int, str]:
 def main() -> int:
     from ticdc_consumer import cli, consumer
     from ticdc_consumer.config.options import Options
+    from ticdc_consumer.read import staging
 
     from support.local_spark import LocalSpark
 
@@ -121,6 +82,7 @@ def main() -> int:
     def with_spark(options: Options) -> consumer.Consumer:
         return real(options, LocalSpark(2))  # type: ignore[arg-type]
 
+    staging.LEAST_ROWS = 1
     consumer.Consumer = with_spark  # type: ignore[assignment,misc]
     return cli.main()
 

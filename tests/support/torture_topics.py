@@ -81,6 +81,11 @@ class Feed:
         for partition in partitions or range(self.partitions):
             self.send(partition, Resolved(ts(number)))
 
+    def resolve(self, resolved_ts: int) -> None:
+        """The same, of a real upstream's clock."""
+        for partition in range(self.partitions):
+            self.send(partition, Resolved(resolved_ts))
+
     def create(self, number: int, sql: str = ITEMS, schema: str = "shop") -> None:
         """CREATE TABLE, as the protocol sends it: canal-json once, others to every partition."""
         defined = parse_create_table(sql, schema)

@@ -15,7 +15,8 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Fenced, Retry, Unavailable, UnknownCommit
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_encoder.errors import TicdcError
-from world.changefeed import Feed, TiCDC, topics
+from ticdc_torture.changefeed import Feed, TiCDC, topics
+from ticdc_torture.upstream import SCHEMA, TiDB
 from world.database import server as database
 from world.database.server import Server
 from world.database.session import WorldFile
@@ -24,7 +25,6 @@ from world.kafka import Brokers
 from world.parts import WORLD, limited, replaced
 from world.schedule import Fault, Process, Scheduler
 from world.spark import Spark
-from world.upstream import Upstream
 
 PROTOCOLS = ("canal-json", "open-protocol", "simple", "debezium")
 KINDS = ("worldfile", "worldserver")
@@ -124,13 +124,13 @@ class History:
         self.plan = plan
         self.outcome = Outcome(plan)
         self.scheduler = Scheduler(plan.random("schedule"), plan.faults, words)
-        self.upstream = Upstream(nullable_defaults=plan.protocol != "debezium")
+        self.upstream = TiDB(nullable_defaults=plan.protocol != "debezium")
         for step in plan.steps:
             self.upstream.step(plan.random(f"step {step}"), plan.of_ddl)
         rng = plan.random("parts")
         feed = Feed.of(rng, plan.protocol)
         self.brokers = Brokers(self.scheduler)
-        self.cdc = TiCDC(self.scheduler, rng, self.upstream, self.brokers, feed)
+        self.cdc = TiCDC(rng, self.upstream, self.brokers, feed, self.scheduler.say)
         self.scheduler.actor = self.cdc.step
         self.server = Server(self.scheduler, file, is_file=plan.kind == "worldfile")
         self.judge = Judge(file, self.upstream, plan.way)
@@ -143,7 +143,7 @@ class History:
         self.options = Options(
             changefeed="world",
             protocol=plan.protocol,
-            topics=topics(feed),
+            topics=topics(feed, SCHEMA),
             kafka={},
             target_url=f"{plan.kind}:///world",
             apply=cast("Any", plan.way),
@@ -166,6 +166,9 @@ class History:
             "paused": self._paused,
             "another consumer": lambda fault: self._start(fault.size % 3),
             "clock jumps": self._clock_jumps,
+            "ticdc restarts": lambda fault: self.cdc.restart(fault.size),
+            "table moves": lambda fault: self.cdc.move(fault.size),
+            "resolved ts goes back": lambda fault: self.cdc.go_back(fault.size),
         }
 
     def _generation(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from world.upstream import Contents, Upstream
+from ticdc_torture.upstream import Contents, TiDB
 
 
 class Broken(AssertionError):
@@ -29,7 +29,7 @@ class Judge:
     """`writer` tells the generation of the consumer that committed, `covered` counts what was
     seen."""
 
-    def __init__(self, file: Path, upstream: Upstream, way: str) -> None:
+    def __init__(self, file: Path, upstream: TiDB, way: str) -> None:
         self._observer = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         self._upstream, self._way = upstream, way
         self._last = Seen(0, 0, {}, ())

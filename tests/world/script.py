@@ -7,10 +7,10 @@ from ticdc_encoder.event import Ddl, Resolved, RowChange
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.message import Message
 from ticdc_encoder.sql.parser import parse_create_table
-from world.changefeed import TiCDC
+from ticdc_torture.changefeed import TiCDC
+from ticdc_torture.upstream import SCHEMA
 from world.history import History, Plan
 from world.others import PARTITIONS, Bug, Item, Row
-from world.upstream import SCHEMA
 
 CREATE = (
     "CREATE TABLE `t` (`id` INT NOT NULL, `u` INT NULL, `v` VARCHAR(9) NULL, PRIMARY KEY (`id`),"

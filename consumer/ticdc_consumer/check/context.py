@@ -54,6 +54,7 @@ class Premises:
             to_look=True,
             write_source=options.write_source,
             changefeed=options.changefeed,
+            publish=options.publish,
         )
         self.read_checkpoint()
         return self.target

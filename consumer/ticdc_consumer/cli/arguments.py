@@ -331,6 +331,22 @@ def _verify(verify: Parser) -> None:
         "--show-values", action="store_true", help="the values that differ, beside their keys"
     )
     verify.add_argument(
+        "--against",
+        metavar="URL|CONFIG",
+        help="compare with the target of another changefeed at the same R, without the upstream",
+    )
+    verify.add_argument(
+        "--against-changefeed",
+        metavar="NAME",
+        help="the other changefeed, where --against is a URL; default: of the same name",
+    )
+    repairing = verify.add_mutually_exclusive_group()
+    repairing.add_argument(
+        "--repair",
+        action="store_true",
+        help="put the rows that differ right, in a cut of the consumer that runs, and verify again",
+    )
+    repairing.add_argument(
         "--repair-sql", metavar="FILE", help="write the SQL that makes the target equal"
     )
     verify.add_argument(

@@ -231,27 +231,14 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.upstream.verify.repair import Repair
-    from ticdc_consumer.upstream.verify.report import summary, to_json, to_text
-    from ticdc_consumer.upstream.verify.verification import Request, verify
+    from ticdc_consumer.cli.verifying import verified
 
     options = _options(arguments)
     with ExitStack() as stack:
-        repair = None
+        script = None
         if arguments.repair_sql:
-            repair = Repair(stack.enter_context(_new_file(arguments.repair_sql)))
-        reports = []
-        for report in verify(
-            options, Request(arguments.most, arguments.sessions, repair, arguments.table)
-        ):
-            reports.append(report)
-            if not arguments.json:
-                print_out(to_text(report, arguments.show_values))
-    if arguments.json:
-        print_out(to_json(reports, arguments.show_values))
-    else:
-        print_out(summary(reports))
-    return 0 if all(report.equal for report in reports) else UNEQUAL
+            script = stack.enter_context(_new_file(arguments.repair_sql))
+        return 0 if verified(options, arguments, script) else UNEQUAL
 
 
 def _demo(arguments: argparse.Namespace) -> int:

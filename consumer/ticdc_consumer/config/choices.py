@@ -4,6 +4,7 @@ from typing import Literal
 
 Apply = Literal["net", "transactions"]
 OnDrift = Literal["stop", "overwrite"]
+Publish = Literal["driver", "staging"]
 OnUnsupported = Literal["stop", "skip"]
 OnCorruption = Literal["stop", "warn"]
 Compression = Literal["none", "lz4", "snappy"]

@@ -111,6 +111,8 @@ def parse(settings: Settings) -> Options:
         registry=_passed_through(settings, "registry"),
         spark=_spark(settings),
     )
+    if options.publish == "staging" and options.apply == "transactions":
+        raise Usage('target.publish = "staging" is for target.apply = "net": leave one of them out')
     protocol.check_settings(options)
     try:
         Routes(options.route, options.case_sensitive)

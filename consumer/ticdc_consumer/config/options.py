@@ -28,12 +28,46 @@ class Options(ReadOptions):
     )
     """Topic names, or patterns that begin with `^`."""
 
+    dump_url: str | None = field(
+        default=None,
+        repr=False,
+        metadata=setting(
+            "source.dump", parsers.prefix, "Dumpling's files, which load reads instead of upstream"
+        ),
+    )
+    """Their prefix, as fsspec opens it."""
+    dump_time_zone: str | None = field(
+        default=None,
+        metadata=setting(
+            "source.dump_time_zone", parsers.time_zone, "the time zone of Dumpling's session"
+        ),
+    )
+    """Needed if a table has a TIMESTAMP: the files do not tell it."""
+    dump_csv: Mapping[str, bool | str] = field(
+        default_factory=dict,
+        metadata=setting(
+            "source.dump_csv",
+            parsers.dump_settings,
+            "Dumpling's options for CSV, under the same names",
+            is_table=True,
+        ),
+    )
     on_drift: choices.OnDrift = field(
         default="stop",
         metadata=choice(
             "target.on_drift", choices.OnDrift, "stop or overwrite, if a row is in the way"
         ),
     )
+    publish: choices.Publish = field(
+        default="driver",
+        metadata=choice(
+            "target.publish",
+            choices.Publish,
+            "driver, or staging: Spark's tasks send the rows of large cuts to the target",
+        ),
+    )
+    """With "staging" into tables of their own, from which the driver's transaction takes them; on
+    PostgreSQL, MySQL and MariaDB, for cuts that are applied net."""
     write_source: int | None = field(
         default=None,
         metadata=setting(

@@ -25,12 +25,24 @@ _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:\[\]/]+)):(\d{1,5})")
 _BYTES = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
+_MARK = re.compile(r"[^\\\r\n\0A-Za-z0-9.+\x80-\U0010ffff-]")
+
 CSV_SETTINGS = {
     field.name.replace("_", "-"): type(field.default)
     for field in fields(csv.Options)
     if field.name not in ("terminator", "require_commit_ts", "time_zone")
 }
 """The settings of `[sink.csv]`, with the types of their values."""
+DUMP_SETTINGS = {
+    "csv-separator": str,
+    "csv-delimiter": str,
+    "csv-null-value": str,
+    "csv-output-dialect": str,
+    "no-header": bool,
+}
+"""Dumpling's options for CSV, with the types of their values."""
+DIALECTS = ("", "default", "snowflake", "redshift", "bigquery")
+"""Of `csv-output-dialect`."""
 
 
 def text(value: Any) -> str:
@@ -187,11 +199,33 @@ def protocol(value: Any) -> str:
 
 def csv_settings(value: Any) -> dict[str, bool | str]:
     """The settings of `[sink.csv]`, under their own names."""
+    return _named(value, CSV_SETTINGS)
+
+
+def dump_settings(value: Any) -> dict[str, bool | str]:
+    """Dumpling's options for CSV, under their own names. Only those under which a file can be read
+    in one way alone."""
+    settings = _named(value, DUMP_SETTINGS)
+    for name in ("csv-separator", "csv-delimiter"):
+        mark = str(settings.get(name, ","))
+        if mark and not _MARK.fullmatch(mark):
+            raise ValueError(f"{name} must be one ASCII character that no number and no escape has")
+    if settings.get("csv-separator", ",") in ("", settings.get("csv-delimiter", '"')):
+        raise ValueError("csv-separator must neither be empty nor csv-delimiter")
+    null = str(settings.get("csv-null-value", "\\N"))
+    if null != "\\N" and settings.get("csv-delimiter") == "":
+        raise ValueError("csv-null-value must be \\N where csv-delimiter is empty")
+    if settings.get("csv-output-dialect", "") not in DIALECTS:
+        raise ValueError(f"csv-output-dialect must be one of {', '.join(DIALECTS[1:])}")
+    return settings
+
+
+def _named(value: Any, known: Mapping[str, type]) -> dict[str, bool | str]:
     settings: dict[str, bool | str] = {}
     for name, item in table(value).items():
-        if name not in CSV_SETTINGS:
-            raise ValueError(f"{_unknown(name, CSV_SETTINGS)}{did_you_mean(name, CSV_SETTINGS)}")
-        if CSV_SETTINGS[name] is bool:
+        if name not in known:
+            raise ValueError(f"{_unknown(name, known)}{did_you_mean(name, known)}")
+        if known[name] is bool:
             settings[name] = flag(item)
         elif isinstance(item, str):
             settings[name] = item

@@ -38,7 +38,8 @@ def secrets_of(options: Options) -> frozenset[str]:
     occurrences would make every text unreadable.
     """
     registry = options.registry.get("url")
-    prefixes = filter(None, (options.claim_check_url, options.storage_url, registry))
+    urls = (options.claim_check_url, options.storage_url, options.dump_url, registry)
+    prefixes = filter(None, urls)
     secrets = {urlsplit(prefix).password or "" for prefix in prefixes}
     for url in map(sa.make_url, filter(None, (options.target_url, options.upstream_url))):
         secrets |= {str(url.password or ""), *secret_values(_flat(url.query))}

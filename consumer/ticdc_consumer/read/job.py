@@ -10,6 +10,7 @@ from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.source import TaskSource
 from ticdc_consumer.source.marks import DdlIdentity, TopicPartition
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.staging import StagingJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +38,7 @@ class ReadJob:
     """Bytes of encoded facts that one task may send before it calls the cut too large; 0: any
     number. Each has the whole budget: a hot partition needs it, and cuts are chosen to fit. What
     all send together is bounded by Spark's `spark.driver.maxResultSize`."""
+    staging: StagingJob | None = None
+    """How tasks send rows to the target themselves; None if the driver does."""
     schemas: tuple[Table, ...] = ()
     """Those by which rows of Simple are read."""

@@ -1,8 +1,9 @@
 """Kafka -> facts, inside Spark's tasks, or in the driver if the cut is small.
 
 A task reads each of its partitions, or its part of one, from the restart offset to the first mark
->= the cut's end, or to the listed end, whichever comes first. It never writes: it sends facts to
-the driver, and one report at the end.
+>= the cut's end, or to the listed end, whichever comes first. It sends facts to
+the driver, and one report at the end; with staging, rows to tables of the target that the driver
+publishes.
 """
 
 import gc
@@ -25,6 +26,7 @@ from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.large_rows import LargeRows
 from ticdc_consumer.read.progress import PartitionProgress
 from ticdc_consumer.read.report import NO_LAYOUT, Report, TableCounts, pack
+from ticdc_consumer.read.staging import staged
 from ticdc_consumer.read.table_reader import TableReader
 from ticdc_consumer.read.time_zone import Zone
 from ticdc_consumer.source.ddl_filter import wants
@@ -289,7 +291,7 @@ def read(job: ReadJob, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
     collects = gc.isenabled()
     gc.disable()
     try:
-        yield from _read(job, reading)
+        yield from staged(job.staging, job.layouts, _read(job, reading))
     except Exception as error:  # noqa: BLE001 - the driver raises what is reported
         reading.report.error = _reported(error, reading.progress.values())
     finally:

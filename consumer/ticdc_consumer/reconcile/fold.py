@@ -61,7 +61,9 @@ def fold_sorted(facts: pa.Table, steps: bool) -> Folded:
     if pc.any(again).as_py():
         duplicates = _by_table(tail.filter(again))
         both = pc.and_(again, tail["present"])
-        differs = pc.fill_null(pc.and_(both, pc.not_equal(head["row"], tail["row"])), False)
+        # What is not here, because a task staged it, may be anything.
+        is_same = pc.fill_null(pc.equal(head["row"], tail["row"]), False)
+        differs = pc.and_(both, pc.invert(is_same))
         if pc.any(differs).as_py():
             clash = _clash(facts, pc.index(differs, True).as_py())
     return Folded(facts.filter(last), duplicates, clash)

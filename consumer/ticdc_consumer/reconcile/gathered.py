@@ -12,6 +12,8 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_consumer.errors import (
     ClaimCheckAway,
     Fenced,
+    Full,
+    Locked,
     RegistryAway,
     Retry,
     SourceAway,
@@ -22,12 +24,19 @@ from ticdc_consumer.errors import (
 from ticdc_consumer.read.facts import REPORT
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.report import Report, TableCounts, unpack
+from ticdc_consumer.read.staging import STAGE
 from ticdc_consumer.read.task import read
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.fold import fold
-from ticdc_consumer.reconcile.net_change import FoldedChange, NetChange, folded_steps
+from ticdc_consumer.reconcile.net_change import (
+    FoldedChange,
+    NetChange,
+    folded_steps,
+    staged_rows,
+)
 from ticdc_consumer.source.marks import Span
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.staging import Unneeded
 
 
 class Spilled(Protocol):
@@ -51,6 +60,10 @@ class Gathered:
     layouts: Sequence[Layout] = ()
     duplicates: Counter[int] = field(default_factory=Counter)
     clash: Clash | None = None
+    stages: Sequence[str] = ()
+    """The staging tables that its tasks filled."""
+    unneeded: Unneeded | None = None
+    """Takes them in the end."""
 
     def steps(self) -> Iterator[tuple[int, NetChange]]:
         """The change of each commit_ts, oldest first, if the cut was read with `steps`.
@@ -64,7 +77,10 @@ class Gathered:
             yield from folded_steps(self.layouts, self.facts)
 
     def release(self) -> None:
-        """Frees what Spark holds of the cut."""
+        """Frees what Spark and the target hold of the cut."""
+        if self.unneeded is not None:
+            self.unneeded.add(self.stages)
+            self.stages = ()
         if self.spilled is not None:
             self.spilled.release()
             self.spilled = None
@@ -81,19 +97,30 @@ def of_tasks(job: ReadJob, sent: pa.Table) -> Gathered:
     is set and there is no change. Raises what a task reported."""
     is_report = pc.equal(sent["table"], REPORT)
     report = merge(unpack(text) for text in sent.filter(is_report)["row"].to_pylist())
+    facts = sent.filter(pc.invert(is_report))
+    stages = stages_of(job, facts)
     if report.too_large or report.is_incomplete:
-        return Gathered(report)
+        return Gathered(report, stages=stages)
     steps = job.options.apply == "transactions"
     met = [number for number in report.tables if number >= 0]
-    folded = fold(sent.filter(pc.invert(is_report)), steps, keyless(job, met))
+    folded = fold(facts, steps, keyless(job, met))
+    staged = staged_rows(facts, folded.facts, job.staging) if stages and job.staging else ()
     return Gathered(
         report,
-        FoldedChange(job.layouts, folded.facts),
+        FoldedChange(job.layouts, folded.facts, staged),
         folded.facts,
         layouts=job.layouts,
         duplicates=Counter(folded.duplicates),
         clash=folded.clash,
+        stages=stages,
     )
+
+
+def stages_of(job: ReadJob, facts: pa.Table) -> list[str]:
+    """The staging tables that facts name."""
+    if job.staging is None or STAGE not in facts.column_names:
+        return []
+    return [job.staging.name(number) for number in pc.unique(facts[STAGE].drop_null()).to_pylist()]
 
 
 def keyless(job: ReadJob, tables: Iterable[int]) -> tuple[int, ...]:
@@ -101,7 +128,10 @@ def keyless(job: ReadJob, tables: Iterable[int]) -> tuple[int, ...]:
     return tuple(number for number in tables if not job.layouts[number].key)
 
 
-_KINDS = (Unavailable, SourceAway, UserRefused, Fenced, Retry, RegistryAway, ClaimCheckAway)
+_KINDS = (
+    *(Unavailable, SourceAway, UserRefused, Full, Fenced),
+    *(Retry, Locked, RegistryAway, ClaimCheckAway),
+)
 _ERRORS: dict[str, type[TicdcError]] = {
     **{kind.__name__: kind for kind in _KINDS},
     "RegistryError": RegistryAway,

@@ -2,24 +2,41 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ticdc_consumer.read.staging import STAGE
 from ticdc_consumer.reconcile.chunks import pieces
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.staging import StagingJob
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """Rows that a task put into the staging table `name`: those of `table`, an index into the
+    layouts, whose keys are not among `superseded` are of the net change, and they are `count`."""
+
+    table: int
+    name: str
+    superseded: pa.BinaryArray
+    count: int
 
 
 class NetChange(Protocol):
     """What a cut does to the tables, in the target's encoding.
 
     Both methods give chunks of one table each, as (index into `layouts`, payloads), and begin anew
-    with every call. If a layout `replaces`, the keys of its rows are among `deletes` too.
+    with every call. If a layout `replaces`, the keys of its rows are among `deletes` too. The
+    `staged` rows are to be written beside `rows`.
     """
 
     @property
     def layouts(self) -> Sequence[Layout]: ...
+
+    @property
+    def staged(self) -> Sequence[StagedRows]: ...
 
     def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]: ...
 
@@ -31,6 +48,7 @@ class NoChange:
     """The net change of a cut without rows."""
 
     layouts: tuple[Layout, ...] = ()
+    staged: ClassVar[tuple[StagedRows, ...]] = ()
 
     def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]:
         return iter(())
@@ -44,6 +62,7 @@ class FoldedChange:
 
     layouts: Sequence[Layout]
     facts: pa.Table
+    staged: Sequence[StagedRows] = ()
 
     def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]:
         for number, facts in self._tables():
@@ -67,8 +86,24 @@ def keys_to_delete(facts: pa.Table, replaces: bool) -> pa.ChunkedArray:
 
 
 def rows_to_write(facts: pa.Table) -> pa.ChunkedArray:
-    """The present rows of one table's folded facts."""
-    return facts["row"].filter(facts["present"])
+    """The present rows of one table's folded facts, but for those that are staged."""
+    here = facts["present"]
+    if STAGE in facts.column_names:
+        here = pc.and_(here, pc.is_null(facts[STAGE]))
+    return facts["row"].filter(here)
+
+
+def staged_rows(sent: pa.Table, folded: pa.Table, job: StagingJob) -> list[StagedRows]:
+    """What is to be published of the staging tables that the facts name which tasks `sent`."""
+    staged = []
+    for number in pc.unique(sent[STAGE].drop_null()).to_pylist():
+        of_task = sent.filter(pc.equal(sent[STAGE], number))
+        keys = folded.filter(pc.equal(folded[STAGE], number))["key"].combine_chunks()
+        lost = pc.invert(pc.is_in(of_task["key"], keys))
+        superseded = of_task["key"].filter(lost).combine_chunks()
+        table = of_task["table"][0].as_py()
+        staged.append(StagedRows(table, job.name(number), superseded, len(keys)))
+    return staged
 
 
 def folded_steps(layouts: Sequence[Layout], facts: pa.Table) -> Iterator[tuple[int, FoldedChange]]:

@@ -106,8 +106,9 @@ def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[Span
         if MAX_RESULT_SIZE not in str(error):
             raise
         return Gathered(Report(too_large=True))
-    table = pa.concat_tables([pa.ipc.open_stream(value.as_buffer()).read_all() for value in packed])
-    return of_tasks(job, table)
+    tables = [pa.ipc.open_stream(value.as_buffer()).read_all() for value in packed]
+    # Reports have no column of stages.
+    return of_tasks(job, pa.concat_tables(tables, promote_options="default"))
 
 
 def _spilled(

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ticdc_consumer.errors import Retry, Unavailable
 from ticdc_consumer.reconcile.chunks import ChunkKind, unpack
-from ticdc_consumer.reconcile.net_change import NetChange
+from ticdc_consumer.reconcile.net_change import NetChange, StagedRows
 from ticdc_consumer.spark.session import failures
 from ticdc_consumer.targets.layout import Layout
 
@@ -26,6 +26,7 @@ STEP_BYTES = 64 << 20
 class SpilledChange:
     """A net change in chunks: `read` gives those of one pass, anew with every call."""
 
+    staged: ClassVar[tuple[StagedRows, ...]] = ()
     layouts: Sequence[Layout]
     read: Callable[[ChunkKind], Iterable[Any]]
 

@@ -57,6 +57,7 @@ def take_over(
                 options.target_url,
                 write_source=options.write_source,
                 changefeed=options.changefeed,
+                publish=options.publish,
             )
         ) as target,
         closing(open_source(options)) as source,
@@ -110,6 +111,7 @@ def look(options: Options) -> Iterator[Opened]:
                 to_look=True,
                 write_source=options.write_source,
                 changefeed=options.changefeed,
+                publish=options.publish,
             )
         ) as target,
         closing(open_source(options)) as source,

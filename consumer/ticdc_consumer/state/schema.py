@@ -158,6 +158,22 @@ LOAD = sa.Table(
 )
 """A load that is not finished (`loading.py`): chunk 0 is the table itself, others are its rows."""
 
+REPAIR = sa.Table(
+    "ticdc_repair",
+    METADATA,
+    sa.Column("changefeed", sa.String(128), primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("found_ts", Unsigned64, nullable=False),
+    sa.Column("resolved_ts", Unsigned64, nullable=False),
+    sa.Column("row_count", sa.BigInteger, nullable=False),
+    sa.Column("reason", _LONG_TEXT, nullable=False),
+    sa.Column("detail", _LONG_TEXT, nullable=False),
+    **_EXACT,
+)
+"""Keys whose rows `verify` found to differ at `found_ts`, and the R at which they were put right
+(`repairs.py`)."""
+
 VERSION_0 = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT)
 """The tables of the releases before `ticdc_state`."""
 
@@ -231,6 +247,7 @@ MIGRATIONS = (
     ),
     Migration("0.1.0"),  # ticdc_activity is created
     Migration("0.1.0"),  # ticdc_load is created
+    Migration("0.1.0"),  # ticdc_repair is created
 )
 """The first leads from version 0 to 1. Nothing here is changed after its release."""
 

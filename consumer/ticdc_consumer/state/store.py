@@ -21,9 +21,11 @@ from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import Destinations, InTarget
 from ticdc_consumer.state.lease import Lease
 from ticdc_consumer.state.ledger import Ledger
+from ticdc_consumer.state.repairs import RepairRequests
 from ticdc_consumer.state.schema import CHECKPOINT, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.state.upgrade import OwnTables
+from ticdc_consumer.targets.staging import drop_left
 from ticdc_consumer.targets.target import Target
 
 AT_ONCE = 2_000
@@ -60,6 +62,7 @@ class Store:
         self.monitor = monitor or Monitor(changefeed)
         self.lease = Lease(target, changefeed, self.tables, self.monitor)
         self.where = where or InTarget.unrouted(target)
+        self.repairs = RepairRequests(target, changefeed)
         self.ledger: Ledger = LedgerInDatabase(
             target,
             changefeed,
@@ -102,7 +105,8 @@ class Store:
     def start(self, takeover_after: float) -> Checkpoint | None:
         """Takes the changefeed over: from here on, older consumers are refused.
 
-        Creates the tables, or migrates those of an older release. Ends the session of an older
+        Creates the tables, or migrates those of an older release. Drops the staging tables that
+        older consumers left. Ends the session of an older
         consumer that is in the way for longer than `takeover_after` seconds. None, and nothing is
         taken over, if there is no checkpoint yet. Raises `Stop` if a newer release made the tables.
         """
@@ -112,7 +116,10 @@ class Store:
             assert checkpoint is not None  # its row is locked
             return replace(checkpoint, schemas=self._schemas())
 
-        return self.lease.take(takeover_after, read)
+        started = self.lease.take(takeover_after, read)
+        if started is not None:
+            drop_left(self.target, self.changefeed)
+        return started
 
     def begin_first(self, checkpoint: Checkpoint, beside: Callable[[], None] = _nothing) -> None:
         """Writes the first checkpoint, and `beside` in the same transaction. Raises `Fenced` if

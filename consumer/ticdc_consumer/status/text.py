@@ -43,6 +43,7 @@ def to_json(status: Status) -> str:
             "tables": [asdict(table) for table in status.tables],
             "consumer": _consumer_json(status.activity),
             "loading": status.loading.to_json() if status.loading is not None else None,
+            "repair": status.repair.to_json() if status.repair is not None else None,
             "at_least_once": list(status.at_least_once),
             "left_out": [
                 {
@@ -101,6 +102,8 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
     yield "lag", duration(status.lag_seconds)
     if status.loading is not None:
         yield "loading", f"as of {with_time(status.loading.snapshot_ts)}: {status.loading}"
+    if status.repair is not None:
+        yield "last repair", str(status.repair)
     yield "why", status.why.sentence
     if status.activity is not None:
         yield from _activity_rows(status.activity)

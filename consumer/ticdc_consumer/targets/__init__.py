@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import sqlalchemy as sa
 
+from ticdc_consumer.config.choices import Publish
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.targets.comparable import Comparable, DigestWords
 from ticdc_consumer.targets.layout import Layout, TargetColumn
@@ -136,7 +137,12 @@ def _names() -> list[str]:
 
 
 def open_target(
-    url: str, *, to_look: bool = False, write_source: int | None = None, changefeed: str = ""
+    url: str,
+    *,
+    to_look: bool = False,
+    write_source: int | None = None,
+    changefeed: str = "",
+    publish: Publish = "driver",
 ) -> Target:
     """Connects to the database of a SQLAlchemy URL; the server shows the session as one of
     `changefeed`, unless the URL names it.
@@ -144,7 +150,7 @@ def open_target(
     With `to_look`, nothing is created: a SQLite file that does not exist is read as empty. With
     `write_source`, what is written is marked, see `Target.mark_writes`. Raises `Usage` if it is not
     a URL, or names an unknown database or one whose driver is not installed, or cannot mark writes,
-    and `Unavailable` if the database does not answer.
+    or has no staging tables to `publish` from, and `Unavailable` if the database does not answer.
     """
     try:
         parsed = sa.make_url(url)
@@ -163,10 +169,15 @@ def open_target(
             f"the driver for {name} is not installed ({error.name}): "
             f"pip install {entry.requirement or error.name}"
         ) from error
-    if write_source is not None:
-        try:
+    try:
+        if write_source is not None:
             target.mark_writes(write_source)
-        except BaseException:
-            target.close()
-            raise
+        if publish == "staging" and not target.has_staging:
+            raise Usage(
+                '[target] publish = "staging" is for PostgreSQL, MySQL and MariaDB, and this is '
+                f"{target.dialect}: leave it out"
+            )
+    except BaseException:
+        target.close()
+        raise
     return target

@@ -44,3 +44,21 @@ class Bulk(ABC):
         With `on_drift` "overwrite", other rows that hold a unique value of these are deleted first;
         returns how many were. With "stop" a clash raises an error.
         """
+
+
+class StagingBulk(Bulk):
+    """A bulk path by which rows may wait in tables of their own, outside of any transaction of the
+    consumer's. A `stage` is the quoted name of one; it has the columns that rows are written to, of
+    the same types, and no key: two rows of a stage may yet be in each other's way."""
+
+    @abstractmethod
+    def stage(self, layout: Layout, stage: str, rows: pa.BinaryArray) -> None:
+        """Creates the stage and commits these rows there; outside of a transaction."""
+
+    @abstractmethod
+    def trim(self, layout: Layout, stage: str, keys: pa.BinaryArray) -> None:
+        """Deletes the stage's rows of these keys; outside of a transaction."""
+
+    @abstractmethod
+    def publish(self, layout: Layout, stage: str, on_drift: OnDrift) -> int:
+        """What `insert` does, with all rows of the stage."""

@@ -16,7 +16,7 @@ from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import UnknownCommit, Usage
 from ticdc_consumer.targets.blockers import Blocker
-from ticdc_consumer.targets.bulk import Bulk, OnDrift
+from ticdc_consumer.targets.bulk import Bulk, OnDrift, StagingBulk
 from ticdc_consumer.targets.column_mapping import TypeRules, fit
 from ticdc_consumer.targets.layout import (
     Layout,
@@ -52,6 +52,8 @@ class Target(ABC):
     savepoints: ClassVar[bool] = True
     """Whether a part of a transaction can be taken back. Else no DDL runs in its cut's transaction,
     but in one of its own after it."""
+    has_staging: ClassVar[bool] = False
+    """Whether its bulk path is a `StagingBulk`."""
     several_writers: ClassVar[bool] = True
     """Whether sessions can write at the same time."""
     begin_statement: ClassVar[str] = "BEGIN"
@@ -376,6 +378,42 @@ class Target(ABC):
     def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
         with self.errors(layout), self._asking():
             return self.bulk.insert(layout, rows, on_drift)
+
+    # Staging tables, see `StagingBulk`; only where `has_staging`.
+
+    def stage(self, layout: Layout, name: str, rows: pa.BinaryArray) -> None:
+        """Creates a staging table and commits these rows there."""
+        with self.errors(layout):
+            self._staging().stage(layout, self.quote(None, name), rows)
+
+    def trim(self, layout: Layout, name: str, keys: pa.BinaryArray) -> int:
+        """Deletes a staging table's rows of these keys; returns how many others it has."""
+        stage = self.quote(None, name)
+        with self.errors(layout):
+            if len(keys):
+                self._staging().trim(layout, stage, keys)
+            return int(self.query(f"SELECT count(*) FROM {stage}")[0][0])  # noqa: S608
+
+    def publish(self, layout: Layout, name: str, on_drift: OnDrift) -> int:
+        """`insert` of all rows of a staging table."""
+        with self.errors(layout), self._asking():
+            return self._staging().publish(layout, self.quote(None, name), on_drift)
+
+    def staging_tables(self, prefix: str) -> list[str]:
+        """Those whose names begin so."""
+        with self.errors():
+            names = sa.inspect(self.connection).get_table_names()
+        return [name for name in names if name.startswith(prefix)]
+
+    def drop_staging(self, names: Sequence[str]) -> None:
+        """Drops staging tables, as far as they exist."""
+        for name in names:
+            with self.errors():
+                self.execute(f"DROP TABLE IF EXISTS {self.quote(None, name)}").close()
+
+    def _staging(self) -> StagingBulk:
+        assert isinstance(self.bulk, StagingBulk)
+        return self.bulk
 
     # What DDL needs to know.
 

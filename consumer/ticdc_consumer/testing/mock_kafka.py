@@ -26,6 +26,8 @@ SIGNATURES: dict[str, tuple[type | None, Sequence[type]]] = {
     "rd_kafka_mock_set_controller_id": (None, (c_void_p, c_int32)),
     "rd_kafka_mock_topic_create": (c_int, (c_void_p, c_char_p, c_int, c_int)),
     "rd_kafka_mock_topic_delete": (c_int, (c_void_p, c_char_p)),
+    "rd_kafka_mock_broker_set_down": (c_int, (c_void_p, c_int32)),
+    "rd_kafka_mock_broker_set_up": (c_int, (c_void_p, c_int32)),
     "rd_kafka_mock_partition_delete_records": (c_int, (c_void_p, c_char_p, c_int, c_int64)),
 }
 
@@ -85,6 +87,14 @@ class MockKafka:
     def delete_records(self, topic: str, partition: int, before: int) -> None:
         """Drops what lies below an offset, as retention would."""
         self._call("rd_kafka_mock_partition_delete_records", topic.encode(), partition, before)
+
+    def down(self) -> None:
+        """The broker closes its connections and takes no others, until `up`."""
+        self._call("rd_kafka_mock_broker_set_down", 1)
+
+    def up(self) -> None:
+        """The broker is back, with all that it held."""
+        self._call("rd_kafka_mock_broker_set_up", 1)
 
     def _call(self, function: str, *arguments: bytes | int) -> None:
         code = getattr(self._library, function)(self._cluster, *arguments)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
-from ticdc_encoder.column import Column
+from ticdc_encoder.column import INTEGERS, Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.values import single
 
@@ -17,6 +17,7 @@ AT_ONCE = 5_000
 Restore = Callable[[str | bytes], str | bytes]
 
 _AS_NUMBER = frozenset({"bit", "enum", "set"})
+"""Types that TiDB prints as bytes and labels."""
 
 
 def batches(
@@ -47,7 +48,7 @@ def batches(
 def selected(column: Column) -> str:
     """The expression that prints a column's values in canonical form, as far as SQL can."""
     name, type_ = quoted(column.name), column.type
-    if type_.name in _AS_NUMBER or type_.zerofill:
+    if type_.name in _AS_NUMBER or (type_.zerofill and type_.name in INTEGERS):
         return f"CAST({name} AS UNSIGNED)"
     if type_.name == "year":
         return f"{name} + 0"

@@ -38,7 +38,7 @@ def upstream_url(options: Options) -> str:
     if options.upstream_url is None:
         raise Usage(
             "[source] upstream is not set: the TiDB that the tables are read from, "
-            "such as mysql+pymysql://user@host:4000"
+            "such as mysql+pymysql://user@host:4000; or, for load, dump: Dumpling's files"
         )
     return options.upstream_url
 
@@ -51,6 +51,10 @@ def reading(url: str, snapshot_ts: int | None = None) -> Iterator["UpstreamSessi
         yield session
     finally:
         session.close()
+
+
+class SnapshotRemoved(Stop):
+    """The upstream's garbage collection has passed the snapshot: a newer one must be read."""
 
 
 class UpstreamSession:
@@ -116,7 +120,7 @@ class UpstreamSession:
 def _translated(error: pymysql.err.MySQLError, snapshot_ts: int | None) -> TicdcError:
     code = refusals.number(error)
     if code in REMOVED:
-        return Stop(
+        return SnapshotRemoved(
             f"the upstream no longer has the snapshot of {snapshot_ts} (error {code}): its garbage "
             "collection has passed it; take a newer one, and SET GLOBAL tidb_gc_life_time there to "
             "longer than reading takes"

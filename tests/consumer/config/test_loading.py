@@ -38,6 +38,9 @@ time_zone = "Europe/Berlin"
 compression = "lz4"
 claim_check = "s3://bucket/claims"
 claim_check_raw_value = true
+dump = "s3://bucket/dump"
+dump_time_zone = "Asia/Shanghai"
+dump_csv = { csv-separator = ";", no-header = true }
 upstream = "mysql+pymysql://reader@tidb:4000"
 on_corruption = "warn"
 encoding_format = "avro"
@@ -121,6 +124,9 @@ def test_every_setting_of_a_file_is_read(tmp_path: Path) -> None:
         compression="lz4",
         claim_check_url="s3://bucket/claims",
         claim_check_raw_value=True,
+        dump_url="s3://bucket/dump",
+        dump_time_zone="Asia/Shanghai",
+        dump_csv={"csv-separator": ";", "no-header": True},
         upstream_url="mysql+pymysql://reader@tidb:4000",
         on_corruption="warn",
         encoding_format="avro",
@@ -392,6 +398,18 @@ REFUSED = [
     ("source.time_zone=../../etc/passwd", "source.time_zone must be a zone's name"),
     ("source.compression=zstd", "source.compression must be none or lz4 or snappy"),
     ("source.claim_check=s3://b?key=x", "source.claim_check must be a prefix without parameters"),
+    ("source.dump=s3://b?key=x", "source.dump must be a prefix without parameters"),
+    ("source.dump_time_zone=SYSTEM", "source.dump_time_zone must be a zone's name"),
+    ("source.dump_csv.separator=x", "'separator', which is not one of csv-separator, csv-del"),
+    ("source.dump_csv.csv-separator=::", "csv-separator must be one ASCII character that no num"),
+    ("source.dump_csv.csv-delimiter=n", "csv-delimiter must be one ASCII character that no numb"),
+    ("source.dump_csv.csv-separator=", "csv-separator must neither be empty nor csv-delimiter"),
+    ('source.dump_csv.csv-separator="', "csv-separator must neither be empty nor csv-delimiter"),
+    (
+        'source.dump_csv={csv-delimiter="",csv-null-value="NULL"}',
+        "csv-null-value must be \\N where csv-delimiter is empty",
+    ),
+    ("source.dump_csv.csv-output-dialect=excel", "must be one of default, snowflake, redshift"),
     ("source.upstream=tidb", "source.upstream is not a URL such as mysql+pymysql://user@host:4000"),
     (
         "source.upstream=sqlite://",

@@ -2,7 +2,7 @@
 
 `version_0.*.sql` is what commit 9611725 left in a target, before there was a version;
 `version_1.*.sql` what commit c52cc75 had beside it, `version_2.*.sql` what commit 239684e made of
-both, `version_3.*.sql` what commit 689bf9b has beside that.
+both, `version_3.*.sql` what commit 689bf9b has beside that, and `version_4.*.sql` commit 697ce60.
 """
 
 import re
@@ -144,7 +144,7 @@ BASES = {
         ("found", "reflected", None),
     },
 }
-BASES[2] = BASES[3] = BASES[1]
+BASES[2] = BASES[3] = BASES[4] = BASES[1]
 
 
 @pytest.mark.parametrize("version", OLDER)
@@ -178,14 +178,19 @@ def test_where_rows_of_older_definitions_go_is_known_by_their_routes(target_url:
 
 
 @pytest.mark.parametrize("version", OLDER)
-def test_a_migration_that_was_interrupted_is_completed(target_url: str, version: int) -> None:
-    """A crash before each statement that writes, of this release's own migrations."""
+def test_a_migration_that_was_interrupted_is_completed(
+    target_url: str, version: int, long: bool
+) -> None:
+    """A crash before each statement that writes, of this release's own migrations. The steps of a
+    later version are the last ones of version 0's: on a server, a part of them will do."""
     with opened(target_url) as target:
         load(target, version)
         with crash_at(target, 0) as ran:
             Store(target, CHANGEFEED).start(IMPATIENT)
         expected = columns(target)
-    for statement in [number for number, text in enumerate(ran, 1) if WRITES.match(text)]:
+    writing = [number for number, text in enumerate(ran, 1) if WRITES.match(text)]
+    every = 1 if long or version == 0 or target.dialect == "sqlite" else 4
+    for statement in writing[version % every :: every]:
         with opened(target_url) as target:
             load(target, version)
             with crash_at(target, statement), pytest.raises(Crash):

@@ -15,20 +15,20 @@ PATIENCE = 30.0
 class Files:
     """The files below a prefix, by their path relative to it. Opening it and calls raise
     `Unavailable` for whatever the storage's driver raised (each has errors of its own), with only
-    its type: its text, like the URL, may hold secrets."""
+    its type: its text, like the URL, may hold secrets. `setting` has the URL."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, setting: str = "storage.url") -> None:
         try:
             from fsspec.core import url_to_fs  # type: ignore[import-untyped]
         except ImportError as error:
-            raise ConfigError("[storage] needs `pip install ticdc-consumer[storage]`") from error
+            raise ConfigError(f"{setting} needs `pip install ticdc-consumer[storage]`") from error
         try:
             # A listing must be of now.
             files, prefix = url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError, TypeError) as error:
             # fsspec names the driver that is missing; other texts may hold the URL.
             reason = str(error) if isinstance(error, ImportError) else type(error).__name__
-            raise ConfigError(f"fsspec cannot open storage.url: {reason}") from error
+            raise ConfigError(f"fsspec cannot open {setting}: {reason}") from error
         except Exception as error:
             # Some drivers connect here.
             raise _unavailable("open", error) from error
@@ -73,6 +73,46 @@ class Files:
             return None
         except Exception as error:
             raise _unavailable(f"give {path}", error) from error
+        return content
+
+    def part(self, path: str, begin: int, end: int) -> bytes | None:
+        """The bytes of a file from one offset to another; None if it does not exist."""
+        try:
+            content: bytes = self._files.cat_file(f"{self._prefix}/{path}", start=begin, end=end)
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            raise _unavailable(f"give {path}", error) from error
+        return content
+
+    def open(self, path: str) -> "OpenFile | None":
+        """A file that is read from its begin; None if it does not exist."""
+        try:
+            return OpenFile(self._files.open(f"{self._prefix}/{path}", "rb"), path)
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            raise _unavailable(f"give {path}", error) from error
+
+
+class OpenFile:
+    """The bytes of a file, one part after the other, as far as pyarrow asks for them."""
+
+    def __init__(self, file: Any, path: str) -> None:
+        self._file, self._path = file, path
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            content: bytes = self._file.read(size)
+        except Exception as error:
+            raise _unavailable(f"give {self._path}", error) from error
         return content
 
 

@@ -31,6 +31,7 @@ from ticdc_consumer.state.activity.activity import (
     WaitingDdl,
 )
 from ticdc_consumer.state.checkpoint import Position
+from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.targets.blockers import Blocker
 
 logger = logging.getLogger(__name__)
@@ -95,6 +96,8 @@ class Monitor:
         """When what the target has not answered was asked of it, by `time.monotonic`."""
         self.loaded: Callable[[], int] = lambda: 0
         """The rows of the cut that is applied which are in the transaction already."""
+        self.repair_waits = True
+        """Whether rows that differ may wait to be put right; a start has to look."""
         self.generation = 0
         self.session = ""
         self.resolved_ts = 0
@@ -235,6 +238,18 @@ class Monitor:
     def recovered(self) -> None:
         """What was tried again has worked."""
         self._retry, self.blockers = None, ()
+
+    def repaired(self, state: RepairState | None) -> None:
+        """What the last cut made of a request to put rows right. One that still waits is taken up
+        again once the recorder sees it."""
+        self.repair_waits = False
+        if state is None:
+            return
+        fields = {"event": "repair", **state.to_json()}
+        if state.state == "done":
+            logger.info("repair: %s", state, extra=fields)
+        else:
+            logger.warning("repair: %s", state, extra=fields)
 
     def has_executors(self, count: int, lost: int, waits: bool) -> None:
         """Of Spark's cluster: how many there are, how many more have gone, and whether jobs wait

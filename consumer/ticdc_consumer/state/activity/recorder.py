@@ -12,6 +12,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Locked
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.stored import read, write
+from ticdc_consumer.state.repairs import RepairRequests
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.target import Target
@@ -67,6 +68,7 @@ class ActivityRecorder:
             self._monitor.blockers = self._blockers(self._target)
             write(self._target, self._monitor.look())
             self._monitor.unwritten = ""
+            self._look_for_repairs(self._target)
         except Exception as error:  # noqa: BLE001
             self._close()
             self._monitor.unwritten = (
@@ -82,6 +84,11 @@ class ActivityRecorder:
                     self._monitor.unwritten,
                     extra={"event": "activity_not_written", "reason": self._monitor.unwritten},
                 )
+
+    def _look_for_repairs(self, target: Target) -> None:
+        """Here, so that no cut has to."""
+        if self._monitor.generation and RepairRequests(target, self._options.changefeed).waits():
+            self._monitor.repair_waits = True
 
     def _blockers(self, target: Target) -> tuple[Blocker, ...]:
         """Of the consumer's session; between two tries for a lock, those that were seen last."""

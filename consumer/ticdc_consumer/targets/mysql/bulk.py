@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import sqlalchemy as sa
 from ticdc_encoder.column import TEXTS
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.bulk import Bulk, OnDrift
+from ticdc_consumer.targets.bulk import OnDrift, StagingBulk
 from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql import errors as refusals
@@ -44,7 +45,7 @@ def _key(layout: Layout, payload: bytes) -> str:
     return f"the key {_text(payload)}"
 
 
-class MySqlBulk(Bulk):
+class MySqlBulk(StagingBulk):
     """`packet` is the server's max_allowed_packet, in bytes."""
 
     def __init__(
@@ -114,6 +115,32 @@ class MySqlBulk(Bulk):
             )
         )
 
+    def stage(self, layout: Layout, stage: str, rows: pa.BinaryArray) -> None:
+        columns = _columns(layout)
+        self._send(
+            f"CREATE TABLE {stage} ENGINE=InnoDB AS "  # noqa: S608
+            f"SELECT {columns} FROM {layout.relation} WHERE FALSE".encode()
+        )
+        self._send(b"START TRANSACTION")
+        self.insert(replace(layout, relation=stage, upsert=False), rows, "stop")
+        self._send(b"COMMIT")
+
+    def trim(self, layout: Layout, stage: str, keys: pa.BinaryArray) -> None:
+        if len(keys) > ROWS:
+            names = ", ".join(layout.columns[position] for position in layout.key_positions())
+            self._send(f"ALTER TABLE {stage} ADD INDEX ({names})".encode())
+        self.delete(replace(layout, relation=stage), keys)
+
+    def publish(self, layout: Layout, stage: str, on_drift: OnDrift) -> int:
+        before, after = self._words(layout, on_drift)
+        columns = _columns(layout)
+        text = f"{before} SELECT {columns} FROM {stage}{after}"  # noqa: S608
+        affected = self._write(layout, text.encode())[0]
+        if on_drift == "stop" or layout.upsert:
+            return 0
+        cursor = self._connection.exec_driver_sql(f"SELECT count(*) FROM {stage}")  # noqa: S608
+        return affected - int(cursor.scalar() or 0)
+
     def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
         replaces = on_drift == "overwrite" and not layout.upsert
         replaced = start = 0
@@ -128,16 +155,20 @@ class MySqlBulk(Bulk):
         self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift
     ) -> Iterator[tuple[bytes, int]]:
         """The statements, and how many rows each has."""
+        words, following = self._words(layout, on_drift)
+        before, after = f"{words} VALUES ".encode(), following.encode()
+        for chunk, count in self._chunks(layout, rows, len(before) + len(after), ROWS):
+            yield before + chunk + after, count
+
+    def _words(self, layout: Layout, on_drift: OnDrift) -> tuple[str, str]:
+        """The text before and after the rows."""
         written = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
-        columns = ", ".join(layout.columns[i] for i in written)
         # REPLACE deletes what holds a unique value of the new row, by any key: also one over a
         # prefix or an expression. NULLs are in nobody's way.
         replaces = on_drift == "overwrite" and not layout.upsert
         verb = "REPLACE" if replaces else "INSERT"
-        before = f"{verb} INTO {layout.relation} ({columns}) VALUES ".encode()
-        after = _on_duplicate(layout, written).encode() if layout.upsert else b""
-        for chunk, count in self._chunks(layout, rows, len(before) + len(after), ROWS):
-            yield before + chunk + after, count
+        after = _on_duplicate(layout, written) if layout.upsert else ""
+        return f"{verb} INTO {layout.relation} ({_columns(layout)})", after
 
     def _chunks(
         self,
@@ -225,6 +256,12 @@ def _naming_large_rows(layout: Layout, rows: pa.BinaryArray) -> Iterator[None]:
         raise refusals.too_large(error, layout, _row(layout, largest)) from error
 
 
+def _columns(layout: Layout) -> str:
+    """The columns that rows have values for."""
+    written = zip(layout.columns, layout.codecs, strict=True)
+    return ", ".join(name for name, codec in written if codec != SKIP)
+
+
 def _text(statement: bytes) -> str:
     return statement.decode("utf-8", "backslashreplace")
 
@@ -237,8 +274,8 @@ def _on_duplicate(layout: Layout, written: Sequence[int]) -> str:
         if layout.source[i].name not in layout.key or layout.source[i].type.name in TEXTS
     ]
     updates = [f"{name}=VALUES({name})" for name in names]
-    nothing = f"{layout.columns[written[0]]}={layout.columns[written[0]]}"
-    return f" ON DUPLICATE KEY UPDATE {', '.join(updates) or nothing}"
+    key = layout.columns[layout.key_positions()[0]]
+    return f" ON DUPLICATE KEY UPDATE {', '.join(updates) or f'{key}=VALUES({key})'}"
 
 
 def _doubtful(layout: Layout, code: int, text: str) -> Exception:

@@ -139,6 +139,7 @@ class MySql(Target):
     dialect: ClassVar[str] = MYSQL.name
     sqlglot_dialect: ClassVar[str] = "mysql"
     transactional_ddl: ClassVar[bool] = False
+    has_staging: ClassVar[bool] = True
     begin_statement: ClassVar[str] = "START TRANSACTION"
     clock: ClassVar[str] = "UNIX_TIMESTAMP(NOW(6))"
     differences: ClassVar[Dialect] = MYSQL
@@ -415,6 +416,7 @@ class MariaDb(MySql):
 class TiDb(MySql):
     dialect = TIDB.name
     differences = TIDB
+    has_staging = False  # it has no CREATE TABLE ... SELECT
     alters_as_mysql = False
     _write_source: int | None = None
 

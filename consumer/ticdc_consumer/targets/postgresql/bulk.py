@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 import psycopg
@@ -12,7 +13,7 @@ import sqlalchemy as sa
 from ticdc_encoder.column import INTEGERS
 
 from ticdc_consumer.targets import kernels
-from ticdc_consumer.targets.bulk import Bulk, OnDrift
+from ticdc_consumer.targets.bulk import OnDrift, StagingBulk
 from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.postgresql import catalog
@@ -24,7 +25,7 @@ FEW_ROWS = 20
 """Up to so many, one statement with parameters costs less than a temporary table."""
 
 
-class PostgreSqlBulk(Bulk):
+class PostgreSqlBulk(StagingBulk):
     """`replica_allowed`: whether this user may switch triggers and foreign keys off."""
 
     def __init__(self, connection: sa.Connection, query: Query, replica_allowed: bool) -> None:
@@ -87,8 +88,7 @@ class PostgreSqlBulk(Bulk):
         ]
 
     def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
-        written = zip(layout.columns, layout.codecs, strict=True)
-        columns = [name for name, codec in written if codec != SKIP]
+        columns = _written(layout)
         into, conflict = _upsert_words(layout, columns)
         if not layout.upsert:
             into, conflict = f"INSERT INTO {layout.relation} ({', '.join(columns)})", ""
@@ -98,8 +98,7 @@ class PostgreSqlBulk(Bulk):
         ]
 
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
-        written = zip(layout.columns, layout.codecs, strict=True)
-        columns = [name for name, codec in written if codec != SKIP]
+        columns = _written(layout)
         deleted = 0
         with self._foreign_keys_off(layout):
             for part in _parts(rows):
@@ -109,9 +108,35 @@ class PostgreSqlBulk(Bulk):
                 self._clear(stage)
         return deleted
 
+    def stage(self, layout: Layout, stage: str, rows: pa.BinaryArray) -> None:
+        columns = _written(layout)
+        with self._driver().transaction():
+            self._run(
+                f"CREATE UNLOGGED TABLE {stage} AS "  # noqa: S608
+                f"SELECT {', '.join(columns)} FROM {layout.relation} WITH NO DATA"
+            )
+            self._copy(stage, columns, rows)
+
+    def trim(self, layout: Layout, stage: str, keys: pa.BinaryArray) -> None:
+        staged = replace(layout, relation=stage)
+        columns = [layout.columns[position] for position in layout.key_positions()]
+        with self._driver().transaction():
+            for part in _parts(keys):
+                self._delete_part(staged, columns, part)
+
+    def publish(self, layout: Layout, stage: str, on_drift: OnDrift) -> int:
+        columns = _written(layout)
+        with self._foreign_keys_off(layout):
+            if layout.upsert:
+                self._upsert_from(layout, columns, stage)
+            elif on_drift == "overwrite":
+                return self._overwrite_from(layout, columns, stage)
+            else:
+                self._insert_from(layout, columns, stage)
+        return 0
+
     def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
-        written = zip(layout.columns, layout.codecs, strict=True)
-        columns = [name for name, codec in written if codec != SKIP]
+        columns = _written(layout)
         cleared = 0
         with self._foreign_keys_off(layout):
             for part in _parts(rows):
@@ -132,18 +157,30 @@ class PostgreSqlBulk(Bulk):
             self._run(statement, _fields(rows))
             return
         stage = self._stage(layout, columns, rows)
-        statement = f"{into} SELECT {', '.join(columns)} FROM {stage} {conflict}"  # noqa: S608
-        self._run(statement)
+        self._upsert_from(layout, columns, stage)
         self._clear(stage)
+
+    def _upsert_from(self, layout: Layout, columns: Sequence[str], stage: str) -> None:
+        into, conflict = _upsert_words(layout, columns)
+        self._run(f"{into} SELECT {', '.join(columns)} FROM {stage} {conflict}")  # noqa: S608
 
     def _overwrite(self, layout: Layout, columns: Sequence[str], rows: pa.BinaryArray) -> int:
         """Deletes what holds a unique value of these rows, then inserts them."""
         stage = self._stage(layout, columns, rows)
+        cleared = self._overwrite_from(layout, columns, stage)
+        self._clear(stage)
+        return cleared
+
+    def _overwrite_from(self, layout: Layout, columns: Sequence[str], stage: str) -> int:
         fold = {_bare(layout.columns[position]) for position in layout.key_positions()}
         written = {_bare(name) for name in columns}
         cleared = 0
         for condition in catalog.clashing(self._query, layout.relation, stage, fold, written):
             cleared += self._run(_delete(layout.relation, condition))
+        self._insert_from(layout, columns, stage)
+        return cleared
+
+    def _insert_from(self, layout: Layout, columns: Sequence[str], stage: str) -> None:
         names = ", ".join(columns)
         self._run(
             f"INSERT INTO {layout.relation} ({names}) OVERRIDING SYSTEM VALUE "  # noqa: S608
@@ -151,8 +188,6 @@ class PostgreSqlBulk(Bulk):
             # A row that was sent twice is inserted once if a unique key demands it.
             f"{'' if layout.key else ' ON CONFLICT DO NOTHING'}"
         )
-        self._clear(stage)
-        return cleared
 
     def _stage(self, layout: Layout, columns: Sequence[str], lines: pa.BinaryArray) -> str:
         """The lines in a temporary table whose columns have the types of the target's."""
@@ -197,6 +232,12 @@ class PostgreSqlBulk(Bulk):
         if relation not in self._replicas:
             self._replicas[relation] = catalog.strict_without_triggers(self._query, relation)
         return self._replicas[relation]
+
+
+def _written(layout: Layout) -> list[str]:
+    """The columns that rows have values for."""
+    written = zip(layout.columns, layout.codecs, strict=True)
+    return [name for name, codec in written if codec != SKIP]
 
 
 def _bare(quoted: str) -> str:

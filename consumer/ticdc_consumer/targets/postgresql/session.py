@@ -63,6 +63,7 @@ class PostgreSQL(Target):
     dialect: ClassVar[str] = "postgresql"
     sqlglot_dialect: ClassVar[str] = "postgres"
     transactional_ddl: ClassVar[bool] = True
+    has_staging: ClassVar[bool] = True
     has_zero_dates: ClassVar[bool] = False
     timestamp_zone: ClassVar[str] = "+00"
     clock: ClassVar[str] = "extract(epoch FROM clock_timestamp())"

@@ -1,7 +1,6 @@
 """Chunks of tables -> the target, over sessions of their own, each chunk in one transaction with
 its note. The same in Spark's tasks and in the driver."""
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,9 +15,7 @@ from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.upstream.chunks import Chunk
-from ticdc_consumer.upstream.rows import AT_ONCE, batches
-from ticdc_consumer.upstream.session import UpstreamSession
+from ticdc_consumer.upstream.load.origin import ChunkReader, Origin
 from ticdc_consumer.waiting import back_off
 
 
@@ -32,25 +29,25 @@ class CopyJob:
     tables: Mapping[TableName, tuple[Table, Layout]]
     retries: int
     write_source: int | None
-    upstream_url: str = field(repr=False)
+    origin: Origin
     target_url: str = field(repr=False)
 
 
 class Copier:
-    """One task's sessions of the upstream and the target. Raises what these raise, but `Retry` and
+    """One task's sessions of the origin and the target. Raises what these raise, but `Retry` and
     `UnknownCommit`, after which it tries again in new sessions; then `Unavailable`."""
 
     def __init__(self, job: CopyJob) -> None:
         self._job = job
-        self._upstream: UpstreamSession | None = None
+        self._reader: ChunkReader | None = None
         self._target: Target | None = None
 
     def close(self) -> None:
-        if self._upstream is not None:
-            self._upstream.close()
+        if self._reader is not None:
+            self._reader.close()
         if self._target is not None:
             self._target.close()
-        self._upstream = self._target = None
+        self._reader = self._target = None
 
     def copy(self, name: TableName, number: int) -> int:
         """Loads a chunk, unless another client has; returns the rows."""
@@ -70,7 +67,7 @@ class Copier:
         ) from cause
 
     def _copy(self, name: TableName, number: int) -> int:
-        job, target, upstream = self._job, self._in_target(), self._from_upstream()
+        job, target, reader = self._job, self._in_target(), self._of_origin()
         notes = LoadNotes(target, job.changefeed)
         table, layout = job.tables[name]
         encode_rows, _ = encoders(layout.dialect)
@@ -79,8 +76,7 @@ class Copier:
             if stored is None:
                 return 0
             rows = 0
-            chunk = Chunk.from_json(json.loads(stored))
-            for arrays in batches(upstream, table, chunk, _at_once(chunk)):
+            for arrays in reader.batches(table, stored):
                 payloads = encode_rows(layout, arrays).cast(pa.binary())
                 target.insert(layout, payloads, "stop")
                 rows += len(payloads)
@@ -98,12 +94,7 @@ class Copier:
             )
         return self._target
 
-    def _from_upstream(self) -> UpstreamSession:
-        if self._upstream is None:
-            self._upstream = UpstreamSession.open(self._job.upstream_url, self._job.snapshot_ts)
-        return self._upstream
-
-
-def _at_once(chunk: Chunk) -> int:
-    """Rows that are in memory at a time: fewer, the larger they are."""
-    return max(1, min(AT_ONCE, chunk.rows // 4))
+    def _of_origin(self) -> ChunkReader:
+        if self._reader is None:
+            self._reader = self._job.origin.reader(self._job.snapshot_ts)
+        return self._reader

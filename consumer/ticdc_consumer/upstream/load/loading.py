@@ -29,10 +29,9 @@ from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.load.copying import Copier, CopyJob
 from ticdc_consumer.upstream.load.creating import LoadTables
+from ticdc_consumer.upstream.load.origin import origin_of
 from ticdc_consumer.upstream.load.planning import planned, require_begun
-from ticdc_consumer.upstream.session import reading, upstream_url
-from ticdc_consumer.upstream.snapshot import current_ts, pinned, require_kept
-from ticdc_consumer.upstream.tables import Defined, names, tables
+from ticdc_consumer.upstream.tables import Defined
 from ticdc_consumer.waiting import back_off
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class _Loader:
         where = InTarget.by(options, target)
         self._store = Store(target, options.changefeed, options.ddl_keep_dropped, where)
         self._notes = LoadNotes(target, options.changefeed)
-        self._url = upstream_url(options)
+        self._origin = origin_of(options)
         self.report: Report = lambda progress: None
         self.stopped: Callable[[], bool] = lambda: False
 
@@ -104,7 +103,7 @@ class _Loader:
             if progress is None:
                 self._refuse_applied(state)
                 snapshot_ts = self._snapshot(at)
-                pins.enter_context(pinned(self._url, snapshot_ts))
+                pins.enter_context(self._origin.keeping(snapshot_ts))
                 state = self._begin(state, snapshot_ts, replace_rows)
             else:
                 assert state is not None  # written with the load
@@ -114,7 +113,7 @@ class _Loader:
                         f"a load as of {snapshot_ts} is not finished: leave --at out to go on with "
                         "it, or give it up by: ticdc-consumer forget CONFIG"
                     )
-                pins.enter_context(pinned(self._url, snapshot_ts))
+                pins.enter_context(self._origin.keeping(snapshot_ts))
             if not self._copy_all(snapshot_ts):
                 return None
             return self._finish(state, snapshot_ts)
@@ -131,20 +130,16 @@ class _Loader:
 
     def _snapshot(self, at: int | None) -> int:
         """The timestamp to load, which the topics reach."""
-        require_begun(self._options, self._source, at)
-        with reading(self._url) as session:
-            now = current_ts(session)
-            if at is not None and at > now:
-                raise Stop(f"--at {at} is not there yet: the upstream is at {now}")
-            require_kept(session, at or now)
-        return at or now
+        required = self._origin.require(at)
+        require_begun(self._options, self._source, required)
+        return self._origin.snapshot(required)
 
     def _begin(self, state: Checkpoint | None, snapshot_ts: int, replace_rows: bool) -> Checkpoint:
         """Looks for all that forbids the load; writes the plan beside a checkpoint without R."""
         first_checkpoint(replace(self._options, from_ts=snapshot_ts), self._source)
-        with reading(self._url, snapshot_ts) as session:
-            defined = {each.name: each for each in tables(session, self._options)}
-            views = ", ".join(map(".".join, names(session, self._options, "VIEW")))
+        contents = self._origin.contents(self._options, snapshot_ts)
+        defined = {each.name: each for each in contents.tables}
+        views = ", ".join(map(".".join, contents.views))
         if not defined:
             raise Stop(f"the upstream has no table that [tables] filter takes as of {snapshot_ts}")
         if views:
@@ -154,7 +149,7 @@ class _Loader:
                 extra={"event": "views_not_loaded", "views": views},
             )
         states = self._tables(defined).states(replace_rows)
-        plan = planned(self._options, snapshot_ts, defined, states)
+        plan = planned(contents.cut, self._options.load_chunk, defined, states)
         whole = first_checkpoint(replace(self._options, from_ts=snapshot_ts), self._source)
         begun = Checkpoint.first(self._options, 0, whole.positions)
         begin = partial(self._notes.begin, snapshot_ts, plan)
@@ -217,7 +212,7 @@ class _Loader:
             of_target.layouts_of_rows(),
             self._options.retries,
             self._options.write_source,
-            self._url,
+            self._origin,
             self._options.target_url,
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import with_time
 
+from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.verify.compare import Difference, Outcome
 from ticdc_consumer.upstream.verify.pairs import Pair
@@ -25,7 +26,9 @@ _OF_KIND = {
 @dataclass(frozen=True, slots=True)
 class TableReport:
     """`problem`: why the table could not be compared; else how many rows it has at R, and what
-    differs, `whole` unless more does. `names` are the columns of the differences' rows."""
+    differs, `whole` unless more does. `names` are the columns of the differences' rows.
+    `against`: another target is in the upstream's place. `not_repaired`: why a repair left its rows
+    as they are."""
 
     table: TableName
     relation: str
@@ -37,6 +40,8 @@ class TableReport:
     problem: str = ""
     left_out: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    not_repaired: str = ""
+    against: bool = False
 
     @classmethod
     def of(cls, pair: Pair, outcome: Outcome, resolved_ts: int) -> "TableReport":
@@ -50,6 +55,7 @@ class TableReport:
             whole=outcome.whole,
             left_out=pair.left_out,
             names=tuple(column.name for column in pair.columns),
+            against=pair.other is not None,
         )
 
     @property
@@ -94,7 +100,7 @@ def _lines(report: TableReport, show_values: bool) -> Iterator[str]:
     count = len(report.differences)
     differ = f"{count} {'differs' if count == 1 else 'differ'}"
     yield (
-        f"{report.name}: {report.target_rows} rows, {report.upstream_rows} upstream; "
+        f"{report.name}: {report.target_rows} rows, {report.upstream_rows} {_other(report)}; "
         f"{'' if report.whole else 'at least '}{differ}{left}"
     )
     for difference in report.differences[:LINES]:
@@ -110,11 +116,16 @@ def _of(report: TableReport, difference: Difference, show_values: bool) -> str:
     if not show_values:
         return line
     sides = (
-        f"{side}: {', '.join(f'{name}={_literal(value)}' for name, value in values.items())}"
+        f"{_other(report) if side == 'upstream' else side}: "
+        f"{', '.join(f'{name}={_literal(value)}' for name, value in values.items())}"
         for side, values in _values(report, difference).items()
         if values is not None
     )
     return f"{line}; {'; '.join(sides)}"
+
+
+def _other(report: TableReport) -> str:
+    return "in the other" if report.against else "upstream"
 
 
 def _literal(value: str | None) -> str:
@@ -145,12 +156,15 @@ def summary(reports: Sequence[TableReport]) -> str:
     return f"not equal at R = {at}: {len(unequal)} of {tables}"
 
 
-def to_json(reports: Sequence[TableReport], show_values: bool) -> str:
-    """One object. Timestamps (TSO) are texts: they do not fit into the 53 bits that jq and
-    JavaScript keep of a number."""
+def to_json(
+    reports: Sequence[TableReport], show_values: bool, repair: RepairState | None = None
+) -> str:
+    """One object, with what became of a repair. Timestamps (TSO) are texts: they do not fit into
+    the 53 bits that jq and JavaScript keep of a number."""
     return json.dumps(
         {
             "equal": all(report.equal for report in reports),
+            "repair": None if repair is None else repair.to_json(),
             "tables": [_table_json(report, show_values) for report in reports],
         },
         indent=2,
@@ -171,6 +185,7 @@ def _table_json(report: TableReport, show_values: bool) -> dict[str, Any]:
         "target_rows": report.target_rows,
         "left_out": list(report.left_out),
         "more": not report.whole,
+        "not_repaired": report.not_repaired or None,
         "differences": [_json_of(report, each, show_values) for each in report.differences],
     }
 

@@ -50,12 +50,13 @@ class TargetState:
 
 
 @contextmanager
-def one_state(options: Options, sessions: int) -> Iterator[TargetState]:
-    """Raises `Stop` where R is not set, or a DDL stays pending: the tables are not at R then."""
+def one_state(options: Options, sessions: int, *, same_scope: bool = True) -> Iterator[TargetState]:
+    """Without `same_scope` the changefeed may have been reached by other settings. Raises `Stop`
+    where R is not set, or a DDL stays pending: the tables are not at R then."""
     deadline = time.monotonic() + PATIENCE
     while True:
         with ExitStack() as stack:
-            state = _begin(options, stack, sessions, deadline)
+            state = _begin(options, stack, sessions, deadline, same_scope)
             if state is not None:
                 yield state
                 return
@@ -63,7 +64,7 @@ def one_state(options: Options, sessions: int) -> Iterator[TargetState]:
 
 
 def _begin(
-    options: Options, stack: ExitStack, sessions: int, deadline: float
+    options: Options, stack: ExitStack, sessions: int, deadline: float, same_scope: bool
 ) -> TargetState | None:
     """None if the sessions do not see one state, or not one at R, and there is time left."""
 
@@ -76,7 +77,7 @@ def _begin(
     for target in others:
         _begin_one(target, shared)
     targets = [first, *others]
-    seen = {_resolved_ts(options, target) for target in targets}
+    seen = {resolved_ts_of(options, target, same_scope) for target in targets}
     store = Store(first, options.changefeed, where=InTarget.by(options, first))
     pending = store.ledger.pending()
     if len(seen) == 1 and not pending:
@@ -95,7 +96,8 @@ def _begin_one(target: Target, state: str | None) -> str | None:
         return read_back(target.dialect).begin(target, state)
 
 
-def _resolved_ts(options: Options, target: Target) -> int:
+def resolved_ts_of(options: Options, target: Target, same_scope: bool) -> int:
+    """R of the changefeed. Raises `Stop` where it is not set, or was reached otherwise."""
     store = Store(target, options.changefeed, where=InTarget.by(options, target))
     checkpoint = store.read()
     if checkpoint is None:
@@ -105,7 +107,8 @@ def _resolved_ts(options: Options, target: Target) -> int:
             f"changefeed {options.changefeed} has no R yet: its tables are not whole; "
             "`status` shows what the consumer is at"
         )
-    checkpoint.check_scope(options)
+    if same_scope:
+        checkpoint.check_scope(options)
     return checkpoint.resolved_ts
 
 

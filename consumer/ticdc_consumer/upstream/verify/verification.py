@@ -22,7 +22,7 @@ from ticdc_consumer.upstream.snapshot import pinned
 from ticdc_consumer.upstream.tables import defined, names
 from ticdc_consumer.upstream.verify.compare import compare
 from ticdc_consumer.upstream.verify.pairs import NotInTarget, Pair, pair, reason
-from ticdc_consumer.upstream.verify.repair import Repair
+from ticdc_consumer.upstream.verify.repair import Collector
 from ticdc_consumer.upstream.verify.report import TableReport
 from ticdc_consumer.upstream.verify.sessions import Sessions
 from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, one_state
@@ -34,13 +34,14 @@ ROUNDS = 5
 @dataclass(frozen=True, slots=True)
 class Request:
     """`most`: differing rows that are looked for in a table; `sessions`: how many each side has.
-    `repair` gets the statements that make the target equal. `tables` are filter rules: of the
-    changefeed's tables those that match, all without rules."""
+    `collectors` get what differs. `tables` are filter rules: of the changefeed's tables those that
+    match, all without rules; `only`, if it is set, names those that are compared of them."""
 
     most: int = 1_000
     sessions: int = 2
-    repair: Repair | None = None
+    collectors: Sequence[Collector] = ()
     tables: Sequence[str] = ()
+    only: frozenset[TableName] | None = None
 
 
 def verify(options: Options, request: Request) -> Iterator[TableReport]:
@@ -107,7 +108,8 @@ class _Round:
             yield from self._compared(pairs, sessions)
 
     def _chosen(self, name: TableName) -> bool:
-        return self._tables.matches(*name)
+        only = self._request.only
+        return self._tables.matches(*name) and (only is None or name in only)
 
     def _pair(self, table: Table) -> Pair | TableReport:
         target = self._state.targets[0]
@@ -181,8 +183,8 @@ class _Round:
         state, request = self._state, self._request
         try:
             outcome = compare(both, upstream, target, request.most)
-            if request.repair is not None and outcome.differences:
-                request.repair.add(both, outcome, upstream, target, state.resolved_ts)
+            for collector in request.collectors if outcome.differences else ():
+                collector.add(both, outcome, upstream, target, state.resolved_ts)
         except TicdcError:
             if ddl := ddl_since(self._options, state.resolved_ts):
                 problem = f"DDL {ddl} came while it was read"

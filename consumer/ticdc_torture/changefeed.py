@@ -10,16 +10,26 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
+from typing import Protocol
 
 from ticdc_encoder import Changefeed
 from ticdc_encoder.message import Message
-from world.kafka import Brokers
-from world.schedule import Fault, Scheduler
-from world.upstream import SCHEMA, Event, Model, Upstream
+
+from ticdc_torture.upstream import Event, Model, TiDB
 
 VERSIONS = ("7.5.3", "8.1.1 raw", "8.5.3", "8.5.7 new", "8.5.7 new raw")
 """Of different rules for what is split; with the words that tell architecture and settings."""
 PARTITIONS = ("table", "index-value", "ts", "default")
+
+
+class Brokers(Protocol):
+    """What takes a changefeed's messages."""
+
+    def create(self, name: str, partitions: int) -> None:
+        """A topic, if it does not exist."""
+
+    def produce(self, messages: Iterable[Message]) -> None:
+        """In this order; they are acknowledged when it returns."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +42,21 @@ class Feed:
     partitions: int
     per_table: bool
     """Whether each table has a topic of its own."""
+    topic: str = "main"
+    """That of the resolved ts, and of the tables that have none of their own."""
 
     @classmethod
-    def of(cls, rng: Random, protocol: str) -> "Feed":
+    def of(
+        cls, rng: Random, protocol: str, topic: str = "main", per_table: bool | None = None
+    ) -> "Feed":
+        """Any release and dispatcher that the protocol has; without `per_table`, either."""
         versions = [v for v in VERSIONS if protocol != "simple" or v[0] == "8"]
         if protocol == "debezium":
             versions = [v for v in versions if "new" in v]
-        return cls(
-            protocol,
-            rng.choice(versions),
-            rng.choice(PARTITIONS),
-            rng.choice([1, 2, 3]),
-            rng.random() < 0.5,
-        )
+        version, partition = rng.choice(versions), rng.choice(PARTITIONS)
+        partitions, either = rng.choice([1, 2, 3]), rng.random() < 0.5
+        each = either if per_table is None else per_table
+        return cls(protocol, version, partition, partitions, each, topic)
 
     def open(self) -> Changefeed:
         number, *words = self.version.split()
@@ -54,7 +66,7 @@ class Feed:
         extends = self.protocol in ("canal-json", "debezium")
         extension = "&enable-tidb-extension=true" if extends else ""
         return Changefeed(
-            f"kafka://h/main?protocol={self.protocol}&partition-num={self.partitions}{extension}",
+            f"kafka://h/{self.topic}?protocol={self.protocol}&partition-num={self.partitions}{extension}",
             {
                 "sink": {
                     "dispatchers": [dispatcher],
@@ -83,14 +95,22 @@ class TiCDC:
     ts."""
 
     def __init__(
-        self, scheduler: Scheduler, rng: Random, upstream: Upstream, brokers: Brokers, feed: Feed
+        self,
+        rng: Random,
+        upstream: TiDB,
+        brokers: Brokers,
+        feed: Feed,
+        say: Callable[[str], object],
+        since: int = 0,
     ) -> None:
-        self.scheduler, self.upstream, self.brokers, self.feed = scheduler, upstream, brokers, feed
-        self.rng = rng
+        """`say` hears what is done, in words. Nothing with a commit_ts below `since` is sent."""
+        self.rng, self.upstream, self.brokers, self.feed = rng, upstream, brokers, feed
+        self.say, self.since = say, since
         self.goal = upstream.ts + 1 + rng.randint(0, 3)
-        self.resolved = min([self.goal, *(e.commit_ts for m in upstream.models for e in m.events)])
+        first = min([self.goal, *(e.commit_ts for m in upstream.models for e in m.events)])
+        self.resolved = max(first, since)
         self.over = False
-        self._sent: dict[Model, int] = dict.fromkeys(upstream.models, 0)
+        self._sent: dict[Model, int] = {m: self._first(m, since) for m in upstream.models}
         """The events of each table that all brokers have acknowledged, from the first on."""
         self._late: list[Message] = []
         self._lag = rng.choice([0.0, 0.3, 0.8])
@@ -101,11 +121,6 @@ class TiCDC:
             key=lambda event: event.number,
         )
         self._start(self.resolved)
-        scheduler.handlers |= {
-            "ticdc restarts": self._restart,
-            "table moves": self._move,
-            "resolved ts goes back": self._go_back,
-        }
 
     # --- nodes --------------------------------------------------------------------------------
 
@@ -117,26 +132,31 @@ class TiCDC:
             for ddl in event.ddls if event.commit_ts < checkpoint else ():
                 self.owner.ddl(ddl)
         for model in self.upstream.models:
-            self.rng.choice(self.nodes).next[model] = self._place(model, checkpoint)
+            self.rng.choice(self.nodes).next[model] = self._start_of(model, checkpoint)
         self._create_topics()
 
-    def _place(self, model: Model, checkpoint: int) -> int:
+    def _start_of(self, model: Model, checkpoint: int) -> int:
         """Where a table is sent from: it may begin a little before the checkpoint."""
-        events = model.events
-        place = next((n for n, e in enumerate(events) if e.commit_ts >= checkpoint), len(events))
-        return max(0, place - self.rng.choice([0, 0, 1]))
+        first = self._first(model, checkpoint) - self.rng.choice([0, 0, 1])
+        return max(self._first(model, self.since), first)
 
-    def _restart(self, fault: Fault) -> None:
-        back = min(self.resolved - fault.size % 4, self.goal - 1)
-        self.scheduler.say(f"TiCDC restarts from {back}")
+    def _first(self, model: Model, ts: int) -> int:
+        """The first event of a table that is not below a ts."""
+        events = model.events
+        return next((n for n, e in enumerate(events) if e.commit_ts >= ts), len(events))
+
+    def restart(self, size: int) -> None:
+        """All nodes end, and begin anew from the resolved ts or a little before it."""
+        back = max(self.since, min(self.resolved - size % 4, self.goal - 1))
+        self.say(f"TiCDC restarts from {back}")
         self._late, self.resolved, self.over = [], back, False
         self._start(back)
 
-    def _move(self, fault: Fault) -> None:
+    def move(self, size: int) -> None:
         """Another node sends a table from the checkpoint on; the first may go on for a while."""
-        model = self.upstream.models[fault.size % len(self.upstream.models)]
-        node = Node(self.feed.open(), {model: self._place(model, self.resolved)})
-        if fault.size % 3:
+        model = self.upstream.models[size % len(self.upstream.models)]
+        node = Node(self.feed.open(), {model: self._start_of(model, self.resolved)})
+        if size % 3:
             for other in self.nodes:
                 other.next.pop(model, None)
                 if other.at is model:
@@ -144,8 +164,9 @@ class TiCDC:
         self.nodes.append(node)
         self.over = False
 
-    def _go_back(self, fault: Fault) -> None:
-        self._produce(self.owner.resolve(max(1, self.resolved - 1 - fault.size % 9)))
+    def go_back(self, size: int) -> None:
+        """A resolved ts is sent that is lower than the last."""
+        self._produce(self.owner.resolve(max(1, self.resolved - 1 - size % 9)))
 
     # --- messages -----------------------------------------------------------------------------
 
@@ -176,13 +197,13 @@ class TiCDC:
         return not self.over
 
     def _can_send(self, node: Node, model: Model) -> bool:
-        place = node.next[model]
-        if place >= len(model.events):
+        index = node.next[model]
+        if index >= len(model.events):
             return False
-        event = model.events[place]
+        event = model.events[index]
         # A DDL, and what comes after it in its table, waits until all before it is sent.
         bar = event.number
-        if not event.rows or (place and not model.events[place - 1].rows):
+        if not event.rows or (index and not model.events[index - 1].rows):
             return all(
                 other.events[sent].number >= bar
                 for other, sent in self._sent.items()
@@ -207,10 +228,10 @@ class TiCDC:
 
     def _messages(self, node: Node, event: Event) -> Iterator[Message]:
         for ddl in event.ddls:
-            self.scheduler.say(f"DDL of {ddl.commit_ts} is sent: {ddl.query}")
+            self.say(f"DDL of {ddl.commit_ts} is sent: {ddl.query}")
             yield from self.owner.ddl(ddl)
         if event.rows:
-            self.scheduler.say(f"{len(event.rows)} changes of {event.commit_ts} are sent")
+            self.say(f"{len(event.rows)} changes of {event.commit_ts} are sent")
             yield from node.changefeed.stream(event.rows, event.commit_ts)
             yield from node.changefeed.flush()
 
@@ -230,7 +251,7 @@ class TiCDC:
         exact = [e.commit_ts for m in self.upstream.models for e in m.events]
         between = [ts for ts in exact if self.resolved < ts <= bound]
         self.resolved = self.rng.choice([bound, *between, self.resolved + 1])
-        self.scheduler.say(f"resolved ts {self.resolved} is sent")
+        self.say(f"resolved ts {self.resolved} is sent")
         for message in self.owner.resolve(self.resolved):
             if self.rng.random() < self._lag:
                 self._late.append(message)
@@ -238,6 +259,6 @@ class TiCDC:
                 self._produce([message])
 
 
-def topics(feed: Feed) -> tuple[str, ...]:
-    """What the consumer's settings name."""
-    return ("main", f"^{SCHEMA}_.*") if feed.per_table else ("main",)
+def topics(feed: Feed, schema: str) -> tuple[str, ...]:
+    """What a consumer's settings name: topics, or regular expressions of them."""
+    return (feed.topic, f"^{schema}_.*") if feed.per_table else (feed.topic,)

@@ -10,18 +10,20 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from support.ddl_world import Column
 from ticdc_encoder.event import Ddl, Row, RowChange, Table
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.tso import compose
 
+from ticdc_torture.column import ModelColumn
+
 SCHEMA = "w"
+"""Of the tables, unless another is named."""
 NAMES = ("a", "b", "c", "d")
-ID = Column("id", "INT", required=True)
-B = Column("b", "VARCHAR(9)", required=True)
-U = Column("u", "INT")
-K = Column("k", "INT", required=True)
-KEYS: dict[str, tuple[tuple[Column, ...], tuple[str, ...]]] = {
+ID = ModelColumn("id", "INT", required=True)
+B = ModelColumn("b", "VARCHAR(9)", required=True)
+U = ModelColumn("u", "INT")
+K = ModelColumn("k", "INT", required=True)
+KEYS: dict[str, tuple[tuple[ModelColumn, ...], tuple[str, ...]]] = {
     "id": ((ID,), ("PRIMARY KEY (`id`)",)),
     "id, u": ((ID, U), ("PRIMARY KEY (`id`)", "UNIQUE KEY `u` (`u`)")),
     "id+b, u": ((ID, B, U), ("PRIMARY KEY (`id`, `b`)", "UNIQUE KEY `u` (`u`)")),
@@ -55,7 +57,7 @@ class Model:
     """One table under whatever name. `events` are all that ever happened to it."""
 
     kind: str
-    columns: list[Column]
+    columns: list[ModelColumn]
     id: int = 1
     version: int = 0
     """The commit_ts of its last DDL."""
@@ -64,7 +66,7 @@ class Model:
     events: list[Event] = field(default_factory=list)
 
     @property
-    def own(self) -> list[Column]:
+    def own(self) -> list[ModelColumn]:
         """The columns that DDL may change."""
         return [column for column in self.columns if column.name.startswith("c")]
 
@@ -77,8 +79,8 @@ class Model:
         parts = [*(column.sql for column in self.columns), *KEYS[self.kind][1]]
         return f"CREATE TABLE `{name}` ({', '.join(parts)})"
 
-    def table(self, name: str) -> Table:
-        return _parsed(self.create(name), self.id, self.version)
+    def table(self, schema: str, name: str) -> Table:
+        return _parsed(self.create(name), schema, self.id, self.version)
 
     def is_valid(self, rows: dict[int, Row]) -> bool:
         for key in self.keys:
@@ -95,17 +97,18 @@ class Model:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(sql: str, id_: int, version: int) -> Table:
-    return replace(parse_create_table(sql, SCHEMA), table_id=id_, version=version)
+def _parsed(sql: str, schema: str, id_: int, version: int) -> Table:
+    return replace(parse_create_table(sql, schema), table_id=id_, version=version)
 
 
-class Upstream:
+class TiDB:
     """`tables` by their names now; `models` all that ever were; `states` what the tables held after
     each commit_ts."""
 
-    def __init__(self, nullable_defaults: bool = True) -> None:
+    def __init__(self, nullable_defaults: bool = True, schema: str = SCHEMA) -> None:
         """Debezium sends the DEFAULT for NULL: without `nullable_defaults` no column has both."""
         self._nullable_defaults = nullable_defaults
+        self.schema = schema
         self.ts = ORIGIN
         self.tables: dict[str, Model] = {}
         self.models: list[Model] = []
@@ -117,12 +120,12 @@ class Upstream:
 
     def at(self, end: int) -> Contents:
         """The contents with all commit_ts < `end`."""
-        found: Contents = {}
+        latest: Contents = {}
         for commit_ts, contents in self.states:
             if commit_ts >= end:
                 break
-            found = contents
-        return found
+            latest = contents
+        return latest
 
     def ddls_before(self, end: int) -> list[Ddl]:
         """All DDL with commit_ts < `end`."""
@@ -130,13 +133,13 @@ class Upstream:
 
     def transactions_between(self, begin: int, end: int) -> list[int]:
         """The commit_ts in [`begin`, `end`) of rows that changed what the tables hold."""
-        found, last = set[int](), self.at(begin)
+        changing, last = set[int](), self.at(begin)
         for commit_ts, contents in self.states:
             if begin <= commit_ts < end:
                 if contents != last and commit_ts in self.of_rows:
-                    found.add(commit_ts)
+                    changing.add(commit_ts)
                 last = contents
-        return sorted(found)
+        return sorted(changing)
 
     def step(self, rng: Random, of_ddl: float) -> None:
         """One transaction or DDL, or both at one commit_ts."""
@@ -147,6 +150,15 @@ class Upstream:
         if ddl:
             # Rows of the same commit_ts are of the schema before it.
             self._ddl(rng)
+        self._remember()
+
+    def create(self, rng: Random, count: int) -> None:
+        """So many tables, at one commit_ts before all others."""
+        for name in NAMES[:count]:
+            self._create(rng, name)
+        self._remember()
+
+    def _remember(self) -> None:
         contents = {name: model.contents() for name, model in self.tables.items()}
         self.states.append((self.ts, contents))
 
@@ -165,7 +177,7 @@ class Upstream:
                 rows = self._mutated(rng, model)
                 if model.is_valid(rows):
                     model.rows = rows
-            changes = list(_changes(model.table(name), before, model.rows, self.ts))
+            changes = list(_changes(model.table(self.schema, name), before, model.rows, self.ts))
             if changes:
                 self.of_rows.add(self.ts)
                 self._note(model, rows=changes)
@@ -203,106 +215,132 @@ class Upstream:
     # --- DDL ----------------------------------------------------------------------------------
 
     def _ddl(self, rng: Random) -> None:
-        there, free = sorted(self.tables), [n for n in NAMES if n not in self.tables]
+        existing, free = sorted(self.tables), [n for n in NAMES if n not in self.tables]
         ways = ["add", "drop column", "wider", "drop", "truncate", "rename", "swap", "again"]
-        way = rng.choice(["create", *ways]) if len(there) > 1 else "create"
+        way = rng.choice(["create", *ways]) if len(existing) > 1 else "create"
         if way == "create" and not free:
             way = "truncate"
         if way == "create":
             for name in rng.sample(free, min(len(free), rng.choice([1, 1, 2]))):
                 self._create(rng, name)
             return
-        name = rng.choice(there)
+        name = rng.choice(existing)
         model = self.tables[name]
         match way:
             case "add":
-                taken = {column.name for column in model.columns}
-                column = self._own(rng, next(f"c{n}" for n in range(99) if f"c{n}" not in taken))
+                names = {column.name for column in model.columns}
+                column = self._own(rng, next(f"c{n}" for n in range(99) if f"c{n}" not in names))
                 model.columns = [*model.columns, column]
                 model.rows = {
                     n: {**row, column.name: column.initial} for n, row in model.rows.items()
                 }
                 self._altered(name, f"ADD COLUMN {column.sql}")
             case "drop column" if model.own:
-                gone = rng.choice(model.own).name
-                model.columns = [column for column in model.columns if column.name != gone]
+                dropped = rng.choice(model.own).name
+                model.columns = [column for column in model.columns if column.name != dropped]
                 model.rows = {
-                    n: {k: v for k, v in row.items() if k != gone} for n, row in model.rows.items()
+                    n: {k: v for k, v in row.items() if k != dropped}
+                    for n, row in model.rows.items()
                 }
-                self._altered(name, f"DROP COLUMN `{gone}`")
+                self._altered(name, f"DROP COLUMN `{dropped}`")
             case "wider" if any(column.type == "INT" for column in model.own):
                 old = next(column for column in model.own if column.type == "INT")
-                new = Column(old.name, "BIGINT", old.required, old.default)
+                new = ModelColumn(old.name, "BIGINT", old.required, old.default)
                 model.columns = [new if column is old else column for column in model.columns]
                 self._altered(name, f"MODIFY COLUMN {new.sql}")
             case "drop":
                 self._drop(name)
             case "again":
                 self._drop(name)
-                self.states.append(
-                    (self.ts, {n: model.contents() for n, model in self.tables.items()})
-                )
+                self._remember()
                 self.ts += 1
                 self._create(rng, name)
             case "rename" if free:
                 self._rename(name, rng.choice(free))
             case "swap":
-                other = rng.choice([other for other in there if other != name])
+                other = rng.choice([other for other in existing if other != name])
                 self._swap(name, other)
             case _:
                 model.rows, model.version = {}, self.ts
-                self._say(model, name, f"TRUNCATE TABLE `{SCHEMA}`.`{name}`", model.table(name))
+                self._say(
+                    model,
+                    name,
+                    f"TRUNCATE TABLE `{self.schema}`.`{name}`",
+                    model.table(self.schema, name),
+                )
 
     def _say(self, model: Model, name: str, query: str, after: Table | None) -> None:
-        self._note(model, ddls=[Ddl(SCHEMA, name, query, self.ts, definition=after)])
+        self._note(model, ddls=[Ddl(self.schema, name, query, self.ts, definition=after)])
 
     def _altered(self, name: str, clause: str) -> None:
         model = self.tables[name]
         model.version = self.ts
-        self._say(model, name, f"ALTER TABLE `{SCHEMA}`.`{name}` {clause}", model.table(name))
+        self._say(
+            model,
+            name,
+            f"ALTER TABLE `{self.schema}`.`{name}` {clause}",
+            model.table(self.schema, name),
+        )
 
     def _create(self, rng: Random, name: str) -> None:
         kind = rng.choice(list(KEYS))
         columns = [*KEYS[kind][0], *(self._own(rng, f"c{n}") for n in range(rng.randint(0, 2)))]
         model = self.tables[name] = Model(kind, columns, len(self.models) + 1, self.ts)
         self.models.append(model)
-        self._say(model, name, model.create(name), model.table(name))
+        self._say(model, name, model.create(name), model.table(self.schema, name))
 
-    def _own(self, rng: Random, name: str) -> Column:
+    def _own(self, rng: Random, name: str) -> ModelColumn:
         kind, required = rng.choice(OWN_TYPES), rng.random() < 0.5
         default = rng.choice([None, 7 if kind == "INT" else "d"])
         if not required and not self._nullable_defaults:
             default = None
-        return Column(name, kind, required, default)
+        return ModelColumn(name, kind, required, default)
 
     def _drop(self, name: str) -> None:
         model = self.tables.pop(name)
-        self._say(model, name, f"DROP TABLE `{SCHEMA}`.`{name}`", None)
+        self._say(model, name, f"DROP TABLE `{self.schema}`.`{name}`", None)
 
     def _rename(self, old: str, new: str) -> None:
         model = self.tables[new] = self.tables.pop(old)
         model.version = self.ts
-        self._say(model, new, _renaming(old, new), model.table(new))
+        self._say(model, new, self._renaming(old, new), model.table(self.schema, new))
+
+    def _renaming(self, old: str, new: str) -> str:
+        return f"RENAME TABLE `{self.schema}`.`{old}` TO `{self.schema}`.`{new}`"
 
     def _swap(self, one: str, two: str) -> None:
         first, second = self.tables[one], self.tables[two]
         self.tables[one], self.tables[two] = second, first
         first.version = second.version = self.ts
         # TiCDC says the name that a table has in the end beside each.
-        to_two = Ddl(SCHEMA, two, _renaming(one, "x"), self.ts, definition=first.table(two))
-        to_one = Ddl(SCHEMA, one, _renaming(two, one), self.ts, definition=second.table(one))
-        at_last = Ddl(SCHEMA, two, _renaming("x", two), self.ts, definition=first.table(two))
+        to_two = Ddl(
+            self.schema,
+            two,
+            self._renaming(one, "x"),
+            self.ts,
+            definition=first.table(self.schema, two),
+        )
+        to_one = Ddl(
+            self.schema,
+            one,
+            self._renaming(two, one),
+            self.ts,
+            definition=second.table(self.schema, one),
+        )
+        at_last = Ddl(
+            self.schema,
+            two,
+            self._renaming("x", two),
+            self.ts,
+            definition=first.table(self.schema, two),
+        )
         self._note(first, ddls=[to_two, to_one, at_last])
         # The other table's rows wait for it, too.
         self._numbers += 1
         second.events.append(Event(self.ts, number=self._numbers - 1))
 
 
-def _renaming(old: str, new: str) -> str:
-    return f"RENAME TABLE `{SCHEMA}`.`{old}` TO `{SCHEMA}`.`{new}`"
-
-
-def _value(rng: Random, column: Column) -> Any:
+def _value(rng: Random, column: ModelColumn) -> Any:
     if not column.required and rng.random() < 0.2:
         return None
     few = 5 if column.name in ("id", "b", "u", "k") else 9

@@ -1,0 +1,227 @@
+"""Where the rows of a load come from: the upstream itself, or files that Dumpling wrote."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.source.storage.files import Files
+from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.upstream.chunks import Chunk, chunks
+from ticdc_consumer.upstream.dump.contents import (
+    DumpContents,
+    contents,
+    dumped_at,
+    require_time_zone,
+)
+from ticdc_consumer.upstream.dump.lines import lines_of
+from ticdc_consumer.upstream.dump.pieces import Piece, PieceReader, pieces
+from ticdc_consumer.upstream.dump.rows import DumpSettings
+from ticdc_consumer.upstream.dump.rows import batches as batches_of_dump
+from ticdc_consumer.upstream.rows import AT_ONCE, batches
+from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_url
+from ticdc_consumer.upstream.snapshot import current_ts, pinned, require_kept
+from ticdc_consumer.upstream.tables import Defined, names, tables
+
+SAMPLE = 200
+"""Rows of a table by which the size of its rows is estimated."""
+MOST_ROWS = 100_000
+"""Rows of a chunk, at most, however small they are."""
+
+StoredChunk = tuple[str, int]
+"""A chunk as JSON, and about how many rows it has."""
+
+
+Cut = Callable[[Table, int], list[StoredChunk]]
+"""Cuts a table in chunks of about so many bytes."""
+
+
+class Contents(NamedTuple):
+    """The tables to load, the names of the views, which are not, and what cuts a table."""
+
+    tables: Sequence[Defined]
+    views: Sequence[TableName]
+    cut: Cut
+
+
+class ChunkReader(Protocol):
+    """Reads chunks, for one task."""
+
+    def batches(self, table: Table, stored: str) -> Iterator[list[pa.Array]]:
+        """The rows of a chunk that `Contents.cut` made: arrays of canonical values
+        (`targets.layout`) for each column of `tables.sent`."""
+
+    def close(self) -> None: ...
+
+
+class Origin(Protocol):
+    """Where rows come from; pickled to Spark's tasks."""
+
+    def require(self, at: int | None) -> int | None:
+        """The timestamp that can be loaded, if there is but one, or `at`. Raises `Stop` if the two
+        differ."""
+
+    def snapshot(self, at: int | None) -> int:
+        """The timestamp to load: `at`, or the present. Raises `Stop` if it cannot be read."""
+
+    def keeping(self, snapshot_ts: int) -> AbstractContextManager[None]:
+        """Keeps what is there as of the timestamp. Raises `Stop` if that is something else."""
+
+    def contents(self, options: Options, snapshot_ts: int) -> Contents: ...
+
+    def reader(self, snapshot_ts: int) -> ChunkReader: ...
+
+
+def origin_of(options: Options) -> Origin:
+    """`[source] dump` or `upstream`. Raises `Usage` if neither is set."""
+    if options.dump_url is None:
+        return FromUpstream(upstream_url(options))
+    return FromDump(
+        options.dump_url, DumpSettings(options.dump_csv, options.dump_time_zone or "UTC")
+    )
+
+
+# --- the upstream ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FromUpstream:
+    """The TiDB of a URL."""
+
+    url: str = field(repr=False)
+
+    def require(self, at: int | None) -> int | None:
+        return at
+
+    def snapshot(self, at: int | None) -> int:
+        with reading(self.url) as session:
+            now = current_ts(session)
+            if at is not None and at > now:
+                raise Stop(f"--at {at} is not there yet: the upstream is at {now}")
+            require_kept(session, at or now)
+        return at or now
+
+    def keeping(self, snapshot_ts: int) -> AbstractContextManager[None]:
+        return pinned(self.url, snapshot_ts)
+
+    def contents(self, options: Options, snapshot_ts: int) -> Contents:
+        with reading(self.url, snapshot_ts) as session:
+            of_filter = list(tables(session, options))
+            views = names(session, options, "VIEW")
+        return Contents(of_filter, views, partial(self._cut, snapshot_ts))
+
+    def reader(self, snapshot_ts: int) -> ChunkReader:
+        return _UpstreamReader(UpstreamSession.open(self.url, snapshot_ts))
+
+    def _cut(self, snapshot_ts: int, table: Table, size: int) -> list[StoredChunk]:
+        with reading(self.url, snapshot_ts) as session:
+            cut = chunks(session, table, rows_of(session, table, size))
+            return [(json.dumps(chunk.to_json()), chunk.rows) for chunk in cut]
+
+
+class _UpstreamReader:
+    def __init__(self, session: UpstreamSession) -> None:
+        self._session = session
+
+    def batches(self, table: Table, stored: str) -> Iterator[list[pa.Array]]:
+        values = json.loads(stored)
+        if "key" not in values:
+            raise Stop(_BEGUN.format("[source] dump", "set it again"))
+        chunk = Chunk.from_json(values)
+        return batches(self._session, table, chunk, at_once(chunk.rows))
+
+    def close(self) -> None:
+        self._session.close()
+
+
+def rows_of(session: UpstreamSession, table: Table, size: int) -> int:
+    """How many rows take about `size` bytes, by the first ones."""
+    rows = bytes_ = 0
+    for arrays in batches(session, table, Chunk(), most=SAMPLE):
+        rows += len(arrays[0])
+        bytes_ += sum(array.nbytes for array in arrays)
+    return max(1, min(MOST_ROWS, size * rows // bytes_)) if bytes_ else MOST_ROWS
+
+
+# --- a dump ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FromDump:
+    """Dumpling's files below a URL."""
+
+    url: str = field(repr=False)
+    settings: DumpSettings
+
+    def require(self, at: int | None) -> int | None:
+        dumped = dumped_at(self._files())
+        if at not in (None, dumped):
+            raise Stop(f"[source] dump is of {dumped}: leave --at {at} out, or dump anew")
+        return dumped
+
+    def snapshot(self, at: int | None) -> int:
+        return dumped_at(self._files())
+
+    @contextmanager
+    def keeping(self, snapshot_ts: int) -> Iterator[None]:
+        dumped = dumped_at(self._files())
+        if dumped != snapshot_ts:
+            raise Stop(
+                f"a load as of {snapshot_ts} is not finished, and [source] dump is of {dumped}: "
+                "set it as it was, or give the load up by: ticdc-consumer end CONFIG"
+            )
+        yield
+
+    def contents(self, options: Options, snapshot_ts: int) -> Contents:
+        of_filter = contents(self._files(), options)
+        defined = [each.defined for each in of_filter.tables.values()]
+        for each in defined:
+            require_time_zone(options, each)
+        return Contents(defined, of_filter.views, partial(self._cut, of_filter))
+
+    def reader(self, snapshot_ts: int) -> ChunkReader:
+        return _DumpReader(PieceReader(self._files()), self.settings)
+
+    def _cut(self, of_filter: DumpContents, table: Table, size: int) -> list[StoredChunk]:
+        dumped = of_filter.tables[table.schema, table.name]
+        lines = lines_of(table, dumped.format, self.settings.csv)
+        with PieceReader(self._files()) as reader:
+            return [
+                (json.dumps(piece.to_json()), piece.rows)
+                for path, length in dumped.files.items()
+                for piece in pieces(reader, path, length, size, lines.ending)
+            ]
+
+    def _files(self) -> Files:
+        return Files(self.url, "[source] dump")
+
+
+class _DumpReader:
+    def __init__(self, reader: PieceReader, settings: DumpSettings) -> None:
+        self._reader, self._settings = reader, settings
+
+    def batches(self, table: Table, stored: str) -> Iterator[list[pa.Array]]:
+        values = json.loads(stored)
+        if "file" not in values:
+            raise Stop(_BEGUN.format("[source] upstream", "leave dump out"))
+        piece = Piece(**values)
+        content = self._reader.read(piece)
+        return batches_of_dump(table, piece, content, self._settings, at_once(piece.rows))
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+_BEGUN = "the load was begun from {}: {} to go on, or give it up by: ticdc-consumer end CONFIG"
+
+
+def at_once(rows: int) -> int:
+    """Rows of a chunk that are in memory at a time: fewer, the larger they are."""
+    return max(1, min(AT_ONCE, rows // 4))

@@ -2,10 +2,13 @@
 
 import json
 import socket
+import time
 from contextlib import closing
 from dataclasses import replace
+from importlib import import_module
 from itertools import count
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,10 +29,12 @@ from support.server_address import server_address
 from support.small_disk import small_disk
 from support.torture_cli import Begin, Make
 from support.torture_topics import ITEMS, Feed, inserted, table, ts
+from ticdc_consumer import targets
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.state.activity import monitor, recorder
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.table import cause_of
+from ticdc_consumer.status import diagnosis
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Ddl, Row
@@ -74,6 +79,23 @@ def test_a_target_that_refuses_its_user(begin: Begin, postgresql_url: str) -> No
     assert shown.cause == "refused" and "nobody" in shown.sentence
 
 
+def test_a_machine_that_is_slow_to_import_has_a_target(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = begin()
+    imported: set[str] = set()
+
+    def slowly(name: str) -> ModuleType:
+        time.sleep(0.0 if name in imported else 1.5)
+        imported.add(name)
+        return import_module(name)
+
+    monkeypatch.setattr(diagnosis, "PATIENCE", 1.0)
+    monkeypatch.setattr(targets, "import_module", slowly)
+    assert diagnosed(run).cause == "not-running"
+    assert imported == {"ticdc_consumer.targets.sqlite.session"}
+
+
 def test_a_changefeed_that_was_never_started(begin: Begin) -> None:
     _, run = begin()
     shown = diagnosed(run, changefeed="other")
@@ -92,6 +114,7 @@ def test_a_message_that_cannot_be_read(begin: Begin) -> None:
     assert run().code == 3
     shown = diagnosed(run)
     assert shown.cause == "bad-message" and "[1] offset 2" in shown.sentence
+    assert shown.advice == (f"look at it: ticdc-consumer inspect orders.toml {feed.topic} 1 2",)
     assert "exit code 3" in shown.evidence[0]
 
 

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import ticdc_consumer
 import yaml
 from ticdc_consumer.cli.arguments import parser, parsers_of
 from ticdc_consumer.config import reference
@@ -171,6 +172,15 @@ def test_the_pictures_load_nothing() -> None:
     svg = (DOCS / "pictures" / "demo.svg").read_text()
     assert "every table equals the upstream at R = " in svg
     assert "://" not in svg.replace("http://www.w3.org/2000/svg", "").replace("sqlite:///", "")
+
+
+def test_what_the_api_page_shows_can_be_imported_as_it_says() -> None:
+    page = (DOCS / "reference" / "api.md").read_text().partition("## The encoder")[0]
+    paths = re.findall(r"^::: (\S+)", page, re.MULTILINE)
+    members = re.search(r"members: \[(Unavailable[^]]+)\]", page)
+    assert members is not None
+    names = {path.rpartition(".")[2] for path in paths} - {"errors"} | set(members[1].split(", "))
+    assert names == set(ticdc_consumer.__all__)
 
 
 def test_the_project_has_one_address() -> None:

@@ -83,7 +83,7 @@ def messages(premises: Premises) -> Iterator[Finding]:
             "a run waits limits.schema_wait for it",
         )
     setting = protocol_of(premises.options).needs_for_marks
-    hint = f": does the changefeed have {setting}?" if setting else ""
+    hint = f"; if none comes later: does the changefeed have {setting}?" if setting else ""
     for topic in premises.listing.topics:
         mark = sample.first_mark.get(topic)
         if mark is not None:

@@ -27,7 +27,7 @@ def spark(premises: Premises) -> Iterator[Finding]:
         return
     form = _MASTER.fullmatch(master)
     if form is None:
-        text = f"{version}, but [spark] master is {master}, which is none of {_FORMS}"
+        text = f"{version}, but [spark] master is {master}, not one of {_FORMS}"
         yield fail("spark", text, Usage.exit_code)
     elif form[3] and (reason := _unreachable(form[3])):
         text = f"{version}, but master {master} cannot be reached: {reason}"

@@ -39,7 +39,7 @@ def test_a_master_that_spark_takes_is_well(master: str | None) -> None:
 def test_a_master_that_spark_does_not_know_is_named(master: str) -> None:
     wrong = finding(master)
     assert (wrong.level, wrong.exit_code) == ("fail", 2)
-    assert f"master is {master}, which is none of local, local[N], yarn" in wrong.text
+    assert f"master is {master}, not one of local, local[N], yarn" in wrong.text
 
 
 def test_a_cluster_of_which_one_master_answers_is_well() -> None:

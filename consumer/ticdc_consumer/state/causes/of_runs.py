@@ -10,7 +10,7 @@ from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.situation import Explanation, KnownCause, Situation, has_kind
 
 DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
-_OFFSET = re.compile(r"\[\d+\] offset \d+$")
+_OFFSET = re.compile(r"(\S+)\[(\d+)\] offset (\d+)$")
 """How an error ends that one message raised."""
 
 
@@ -56,10 +56,13 @@ def _ways_on(situation: Situation, ddl: WaitingDdl) -> tuple[str, ...]:
 def _bad_message(situation: Situation) -> Explanation | None:
     ended = _ended(situation)
     error = situation.trouble
-    if ended is None or error is None or not _OFFSET.search(error.text):
+    named = _OFFSET.search(error.text) if error else None
+    if ended is None or error is None or named is None:
         return None
     return Explanation(
-        f"a message cannot be applied, which ended the last run: {error.text}", ended.evidence
+        f"a message cannot be applied, which ended the last run: {error.text}",
+        ended.evidence,
+        (f"look at it: ticdc-consumer inspect {situation.config} {' '.join(named.groups())}",),
     )
 
 
@@ -170,7 +173,7 @@ DDL_WAITS = KnownCause(
 BAD_MESSAGE = KnownCause(
     "bad-message",
     "the error that ended the last run names one offset",
-    "look at it: ticdc-encoder decode PROTOCOL --kafka TOPIC --partition N --offset N",
+    "look at it: ticdc-consumer inspect {config} TOPIC PARTITION OFFSET",
     _bad_message,
 )
 FENCED = KnownCause(

@@ -13,12 +13,11 @@ from ticdc_consumer.cli.output import print_out
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.state.repairs import RepairState
-from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.repair.command import number_of_now, repair
 from ticdc_consumer.upstream.repair.differing_keys import DifferingKeys
 from ticdc_consumer.upstream.verify.against import other_side, verify_against
 from ticdc_consumer.upstream.verify.repair import RepairScript
-from ticdc_consumer.upstream.verify.report import TableReport, summary, to_json, to_text
+from ticdc_consumer.upstream.verify.report import Subject, TableReport, summary, to_json, to_text
 from ticdc_consumer.upstream.verify.same_state import Side
 from ticdc_consumer.upstream.verify.verification import Request, verify
 
@@ -32,13 +31,13 @@ class _Printing:
         if not self.json:
             print_out(text)
 
-    def compared(self, reports: Iterable[TableReport]) -> dict[TableName, TableReport]:
+    def compared(self, reports: Iterable[TableReport]) -> dict[Subject, TableReport]:
         """Each report, printed as it comes."""
-        by_table = {}
+        by_subject = {}
         for report in reports:
-            by_table[report.table] = report
+            by_subject[report.subject] = report
             self.say(to_text(report, self.show_values))
-        return by_table
+        return by_subject
 
     def end(self, reports: Sequence[TableReport], outcome: RepairState | None = None) -> None:
         """The sum, or the document."""
@@ -91,17 +90,17 @@ def _other(options: Options, arguments: argparse.Namespace) -> Side:
 def _repaired(
     options: Options,
     request: Request,
-    reports: dict[TableName, TableReport],
+    reports: dict[Subject, TableReport],
     differing: DifferingKeys,
     printing: _Printing,
 ) -> RepairState | None:
     """Has the rows put right, and compares their tables again, into `reports`."""
-    unequal = [name for name, report in reports.items() if report.differences]
-    asked = differing.request(number_of_now(), unequal)
-    for name in unequal:
-        if reason := differing.refused.get(name):
-            reports[name] = replace(reports[name], not_repaired=reason)
-            printing.say(visible(f"{'.'.join(name)}: not repaired: {reason}"))
+    unequal = [report for report in reports.values() if report.differences]
+    asked = differing.request(number_of_now(), [report.table for report in unequal])
+    for report in unequal:
+        if reason := differing.refused.get(report.table):
+            reports[report.subject] = replace(report, not_repaired=reason)
+            printing.say(visible(f"{report.name}: not repaired: {reason}"))
     if asked is None:
         return None
     printing.say(f"{asked.rows} rows of {len(asked.tables)} tables are to be put right")

@@ -23,10 +23,14 @@ _OF_KIND = {
 }
 
 
+Subject = tuple[TableName, bool]
+
+
 @dataclass(frozen=True, slots=True)
 class TableReport:
     """`problem`: why the table could not be compared; else how many rows it has at R, and what
     differs, `whole` unless more does. `names` are the columns of the differences' rows.
+    `of_target`: the problem is of `relation`, in which rows or which itself have no such upstream.
     `against`: another target is in the upstream's place. `not_repaired`: why a repair left its rows
     as they are."""
 
@@ -42,6 +46,7 @@ class TableReport:
     names: tuple[str, ...] = ()
     not_repaired: str = ""
     against: bool = False
+    of_target: bool = False
 
     @classmethod
     def of(cls, pair: Pair, outcome: Outcome, resolved_ts: int) -> "TableReport":
@@ -61,6 +66,11 @@ class TableReport:
     @property
     def name(self) -> str:
         return ".".join(self.table)
+
+    @property
+    def subject(self) -> "Subject":
+        """What there is one report of."""
+        return self.table, self.of_target
 
     @property
     def equal(self) -> bool:
@@ -147,10 +157,10 @@ def _values(report: TableReport, difference: Difference) -> dict[str, dict[str, 
 
 
 def summary(reports: Sequence[TableReport]) -> str:
-    unequal = [report for report in reports if not report.equal]
+    unequal = {report.table for report in reports if not report.equal}
     at = with_time(max((report.resolved_ts for report in reports), default=0))
     rows = sum(report.target_rows for report in reports)
-    tables = f"{len(reports)} tables, {rows} rows"
+    tables = f"{len({report.table for report in reports})} tables, {rows} rows"
     if not unequal:
         return f"equal at R = {at}: {tables}"
     return f"not equal at R = {at}: {len(unequal)} of {tables}"

@@ -12,7 +12,7 @@ from support import brokers
 from support.databases import own_schema
 from support.torture_cli import CHANGEFEED, Command, Make, ended_by, refuses
 from support.torture_driver import Driver
-from support.torture_topics import Feed, inserted, table, ts, updated
+from support.torture_topics import Feed, framed, inserted, table, ts, updated
 from ticdc_consumer import failpoints, status
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.state.activity import stored
@@ -82,6 +82,12 @@ class Place:
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         return self.run.rows(f"SELECT * FROM {name} ORDER BY id")  # noqa: S608
+
+    def restart(self, partition: int) -> int:
+        """Where the changefeed goes on."""
+        query = f"SELECT restart_offset FROM ticdc_offset WHERE partition = {partition}"  # noqa: S608
+        ((offset,),) = self.run.rows(query)
+        return int(offset)
 
     def is_whole(self) -> bool:
         """Whether all that came up to 300 is there."""
@@ -183,6 +189,66 @@ def test_what_cannot_be_applied_waits_until_its_cause_is_mended(small: Place, ca
     assert here.release()[0] == 0
     assert here.rows("items") == [(1, "one"), applied]
     here.caught_up(200)
+
+
+UNREADABLE = {
+    "canal-json": (b'"id":"2"', b'"id":"x"'),
+    "open-protocol": (b'"v":2', b'"v":"x"'),
+    "simple": (b'"id":"2"', b'"id":"x"'),
+    "debezium": (b'"id":2', b'"id":"x"'),
+}
+
+
+def unreadable(protocol: str, value: bytes | None) -> bytes:
+    """A row's message whose `id` is none."""
+    good, bad = UNREADABLE[protocol]
+    assert value is not None and good in value
+    value = value.replace(good, bad)
+    return framed([value[8:]]) if protocol == "open-protocol" else value
+
+
+@pytest.mark.parametrize("protocol", UNREADABLE)
+def test_a_message_that_cannot_be_decoded_sets_its_table_aside(
+    place: Callable[..., Place], sqlite_url: str, protocol: str
+) -> None:
+    here = place(sqlite_url, protocol)
+    key, value = here.feed.record(inserted(150, {"id": 2, "name": "two"}))
+    here.feed.send_raw(0, key, unreadable(protocol, value))
+    here.feed.send(0, inserted(151, {"id": 3, "name": "three"}))
+    here.feed.send(0, inserted(152, {"id": 2, "name": "two"}, table(OTHERS)))
+    here.feed.mark(200)
+    assert "column `id` of shop.items" in here.caught_up(200)
+    assert here.aside() == [("items", 100)] and here.rows("items") == [(1, "one")]
+    assert here.rows("others") == [(1, "one"), (2, "two")]
+    here.feed.send(1, updated(250, {"id": 2, "name": "two"}, {"id": 2, "name": "2"}, table(OTHERS)))
+    key, value = here.feed.record(inserted(390, {"id": 2, "name": "two"}))
+    here.feed.send_raw(0, key, unreadable(protocol, value))
+    here.feed.mark(300)
+    here.caught_up(300)
+    assert here.rows("others") == [(1, "one"), (2, "2")]
+    held = here.restart(0)
+    here.feed.mark(310)
+    here.caught_up(310)
+    assert here.restart(0) == held  # before the row of 390, which may be released by then
+    here.feed.mark(400)
+    here.caught_up(400)
+    assert here.restart(0) > held
+    code, said = here.release()
+    assert code == 3 and "column `id` of shop.items" in said
+    assert here.aside() == [("items", 100)]
+
+
+def test_a_message_of_several_rows_that_cannot_be_decoded_stops_the_run(
+    place: Callable[..., Place], sqlite_url: str
+) -> None:
+    here = place(sqlite_url, "open-protocol")
+    rows = [inserted(150, {"id": 2, "name": "two"}, of) for of in (table(), table(OTHERS))]
+    (key, value), (other_key, other_value) = map(here.feed.record, rows)
+    assert key and other_key and other_value
+    both = unreadable("open-protocol", value) + other_value
+    here.feed.send_raw(0, key + other_key[8:], both)
+    here.feed.mark(200)
+    refuses(here.run, "column `id` of shop.items")
 
 
 def test_two_tables_wait_for_different_reasons_from_different_ts(small: Place) -> None:

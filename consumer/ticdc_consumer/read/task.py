@@ -10,7 +10,7 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import TicdcError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.formats.simple import Waiting
@@ -93,13 +93,14 @@ class Reading:
         try:
             changes = self._fast.take(key, value)
             if changes is None:
-                events = self._decode(key, value)
+                events = self._decoded(progress, key, value, offset, time)
                 share = size // max(1, len(events))
                 for event in events:
                     self._read_event(progress, event, offset, time, share)
                 for row in self._decode.unread():
                     self.read_waiting(progress, row, offset, time)
-                self._fast.learn(key, value, events)
+                if events:
+                    self._fast.learn(key, value, events)
             else:
                 for table, commit_ts, present, body, absent in changes:
                     if self._range.holds(progress, table, commit_ts, offset, time):
@@ -108,6 +109,27 @@ class Reading:
                         )
         except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
             raise self._located(error, progress, offset) from None
+
+    def _decoded(
+        self,
+        progress: PartitionProgress,
+        key: bytes | None,
+        value: bytes | None,
+        offset: int,
+        time: int,
+    ) -> list[Event]:
+        """A record's events; none if it cannot be read, and its rows are of a table set aside."""
+        try:
+            return self._decode(key, value)
+        except WireError as error:
+            name, commit_ts = error.table, error.commit_ts
+            if name is None or not self._filter.matches(*name):
+                error.table = None
+                raise
+            if name not in self._job.set_aside or not 0 < commit_ts <= self._job.latest:
+                raise
+            self._leave_waiting(progress, name, commit_ts, offset, time)
+            return []
 
     def feed_file(
         self,
@@ -126,7 +148,9 @@ class Reading:
                 if number % BATCH == 0:
                     yield
         except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
-            raise self._located(error, progress, offset) from None
+            if not (isinstance(error, WireError) and error.table in self._job.set_aside):
+                raise self._located(error, progress, offset) from None
+            progress.keep(offset)  # what the rest of it has is not known
         progress.position = offset + 1
 
     def complete(self) -> Iterator[None]:
@@ -158,6 +182,10 @@ class Reading:
 
     def wants(self, name: TableName) -> bool:
         """Whether the filter lets the table of that name pass."""
+        return self._filter.matches(*name)
+
+    def reads(self, name: TableName) -> bool:
+        """Whether its rows are read, too: it is not set aside."""
         return self._table(name) is not None
 
     def _table(self, name: TableName) -> TableReader | None:
@@ -211,10 +239,17 @@ class Reading:
     ) -> None:
         """Counts a row that is not read."""
         name, commit_ts = (change.table.schema, change.table.name), change.commit_ts
-        if name not in self._job.set_aside:
-            if commit_ts >= self._job.begin:
-                self.report.leave_out(name)
-        elif self._range.holds(progress, NO_LAYOUT, commit_ts, offset, time):
+        if name in self._job.set_aside:
+            self._leave_waiting(progress, name, commit_ts, offset, time)
+        elif commit_ts >= self._job.begin:
+            self.report.leave_out(name)
+
+    def _leave_waiting(
+        self, progress: PartitionProgress, name: TableName, commit_ts: int, offset: int, time: int
+    ) -> None:
+        """Of a table that is set aside: counts a row of the cut; one above it stays ahead of the
+        restart offset, since the table may be released before."""
+        if self._range.holds(progress, NO_LAYOUT, commit_ts, offset, time):
             self.report.waiting[name] = self.report.waiting.get(name, 0) + 1
 
     def _add_row(
@@ -276,10 +311,13 @@ class Reading:
     ) -> None:
         """Reports a row of the cut that lacks its schema. It has no layout yet."""
         check_ts(row, self._job.latest)
-        schema = (row.schema, row.table, row.version)
-        if self.wants(schema[:2]) and self._range.holds(
-            progress, NO_LAYOUT, row.commit_ts, offset, time
-        ):
+        name = row.schema, row.table
+        if not self.wants(name):
+            return
+        if name in self._job.set_aside:
+            self._leave_waiting(progress, name, row.commit_ts, offset, time)
+        elif self._range.holds(progress, NO_LAYOUT, row.commit_ts, offset, time):
+            schema = (*name, row.version)
             self.report.unread.setdefault(schema, (*progress.topic_partition, offset))
 
     def read_ddl(self, progress: PartitionProgress, ddl: Ddl, offset: int, time: int) -> None:

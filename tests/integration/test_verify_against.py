@@ -13,6 +13,8 @@ from support.torture_cli import Command, Make
 from support.torture_topics import Feed
 from support.upstream_tidb import upstream
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.state.quarantine import SetAside
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.upstream.verify import same_state
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Resolved
@@ -105,6 +107,25 @@ def test_all_types_are_compared_between_databases(
         ("typed", "differs", {"id": "1"}, ["c14", "c29", "c5"]),
         ("typed", "missing", {"id": "2"}, []),
     ]
+
+
+def test_a_table_that_is_set_aside_is_named_and_not_compared(
+    two: Two, upstream_url: str, against: Against
+) -> None:
+    feed, mine, theirs = two("sqlite", "postgresql")
+    with upstream(upstream_url) as tidb:
+        tidb.execute("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE b (id INT PRIMARY KEY)")
+    load_both(upstream_url, feed, mine, theirs)
+    with opened(theirs.target_url) as target, target.transaction():
+        store = Store(target, "twin")
+        state = store.read()
+        assert state is not None
+        (name,) = (name for name in store.ledger.known().destinations if name[1] == "a")
+        store.quarantine.add(SetAside.of(name, state, "why"))
+    code, report = against(mine, theirs)
+    assert code == 5
+    problems = {table["table"]: table["problem"] for table in report["tables"]}
+    assert "it is set aside, at R" in problems["a"] and problems["b"] is None
 
 
 def test_two_consumers_that_go_on_are_compared_where_they_meet(

@@ -47,6 +47,7 @@ EXAMPLES = {
     "  ticdc-consumer verify orders.toml --repair-sql repair.sql",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
+    "release": "example:\n  ticdc-consumer release orders.toml shop.orders",
     "forget": "examples:\n  ticdc-consumer forget orders.toml\n"
     "  ticdc-consumer forget orders.toml --yes --json",
     "export": "example:\n  ticdc-consumer export orders.toml checkpoint.json",
@@ -150,6 +151,7 @@ def parser() -> Parser:
         answering = _command(commands, name, description)
         _takes_config(answering)
         _answers(answering)
+    _release(_command(commands, "release", "apply what waits of a table that is set aside"))
     _forget(_command(commands, "forget", "end a changefeed; its tables stay as they are"))
     _export(_command(commands, "export", "write a changefeed's checkpoint into a file"))
     _import(_command(commands, "import", "take a checkpoint that was exported over"))
@@ -257,6 +259,11 @@ def _load(load: Parser) -> None:
         action="store_true",
         help="with --table: leave the table in use as it is, and drop what was loaded",
     )
+
+
+def _release(release: Parser) -> None:
+    _takes_config(release)
+    release.add_argument("table", metavar="TABLE", help="upstream, as SCHEMA.TABLE")
 
 
 def _check(check: Parser) -> None:

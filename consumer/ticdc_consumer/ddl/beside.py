@@ -46,7 +46,8 @@ class Beside:
         self._notes = LoadNotes(store.target, store.changefeed)
         self._known: KnownTables = NOTHING_KNOWN
         self._next_look = 0.0
-        self._under_way: frozenset[TableName] = frozenset()
+        self.under_way: frozenset[TableName] = frozenset()
+        """Those that cuts write to: none of their DDL is run, and none is set aside."""
         self.copies: Mapping[TableName, str] = {}
         self.filled: Mapping[TableName, TargetName] = {}
         """Those that take no table's place: the rows of the upstream's table go there alone."""
@@ -60,10 +61,10 @@ class Beside:
 
     def holds(self, ddl: Ddl) -> bool:
         """Whether a DDL has to wait until a table is loaded. Asks no database."""
-        if not self._under_way:
+        if not self.under_way:
             return False
         entry = LedgerEntry(ddl.commit_ts, 1, ddl.schema, ddl.table, ddl.query, ddl.kind)
-        return _concerns(self._known, [entry], self._under_way)
+        return _concerns(self._known, [entry], self.under_way)
 
     def _tend(self) -> None:
         """Each step shows in the notes, or in the catalog: it is not done again."""
@@ -79,21 +80,23 @@ class Beside:
             load.name: self._target.quote(*_copy(load)) for load in loads if not load.created
         }
         self.filled = {load.name: _copy(load) for load in loads if load.created}
-        self._under_way = frozenset(load.name for load in loads)
+        self.under_way = frozenset(load.name for load in loads)
 
     def _in(self, state: TableState) -> list[TableLoad]:
         return [load for load in self._notes.beside() if load.state == state]
 
     def _begin(self, loads: Iterable[TableLoad]) -> None:
         """From here on cuts write to the copies. One that was begun before a DDL of its table is of
-        no use."""
+        no use, and one of a table that is set aside: cuts do not write to it."""
         ledger = self._context.ledger
+        set_aside = {table.name for table in self._store.quarantine.tables()}
         with self._target.transaction():
             self._store.check_generation()
             for load in loads:
                 since = [each for each in ledger.entries() if each.commit_ts > load.snapshot_ts]
                 late = bool(since) and _concerns(ledger.known(), since, [load.name])
-                self._notes.reached(load.name, "given up" if late else "rows")
+                vain = late or load.name in set_aside
+                self._notes.reached(load.name, "given up" if vain else "rows")
         failpoints.hit("B1")
 
     def _drop(self, loads: Iterable[TableLoad]) -> None:

@@ -242,6 +242,10 @@ class _Again:
 
     def _require_loadable(self, each: Defined) -> None:
         label, context = ".".join(each.name), self._holder.context
+        if self._store.quarantine.get(each.name) is not None:
+            raise Stop(
+                f"{label}: it is set aside: release it before: ticdc-consumer release CONFIG"
+            )
         if context.shard(each.name) is not None:
             raise Stop(f"{label}: load does not fill tables that [tables.merge] joins")
         if not each.table.handle_key:

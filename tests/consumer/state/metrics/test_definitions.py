@@ -31,6 +31,7 @@ UNITS = (
     "_offset",
     "_code",
     "_ddls",
+    "_changes",
     "stage",
     "cause",
     "generation",

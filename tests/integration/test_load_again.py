@@ -19,6 +19,7 @@ from ticdc_consumer.read import staging
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import sleep, until
 from ticdc_encoder.event import Ddl, Row, RowChange
+from ticdc_encoder.sql.parser import parse_create_table
 
 OTHERS = 200
 """Rows that no transaction touches."""
@@ -217,6 +218,24 @@ def test_a_repair_may_come_in_between(
     outcome = run.load("--table", table)
     assert outcome.code == 0, outcome.said
     equals(run, tidb)
+
+
+@pytest.mark.parametrize("target_url", ["sqlite"], indirect=True)
+def test_a_table_is_loaded_or_set_aside_and_not_both(
+    tidb: Upstream, feed: Feed, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, quarantine = f"{tidb.schema}.stock", {"on_error__quarantine": "true"}
+    wide = parse_create_table("CREATE TABLE stock (id int PRIMARY KEY, extra int)", tidb.schema)
+    begin_and_die(run, name, monkeypatch)
+    feed.send(0, RowChange(wide, tidb.ts(), after={"id": 1, "extra": 1}))
+    feed.resolve(tidb.ts())
+    outcome = run(**quarantine)
+    assert f"{name} cannot be set aside while load --table loads it" in outcome.said
+    assert run.load("--table", name, "--give-up").code == 0
+    outcome = run(**quarantine)
+    assert (outcome.code, f"{name} is set aside" in outcome.said) == (0, True), outcome.said
+    outcome = run.load("--table", name)
+    assert f"{name}: it is set aside: release it before" in outcome.said
 
 
 # --- a DDL, and what is refused -----------------------------------------------------------------

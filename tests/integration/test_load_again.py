@@ -343,6 +343,8 @@ def test_a_filter_that_takes_more_tables_goes_on_once_they_are_loaded(
     news(tidb, feed, 2)
     with later(feed, tidb):
         begin_and_die(narrow, f"{tidb.schema}.news", monkeypatch, 2, **wide)
+    assert narrow.command("check", **wide).code == 0
+    assert narrow.command("verify", **wide).code == 5
     news(tidb, feed, 3)
     feed.resolve(tidb.ts())
     outcome = narrow(**wide)

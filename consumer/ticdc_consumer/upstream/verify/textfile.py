@@ -41,9 +41,9 @@ class TextFile:
 
     def replace(self, reports: Sequence[TableReport]) -> None:
         """Writes these reports in the place of what it had."""
-        found = Counter(map(_result, reports))
+        tables = Counter(map(_result, reports))
         for result in RESULTS:
-            self._tables.labels(**self._labels, result=result).set(found[result])
+            self._tables.labels(**self._labels, result=result).set(tables[result])
         newest = max((report.resolved_ts for report in reports), default=0)
         self._time.labels(**self._labels).set(seconds(newest))
         self._write(self._path, self._registry)

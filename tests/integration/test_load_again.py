@@ -17,6 +17,7 @@ from support.upstream_workload import Workload, definition
 from ticdc_consumer import failpoints, reader, status
 from ticdc_consumer.read import staging
 from ticdc_consumer.targets import open_target
+from ticdc_consumer.upstream.load import again
 from ticdc_consumer.waiting import sleep, until
 from ticdc_encoder.event import Ddl, Row, RowChange
 from ticdc_encoder.sql.parser import parse_create_table
@@ -155,6 +156,7 @@ STEPS = ["A1:1", "A2:1", "B1:1", "L1:2", "L2:2", "L3:2", "A3:1", "B2:1", "B3:1",
 def test_a_load_that_is_killed_anywhere_goes_on_and_the_run_between(
     tidb: Upstream, run: Command, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(again, "FIRST_WORD", 0.0)
     table, died = f"{tidb.schema}.stock", []
     with upstream(tidb.url) as writer:
         workload = Workload(writer, feed, seed=7)

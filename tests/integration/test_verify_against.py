@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,7 +111,7 @@ def test_all_types_are_compared_between_databases(
 
 
 def test_a_table_that_is_set_aside_is_named_and_not_compared(
-    two: Two, upstream_url: str, against: Against
+    two: Two, upstream_url: str, against: Against, tmp_path: Path
 ) -> None:
     feed, mine, theirs = two("sqlite", "postgresql")
     with upstream(upstream_url) as tidb:
@@ -122,8 +123,12 @@ def test_a_table_that_is_set_aside_is_named_and_not_compared(
         assert state is not None
         (name,) = (name for name in store.ledger.known().destinations if name[1] == "a")
         store.quarantine.add(SetAside.of(name, state, "why"))
-    code, report = against(mine, theirs)
+    metrics = tmp_path / "verify.prom"
+    code, report = against(mine, theirs, "--metrics-file", str(metrics))
     assert code == 5
+    for result, tables in (("equal", 1), ("differs", 0), ("not compared", 1)):
+        labels = f'{{changefeed="proof",result="{result}"}}'
+        assert f"ticdc_consumer_verified_tables{labels} {tables}.0" in metrics.read_text()
     problems = {table["table"]: table["problem"] for table in report["tables"]}
     assert "it is set aside, at R" in problems["a"] and problems["b"] is None
 

@@ -312,6 +312,15 @@ def test_brokers_that_are_away(begin: Begin, monkeypatch: pytest.MonkeyPatch) ->
     assert diagnosed(run).cause == "brokers-away"
 
 
+def test_a_topic_that_is_gone(begin: Begin) -> None:
+    feed, run = begin()
+    with running(run):
+        comes_to(run, "ticdc-stopped")
+        feed.kafka.delete_topic(feed.topic)
+        shown = comes_to(run, "topics-changed")
+    assert feed.topic in shown.sentence
+
+
 def test_brokers_that_refuse_their_user(
     real_kafka: brokers.Real, sqlite_url: str, command: Make
 ) -> None:

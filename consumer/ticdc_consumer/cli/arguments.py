@@ -351,6 +351,11 @@ def _verify(verify: Parser) -> None:
         "--show-values", action="store_true", help="the values that differ, beside their keys"
     )
     verify.add_argument(
+        "--metrics-file",
+        metavar="FILE",
+        help="write what was found there, for node_exporter's textfile collector",
+    )
+    verify.add_argument(
         "--against",
         metavar="URL|CONFIG",
         help="compare with the target of another changefeed at the same R, without the upstream",

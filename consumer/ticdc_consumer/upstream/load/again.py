@@ -39,6 +39,8 @@ PAUSE = 0.15
 """Seconds between two chunks: cuts, which wait for the same lock, come in between."""
 LOOK = 0.1
 """Seconds between two looks whether the lease's holder has done its part."""
+FIRST_WORD = 3.0
+"""Seconds that a consumer which has taken over is given to write what it is at."""
 TRIES = 5
 """How often a load begins anew because of a DDL that came while it began."""
 
@@ -359,12 +361,15 @@ class _Holder:
     def __init__(self, options: Options, context: DdlContext, store: Store) -> None:
         self.context = context
         self._options, self._store = options, store
+        self._own = 0
+        """The newest generation that this command took."""
+        self._other, self._since = 0, 0.0
 
     def wait(self) -> None:
         """Gives a consumer that runs some time; does its part, if none does."""
         target = self._store.target
         consumer = stored.read(target, self._options.changefeed)
-        if consumer is not None and consumer.running:
+        if (consumer is not None and consumer.running) or self._other_begins(consumer):
             sleep(LOOK)
             return
         try:
@@ -375,12 +380,23 @@ class _Holder:
         except Fenced:
             sleep(LOOK)  # a consumer began meanwhile, which does it
 
+    def _other_begins(self, last: stored.StoredActivity | None) -> bool:
+        """Whether another consumer took over so lately that it may not have said so yet."""
+        state = self._store.read()
+        known = max(self._own, last.activity.generation if last is not None else 0)
+        if state is None or state.generation <= known:
+            return False
+        if state.generation != self._other:
+            self._other, self._since = state.generation, time.monotonic()
+        return time.monotonic() - self._since < FIRST_WORD
+
     @contextmanager
     def letting_go(self) -> Iterator[None]:
         """A consumer that begins after the block does not wait for this session."""
         try:
             yield
         finally:
+            self._own = max(self._own, self._store.lease.generation)
             self._store.lease.generation = 0
             with suppress(TicdcError):
                 self._store.target.reconnect()

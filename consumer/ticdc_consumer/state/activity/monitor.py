@@ -342,7 +342,7 @@ class Monitor:
             executors=self._executors,
             takeover=self._takeover,
             last_ddl=self._last_ddl,
-            set_aside=tuple(self._set_aside.values()),
+            set_aside=tuple(self._set_aside.values())[:MOST],
         )
 
     @property

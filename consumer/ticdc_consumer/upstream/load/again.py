@@ -381,7 +381,7 @@ class _Holder:
             sleep(LOOK)  # a consumer began meanwhile, which does it
 
     def _other_begins(self, last: stored.StoredActivity | None) -> bool:
-        """Whether another consumer took over so lately that it may not have said so yet."""
+        """Whether another consumer took over so lately that it need not show yet."""
         state = self._store.read()
         known = max(self._own, last.activity.generation if last is not None else 0)
         if state is None or state.generation <= known:

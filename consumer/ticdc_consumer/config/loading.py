@@ -114,6 +114,11 @@ def parse(settings: Settings) -> Options:
     if options.publish == "staging" and options.apply == "transactions":
         raise Usage('target.publish = "staging" is for target.apply = "net": leave one of them out')
     protocol.check_settings(options)
+    if options.quarantine and options.apply != "net":
+        raise Usage(
+            'on_error.quarantine is for target.apply = "net": with "transactions", a part of a cut '
+            "is committed before its poison is met"
+        )
     try:
         Routes(options.route, options.case_sensitive)
     except ConfigError as error:

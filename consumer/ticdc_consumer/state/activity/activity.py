@@ -61,6 +61,18 @@ class LastDdl:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAsideTable:
+    """A table that waits at an R of its own: why, since when, and about how many of its row
+    changes have come since."""
+
+    table: str
+    resolved_ts: int
+    cause: str
+    at: float
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionActivity:
     """`restart_offset` is that of the checkpoint, `end_offset` the end of the log as last listed,
     `resolved_ts` the newest that was read; only partition 0 is followed for these."""
@@ -148,7 +160,7 @@ class Activity:
     this into the target failed. `source` is why nothing comes from the source, `blockers` the
     sessions whose locks this one waits for, `pace` how far it was some minutes ago and at its last
     commit, `executors` those of Spark's cluster, `takeover` what it ended when it began, `last_ddl`
-    the last since it started.
+    the last since it started, `set_aside` the tables that wait to be released.
     """
 
     changefeed: str
@@ -182,6 +194,7 @@ class Activity:
     executors: ExecutorActivity | None = None
     takeover: Takeover | None = None
     last_ddl: LastDdl | None = None
+    set_aside: tuple[SetAsideTable, ...] = ()
 
     @property
     def who(self) -> str:
@@ -245,7 +258,7 @@ _NAMES: Mapping[type, tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind))
     for kind in (
         *(Activity, Blocker, CutActivity, ExecutorActivity, LastDdl, Pace),
-        *(PartitionActivity, StageSeconds, Takeover, Trouble, WaitingDdl),
+        *(PartitionActivity, SetAsideTable, StageSeconds, Takeover, Trouble, WaitingDdl),
     )
 }
 _PARTS: Mapping[str, type] = {
@@ -260,6 +273,7 @@ _PARTS: Mapping[str, type] = {
     "executors": ExecutorActivity,
     "takeover": Takeover,
     "last_ddl": LastDdl,
+    "set_aside": SetAsideTable,
 }
 
 

@@ -250,6 +250,20 @@ _METRICS = (
         "Pending DDL that wait for an operator.",
         _one(lambda activity: len(activity.ddls)),
     ),
+    MetricDefinition(
+        "set_aside_timestamp_seconds",
+        "gauge",
+        "The time of the R of a table that is set aside.",
+        lambda activity: [((t.table,), seconds(t.resolved_ts)) for t in activity.set_aside],
+        ("table",),
+    ),
+    MetricDefinition(
+        "set_aside_changes",
+        "gauge",
+        "About how many changes of such a table wait in the log.",
+        lambda activity: [((t.table,), t.waiting) for t in activity.set_aside],
+        ("table",),
+    ),
     # What it costs.
     MetricDefinition(
         "stage_seconds", "histogram", "Seconds of each stage of a cut.", _stage_seconds, ("stage",)

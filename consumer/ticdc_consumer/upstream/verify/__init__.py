@@ -9,6 +9,7 @@ verification.py    all tables, on several sessions
 same_state.py      two targets at one R
 against.py         one target compared with another
 report.py          what was found, for people and for programs
+textfile.py        the same as metrics
 keys.py            rows that differ, by their keys
 repair.py          the SQL that makes the target equal
 """

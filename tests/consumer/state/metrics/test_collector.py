@@ -38,6 +38,8 @@ def busy(changefeed: str = "shop") -> Monitor:
     monitor.committed(R, at(t=7), TOTALS, {"shop.a": (1, 2)}, seconds)
     monitor.ran_ddls(["done", "done", "skipped"], 1.0)
     monitor.waits_for_operator([WaitingDdl("7:1", "no such type")])
+    monitor.sets_aside(("shop", "b"), R, "no such column")
+    monitor.keeps_waiting({("shop", "b"): 8})
     monitor.retries(Unavailable("away"), "target away")
     monitor.failed(Stop("poison"))
     return monitor
@@ -57,6 +59,8 @@ def samples(registry: CollectorRegistry) -> dict[tuple[str, tuple[tuple[str, str
 
 VALUES: list[tuple[str, Mapping[str, str], float]] = [
     ("resolved_timestamp_seconds", {}, 1_700_000_000),
+    ("set_aside_timestamp_seconds", {"table": "shop.b"}, 1_700_000_000),
+    ("set_aside_changes", {"table": "shop.b"}, 8),
     ("newest_message_timestamp_seconds", {}, 1_700_000_001.5),
     ("stage", {"stage": "planning"}, 1),
     ("stage", {"stage": "waiting"}, 0),

@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="only changes whose name holds one of these")
     parser.add_argument("--of", type=int, default=SAMPLE, help="how many, chosen by their names")
     parser.add_argument("--skip", type=int, default=0, help="goes on behind so many")
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="others than all of the core's")
     parser.add_argument("--seconds", type=float, default=1e9, help="begins none after this long")
     arguments = parser.parse_args()
     sample = chosen(arguments.names, arguments.of)[arguments.skip :]
@@ -47,7 +48,7 @@ def main() -> int:
         time.monotonic() + arguments.seconds,
     )
     quietly = ["-q", "--fast", "--no-summary", "--tb=short", "-p", "no:cacheprovider"]
-    tests = [str(ROOT / path) for path in TESTS]
+    tests = [str(ROOT / path) for path in arguments.tests]
     pytest.main([*tests, *quietly, f"--rootdir={ROOT.parent}"], plugins=[judge])
     print(
         f"{len(sample)} changes, {len(sample) - len(judge.changes)} of them equivalent; "

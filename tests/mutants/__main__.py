@@ -1,4 +1,4 @@
-"""`make core-mutants`: which small changes of the core its tests, or the simulated world, notice."""
+"""`make core-mutants`: small changes of the core that its tests, or the world, must notice."""
 
 import argparse
 import hashlib

@@ -40,7 +40,7 @@ def test_a_changed_function_is_what_callers_run(monkeypatch: pytest.MonkeyPatch)
         for each in changes_of("ticdc_consumer.plan")
         if "plan:choose: mark.resolved_ts > applied" in each.name
     ]
-    mark = Mark(5, "orders", 0)
+    mark = Mark(5, 0, "orders")
     assert plan.choose(5, [mark], lambda _: True) is None
     monkeypatch.setattr(plan.choose, "__code__", plan.choose.__code__)  # and set back at the end
     apply(change)

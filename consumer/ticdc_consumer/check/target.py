@@ -38,7 +38,8 @@ def target(premises: Premises) -> Iterator[Finding]:
         )
     checkpoint = premises.checkpoint
     if checkpoint is not None:
-        yield ok("checkpoint", f"R = {with_time(checkpoint.resolved_ts)}")
+        reached = f"R = {with_time(checkpoint.resolved_ts)}"
+        yield ok("checkpoint", reached if checkpoint.resolved_ts else "nothing is applied yet")
         for entry in Store(opened, premises.options.changefeed).ledger.pending():
             yield warn(
                 "checkpoint",

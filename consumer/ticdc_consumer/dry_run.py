@@ -64,9 +64,9 @@ class PlannedDdl:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCut:
-    """What would be applied from `begin` to `resolved_ts`. `waiting` has how many changes,
-    with those that came more than once, wait for a DDL before them and so are not counted, by
-    upstream `schema.table`, "" for those of more tables than are told; `statements` what is sent
+    """What would be applied from `begin` to `resolved_ts`. `waiting` has how many changes that the
+    cut met wait for a DDL before them and so are not counted, with those that came more than once,
+    by upstream `schema.table`, "" for those of more tables than are told; `statements` what is sent
     for the rows, if that was asked for and they are few."""
 
     begin: int

@@ -194,7 +194,7 @@ class Reading:
     ) -> None:
         table = self._table((change.table.schema, change.table.name))
         if table is None:
-            if self._job.begin <= change.commit_ts < self._job.end:
+            if change.commit_ts >= self._job.begin:
                 self.report.leave_out((change.table.schema, change.table.name))
             return
         if not self._range.holds(progress, table.number, change.commit_ts, offset, time):

@@ -260,6 +260,21 @@ class Consumer:
             self._tables.learn(self.store.ledger)
             self._learn_set_aside()
 
+    def release_by_load(self, table: str) -> int:
+        """The same by the upstream's rows as of R - 1 in place of the log, where that is gone or
+        cannot be read: in one transaction. Returns how many rows they are.
+
+        Raises `Stop` for a table that cannot be loaded exactly, before anything is done.
+        """
+        from ticdc_consumer.upstream.load.set_aside import load_set_aside
+
+        waiting = named(self.store.quarantine.tables(), table)
+        with self.store.lease.explaining():
+            rows = load_set_aside(self.options, self.store, self._opened.state, waiting)
+            self._tables.learn(self.store.ledger)
+            self._learn_set_aside()
+        return rows
+
     def _commit_to_source(self) -> None:
         """For lag monitors."""
         positions = self._epochs.state.positions
@@ -313,8 +328,22 @@ def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
 
 
 def release(options: Options, table: str) -> Iterator[Epoch]:
-    """`Consumer.release` where no consumer runs. Raises `Stop` if one does, or if the table is not
-    set aside: a release that cannot begin ends no consumer."""
+    """`Consumer.release` where no consumer runs."""
+    _require_releasable(options, table)
+    with Consumer(options) as consumer:
+        yield from consumer.release(table)
+
+
+def release_by_load(options: Options, table: str) -> int:
+    """`Consumer.release_by_load` where no consumer runs."""
+    _require_releasable(options, table)
+    with Consumer(options) as consumer:
+        return consumer.release_by_load(table)
+
+
+def _require_releasable(options: Options, table: str) -> None:
+    """Raises `Stop` if a consumer runs, or if the table is not set aside: a release that cannot
+    begin ends no consumer."""
     opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
     with closing(opening) as target:
         named(Store(target, options.changefeed).quarantine.tables(), table)
@@ -324,8 +353,6 @@ def release(options: Options, table: str) -> Iterator[Epoch]:
             f"a consumer of changefeed {options.changefeed} runs, as {stored.activity.who}: stop "
             "it, release the table, and start it again"
         )
-    with Consumer(options) as consumer:
-        yield from consumer.release(table)
 
 
 def released(options: Options, opened: Opened, table: str, spark: SparkStarter) -> Iterator[Epoch]:
@@ -355,8 +382,8 @@ def _require_log(options: Options, opened: Opened, table: SetAside, begin: Check
     for gap in gaps(options, opened.source, begin, log):
         raise Stop(
             f"{table.schema}.{table.table} cannot be released, since its log is gone: "
-            f"{gap.subject} {gap.text}; to load all tables anew, end the changefeed before by: "
-            "ticdc-consumer forget CONFIG"
+            f"{gap.subject} {gap.text}; load it: ticdc-consumer release CONFIG "
+            f"{table.schema}.{table.table} --load"
         )
 
 

@@ -46,7 +46,8 @@ EXAMPLES = {
     "  ticdc-consumer verify orders.toml --repair-sql repair.sql",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
-    "release": "example:\n  ticdc-consumer release orders.toml shop.orders",
+    "release": "examples:\n  ticdc-consumer release orders.toml shop.orders\n"
+    "  ticdc-consumer release orders.toml shop.orders --load  # from the upstream, not its log",
     "forget": "examples:\n  ticdc-consumer forget orders.toml\n"
     "  ticdc-consumer forget orders.toml --yes --json",
     "export": "example:\n  ticdc-consumer export orders.toml checkpoint.json",
@@ -251,6 +252,11 @@ def _load(load: Parser) -> None:
 def _release(release: Parser) -> None:
     _takes_config(release)
     release.add_argument("table", metavar="TABLE", help="upstream, as SCHEMA.TABLE")
+    release.add_argument(
+        "--load",
+        action="store_true",
+        help="replace its rows by the upstream's as of R - 1: its log is gone, or unreadable",
+    )
 
 
 def _check(check: Parser) -> None:

@@ -115,12 +115,13 @@ class FromUpstream:
         with reading(self.url, snapshot_ts) as session:
             of_filter = list(tables(session, options))
             views = names(session, options, "VIEW")
-        return Contents(of_filter, views, partial(self._cut, snapshot_ts))
+        return Contents(of_filter, views, partial(self.cut, snapshot_ts))
 
     def reader(self, snapshot_ts: int) -> ChunkReader:
         return _UpstreamReader(UpstreamSession.open(self.url, snapshot_ts))
 
-    def _cut(self, snapshot_ts: int, table: Table, size: int) -> list[StoredChunk]:
+    def cut(self, snapshot_ts: int, table: Table, size: int) -> list[StoredChunk]:
+        """`Contents.cut`."""
         with reading(self.url, snapshot_ts) as session:
             cut = chunks(session, table, rows_of(session, table, size))
             return [(json.dumps(chunk.to_json()), chunk.rows) for chunk in cut]

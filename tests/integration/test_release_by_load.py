@@ -7,9 +7,9 @@ import sqlalchemy as sa
 from support.torture_cli import Command
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream
+from support.upstream_workload import definition
 from ticdc_consumer import failpoints
-from ticdc_encoder.event import Ddl, Row, RowChange, Table
-from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.event import Ddl, Row, RowChange
 
 STOCK = "CREATE TABLE stock (id int PRIMARY KEY, text varchar(20), UNIQUE KEY (text))"
 OTHERS = "CREATE TABLE others (id int PRIMARY KEY)"
@@ -17,12 +17,8 @@ ALTER = "ALTER TABLE stock ADD COLUMN n int DEFAULT 5"
 ROWS = "SELECT id, text, n FROM stock ORDER BY id"
 
 
-def definition(tidb: Upstream, name: str) -> Table:
-    return parse_create_table(tidb.execute(f"SHOW CREATE TABLE {name}")[0][1], tidb.schema)
-
-
 def insert(tidb: Upstream, feed: Feed, row: Row, name: str = "stock") -> None:
-    values = ", ".join(f"'{value}'" for value in row.values())
+    values = ", ".join(repr(value) for value in row.values())
     tidb.execute(f"INSERT INTO {name} VALUES ({values})")  # noqa: S608
     feed.send(0, RowChange(definition(tidb, name), tidb.ts(), after=row))
 

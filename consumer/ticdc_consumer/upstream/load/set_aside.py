@@ -117,10 +117,10 @@ class _OneTable:
         target, rows = self._store.target, 0
         table, layout = tables.layouts_of_rows()[self._waiting.name]
         encode_rows, _ = encoders(layout.dialect)
-        with target.errors(layout), closing(self._origin.reader(self._snapshot_ts)) as reader:
+        with target.errors(layout), closing(self._origin.reader()) as reader:
             target.execute(f"DELETE FROM {layout.relation}").close()  # noqa: S608
             for stored, _ in self._chunks:
-                for arrays in reader.batches(table, stored):
+                for arrays in reader.batches(table, stored, self._snapshot_ts):
                     payloads = encode_rows(layout, arrays).cast(pa.binary())
                     target.insert(layout, payloads, "stop")
                     rows += len(payloads)

@@ -97,14 +97,20 @@ class Observer:
 @contextmanager
 def running(run: Command) -> Iterator[Driver]:
     """A consumer in a process of its own, which has begun."""
-    driver = run.driver()
+    driver = begun(run)
     try:
-        before = run.resolved_ts
-        assert until(lambda: run.resolved_ts > before or not driver.running, 60.0)
-        assert driver.running, driver.text
         yield driver
     finally:
         driver.kill()
+
+
+def begun(run: Command) -> Driver:
+    before, driver = run.resolved_ts, run.driver()
+    if until(lambda: run.resolved_ts > before or not driver.running, 60.0) and driver.running:
+        return driver
+    said = driver.text
+    driver.kill()
+    raise AssertionError(said)
 
 
 def equals(run: Command, tidb: Upstream) -> None:
@@ -236,7 +242,7 @@ def test_kills_at_any_moment_leave_the_old_or_the_new_table(
         workload = Workload(writer, feed, seed=7)
         workload.begin()
         stack.callback(workload.end)
-        consumer = run.driver()
+        consumer = begun(run)
         stack.callback(lambda: consumer.kill())
         judge = stack.enter_context(Judge(target_url, tidb.url))
         for step in kills:
@@ -255,9 +261,9 @@ def test_kills_at_any_moment_leave_the_old_or_the_new_table(
                 load.kill()
             if random.random() < 0.7 or not consumer.running:
                 consumer.kill()
-                consumer = run.driver()
-            assert judge.wrong == []
+                consumer = begun(run)
             load.kill()
+            assert judge.wrong == []
         outcome = run.load(*words[2:4])
         assert outcome.code == 0, outcome.said
     assert (judge.wrong, judge.compared > 10 * len(kills)) == ([], True)

@@ -128,6 +128,27 @@ class ExecutorActivity:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifiedShare:
+    """What `[verify] every` compared last: share `number` of `shares`, whose `rows` the target held
+    at `resolved_ts`. `found` names what differs, `failed` says why something was not compared."""
+
+    at: float
+    number: int
+    shares: int
+    resolved_ts: int
+    rows: int
+    differing: int = 0
+    found: str = ""
+    failed: str = ""
+
+    def __str__(self) -> str:
+        what = f"share {self.number + 1} of {self.shares}, {self.rows:,} rows"
+        if self.found:
+            return f"{what}: {self.found}"
+        return f"{what}: not compared: {self.failed}" if self.failed else f"{what}: equal"
+
+
+@dataclass(frozen=True, slots=True)
 class Takeover:
     """This consumer began while another one, `who`, was at work."""
 
@@ -148,7 +169,7 @@ class Activity:
     this into the target failed. `source` is why nothing comes from the source, `blockers` the
     sessions whose locks this one waits for, `pace` how far it was some minutes ago and at its last
     commit, `executors` those of Spark's cluster, `takeover` what it ended when it began, `last_ddl`
-    the last since it started.
+    the last since it started, `verified` the last share that was compared with the upstream.
     """
 
     changefeed: str
@@ -182,6 +203,7 @@ class Activity:
     executors: ExecutorActivity | None = None
     takeover: Takeover | None = None
     last_ddl: LastDdl | None = None
+    verified: VerifiedShare | None = None
 
     @property
     def who(self) -> str:
@@ -245,7 +267,7 @@ _NAMES: Mapping[type, tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind))
     for kind in (
         *(Activity, Blocker, CutActivity, ExecutorActivity, LastDdl, Pace),
-        *(PartitionActivity, StageSeconds, Takeover, Trouble, WaitingDdl),
+        *(PartitionActivity, StageSeconds, Takeover, Trouble, VerifiedShare, WaitingDdl),
     )
 }
 _PARTS: Mapping[str, type] = {
@@ -258,6 +280,7 @@ _PARTS: Mapping[str, type] = {
     "blockers": Blocker,
     "pace": Pace,
     "executors": ExecutorActivity,
+    "verified": VerifiedShare,
     "takeover": Takeover,
     "last_ddl": LastDdl,
 }

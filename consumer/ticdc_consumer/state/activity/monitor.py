@@ -28,6 +28,7 @@ from ticdc_consumer.state.activity.activity import (
     StageSeconds,
     Takeover,
     Trouble,
+    VerifiedShare,
     WaitingDdl,
 )
 from ticdc_consumer.state.checkpoint import Position
@@ -90,6 +91,7 @@ class Monitor:
         self._executors: ExecutorActivity | None = None
         self._takeover: Takeover | None = None
         self._last_ddl: LastDdl | None = None
+        self._verified: VerifiedShare | None = None
         self.blockers: tuple[Blocker, ...] = ()
         """The sessions of the target that hold what this consumer's waits for."""
         self.asked_at: Callable[[], float | None] = lambda: None
@@ -247,9 +249,23 @@ class Monitor:
             return
         fields = {"event": "repair", **state.to_json()}
         if state.state == "done":
+            self._verified = None
             logger.info("repair: %s", state, extra=fields)
         else:
             logger.warning("repair: %s", state, extra=fields)
+
+    def verified(self, share: VerifiedShare) -> None:
+        """A share of the rows was compared with the upstream, or was to be."""
+        self._verified = share = replace(share, failed=self._masked(share.failed))
+        with self._counting:
+            for name, more in (
+                ("verified_rows", share.rows),
+                ("verify_failed", int(bool(share.failed))),
+            ):
+                self._totals[name] = self._totals.get(name, 0) + more
+        level = logging.WARNING if share.found or share.failed else logging.INFO
+        fields = {name: getattr(share, name) for name in ("resolved_ts", "rows", "differing")}
+        logger.log(level, "verified: %s", share, extra={"event": "verified", **fields})
 
     def has_executors(self, count: int, lost: int, waits: bool) -> None:
         """Of Spark's cluster: how many there are, how many more have gone, and whether jobs wait
@@ -312,6 +328,7 @@ class Monitor:
             executors=self._executors,
             takeover=self._takeover,
             last_ddl=self._last_ddl,
+            verified=self._verified,
         )
 
     @property

@@ -250,6 +250,28 @@ _METRICS = (
         "Pending DDL that wait for an operator.",
         _one(lambda activity: len(activity.ddls)),
     ),
+    # What `[verify] every` has compared since the start.
+    MetricDefinition(
+        "verified_rows", "counter", "Rows compared with the upstream.", _total("verified_rows")
+    ),
+    MetricDefinition(
+        "verify_failures",
+        "counter",
+        "Shares of the rows that could not be compared.",
+        _total("verify_failed"),
+    ),
+    MetricDefinition(
+        "verify_timestamp_seconds",
+        "gauge",
+        "When a share of the rows was compared last.",
+        _one(lambda activity: activity.verified.at if activity.verified else None),
+    ),
+    MetricDefinition(
+        "differing_rows",
+        "gauge",
+        "Rows of the last share that are not as upstream; 0 after a repair.",
+        _one(lambda activity: activity.verified.differing if activity.verified else 0),
+    ),
     # What it costs.
     MetricDefinition(
         "stage_seconds", "histogram", "Seconds of each stage of a cut.", _stage_seconds, ("stage",)

@@ -1,6 +1,6 @@
 """A net change and its checkpoint -> one transaction of the target."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
@@ -12,16 +12,18 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.dropped_tables import purge
-from ticdc_consumer.errors import StagedRowsLost, Stop
+from ticdc_consumer.ddl.quarantined import bond_of
+from ticdc_consumer.errors import Denied, StagedRowsLost, Stop, about
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TableName
-from ticdc_consumer.targets.staging import STAGING_TABLE, Unneeded
+from ticdc_consumer.targets.staging import STAGING_TABLE, Unneeded, drop_left
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.repair.writing import Repair
 
@@ -67,13 +69,15 @@ class Applied:
 class Step:
     """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
     tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
-    does not know yet. `repair` are rows that are put right beside those of the cut."""
+    does not know yet; `waiting` counts the rows of tables that are set aside. `repair` are rows
+    that are put right beside those of the cut."""
 
     old: Checkpoint
     new: Checkpoint
     entries: Sequence[LedgerEntry] = ()
     seen: Sequence[Table] = ()
     newcomers: Sequence[TableName] = ()
+    waiting: Mapping[TableName, int] = field(default_factory=dict)
     repair: Repair | None = None
 
     def record_tables(self, ledger: Ledger) -> None:
@@ -123,6 +127,7 @@ def _apply(
             if step.repair is not None:
                 step.repair.write(target, store.repairs, step.new.resolved_ts)
             step.record_tables(context.ledger)
+            store.quarantine.count(step.waiting)
             failpoints.hit("S11")
             ddl.run_in_cut(context, step.entries)
             failpoints.hit("S12")
@@ -145,7 +150,7 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
     for table, keys in change.deletes():
         failpoints.hit("S9")
         layout = change.layouts[table]
-        with target.errors(layout):
+        with about((layout.schema, layout.table)), target.errors(layout):
             counts = applied.of(layout)
             if layout.key:
                 counts.deleted += target.delete(layout, keys)
@@ -154,14 +159,14 @@ def _write(target: Target, change: NetChange, options: Options, applied: Applied
     for table, rows in change.rows():
         failpoints.hit("S10")
         layout = change.layouts[table]
-        with target.errors(layout):
+        with about((layout.schema, layout.table)), target.errors(layout):
             counts = applied.of(layout)
             counts.cleared += target.insert(layout, rows, options.on_drift)
             counts.upserted += len(rows)
     for staged in change.staged:
         failpoints.hit("P4")
         layout = change.layouts[staged.table]
-        with target.errors(layout):
+        with about((layout.schema, layout.table)), target.errors(layout):
             counts = applied.of(layout)
             counts.cleared += target.publish(layout, staged.name, options.on_drift)
             counts.upserted += staged.count
@@ -224,7 +229,7 @@ def apply_groups(
             after = replace(started, resolved_ts=end)
             part = replace(step, old=before, new=after, entries=(), repair=None)
             applied.add(apply(context, store, part, change, options))
-            before, step = after, replace(step, seen=(), newcomers=())
+            before, step = after, replace(step, seen=(), newcomers=(), waiting={})
         end, change = commit_ts + 1, following
     applied.add(apply(context, store, replace(step, old=before), change, options))
     return applied
@@ -261,7 +266,10 @@ class Applier(Protocol):
         """Does the rows of a cut, and its DDL as far as they are part of its transaction."""
 
     def purge(self, resolved_ts: int) -> None:
-        """Drops the tables that were set aside, and whose time is over."""
+        """Drops the tables that were dropped upstream and kept, and whose time is over."""
+
+    def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
+        """Sets a table aside for what `error` says, at `state`. Raises `error` if it may not be."""
 
 
 class ToTarget:
@@ -304,7 +312,8 @@ class ToTarget:
 
     def _repair(self, step: Step) -> Repair | None:
         """What a request that waits brings to the cut. A DDL of the cut may change the tables."""
-        if not self._store.monitor.repair_waits or step.entries:
+        store = self._store
+        if not store.takes_repairs or not store.monitor.repair_waits or step.entries:
             return None
         request = self._store.repairs.oldest_pending()
         if request is None:
@@ -323,6 +332,28 @@ class ToTarget:
             return apply_groups(self._context, self._store, step, steps, self._options)
         change = gathered.change or NoChange()
         return apply(self._context, self._store, step, change, self._options)
+
+    def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
+        if not self._options.quarantine or isinstance(error, Denied) or not state.resolved_ts:
+            raise error
+        if bond := bond_of(self._context, name):
+            error.add_note(f"{'.'.join(name)} cannot be set aside: {bond}")
+            raise error
+        store, table = self._store, SetAside.of(name, state, str(error))
+
+        def attempt() -> None:
+            with store.target.transaction():
+                store.lock(state)
+                store.quarantine.add(table)
+                failpoints.hit("Q1")
+            failpoints.hit("Q2")
+
+        def happened() -> bool:
+            store.reconnect()
+            return store.quarantine.get(name) is not None
+
+        until_known(store, self._options.retries, attempt, happened)
+        drop_left(store.target, store.changefeed)
 
     def purge(self, resolved_ts: int) -> None:
         self._unneeded.drop(self._context.target)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -18,19 +18,28 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import secrets_of
 from ticdc_consumer.ddl.creation import Together
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
+from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.dry_run import DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs
-from ticdc_consumer.errors import Away, Unavailable, Usage
+from ticdc_consumer.errors import Away, Stop, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reader import Reader
+from ticdc_consumer.source import PATIENCE
+from ticdc_consumer.source.log import survey
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.recorder import ActivityRecorder
+from ticdc_consumer.state.activity.stored import read as activity_of
+from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 from ticdc_consumer.state.metrics.exposing import exposed
-from ticdc_consumer.state.opening import Opened, look, patiently_read, take_over
+from ticdc_consumer.state.opening import Opened, gaps, look, patiently_read, take_over
+from ticdc_consumer.state.quarantine import SetAside, named
+from ticdc_consumer.state.releasing import TableStore
 from ticdc_consumer.state.standby import wait_for_leader_to_go
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.staging import StagingJob
 from ticdc_consumer.targets.watch import watched
 
@@ -102,10 +111,15 @@ class Consumer:
             with self.store.lease.explaining():
                 learn = partial(self._tables.learn, self.store.ledger)
                 patiently_read(self.store, self.options, learn)
+                patiently_read(self.store, self.options, self._learn_set_aside)
             stack.callback(self._spark.close)
             self._exit = stack.pop_all()
         self._log_start()
         return self
+
+    def _learn_set_aside(self) -> None:
+        self._set_aside = self.store.quarantine.tables()
+        self._monitor.begins_without(self._set_aside)
 
     def _log_start(self) -> None:
         state, changefeed = self._opened.state, self.options.changefeed
@@ -132,6 +146,7 @@ class Consumer:
         if self.options.publish == "staging":
             staging = StagingJob(self.options.target_url, self.options.changefeed)
         reader = _reader(self.options, self._spark, self._opened, self._tables, together, staging)
+        reader.begin_without(self._set_aside)
         applier = ToTarget(self.options, self.target, self.store, self._tables, reader.unneeded)
         epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
         self._exit.callback(epochs.close)
@@ -248,6 +263,21 @@ class Consumer:
             self._tables.learn(self.store.ledger)
         return entry
 
+    def release(self, table: str) -> Iterator[Epoch]:
+        """Brings a table that is set aside, by its upstream name, to R: its log is read again from
+        where it was set aside, and applied cut by cut. Before the loop begins. What is interrupted
+        goes on from the last cut.
+
+        Raises `Stop` for a table that is not set aside, and where the log does not reach back; and
+        what ends a run.
+        """
+        if "_epochs" in self.__dict__:
+            raise Usage("a table is released before the loop begins")
+        with self.store.lease.explaining():
+            yield from released(self.options, self._opened, table, self._spark)
+            self._tables.learn(self.store.ledger)
+            self._learn_set_aside()
+
     def _commit_to_source(self) -> None:
         """For lag monitors."""
         positions = self._epochs.state.positions
@@ -275,6 +305,7 @@ def plan(
         options = replace(options, apply="net")
         tables = TableLayouts(options, opened.target)
         reader = _reader(options, starter, opened, tables)
+        reader.begin_without(opened.store.quarantine.tables())
         where = opened.store.where
         ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped, where)
         if opened.stored:
@@ -297,6 +328,54 @@ def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
         yield cut
     if stopped is not None:
         raise stopped
+
+
+def release(options: Options, table: str) -> Iterator[Epoch]:
+    """`Consumer.release` where no consumer runs. Raises `Stop` if one does, or if the table is not
+    set aside: a release that cannot begin ends no consumer."""
+    opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    with closing(opening) as target:
+        named(Store(target, options.changefeed).quarantine.tables(), table)
+        stored = activity_of(target, options.changefeed)
+    if stored is not None and stored.running:
+        raise Stop(
+            f"a consumer of changefeed {options.changefeed} runs, as {stored.activity.who}: stop "
+            "it, release the table, and start it again"
+        )
+    with Consumer(options) as consumer:
+        yield from consumer.release(table)
+
+
+def released(options: Options, opened: Opened, table: str, spark: SparkStarter) -> Iterator[Epoch]:
+    """The cuts of a release, under the lease that was taken."""
+    store, state = opened.store, opened.state
+    tables = TableLayouts(options, opened.target)
+    patiently_read(store, options, partial(tables.learn, store.ledger))
+    waiting = named(store.quarantine.tables(), table)
+    begin = waiting.state(state)
+    opened.source.forget(begin.resolved_ts)
+    _require_log(options, opened, waiting, begin)
+    firm = replace(options, quarantine=False)
+    alone = replace(firm, filter=(literal_rule(*waiting.name),))
+    reader = _reader(alone, spark, opened, tables)
+    reader.released = waiting.name
+    own_store = TableStore.of(store, waiting, state)
+    applier = ToTarget(firm, opened.target, own_store, tables)
+    with closing(Epochs(alone, reader, applier, tables, begin)) as epochs:
+        while epochs.state.resolved_ts < state.resolved_ts:
+            epoch = epochs.next(state.resolved_ts, IDLE)
+            if epoch is not None:
+                yield replace(epoch, left_out={})  # the others are not meant to be read
+
+
+def _require_log(options: Options, opened: Opened, table: SetAside, begin: Checkpoint) -> None:
+    log = survey(opened.source, begin.positions, PATIENCE)
+    for gap in gaps(options, opened.source, begin, log):
+        raise Stop(
+            f"{table.schema}.{table.table} cannot be released, since its log is gone: "
+            f"{gap.subject} {gap.text}; to load all tables anew, end the changefeed before by: "
+            "ticdc-consumer forget CONFIG"
+        )
 
 
 def _release() -> str:

@@ -15,6 +15,7 @@ from ticdc_consumer.ddl import renames
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
+from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.layouts import TableLayouts
@@ -23,7 +24,7 @@ from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
-from ticdc_consumer.targets.layout import Layout, TargetName
+from ticdc_consumer.targets.layout import Layout, TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
@@ -183,6 +184,10 @@ class Recorder:
     def purge(self, resolved_ts: int) -> None:
         """A plan does not list these."""
 
+    def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
+        """A plan ends where a table would be set aside."""
+        raise error
+
     def run_pending(self) -> None:
         for group in renames.groups(self._context):
             if self._recorded.stop is None:
@@ -302,10 +307,4 @@ def _touched(context: DdlContext, entry: LedgerEntry) -> set[str]:
             names.add((schema, table))  # that of EXCHANGE PARTITION is not beside it
         case _:
             pass
-    return {
-        f"{_quoted(schema)}.{_quoted(table) if table else '*'}" for schema, table in names if schema
-    }
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return {literal_rule(schema, table) for schema, table in names if schema}

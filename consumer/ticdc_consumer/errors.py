@@ -31,7 +31,8 @@ cut read again.
 """
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ticdc_encoder.errors import TicdcError
@@ -170,6 +171,16 @@ class Problems:
 def problems_of(error: TicdcError) -> tuple[str, ...]:
     """What an error is about, one by one."""
     return error.problems if isinstance(error, Misfit) else (str(error),)
+
+
+@contextmanager
+def about(table: tuple[str, str]) -> Iterator[None]:
+    """What is raised inside is about the rows of this upstream table alone."""
+    try:
+        yield
+    except TicdcError as error:
+        error.table = table
+        raise
 
 
 class Unsupported(Stop):

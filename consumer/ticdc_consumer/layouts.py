@@ -13,7 +13,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.ddl.merged_tables import shard_column
 from ticdc_consumer.ddl.touched import touched
-from ticdc_consumer.errors import NoTable, Problems, Stop, Unsupported
+from ticdc_consumer.errors import NoTable, Problems, Stop, Unsupported, about
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.exactness import (
     require_all_columns,
@@ -70,6 +70,10 @@ class TableLayouts:
         else:
             for name in changed:
                 self._forget(name)
+
+    def forget(self, name: TableName) -> None:
+        """Drops the table's layout, as if none of its rows had come."""
+        self._forget(lower(name))
 
     def _forget_all(self) -> None:
         self.layouts, self.shapes, self._unused = [], {}, []
@@ -164,6 +168,13 @@ class TableLayouts:
         """
         name = (source.schema, source.name)
         self.claim(name)
+        if fresh:
+            self._fit(name, source, deletes_only, fresh)
+        else:
+            with about(name):
+                self._fit(name, source, deletes_only, fresh)
+
+    def _fit(self, name: TableName, source: Table, deletes_only: bool, fresh: bool) -> None:
         whole = self._described(source)
         problems = Problems()
         if fresh:

@@ -39,11 +39,15 @@ def target(premises: Premises) -> Iterator[Finding]:
     checkpoint = premises.checkpoint
     if checkpoint is not None:
         yield ok("checkpoint", f"R = {with_time(checkpoint.resolved_ts)}")
-        for entry in Store(opened, premises.options.changefeed).ledger.pending():
+        store = Store(opened, premises.options.changefeed)
+        for entry in store.ledger.pending():
             yield warn(
                 "checkpoint",
                 f"DDL {entry.id} of {entry.schema}.{entry.table} is pending: {entry.query}",
             )
+        for table in store.quarantine.tables():
+            stands = f"is set aside at R {with_time(table.resolved_ts)}: {table.cause}"
+            yield warn("checkpoint", f"{'.'.join(table.name)} {stands}")
     else:
         known = ", ".join(Store(opened, premises.options.changefeed).changefeeds())
         others = f"; the target knows {known}" if known else ""

@@ -274,6 +274,17 @@ def _forget(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _release(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.progress import RunProgress
+    from ticdc_consumer.consumer import release
+
+    options, progress = _options(arguments), RunProgress()
+    for epoch in release(options, arguments.table):
+        progress.report(epoch)
+    progress.sum_up(f"{arguments.table} is released")
+    return 0
+
+
 def _export(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.state.exported import exported
     from ticdc_consumer.targets import open_target
@@ -396,6 +407,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "list": _list,
     "why": _why,
     "verify": _verify,
+    "release": _release,
     "forget": _forget,
     "export": _export,
     "import": _import,

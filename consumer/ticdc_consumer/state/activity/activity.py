@@ -61,6 +61,18 @@ class LastDdl:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAsideTable:
+    """A table that waits at an R of its own: why, since when, and about how many of its row
+    changes have come since."""
+
+    table: str
+    resolved_ts: int
+    cause: str
+    at: float
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionActivity:
     """`restart_offset` is that of the checkpoint, `end_offset` the end of the log as last listed,
     `resolved_ts` the newest that was read; only partition 0 is followed for these."""
@@ -130,7 +142,7 @@ class ExecutorActivity:
 @dataclass(frozen=True, slots=True)
 class VerifiedShare:
     """What `[verify] every` compared last: share `number` of `shares`, whose `rows` the target held
-    at `resolved_ts`. `found` names what differs, `failed` says why something was not compared."""
+    at `resolved_ts`. `differs` names the rows that do, `failed` says why something was not compared."""
 
     at: float
     number: int
@@ -138,13 +150,13 @@ class VerifiedShare:
     resolved_ts: int
     rows: int
     differing: int = 0
-    found: str = ""
+    differs: str = ""
     failed: str = ""
 
     def __str__(self) -> str:
         what = f"share {self.number + 1} of {self.shares}, {self.rows:,} rows"
-        if self.found:
-            return f"{what}: {self.found}"
+        if self.differs:
+            return f"{what}: {self.differs}"
         return f"{what}: not compared: {self.failed}" if self.failed else f"{what}: equal"
 
 
@@ -169,7 +181,8 @@ class Activity:
     this into the target failed. `source` is why nothing comes from the source, `blockers` the
     sessions whose locks this one waits for, `pace` how far it was some minutes ago and at its last
     commit, `executors` those of Spark's cluster, `takeover` what it ended when it began, `last_ddl`
-    the last since it started, `verified` the last share that was compared with the upstream.
+    the last since it started, `set_aside` the tables that wait to be released, `verified` the
+    last share that was compared with the upstream.
     """
 
     changefeed: str
@@ -204,6 +217,7 @@ class Activity:
     takeover: Takeover | None = None
     last_ddl: LastDdl | None = None
     verified: VerifiedShare | None = None
+    set_aside: tuple[SetAsideTable, ...] = ()
 
     @property
     def who(self) -> str:
@@ -267,7 +281,8 @@ _NAMES: Mapping[type, tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind))
     for kind in (
         *(Activity, Blocker, CutActivity, ExecutorActivity, LastDdl, Pace),
-        *(PartitionActivity, StageSeconds, Takeover, Trouble, VerifiedShare, WaitingDdl),
+        *(PartitionActivity, SetAsideTable, StageSeconds, Takeover, Trouble, VerifiedShare),
+        WaitingDdl,
     )
 }
 _PARTS: Mapping[str, type] = {
@@ -283,6 +298,7 @@ _PARTS: Mapping[str, type] = {
     "verified": VerifiedShare,
     "takeover": Takeover,
     "last_ddl": LastDdl,
+    "set_aside": SetAsideTable,
 }
 
 

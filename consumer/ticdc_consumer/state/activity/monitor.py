@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -24,6 +24,7 @@ from ticdc_consumer.state.activity.activity import (
     LastDdl,
     Pace,
     PartitionActivity,
+    SetAsideTable,
     Stage,
     StageSeconds,
     Takeover,
@@ -32,8 +33,10 @@ from ticdc_consumer.state.activity.activity import (
     WaitingDdl,
 )
 from ticdc_consumer.state.checkpoint import Position
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.targets.blockers import Blocker
+from ticdc_consumer.targets.layout import TableName
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +95,7 @@ class Monitor:
         self._takeover: Takeover | None = None
         self._last_ddl: LastDdl | None = None
         self._verified: VerifiedShare | None = None
+        self._set_aside: dict[TableName, SetAsideTable] = {}
         self.blockers: tuple[Blocker, ...] = ()
         """The sessions of the target that hold what this consumer's waits for."""
         self.asked_at: Callable[[], float | None] = lambda: None
@@ -211,6 +215,31 @@ class Monitor:
         """The pending DDL that the consumer cannot do; none once they are done."""
         self._ddls = tuple(replace(ddl, reason=self._masked(ddl.reason)) for ddl in ddls)
 
+    def begins_without(self, tables: Iterable[SetAside]) -> None:
+        """These tables are set aside already."""
+        self._set_aside = {
+            each.name: SetAsideTable(
+                ".".join(each.name),
+                each.resolved_ts,
+                self._masked(each.cause),
+                each.since,
+                each.waiting,
+            )
+            for each in tables
+        }
+
+    def sets_aside(self, name: TableName, resolved_ts: int, cause: str) -> None:
+        """The run goes on without this table."""
+        table = SetAsideTable(".".join(name), resolved_ts, self._masked(cause), time.time())
+        self._set_aside = {**self._set_aside, name: table}
+
+    def keeps_waiting(self, rows: Mapping[TableName, int]) -> None:
+        """A cut had row changes of tables that are set aside."""
+        for name, more in rows.items():
+            table = self._set_aside[name]
+            waiting = replace(table, waiting=table.waiting + more)
+            self._set_aside = {**self._set_aside, name: waiting}
+
     def retries(self, error: BaseException, cause: Cause) -> None:
         """Something failed for a passing reason, and is tried again."""
         with self._counting:  # the thread that reads ahead has retries of its own
@@ -263,7 +292,7 @@ class Monitor:
                 ("verify_failed", int(bool(share.failed))),
             ):
                 self._totals[name] = self._totals.get(name, 0) + more
-        level = logging.WARNING if share.found or share.failed else logging.INFO
+        level = logging.WARNING if share.differs or share.failed else logging.INFO
         fields = {name: getattr(share, name) for name in ("resolved_ts", "rows", "differing")}
         logger.log(level, "verified: %s", share, extra={"event": "verified", **fields})
 
@@ -329,6 +358,7 @@ class Monitor:
             takeover=self._takeover,
             last_ddl=self._last_ddl,
             verified=self._verified,
+            set_aside=tuple(self._set_aside.values()),
         )
 
     @property

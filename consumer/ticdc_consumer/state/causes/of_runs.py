@@ -10,6 +10,7 @@ from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.situation import Explanation, KnownCause, Situation, has_kind
 
 DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
+RELEASE = "ticdc-consumer release {config} {table}"
 _OFFSET = re.compile(r"(\S+)\[(\d+)\] offset (\d+)$")
 """How an error ends that one message raised."""
 
@@ -68,11 +69,11 @@ def _bad_message(situation: Situation) -> Explanation | None:
 
 def _drift(situation: Situation) -> Explanation | None:
     share = situation.activity.verified if situation.activity else None
-    if share is None or not share.found:
+    if share is None or not share.differs:
         return None
     ago = duration(max(0.0, situation.now - share.at))
     return Explanation(
-        f"the target is not as the upstream: {share.found}",
+        f"the target is not as the upstream: {share.differs}",
         (f"found {ago} ago, at R = {with_time(share.resolved_ts)}",),
     )
 
@@ -120,6 +121,34 @@ def _retries(situation: Situation) -> Explanation | None:
         (
             f"it first failed {duration(max(0.0, activity.at - retry.at))} ago",
             activity.sentence,
+        ),
+    )
+
+
+def _table_quarantined(situation: Situation) -> Explanation | None:
+    """The first of them; by what the consumer itself knows if the target was not asked."""
+    waiting = [
+        (f"{table.schema}.{table.table}", table.resolved_ts, table.cause, table.waiting)
+        for table in situation.set_aside
+    ]
+    if situation.activity is not None and situation.target is None:
+        waiting = [
+            (table.table, table.resolved_ts, table.cause, table.waiting)
+            for table in situation.activity.set_aside
+        ]
+    if not waiting:
+        return None
+    name, resolved_ts, cause, rows = waiting[0]
+    others = f", and so are {len(waiting) - 1} more tables" if len(waiting) > 1 else ""
+    return Explanation(
+        f"the table {name} is set aside at R {with_time(resolved_ts)}{others}: {cause}",
+        (
+            f"about {rows:,} of its changes wait in the log",
+            f"of the other tables, {situation.position}",
+        ),
+        (
+            "mend the cause, stop the consumer, then: "
+            f"{RELEASE.format(config=situation.config, table=name)}",
         ),
     )
 
@@ -190,8 +219,8 @@ BAD_MESSAGE = KnownCause(
 DRIFT = KnownCause(
     "drift",
     "the last share that `[verify] every` compared has rows that differ",
-    "put right what still differs: ticdc-consumer verify {config} --repair; then start the consumer, "
-    "if none runs",
+    "put right what still differs: ticdc-consumer verify {config} --repair; then start the "
+    "consumer, if none runs",
     _drift,
 )
 FENCED = KnownCause(
@@ -230,6 +259,12 @@ CLOCK_SKEW = KnownCause(
     "the consumer's clock and the target's differ by 10 s, or a resolved ts is 10 s in the future",
     "synchronise the clocks (NTP) of TiDB, the consumer and the target; rows are right either way",
     _clock_skew,
+)
+TABLE_QUARANTINED = KnownCause(
+    "table-quarantined",
+    "a table is set aside (`[on_error] quarantine`), and nothing before this in the list holds",
+    "mend the cause, stop the consumer, then: ticdc-consumer release {config} TABLE",
+    _table_quarantined,
 )
 STANDBY = KnownCause(
     "standby",

@@ -40,6 +40,7 @@ CAUSES: tuple[KnownCause, ...] = (
     of_targets.MISSING_INDEX,
     pace.MEMORY_BUDGET,
     of_targets.SLOW_TARGET,
+    of_runs.TABLE_QUARANTINED,
     pace.LAG_GROWS,
     pace.CATCHING_UP,
     # All is well.

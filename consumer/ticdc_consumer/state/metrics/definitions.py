@@ -272,6 +272,21 @@ _METRICS = (
         "Rows of the last share that are not as upstream; 0 after a repair.",
         _one(lambda activity: activity.verified.differing if activity.verified else 0),
     ),
+    # Tables that are set aside.
+    MetricDefinition(
+        "set_aside_timestamp_seconds",
+        "gauge",
+        "The time of the R of a table that is set aside.",
+        lambda activity: [((t.table,), seconds(t.resolved_ts)) for t in activity.set_aside],
+        ("table",),
+    ),
+    MetricDefinition(
+        "set_aside_changes",
+        "gauge",
+        "About how many changes of such a table wait in the log.",
+        lambda activity: [((t.table,), t.waiting) for t in activity.set_aside],
+        ("table",),
+    ),
     # What it costs.
     MetricDefinition(
         "stage_seconds", "histogram", "Seconds of each stage of a cut.", _stage_seconds, ("stage",)

@@ -11,6 +11,7 @@ continuous.py      one share after the other, beside a consumer that runs
 same_state.py      two targets at one R
 against.py         one target compared with another
 report.py          what was found, for people and for programs
+textfile.py        the same as metrics
 keys.py            rows that differ, by their keys
 repair.py          the SQL that makes the target equal
 """

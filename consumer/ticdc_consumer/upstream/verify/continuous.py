@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections.abc import Sequence
 from threading import Event, Thread
 
 from ticdc_encoder.errors import TicdcError
@@ -28,8 +27,8 @@ _LAST_WORD = 5.0
 
 
 class ContinuousVerification:
-    """Compares in a thread and over sessions of its own. What differs is told to `monitor`, and
-    raised by `require_none` unless `target.on_drift` says to overwrite it."""
+    """Compares in a thread and over sessions of its own. `monitor` learns what differs, and
+    `require_none` raises it unless `target.on_drift` says to overwrite it."""
 
     def __init__(self, options: Options, monitor: Monitor) -> None:
         self._options = options
@@ -71,7 +70,7 @@ class ContinuousVerification:
         # What cannot be compared does not differ for that.
         unable = [each for each in reports if each.problem and not each.of_target]
         failed = failed or "; ".join(f"{each.name}: {each.problem}" for each in unable[:NAMED])
-        found = [each for each in reports if each.differences or each.of_target]
+        unequal = [each for each in reports if each.differences or each.of_target]
         if self._ends.is_set() and failed:
             return
         verified = VerifiedShare(
@@ -80,12 +79,12 @@ class ContinuousVerification:
             shares=share.shares,
             resolved_ts=max((each.resolved_ts for each in reports), default=0),
             rows=sum(each.target_rows for each in reports),
-            differing=sum(len(each.differences) or 1 for each in found),
-            found="; ".join(map(_named, found[:NAMED])),
+            differing=sum(len(each.differences) or 1 for each in unequal),
+            differs="; ".join(map(_named, unequal[:NAMED])),
             failed=failed,
         )
         self._monitor.verified(verified)
-        if found and self._options.on_drift == "stop":
+        if unequal and self._options.on_drift == "stop":
             self._error = _drift(verified)
 
 
@@ -107,6 +106,6 @@ def _more(count: int) -> str:
 def _drift(verified: VerifiedShare) -> Drift:
     return Drift(
         f"the target is not as the upstream was at R = {with_time(verified.resolved_ts)}: "
-        f"{verified.found}. `ticdc-consumer verify CONFIG --repair` puts it right; with "
+        f"{verified.differs}. `ticdc-consumer verify CONFIG --repair` puts it right; with "
         'on_drift = "overwrite" a run goes on and only reports it'
     )

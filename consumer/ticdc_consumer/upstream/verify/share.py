@@ -8,6 +8,8 @@ from ticdc_consumer.upstream.tables import relation
 from ticdc_consumer.upstream.verify.compare import Rows
 from ticdc_consumer.upstream.verify.pairs import Pair, Range
 
+Ranges = tuple[Range, ...]
+
 DAY = 86_400.0
 """Seconds in which each share has its turn."""
 SMALLEST = 1 << 14
@@ -39,14 +41,14 @@ class Share:
                 f"SELECT MIN({key}), MAX({key}) FROM {relation(pair.table)}"  # noqa: S608
             )
             if low is not None:
-                ranges = self._ranges(first, int(low), int(high))
+                ranges = self.ranges(first, int(low), int(high))
                 return replace(pair, ranges=ranges) if ranges else None
         return pair if first % self.shares == self.number else None
 
-    def _ranges(self, first: int, low: int, high: int) -> tuple[Range, ...]:
-        """The ends of all keys are open: the target may have others beyond them."""
-        keys = (high - low) // (_RANGES * self.shares) + 1
-        size = max(SMALLEST, 1 << (keys - 1).bit_length())
+    def ranges(self, first: int, low: int, high: int) -> Ranges:
+        """Of keys from `low` to `high`, those in this share; `first` is the share of key 0. The
+        ends of all keys are open: the target may have others beyond them."""
+        size = size_of(self.shares, low, high)
         least, last = low // size, high // size
         return tuple(
             (
@@ -56,3 +58,9 @@ class Share:
             for block in range(least, last + 1)
             if (block + first) % self.shares == self.number
         )
+
+
+def size_of(shares: int, low: int, high: int) -> int:
+    """The keys of a range: a power of two, so that few growing tables are divided anew."""
+    keys = (high - low) // (_RANGES * shares) + 1
+    return max(SMALLEST, 1 << (keys - 1).bit_length())

@@ -122,6 +122,8 @@ class _Round:
 
     def _pair(self, table: Table) -> Pair | TableReport:
         target = self._state.targets[0]
+        if problem := self._state.set_aside_at(_name(table)):
+            return self._problem(_name(table), "", problem)
         try:
             return pair(target, self._options, self._where, table)
         except NotInTarget as missing:

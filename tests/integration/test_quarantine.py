@@ -191,6 +191,24 @@ def test_what_cannot_be_applied_waits_until_its_cause_is_mended(small: Place, ca
     here.caught_up(200)
 
 
+@pytest.mark.parametrize("protocol", ["canal-json", "simple"])
+def test_a_row_that_came_before_its_resolved_ts_is_applied_after_the_release(
+    place: Callable[..., Place], sqlite_url: str, protocol: str
+) -> None:
+    here = place(sqlite_url, protocol)
+    here.alter("CREATE UNIQUE INDEX names ON items (name)")
+    here.feed.send(0, inserted(150, {"id": 2, "name": "one"}))
+    here.feed.send(0, inserted(250, {"id": 3, "name": "three"}))
+    here.feed.mark(200)
+    here.caught_up(200)
+    here.alter("DROP INDEX names")
+    assert here.release()[0] == 0
+    assert here.rows("items") == [(1, "one"), (2, "one")]
+    here.feed.mark(300)
+    here.caught_up(300)
+    assert here.rows("items") == [(1, "one"), (2, "one"), (3, "three")]
+
+
 UNREADABLE = {
     "canal-json": (b'"id":"2"', b'"id":"x"'),
     "open-protocol": (b'"v":2', b'"v":"x"'),

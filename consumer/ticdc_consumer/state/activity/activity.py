@@ -142,7 +142,7 @@ class ExecutorActivity:
 @dataclass(frozen=True, slots=True)
 class VerifiedShare:
     """What `[verify] every` compared last: share `number` of `shares`, whose `rows` the target held
-    at `resolved_ts`. `differs` names the rows that do, `failed` says why something was not compared."""
+    at `resolved_ts`. `differs` names the rows that do; `failed`: why not all was compared."""
 
     at: float
     number: int

@@ -358,7 +358,7 @@ class Monitor:
             takeover=self._takeover,
             last_ddl=self._last_ddl,
             verified=self._verified,
-            set_aside=tuple(self._set_aside.values()),
+            set_aside=tuple(self._set_aside.values())[:MOST],
         )
 
     @property

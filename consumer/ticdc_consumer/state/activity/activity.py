@@ -142,7 +142,8 @@ class ExecutorActivity:
 @dataclass(frozen=True, slots=True)
 class VerifiedShare:
     """What `[verify] every` compared last: share `number` of `shares`, whose `rows` the target held
-    at `resolved_ts`. `differs` names the rows that do; `failed`: why not all was compared."""
+    at `resolved_ts`. `differs` names the rows that do, in this share and, as far as they were not
+    compared again, in those before; `failed`: why not all was compared."""
 
     at: float
     number: int
@@ -155,9 +156,9 @@ class VerifiedShare:
 
     def __str__(self) -> str:
         what = f"share {self.number + 1} of {self.shares}, {self.rows:,} rows"
-        if self.differs:
-            return f"{what}: {self.differs}"
-        return f"{what}: not compared: {self.failed}" if self.failed else f"{what}: equal"
+        if self.failed:
+            what += f", not compared: {self.failed}"
+        return f"{what}; it differs: {self.differs}" if self.differs else f"{what}; all is equal"
 
 
 @dataclass(frozen=True, slots=True)

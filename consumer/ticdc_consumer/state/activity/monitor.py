@@ -95,6 +95,7 @@ class Monitor:
         self._takeover: Takeover | None = None
         self._last_ddl: LastDdl | None = None
         self._verified: VerifiedShare | None = None
+        self._unequal: dict[int, VerifiedShare] = {}
         self._set_aside: dict[TableName, SetAsideTable] = {}
         self.blockers: tuple[Blocker, ...] = ()
         """The sessions of the target that hold what this consumer's waits for."""
@@ -278,14 +279,23 @@ class Monitor:
             return
         fields = {"event": "repair", **state.to_json()}
         if state.state == "done":
-            self._verified = None
+            self._verified, self._unequal = None, {}
             logger.info("repair: %s", state, extra=fields)
         else:
             logger.warning("repair: %s", state, extra=fields)
 
     def verified(self, share: VerifiedShare) -> None:
         """A share of the rows was compared with the upstream, or was to be."""
-        self._verified = share = replace(share, failed=self._masked(share.failed))
+        share = replace(share, failed=self._masked(share.failed))
+        if not share.failed:
+            self._unequal.pop(share.number, None)
+        if share.differs:
+            self._unequal[share.number] = share
+        self._verified = replace(
+            share,
+            differing=sum(each.differing for each in self._unequal.values()),
+            differs="; ".join(each.differs for each in list(self._unequal.values())[:5]),
+        )
         with self._counting:
             for name, more in (
                 ("verified_rows", share.rows),

@@ -218,7 +218,7 @@ BAD_MESSAGE = KnownCause(
 )
 DRIFT = KnownCause(
     "drift",
-    "the last share that `[verify] every` compared has rows that differ",
+    "`[verify] every` found rows that differ, which were not equal since",
     "put right what still differs: ticdc-consumer verify {config} --repair; then start the "
     "consumer, if none runs",
     _drift,

@@ -269,7 +269,7 @@ _METRICS = (
     MetricDefinition(
         "differing_rows",
         "gauge",
-        "Rows of the last share that are not as upstream; 0 after a repair.",
+        "Rows that are not as upstream, until they are compared again or repaired.",
         _one(lambda activity: activity.verified.differing if activity.verified else 0),
     ),
     # Tables that are set aside.

@@ -91,7 +91,7 @@ VALUES: list[tuple[str, Mapping[str, str], float]] = [
     ("verified_rows_total", {}, 1_500),
     ("verify_failures_total", {}, 1),
     ("verify_timestamp_seconds", {}, 1_700_000_003.5),
-    ("differing_rows", {}, 0),
+    ("differing_rows", {}, 2),
     ("stage_seconds_bucket", {"stage": "plan", "le": "0.01"}, 0),
     ("stage_seconds_bucket", {"stage": "plan", "le": "0.025"}, 1),
     ("stage_seconds_bucket", {"stage": "plan", "le": "+Inf"}, 1),

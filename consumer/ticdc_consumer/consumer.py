@@ -33,6 +33,7 @@ from ticdc_consumer.state.activity.recorder import ActivityRecorder
 from ticdc_consumer.state.activity.stored import read as activity_of
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
+from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.state.metrics.exposing import exposed
 from ticdc_consumer.state.opening import Opened, gaps, look, patiently_read, take_over
 from ticdc_consumer.state.quarantine import SetAside, named
@@ -90,6 +91,11 @@ class Consumer:
         self._spark.report = self._monitor.has_executors
         self._recorder = ActivityRecorder(self._monitor, options)
         self._stopping = False
+        self.joining: tuple[str, ...] = ()
+        """Rules of a wider filter, under which the changefeed is to go on after this consumer: it
+        leaves in the log what their tables need from R on."""
+        self.also_stops: Callable[[], bool] = lambda: False
+        """Ends the loop, as `stop` does; asked at least once a second."""
 
     def stand_by(self) -> bool:
         """Waits, before the consumer is entered, until no other consumer of the changefeed is
@@ -146,6 +152,7 @@ class Consumer:
         if self.options.publish == "staging":
             staging = StagingJob(self.options.target_url, self.options.changefeed)
         reader = _reader(self.options, self._spark, self._opened, self._tables, together, staging)
+        reader.joining = self.joining
         reader.begin_without(self._set_aside)
         applier = ToTarget(self.options, self.target, self.store, self._tables, reader.unneeded)
         epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
@@ -209,6 +216,8 @@ class Consumer:
         with self._verifying(goal) as require_no_drift:
             while not self._stopping and (goal is None or self.resolved_ts < goal):
                 self._spark.require()
+                if self.also_stops():
+                    return
                 require_no_drift()
                 try:
                     with self.store.lease.explaining():
@@ -307,6 +316,7 @@ def plan(
         reader = _reader(options, starter, opened, tables)
         reader.begin_without(opened.store.quarantine.tables())
         where = opened.store.where
+        tables.fill(LoadNotes(opened.target, options.changefeed).filled())
         ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped, where)
         if opened.stored:
             ledger.copy_from(opened.store.ledger)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Ddl
 from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
 from ticdc_consumer.apply import Applied, Step
@@ -187,6 +188,14 @@ class Recorder:
     def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
         """A plan ends where a table would be set aside."""
         raise error
+
+    def tend(self) -> bool:
+        """The tables that are loaded beside those in use are a running consumer's."""
+        return False
+
+    def holds(self, seen: Ddl) -> bool:
+        """What a table's load keeps waiting comes next all the same."""
+        return False
 
     def run_pending(self) -> None:
         for group in renames.groups(self._context):

@@ -91,6 +91,7 @@ class Epochs:
         self._applier = applier
         self._tables = tables
         self._preparer = Preparer(reader, options.retries)
+        reader.holds = applier.holds
         self._monitor = reader.monitor
         self._monitor.reached(state.resolved_ts, state.positions)
         reader.committed_ts = state.resolved_ts
@@ -148,6 +149,9 @@ class Epochs:
                 if tried:
                     self._applier.recover()
                 self.run_pending()
+                self._preparer.wait()  # its tasks may use the tables that take others' places now
+                if self._applier.tend():
+                    self._preparer.drop()
                 epoch = self._next(until, wait)
                 if tried:
                     self._monitor.recovered()
@@ -299,7 +303,8 @@ class Epochs:
         prepared = self._preparer.take()
         if prepared is not None:
             fits = until is None or prepared.cut.end <= until
-            if fits and prepared.base.resolved_ts == self.state.resolved_ts:
+            waits = any(self._applier.holds(seen.ddl) for seen in prepared.cut.ddls)
+            if fits and not waits and prepared.base.resolved_ts == self.state.resolved_ts:
                 return replace(prepared, base=self.state)
             prepared.gathered.release()
         return self._preparer.prepare(self.state, until, wait, self._knowledge())

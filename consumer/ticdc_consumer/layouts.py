@@ -53,6 +53,7 @@ class TableLayouts:
         self._claims: dict[TargetName, TableName] = {}
         self._claimed: dict[TableName, dict[TableName, TargetName]] = {}  # by lower case
         self._new: set[TableName] = set()  # layouts that were built since the ledger was written
+        self._beside: Mapping[TableName, TargetName] = {}
         self._for_tasks: ForTasks | None = None
         self._sent: ForTasks | None = None
 
@@ -74,6 +75,15 @@ class TableLayouts:
     def forget(self, name: TableName) -> None:
         """Drops the table's layout, as if none of its rows had come."""
         self._forget(lower(name))
+
+    def fill(self, beside: Mapping[TableName, TargetName]) -> bool:
+        """Sends the rows of these tables, and no others, to tables that will take their places.
+        Whether that is news."""
+        changed = beside.items() ^ self._beside.items()
+        self._beside = beside
+        for name, _ in changed:
+            self._forget(lower(name))
+        return bool(changed)
 
     def _forget_all(self) -> None:
         self.layouts, self.shapes, self._unused = [], {}, []
@@ -245,7 +255,7 @@ class TableLayouts:
         """The target's table. Raises `Stop` if it does not exist, or may have been given another
         table's rows."""
         label = f"{source.schema}.{source.name}"
-        schema, table = self._target.locate(*self._routes(source.schema, source.name))
+        schema, table = self._destination((source.schema, source.name))
         if wire_name := self._exactness.wire_name:
             self._require_one_name(source, schema, table, wire_name)
         described = self._target.describe(schema, table)
@@ -255,6 +265,10 @@ class TableLayouts:
                 "create it, or leave the table out by [tables] filter"
             )
         return described
+
+    def _destination(self, name: TableName) -> TargetName:
+        """Where the rows go now."""
+        return self._beside.get(name) or self._target.locate(*self._routes(*name))
 
     def _require_empty(self, source: Table) -> None:
         """Raises `Stop` if the target's table has rows."""

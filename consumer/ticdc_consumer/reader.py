@@ -42,12 +42,12 @@ from ticdc_consumer.source.log import Log, gaps_since, require
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import CutActivity
-from ticdc_consumer.state.activity.monitor import FOR_MARK, FOR_SCHEMA, Monitor
+from ticdc_consumer.state.activity.monitor import FOR_LOAD, FOR_MARK, FOR_SCHEMA, Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.staging import StagingJob, Unneeded
-from ticdc_consumer.waiting import Deadline
+from ticdc_consumer.waiting import Deadline, sleep
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +89,10 @@ class Reader:
         self.source.schemas.learn(schemas)
         self.leave_out: tuple[str, ...] = ()
         """Patterns of tables whose rows are not read, but whose DDL are."""
+        self.holds: Callable[[Ddl], bool] = lambda ddl: False
+        """Whether a DDL has to wait: no cut goes past it."""
+        self.joining: tuple[str, ...] = ()
+        """The rules of a wider filter, which is to hold after the cuts that are read now."""
         self.set_aside: frozenset[TableName] = frozenset()
         """Tables that wait: neither their rows nor their DDL are read."""
         self.released: TableName | None = None
@@ -105,6 +109,7 @@ class Reader:
         self.unneeded = Unneeded()
         self._unread: dict[SchemaKey, tuple[str, int, int]] = {}
         self._unread_since = 0.0
+        self._ddl_comes_next = False  # one that has to wait
 
     @property
     def schemas(self) -> Schemas:
@@ -113,6 +118,7 @@ class Reader:
     def plan(self, base: Checkpoint, until: int | None, wait: float) -> Cut | None:
         """The next cut, or None if no mark above the applied R came within `wait` seconds."""
         failpoints.hit("S2")
+        self._ddl_comes_next = False
         self._drain(base, wait)
         if self._schemas_are_missing(wait):
             self._waits(self._lacking())
@@ -124,7 +130,11 @@ class Reader:
             return None
         # Listed after the marks were seen: nothing below any of them is outside.
         with self.monitor.at("planning", "the next cut"):
-            return self._planned(base, until)
+            cut = self._planned(base, until)
+        if cut is None and self._ddl_comes_next:
+            self._waits(FOR_LOAD)
+            sleep(wait)
+        return cut
 
     def _waits(self, lacking: str) -> None:
         self.monitor.waiting(self.source.newest, self._tops(), lacking, self.source.trouble)
@@ -164,6 +174,10 @@ class Reader:
         self.source.read_to(reach, heads, PATIENCE)
         selected = [seen for seen in self._ddls() if not self.is_of_another_run(seen.ddl)]
         reach = self._before_joined(applied, reach, selected)
+        reach = self._reach_before_waiting(selected, applied, reach)
+        self._ddl_comes_next = reach <= applied
+        if self._ddl_comes_next:
+            return None
         end, ddls = end_of_cut(applied, reach, selected, self.together.limit, creates)
         failpoints.hit("S6")
         last: Sequence[Mark | SeenDdl] = ddls or [proof]
@@ -194,6 +208,11 @@ class Reader:
             },
         )
         return cut
+
+    def _reach_before_waiting(self, ddls: Iterable[SeenDdl], applied: int, reach: int) -> int:
+        """How far a cut may go: not past a DDL that has to wait."""
+        inside = (seen.ddl for seen in ddls if applied <= seen.ddl.commit_ts < reach)
+        return min([reach, *(ddl.commit_ts for ddl in inside if self.holds(ddl))])
 
     def begin_without(self, tables: Collection[SetAside]) -> None:
         """These are set aside already."""
@@ -308,6 +327,7 @@ class Reader:
             most_bytes=min(most_bytes, SMALL_BYTES) if here else most_bytes,
             staging=None if here else self._staging,
             schemas=self.schemas.tables,
+            joining=self.joining,
             set_aside=self.set_aside,
         )
 

@@ -16,6 +16,7 @@ from ticdc_consumer.ddl.generated_columns import left_out
 from ticdc_consumer.errors import NoTable, problems_of
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.state.destinations import InTarget
+from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
@@ -89,6 +90,7 @@ def tables(premises: Premises) -> Iterator[Finding]:
     if premises.checkpoint is not None:
         where = InTarget.by(options, opened)
         checked.learn(Store(opened, options.changefeed, where=where).ledger)
+        checked.fill(LoadNotes(opened, options.changefeed).filled())
     checked.definitions = {**sample.created, **checked.definitions}
     sources = {**checked.definitions, **sample.tables}
     if not sources:

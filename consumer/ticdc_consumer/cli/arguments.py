@@ -32,6 +32,7 @@ EXAMPLES = {
   ticdc-consumer load orders.toml                            # as of now; then: run orders.toml
   ticdc-consumer load orders.toml --at 429918007904436226    # as of that timestamp
   ticdc-consumer load orders.toml --replace                  # delete the rows that are there
+  ticdc-consumer load orders.toml --table shop.orders        # that table again, while run goes on
 """,
     "check": "examples:\n  ticdc-consumer check orders.toml\n"
     "  ticdc-consumer check orders.toml --json | jq '.findings[] | select(.level != \"ok\")'",
@@ -245,6 +246,18 @@ def _load(load: Parser) -> None:
     )
     load.add_argument(
         "--replace", action="store_true", help="delete the rows of tables that have some"
+    )
+    load.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="SCHEMA.TABLE",
+        help="load this table again, while the changefeed goes on; may be repeated",
+    )
+    load.add_argument(
+        "--give-up",
+        action="store_true",
+        help="with --table: leave the table in use as it is, and drop what was loaded",
     )
 
 

@@ -42,5 +42,8 @@ class ReadJob:
     """How tasks send rows to the target themselves; None if the driver does."""
     schemas: tuple[Table, ...] = ()
     """Those by which rows of Simple are read."""
+    joining: tuple[str, ...] = ()
+    """Rules of a filter that lets more tables pass, from the cut's end on: theirs are rows of a
+    later cut."""
     set_aside: frozenset[TableName] = frozenset()
     """Tables whose rows are not read, but counted."""

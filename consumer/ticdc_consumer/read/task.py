@@ -53,6 +53,7 @@ class Reading:
         self._job = job
         self._decode = decoder(options, job.schemas)
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
+        self._joining = TableFilter(job.joining, case_sensitive=options.case_sensitive)
         self._fast: FastReader = NoFastReader()
         if job.source.gives_messages:
             self._fast = fast_reader(options, job.layouts, job.shapes, job.latest)
@@ -181,12 +182,21 @@ class Reading:
         return pack(report)
 
     def wants(self, name: TableName) -> bool:
-        """Whether the filter lets the table of that name pass."""
-        return self._filter.matches(*name)
+        """Whether the filter lets the table of that name pass, now or from the cut's end on."""
+        return self._filter.matches(*name) or self._joins(name)
 
     def reads(self, name: TableName) -> bool:
-        """Whether its rows are read, too: it is not set aside."""
+        """Whether its rows are read, too: it is not set aside, and does not only join."""
         return self._table(name) is not None
+
+    def _joins(self, name: TableName) -> bool:
+        """Of a table that the filter leaves out: whether it will pass from the cut's end on."""
+        return bool(self._job.joining) and self._joining.matches(*name)
+
+    def _keep_later(self, progress: PartitionProgress, commit_ts: int, offset: int) -> None:
+        """A row or DDL of a table that joins holds the restart offset if a later cut has it."""
+        if commit_ts >= self._job.end:
+            progress.keep(offset)
 
     def _table(self, name: TableName) -> TableReader | None:
         """The table's reader; None if the filter leaves the table out, or it is set aside."""
@@ -241,7 +251,10 @@ class Reading:
         name, commit_ts = (change.table.schema, change.table.name), change.commit_ts
         if name in self._job.set_aside:
             self._leave_waiting(progress, name, commit_ts, offset, time)
-        elif commit_ts >= self._job.begin:
+            return
+        if self._joins(name):
+            self._keep_later(progress, commit_ts, offset)
+        if commit_ts >= self._job.begin:
             self.report.leave_out(name)
 
     def _leave_waiting(
@@ -312,10 +325,11 @@ class Reading:
         """Reports a row of the cut that lacks its schema. It has no layout yet."""
         check_ts(row, self._job.latest)
         name = row.schema, row.table
-        if not self.wants(name):
-            return
         if name in self._job.set_aside:
             self._leave_waiting(progress, name, row.commit_ts, offset, time)
+        elif not self.reads(name):
+            if self._joins(name):
+                self._keep_later(progress, row.commit_ts, offset)
         elif self._range.holds(progress, NO_LAYOUT, row.commit_ts, offset, time):
             schema = (*name, row.version)
             self.report.unread.setdefault(schema, (*progress.topic_partition, offset))
@@ -323,6 +337,8 @@ class Reading:
     def read_ddl(self, progress: PartitionProgress, ddl: Ddl, offset: int, time: int) -> None:
         """Reports a DDL that the plan does not have, or one below R in a joining partition."""
         if not wants(self._filter, ddl):
+            if self._job.joining and wants(self._joining, ddl):
+                self._keep_later(progress, ddl.commit_ts, offset)
             return
         job = self._job
         if ddl.commit_ts < job.begin and progress.topic_partition in job.joined:

@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 FOR_MARK = "for a resolved ts above R"
 """What a consumer that is well waits for."""
+FOR_LOAD = "for a table to be loaded, whose DDL comes next"
 FOR_SCHEMA = "for version"
 """How begins what one waits for that lacks a schema of Simple's."""
 MOST = 1_000

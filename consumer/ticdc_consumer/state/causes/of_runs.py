@@ -6,6 +6,7 @@ from ticdc_encoder.tso import duration, seconds, with_time
 
 from ticdc_consumer.errors import Retry, Unavailable
 from ticdc_consumer.state.activity.activity import WaitingDdl
+from ticdc_consumer.state.activity.monitor import FOR_LOAD
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.situation import Explanation, KnownCause, Situation, has_kind
 
@@ -26,6 +27,12 @@ def _loading(situation: Situation) -> Explanation | None:
     progress = situation.loading
     if progress is None:
         return None
+    if progress.beside:
+        activity = situation.at_work
+        if activity is None or activity.detail != FOR_LOAD:
+            return None
+        names = ", ".join(".".join(table.name) for table in progress.tables)
+        return Explanation(f"a DDL of {names} comes next, and waits for the load: {progress}")
     return Explanation(f"the first load, as of {progress.snapshot_ts}, is not finished: {progress}")
 
 
@@ -238,8 +245,9 @@ FAILED = KnownCause(
 )
 LOADING = KnownCause(
     "loading",
-    "a first load is not finished, whether it is under way or was interrupted",
-    "let it end; if none is under way, go on with it: ticdc-consumer load {config}",
+    "a first load is not finished, whether it is under way or was interrupted; or a DDL waits "
+    "until its table is loaded by `load --table`",
+    "let it end; if none is under way, go on with it: ticdc-consumer load {config} [--table TABLE]",
     _loading,
 )
 NOT_RUNNING = KnownCause(

@@ -14,6 +14,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import lower
+from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.target import Target
@@ -30,6 +31,7 @@ from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, 
 
 ROUNDS = 5
 """How often tables are read anew because a DDL came while they were read."""
+_LOADING = "it is not whole yet: go on with ticdc-consumer load CONFIG --table, then verify again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,9 @@ class _Round:
         try:
             return pair(target, self._options, self._where, table)
         except NotInTarget as missing:
-            return self._problem(_name(table), "", str(missing))
+            loading = LoadNotes(target, self._options.changefeed).filled()
+            problem = _LOADING if _name(table) in loading else str(missing)
+            return self._problem(_name(table), "", problem)
         except Stop as refusal:
             return self._problem(_name(table), "", f"cannot be compared: {reason(refusal, table)}")
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -213,25 +213,43 @@ class Consumer:
         goal = self._epochs.greatest_mark() if until == CAUGHT_UP else until
         if goal is None and self.options.spark_start == "at-once":
             self._spark.begin()
-        while not self._stopping and (goal is None or self.resolved_ts < goal):
-            self._spark.require()
-            if self.also_stops():
-                return
-            try:
-                with self.store.lease.explaining():
-                    epoch = self._epochs.next(goal, IDLE)
-            except Unavailable as error:
-                if self._stopping and (isinstance(error, Away) or self._spark.gave_up):
+        with self._verifying(goal) as require_no_drift:
+            while not self._stopping and (goal is None or self.resolved_ts < goal):
+                self._spark.require()
+                if self.also_stops():
                     return
-                raise
-            if epoch is not None:
-                yield epoch
-                failpoints.hit("S15")
-                self._commit_to_source()
+                require_no_drift()
+                try:
+                    with self.store.lease.explaining():
+                        epoch = self._epochs.next(goal, IDLE)
+                except Unavailable as error:
+                    if self._stopping and (isinstance(error, Away) or self._spark.gave_up):
+                        return
+                    raise
+                if epoch is not None:
+                    yield epoch
+                    failpoints.hit("S15")
+                    self._commit_to_source()
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
             with self.store.lease.explaining():
                 self._epochs.run_pending()
+
+    @contextmanager
+    def _verifying(self, goal: int | None) -> Iterator[Callable[[], None]]:
+        """Compares rows with the upstream beside a loop without an end; gives what raises once
+        some differ."""
+        if goal is not None or self.options.verify_every is None:
+            yield lambda: None
+            return
+        from ticdc_consumer.upstream.verify.continuous import ContinuousVerification
+
+        verification = ContinuousVerification(self.options, self._monitor)
+        verification.begin()
+        try:
+            yield verification.require_none
+        finally:
+            verification.end()
 
     def plan(self, until: Goal = CAUGHT_UP, *, sql: bool = False) -> Iterator[PlannedCut]:
         """What the next cuts would do: `plan` with this consumer's options and Spark. The consumer

@@ -28,6 +28,7 @@ PROGRAMS = (
     ("transaction.py",),
     ("tables.py",),
     ("many.py",),
+    ("scrape.py",),
     ("verify.py",),
     ("load.py", "--rows", "2000000"),
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Ddl
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
@@ -16,6 +17,7 @@ from ticdc_consumer.ddl import renames
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
+from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.layouts import TableLayouts
@@ -25,7 +27,7 @@ from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
-from ticdc_consumer.targets.layout import Layout, TargetName
+from ticdc_consumer.targets.layout import Layout, TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
@@ -187,6 +189,18 @@ class Recorder:
     def purge(self, resolved_ts: int) -> None:
         """A plan does not list these."""
 
+    def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
+        """A plan ends where a table would be set aside."""
+        raise error
+
+    def tend(self) -> bool:
+        """The tables that are loaded beside those in use are a running consumer's."""
+        return False
+
+    def holds(self, seen: Ddl) -> bool:
+        """What a table's load keeps waiting comes next all the same."""
+        return False
+
     def run_pending(self) -> None:
         for group in renames.groups(self._context):
             if self._recorded.stop is None:
@@ -318,10 +332,4 @@ def _touched(context: DdlContext, entry: LedgerEntry) -> set[str]:
             names.add((schema, table))  # that of EXCHANGE PARTITION is not beside it
         case _:
             pass
-    return {
-        f"{_quoted(schema)}.{_quoted(table) if table else '*'}" for schema, table in names if schema
-    }
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return {literal_rule(schema, table) for schema, table in names if schema}

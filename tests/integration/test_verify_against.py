@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from support.torture_cli import Command, Make
 from support.torture_topics import Feed
 from support.upstream_tidb import upstream
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.state.quarantine import SetAside
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.upstream.verify import same_state
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Resolved
@@ -105,6 +108,29 @@ def test_all_types_are_compared_between_databases(
         ("typed", "differs", {"id": "1"}, ["c14", "c29", "c5"]),
         ("typed", "missing", {"id": "2"}, []),
     ]
+
+
+def test_a_table_that_is_set_aside_is_named_and_not_compared(
+    two: Two, upstream_url: str, against: Against, tmp_path: Path
+) -> None:
+    feed, mine, theirs = two("sqlite", "postgresql")
+    with upstream(upstream_url) as tidb:
+        tidb.execute("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE b (id INT PRIMARY KEY)")
+    load_both(upstream_url, feed, mine, theirs)
+    with opened(theirs.target_url) as target, target.transaction():
+        store = Store(target, "twin")
+        state = store.read()
+        assert state is not None
+        (name,) = (name for name in store.ledger.known().destinations if name[1] == "a")
+        store.quarantine.add(SetAside.of(name, state, "why"))
+    metrics = tmp_path / "verify.prom"
+    code, report = against(mine, theirs, "--metrics-file", str(metrics))
+    assert code == 5
+    for result, tables in (("equal", 1), ("differs", 0), ("not compared", 1)):
+        labels = f'{{changefeed="proof",result="{result}"}}'
+        assert f"ticdc_consumer_verified_tables{labels} {tables}.0" in metrics.read_text()
+    problems = {table["table"]: table["problem"] for table in report["tables"]}
+    assert "it is set aside, at R" in problems["a"] and problems["b"] is None
 
 
 def test_two_consumers_that_go_on_are_compared_where_they_meet(

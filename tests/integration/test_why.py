@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from pyspark.sql import SparkSession
 from support import brokers
 from support.diagnoses import (
     SOON,
     backlog,
-    begun,
     comes_to,
     diagnosed,
     of_itself,
@@ -31,6 +31,7 @@ from support.torture_cli import Begin, Make
 from support.torture_topics import ITEMS, Feed, inserted, table, ts
 from ticdc_consumer import targets
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.spark import session
 from ticdc_consumer.state.activity import monitor, recorder
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.table import cause_of
@@ -311,6 +312,15 @@ def test_brokers_that_are_away(begin: Begin, monkeypatch: pytest.MonkeyPatch) ->
     assert diagnosed(run).cause == "brokers-away"
 
 
+def test_a_topic_that_is_gone(begin: Begin) -> None:
+    feed, run = begin()
+    with running(run):
+        comes_to(run, "ticdc-stopped")
+        feed.kafka.delete_topic(feed.topic)
+        shown = comes_to(run, "topics-changed")
+    assert feed.topic in shown.sentence
+
+
 def test_brokers_that_refuse_their_user(
     real_kafka: brokers.Real, sqlite_url: str, command: Make
 ) -> None:
@@ -404,21 +414,13 @@ def test_a_consumer_that_works(begin: Begin, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_memory_budget_that_is_too_small(
-    mock_kafka: brokers.Mock,
-    postgresql_url: str,
-    command: Make,
-    request: pytest.FixtureRequest,
-    long: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    begin: Begin, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not long:
-        pytest.skip("with --long: Spark shuffles; its signs are in consumer/state/causes")
-    spark = request.getfixturevalue("spark")
+    monkeypatch.setattr(session, "UNKNOWN_SIZE", 1)
     monkeypatch.setattr(thresholds, "SPILLED_CUTS", 1)
-    small: dict[str, Any] = {"limits__memory_budget": 1, **SMALL_CUTS}
-    feed, run = begun(command, mock_kafka, postgresql_url, "public", spark, **small)
-    backlog(feed, run, 0.001, cuts=2)
-    with running(run):
+    feed, run = begin(spark=spark, **SMALL_CUTS)
+    backlog(feed, run, 0.001, cuts=50)
+    with running(run, limits__memory_budget=1):
         shown = comes_to(run, "memory-budget")
     assert "did not fit limits.memory_budget" in shown.sentence
 

@@ -104,13 +104,14 @@ class Command:
         until: str | None = None,
         spark: bool = False,
         command: str = "run",
+        arguments: Sequence[str] = (),
         **settings: Any,
     ) -> Driver:
         """The same command, or another one, as a process of its own; without `until` a run goes on
         for ever."""
         sets = self.arguments(**settings)
         end = [] if until is None else ["--until", until]
-        words = [command, str(self._file), *end, *sets]
+        words = [command, str(self._file), *arguments, *end, *sets]
         return Driver(words, spark=spark, failpoint=failpoint)
 
     def standby(self, **settings: Any) -> Driver:

@@ -16,6 +16,7 @@ from ticdc_consumer.ddl.generated_columns import left_out
 from ticdc_consumer.errors import NoTable, problems_of
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.state.destinations import InTarget
+from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
@@ -40,11 +41,15 @@ def target(premises: Premises) -> Iterator[Finding]:
     if checkpoint is not None:
         reached = f"R = {with_time(checkpoint.resolved_ts)}"
         yield ok("checkpoint", reached if checkpoint.resolved_ts else "nothing is applied yet")
-        for entry in Store(opened, premises.options.changefeed).ledger.pending():
+        store = Store(opened, premises.options.changefeed)
+        for entry in store.ledger.pending():
             yield warn(
                 "checkpoint",
                 f"DDL {entry.id} of {entry.schema}.{entry.table} is pending: {entry.query}",
             )
+        for table in store.quarantine.tables():
+            stands = f"is set aside at R {with_time(table.resolved_ts)}: {table.cause}"
+            yield warn("checkpoint", f"{'.'.join(table.name)} {stands}")
     else:
         known = ", ".join(Store(opened, premises.options.changefeed).changefeeds())
         others = f"; the target knows {known}" if known else ""
@@ -86,6 +91,7 @@ def tables(premises: Premises) -> Iterator[Finding]:
     if premises.checkpoint is not None:
         where = InTarget.by(options, opened)
         checked.learn(Store(opened, options.changefeed, where=where).ledger)
+        checked.fill(LoadNotes(opened, options.changefeed).filled())
     checked.definitions = {**sample.created, **checked.definitions}
     sources = {**checked.definitions, **sample.tables}
     if not sources:

@@ -19,6 +19,7 @@ from ticdc_consumer.upstream.verify.against import other_side, verify_against
 from ticdc_consumer.upstream.verify.repair import RepairScript
 from ticdc_consumer.upstream.verify.report import Subject, TableReport, summary, to_json, to_text
 from ticdc_consumer.upstream.verify.same_state import Side
+from ticdc_consumer.upstream.verify.textfile import TextFile
 from ticdc_consumer.upstream.verify.verification import Request, verify
 
 
@@ -26,6 +27,7 @@ from ticdc_consumer.upstream.verify.verification import Request, verify
 class _Printing:
     json: bool
     show_values: bool
+    file: TextFile | None = None
 
     def say(self, text: str) -> None:
         if not self.json:
@@ -40,7 +42,9 @@ class _Printing:
         return by_subject
 
     def end(self, reports: Sequence[TableReport], outcome: RepairState | None = None) -> None:
-        """The sum, or the document."""
+        """The sum, or the document; and the metrics."""
+        if self.file is not None:
+            self.file.replace(reports)
         if self.json:
             print_out(to_json(reports, self.show_values, outcome))
         else:
@@ -50,7 +54,9 @@ class _Printing:
 def verified(options: Options, arguments: argparse.Namespace, script: TextIO | None) -> bool:
     """Whether all tables are equal, after the repair if one is asked for. The statements that
     repair go into `script`."""
-    printing = _Printing(arguments.json, arguments.show_values)
+    path = arguments.metrics_file
+    file = TextFile(path, options.changefeed) if path else None
+    printing = _Printing(arguments.json, arguments.show_values, file)
     if arguments.against:
         return _against(options, arguments, printing)
     differing = DifferingKeys()

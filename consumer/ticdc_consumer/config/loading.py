@@ -113,7 +113,14 @@ def parse(settings: Settings) -> Options:
     )
     if options.publish == "staging" and options.apply == "transactions":
         raise Usage('target.publish = "staging" is for target.apply = "net": leave one of them out')
+    if options.verify_every is not None and options.upstream_url is None:
+        raise Usage("verify.every compares rows with the upstream: set source.upstream, its URL")
     protocol.check_settings(options)
+    if options.quarantine and options.apply != "net":
+        raise Usage(
+            'on_error.quarantine is for target.apply = "net": with "transactions", a part of a cut '
+            "is committed before its poison is met"
+        )
     try:
         Routes(options.route, options.case_sensitive)
     except ConfigError as error:

@@ -231,6 +231,13 @@ def test_a_wrong_setting_of_a_storage_is_named(stored: Path, text: str, words: s
     assert words in str(caught.value)
 
 
+def test_rows_are_verified_against_an_upstream_each_second_at_most(written: Path) -> None:
+    with pytest.raises(Usage, match=r"verify\.every compares rows .*: set source\.upstream"):
+        load(written, "verify.every=1h")
+    with pytest.raises(Usage, match=r"verify\.every must be at least a second"):
+        load(written, "verify.every=0")
+
+
 def test_csv_needs_a_storage(written: Path) -> None:
     with pytest.raises(Usage, match=r"protocol csv is for files, not for Kafka: set storage\.url"):
         load(written, "protocol=csv")

@@ -21,7 +21,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.mysql import alter, catalog, generated, types, under_way
+from ticdc_consumer.targets.mysql import alter, beside, catalog, generated, types, under_way
 from ticdc_consumer.targets.mysql import blockers as waits
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
@@ -400,6 +400,15 @@ class MySql(Target):
             self.differences, self, schema, name, evolved, commit_ts, references
         )
         return work.alteration()
+
+    def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
+        return beside.copy_structure(self, table, copy)
+
+    def hindrances(self, table: TargetName) -> list[str]:
+        return beside.hindrances(self, table)
+
+    def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
+        return beside.replace_tables(self, moves)
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)

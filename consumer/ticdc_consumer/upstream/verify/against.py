@@ -119,6 +119,8 @@ class _Both:
             where = InTarget.by(options, target)
             if where.of(name) is None or name not in state.known.destinations:
                 raise Stop(f"{which} does not have it")
+            if problem := state.set_aside_at(name):
+                raise Stop(f"{which}: {problem}")
             try:
                 sides.append(pair(target, options, where, table))
             except Stop as refusal:

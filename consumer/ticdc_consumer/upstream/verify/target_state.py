@@ -10,8 +10,10 @@ from ticdc_consumer.errors import Retry, Stop
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import KnownTables
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target, read_back
+from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
 
 PATIENCE = 60.0
@@ -23,14 +25,21 @@ _PAUSE = 0.05
 @dataclass(frozen=True, slots=True)
 class TargetState:
     """Every session of `targets` sees the tables as they were at `resolved_ts`, until it is closed.
-    `known` are the tables that rows went to. With `shared`, the first session reads no table but
-    holds the state, in which the others begin anew after each table: a DDL waits for the end of a
-    transaction that has read its table."""
+    `known` are the tables that rows went to; those `set_aside` have an R of their own. With
+    `shared`, the first session reads no table but holds the state, in which the others begin anew
+    after each table: a DDL waits for the end of a transaction that has read its table."""
 
     targets: Sequence[Target]
     resolved_ts: int
     known: KnownTables
+    set_aside: Sequence[SetAside] = ()
     shared: str | None = None
+
+    def set_aside_at(self, name: TableName) -> str:
+        """Why a table cannot be compared at R; "" if it can."""
+        own = (table.resolved_ts for table in self.set_aside if table.name == name)
+        resolved_ts = next(own, None)
+        return f"it is set aside, at R {resolved_ts}: release it before" if resolved_ts else ""
 
     @property
     def snapshot_ts(self) -> int:
@@ -81,7 +90,8 @@ def _begin(
     store = Store(first, options.changefeed, where=InTarget.by(options, first))
     pending = store.ledger.pending()
     if len(seen) == 1 and not pending:
-        return TargetState(targets, seen.pop(), store.ledger.known(), shared)
+        set_aside = store.quarantine.tables()
+        return TargetState(targets, seen.pop(), store.ledger.known(), set_aside, shared)
     if time.monotonic() > deadline:
         raise _unsettled(pending)
     return None

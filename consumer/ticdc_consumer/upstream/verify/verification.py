@@ -14,6 +14,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import lower
+from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.target import Target
@@ -25,23 +26,27 @@ from ticdc_consumer.upstream.verify.pairs import NotInTarget, Pair, pair, reason
 from ticdc_consumer.upstream.verify.repair import Collector
 from ticdc_consumer.upstream.verify.report import Subject, TableReport
 from ticdc_consumer.upstream.verify.sessions import Sessions
+from ticdc_consumer.upstream.verify.share import Share
 from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, one_state
 
 ROUNDS = 5
 """How often tables are read anew because a DDL came while they were read."""
+_LOADING = "it is not whole yet: go on with ticdc-consumer load CONFIG --table, then verify again"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """`most`: differing rows that are looked for in a table; `sessions`: how many each side has.
     `collectors` get what differs. `tables` are filter rules: of the changefeed's tables those that
-    match, all without rules; `only`, if it is set, names those that are compared of them."""
+    match, all without rules; `only`, if it is set, names those that are compared of them, and
+    `share` limits their rows."""
 
     most: int = 1_000
     sessions: int = 2
     collectors: Sequence[Collector] = ()
     tables: Sequence[str] = ()
     only: frozenset[TableName] | None = None
+    share: Share | None = None
 
 
 def verify(options: Options, request: Request) -> Iterator[TableReport]:
@@ -103,7 +108,15 @@ class _Round:
                 else:
                     pairs.append(compared)
             yield from self._of_target(upstream)
-            yield from self._compared(pairs, sessions)
+            yield from self._compared(self._in_share(pairs, sessions), sessions)
+
+    def _in_share(self, pairs: Sequence[Pair], sessions: Sessions) -> Sequence[Pair]:
+        share = self._request.share
+        if share is None:
+            return pairs
+        with sessions.pair() as (session, _):
+            parts = [share.of(each, session) for each in pairs]
+        return [each for each in parts if each is not None]
 
     def _chosen(self, name: TableName) -> bool:
         only = self._request.only
@@ -111,10 +124,14 @@ class _Round:
 
     def _pair(self, table: Table) -> Pair | TableReport:
         target = self._state.targets[0]
+        if problem := self._state.set_aside_at(_name(table)):
+            return self._problem(_name(table), "", problem)
         try:
             return pair(target, self._options, self._where, table)
         except NotInTarget as missing:
-            return self._problem(_name(table), "", str(missing))
+            loading = LoadNotes(target, self._options.changefeed).filled()
+            problem = _LOADING if _name(table) in loading else str(missing)
+            return self._problem(_name(table), "", problem)
         except Stop as refusal:
             return self._problem(_name(table), "", f"cannot be compared: {reason(refusal, table)}")
 

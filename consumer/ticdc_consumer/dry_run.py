@@ -68,7 +68,7 @@ class PlannedDdl:
 class PlannedCut:
     """What would be applied from `begin` to `resolved_ts`. `waiting` has how many changes that the
     cut met wait for a DDL before them and so are not counted, with those that came more than once,
-    by upstream `schema.table`, "" for those of more tables than are told; `statements` what is sent
+    by upstream `schema.table`, "" for tables beyond a limit; `statements` what is sent
     for the rows, if that was asked for and they are few."""
 
     begin: int

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.torture_cli import Begin, ended_by
@@ -14,6 +15,8 @@ from support.torture_topics import inserted, ts
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.cli import progress
 from ticdc_consumer.cli.progress import RunProgress
+from ticdc_consumer.source.log import Log, survey
+from ticdc_consumer.state import opening
 from ticdc_consumer.state.activity import recorder
 from ticdc_consumer.state.activity.stored import StoredActivity, read
 from ticdc_consumer.targets import open_target
@@ -135,6 +138,23 @@ def test_the_first_line_of_a_run_comes_sooner_than_the_next(
         assert soon(lambda: len(caplog.messages) == 1)
         consumer._epochs.next(None, 0.5)
     assert len(caplog.messages) == 1
+
+
+def test_a_start_that_waits_for_the_source_prints_that(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = begin()
+    consumer, sentences = run.consumer(), []
+
+    def looked(*arguments: Any) -> Log:
+        sentences.append(consumer.activity.sentence)
+        return survey(*arguments)
+
+    monkeypatch.setattr(opening, "survey", looked)
+    with consumer:
+        pass
+    (sentence,) = sentences
+    assert sentence.startswith("starting by asking the source what its log holds, since ")
 
 
 def test_the_end_of_a_run_does_not_wait_for_a_target_that_hangs(

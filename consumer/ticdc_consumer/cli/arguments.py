@@ -138,7 +138,7 @@ def parser() -> Parser:
     commands = parser.add_subparsers(
         required=True, metavar="COMMAND", dest="command", parser_class=Parser
     )
-    _demo(_command(commands, "demo", "everything embedded: see it work"))
+    _demo(_command(commands, "demo", "show all of it at work on this machine, with a Kafka inside"))
     _init(_command(commands, "init", "ask three questions, write a configuration"))
     _run(_command(commands, "run", "apply the topics to the target"))
     _load(_command(commands, "load", "copy the tables from the upstream, as of one timestamp"))

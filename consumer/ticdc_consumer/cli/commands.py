@@ -238,11 +238,14 @@ def _plan(arguments: argparse.Namespace) -> int:
 
     cuts = Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql)
     if not arguments.json:
+        cut = None
         for cut in cuts:
             if _is_for_screen(arguments):
                 _screen().print_cut(cut)
             else:
                 print_out("\n".join(map(visible, planned(cut))))
+        if cut is None:
+            print_out("there is nothing to apply")
         return 0
     documents: list[dict[str, object]] = []
     try:

@@ -97,6 +97,7 @@ class RunProgress:
         self._recent = RunTotals()
         self._began = self._printed_at = self._next_line = self._spoke_at = time.monotonic()
         self._resolved_ts: int | None = None
+        self._applying_since: float | None = None
         self._warned = False
 
     def report(self, epoch: Epoch) -> None:
@@ -111,6 +112,8 @@ class RunProgress:
             text = f"warning: {more:,} more rows do not match their checksums"
             self._log("corrupted_rows", text, {"rows": more}, logging.WARNING)
         now = time.monotonic()
+        if epoch.changes and self._applying_since is None:
+            self._applying_since = max(self._began, now - sum(epoch.seconds.values()))
         if now - self._began >= SECONDS_TO_PASS and not self._warned:
             self._warned = True
             self._warn()
@@ -179,7 +182,8 @@ class RunProgress:
             nothing = "there was nothing to apply" if why == "done" else "nothing was applied"
             self._log("ended", f"{why}: {nothing}", {"reason": why, "seconds": seconds})
             return
-        rate = self._all.changes / seconds
+        since = self._began if self._applying_since is None else self._applying_since
+        rate = self._all.changes / max(1e-9, time.monotonic() - since)
         fields = {
             "reason": why,
             "resolved_ts": self._resolved_ts,

@@ -253,7 +253,10 @@ def _url(settings: Settings, declared: UrlSetting) -> sa.URL | None:
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
-        raise Usage(f"{name} is not a URL such as {declared.example}") from None
+        hint = f"; write %40 for @ and %3A for : in a name, or set {password_name}"
+        raise Usage(
+            f"{name} is not a URL such as {declared.example}{hint if '@' in text else ''}"
+        ) from None
     if url.host and text.count("@") > 1:
         # The rest of a password would be taken for the host, and be shown in messages.
         raise Usage(f"{name} has more than one @: write %40 in a name, or set {password_name}")

@@ -371,6 +371,10 @@ REFUSED = [
         "target.url is not a URL such as postgresql+psycopg://user@host/database",
     ),
     (
+        "target.url=postgresql://app:se@cret:1@h/d",
+        "write %40 for @ and %3A for : in a name, or set target.password",
+    ),
+    (
         "target.url=mysql+pymysql://app:p@rt/of#it@h/d",
         "target.url has more than one @: write %40 in a name, or set target.password",
     ),

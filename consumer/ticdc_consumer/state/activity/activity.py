@@ -246,7 +246,7 @@ class Activity:
             return [f"the newest message of a partition 0 is {age} old"]
         if cut is None:
             return []
-        if self.stage == "reading":
+        if self.stage == "reading" and cut.messages:
             return [f"about {cut.messages:,} messages"]
         if self.stage == "applying" and cut.changes:
             share = min(1.0, cut.rows_loaded / cut.changes)

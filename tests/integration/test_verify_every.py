@@ -10,10 +10,13 @@ from support.moved_money import moving
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed
 from support.upstream_tidb import upstream
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Drift
 from ticdc_consumer.status import diagnosis
-from ticdc_consumer.upstream.verify import share
+from ticdc_consumer.upstream.verify import continuous, share
+from ticdc_consumer.upstream.verify.report import TableReport
+from ticdc_consumer.upstream.verify.verification import Request, verify
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Resolved
 
@@ -116,3 +119,27 @@ def test_all_rows_have_their_turn_and_an_upstream_that_is_away_ends_nothing(
         assert thread.is_alive() and "secret" not in str(consumer.activity.verified)
         consumer.stop()
         thread.join()
+
+
+@pytest.mark.parametrize("target_url", ["sqlite"], indirect=True)
+def test_what_differs_in_one_state_alone_does_not_count(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def put_right_afterwards(options: Options, request: Request) -> Iterator[TableReport]:
+        for report in verify(options, request):
+            yield report
+            if report.differences:
+                seen.append(report.name)
+                spoil(run, "UPDATE people SET mail = 'm50' WHERE id = 50")
+
+    monkeypatch.setattr(continuous, "verify", put_right_afterwards)
+    spoil(run, "UPDATE people SET mail = 'x' WHERE id = 50")
+    with run.consumer() as consumer:
+        thread = beside(consumer)
+        until(lambda: bool(seen) and consumer.activity.totals.get("verified_rows", 0) >= 17, 60)
+        assert thread.is_alive()
+        consumer.stop()
+        thread.join()
+    assert consumer.activity.verified is not None and not consumer.activity.verified.differs

@@ -114,11 +114,12 @@ def test_what_cannot_be_written_delays_and_fails_no_cut(begin: Begin) -> None:
 
 
 def test_a_run_that_commits_nothing_prints_what_it_is_at(
-    begin: Begin, caplog: pytest.LogCaptureFixture
+    begin: Begin, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, run = begin()
     caplog.set_level(logging.INFO, "ticdc_consumer.cli")
-    lines, consumer = RunProgress(quiet_for=0.2), run.consumer()
+    monkeypatch.setattr(progress, "SECONDS_OF_SILENCE", 0.2)
+    lines, consumer = RunProgress(), run.consumer()
     with lines.watching(lambda: consumer.activity), consumer:
         consumer._epochs.next(None, 0.5)
         assert soon(lambda: caplog.text.count("waiting") >= 2)

@@ -90,9 +90,8 @@ class RunProgress:
     """Logs the epochs since the last line, the first at once; `sum_up` logs all of them together.
     Inside `watching`, a run that commits nothing logs what it is at."""
 
-    def __init__(self, quiet_for: float = SECONDS_OF_SILENCE) -> None:
-        self._quiet_for = quiet_for
-        self._next_silence = min(quiet_for, SECONDS_TO_FIRST_WORD)
+    def __init__(self) -> None:
+        self._next_silence = min(SECONDS_OF_SILENCE, SECONDS_TO_FIRST_WORD)
         self._all = RunTotals()
         self._recent = RunTotals()
         self._began = self._printed_at = self._next_line = self._spoke_at = time.monotonic()
@@ -206,5 +205,5 @@ class RunProgress:
     def _log(
         self, event: str, text: str, fields: Mapping[str, object], level: int = logging.INFO
     ) -> None:
-        self._spoke_at, self._next_silence = time.monotonic(), self._quiet_for
+        self._spoke_at, self._next_silence = time.monotonic(), SECONDS_OF_SILENCE
         logger.log(level, "%s", text, extra={"event": event, **fields})

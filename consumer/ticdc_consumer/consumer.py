@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -213,25 +213,43 @@ class Consumer:
         goal = self._epochs.greatest_mark() if until == CAUGHT_UP else until
         if goal is None and self.options.spark_start == "at-once":
             self._spark.begin()
-        while not self._stopping and (goal is None or self.resolved_ts < goal):
-            self._spark.require()
-            if self.also_stops():
-                return
-            try:
-                with self.store.lease.explaining():
-                    epoch = self._epochs.next(goal, IDLE)
-            except Unavailable as error:
-                if self._stopping and (isinstance(error, Away) or self._spark.gave_up):
+        with self._verifying(goal) as require_no_drift:
+            while not self._stopping and (goal is None or self.resolved_ts < goal):
+                self._spark.require()
+                if self.also_stops():
                     return
-                raise
-            if epoch is not None:
-                yield epoch
-                failpoints.hit("S15")
-                self._commit_to_source()
+                require_no_drift()
+                try:
+                    with self.store.lease.explaining():
+                        epoch = self._epochs.next(goal, IDLE)
+                except Unavailable as error:
+                    if self._stopping and (isinstance(error, Away) or self._spark.gave_up):
+                        return
+                    raise
+                if epoch is not None:
+                    yield epoch
+                    failpoints.hit("S15")
+                    self._commit_to_source()
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
             with self.store.lease.explaining():
                 self._epochs.run_pending()
+
+    @contextmanager
+    def _verifying(self, goal: int | None) -> Iterator[Callable[[], None]]:
+        """Compares rows with the upstream beside a loop without an end; gives what raises once
+        some differ."""
+        if goal is not None or self.options.verify_every is None:
+            yield lambda: None
+            return
+        from ticdc_consumer.upstream.verify.continuous import ContinuousVerification
+
+        verification = ContinuousVerification(self.options, self._monitor)
+        verification.begin()
+        try:
+            yield verification.require_none
+        finally:
+            verification.end()
 
     def plan(self, until: Goal = CAUGHT_UP, *, sql: bool = False) -> Iterator[PlannedCut]:
         """What the next cuts would do: `plan` with this consumer's options and Spark. The consumer
@@ -268,6 +286,21 @@ class Consumer:
             yield from released(self.options, self._opened, table, self._spark)
             self._tables.learn(self.store.ledger)
             self._learn_set_aside()
+
+    def release_by_load(self, table: str) -> int:
+        """The same by the upstream's rows as of R - 1 in place of the log, where that is gone or
+        cannot be read: in one transaction. Returns how many rows they are.
+
+        Raises `Stop` for a table that cannot be loaded exactly, before anything is done.
+        """
+        from ticdc_consumer.upstream.load.set_aside import load_set_aside
+
+        waiting = named(self.store.quarantine.tables(), table)
+        with self.store.lease.explaining():
+            rows = load_set_aside(self.options, self.store, self._opened.state, waiting)
+            self._tables.learn(self.store.ledger)
+            self._learn_set_aside()
+        return rows
 
     def _commit_to_source(self) -> None:
         """For lag monitors."""
@@ -323,8 +356,22 @@ def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
 
 
 def release(options: Options, table: str) -> Iterator[Epoch]:
-    """`Consumer.release` where no consumer runs. Raises `Stop` if one does, or if the table is not
-    set aside: a release that cannot begin ends no consumer."""
+    """`Consumer.release` where no consumer runs."""
+    _require_releasable(options, table)
+    with Consumer(options) as consumer:
+        yield from consumer.release(table)
+
+
+def release_by_load(options: Options, table: str) -> int:
+    """`Consumer.release_by_load` where no consumer runs."""
+    _require_releasable(options, table)
+    with Consumer(options) as consumer:
+        return consumer.release_by_load(table)
+
+
+def _require_releasable(options: Options, table: str) -> None:
+    """Raises `Stop` if a consumer runs, or if the table is not set aside: a release that cannot
+    begin ends no consumer."""
     opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
     with closing(opening) as target:
         named(Store(target, options.changefeed).quarantine.tables(), table)
@@ -334,8 +381,6 @@ def release(options: Options, table: str) -> Iterator[Epoch]:
             f"a consumer of changefeed {options.changefeed} runs, as {stored.activity.who}: stop "
             "it, release the table, and start it again"
         )
-    with Consumer(options) as consumer:
-        yield from consumer.release(table)
 
 
 def released(options: Options, opened: Opened, table: str, spark: SparkStarter) -> Iterator[Epoch]:
@@ -365,8 +410,8 @@ def _require_log(options: Options, opened: Opened, table: SetAside, begin: Check
     for gap in gaps(options, opened.source, begin, log):
         raise Stop(
             f"{table.schema}.{table.table} cannot be released, since its log is gone: "
-            f"{gap.subject} {gap.text}; to load all tables anew, end the changefeed before by: "
-            "ticdc-consumer forget CONFIG"
+            f"{gap.subject} {gap.text}; load it: ticdc-consumer release CONFIG "
+            f"{table.schema}.{table.table} --load"
         )
 
 

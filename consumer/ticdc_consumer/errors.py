@@ -15,6 +15,7 @@
             NoTable             3   the target lacks a table that rows need
             Misfit              3   several reasons at once why a table cannot take its rows
             InTheWay            3   (ddl.translate) a table that is not what CREATE TABLE would make
+            Drift               3   the target holds other rows than the upstream
             Conflict            3   (read.facts) two different rows of one key at one commit_ts
         Retry                   -   the target refused a transaction for a passing reason
             Locked              -   another session held a lock for too long
@@ -123,6 +124,10 @@ class Denied(Stop):
 
 class SchemaMissing(Stop):
     """No message brought the schema that a row of Simple names. Exit 3."""
+
+
+class Drift(Stop):
+    """The target holds other rows than the upstream. Exit 3."""
 
 
 class NoTable(Stop):

@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import count
-from typing import Any
+from random import Random
+from typing import Any, Self
 
 import pytest
 import sqlalchemy as sa
@@ -22,10 +23,17 @@ from ticdc_consumer.waiting import sleep, until
 from ticdc_encoder.event import Ddl, Row, RowChange
 from ticdc_encoder.sql.parser import parse_create_table
 
+TARGETS = ("sqlite", "postgresql", "mariadb", "mysql", "tidb")
 OTHERS = 200
 """Rows that no transaction touches."""
 STOCK = "CREATE TABLE stock (id int PRIMARY KEY, n int, text varchar(20), UNIQUE KEY (text, id))"
 ROWS = "SELECT id, n, text FROM stock ORDER BY id"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "kind" in metafunc.fixturenames:
+        all_targets = metafunc.config.getoption("--long")
+        metafunc.parametrize("kind", TARGETS if all_targets else TARGETS[:1])
 
 
 @contextmanager
@@ -38,14 +46,22 @@ def executing(url: str) -> Iterator[sa.Connection]:
 @pytest.fixture
 def run(tidb: Upstream, into: Callable[..., Command], target_url: str) -> Command:
     """`stock` is loaded, and then spoilt by hand where no transaction comes."""
+    return spoilt(tidb, into, target_url)
+
+
+def spoilt(tidb: Upstream, into: Callable[..., Command], target_url: str) -> Command:
     others = ", ".join(f"({1000 + n}, {n}, 't{n}')" for n in range(OTHERS))
     tidb.execute(STOCK, f"INSERT INTO stock VALUES {others}")  # noqa: S608
     run = into(target_url, limits__load_chunk=1000)
     outcome = run.load()
     assert outcome.code == 0, outcome.said
+    spoil(target_url)
+    return run
+
+
+def spoil(target_url: str) -> None:
     with executing(target_url) as connection:
         connection.exec_driver_sql("UPDATE stock SET n = -1 WHERE id >= 1000")
-    return run
 
 
 class Observer:
@@ -56,7 +72,7 @@ class Observer:
         self._url, self._over = url, threading.Event()
         self._thread = threading.Thread(target=self._run)
 
-    def __enter__(self) -> "Observer":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -81,14 +97,20 @@ class Observer:
 @contextmanager
 def running(run: Command) -> Iterator[Driver]:
     """A consumer in a process of its own, which has begun."""
-    driver = run.driver()
+    driver = begun(run)
     try:
-        before = run.resolved_ts
-        assert until(lambda: run.resolved_ts > before or not driver.running, 60.0)
-        assert driver.running, driver.text
         yield driver
     finally:
         driver.kill()
+
+
+def begun(run: Command) -> Driver:
+    before, driver = run.resolved_ts, run.driver()
+    if until(lambda: run.resolved_ts > before or not driver.running, 60.0) and driver.running:
+        return driver
+    said = driver.text
+    driver.kill()
+    raise AssertionError(said)
 
 
 def equals(run: Command, tidb: Upstream) -> None:
@@ -175,6 +197,76 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_the_run_between(
                 assert outcome.code == 0, outcome.said
         workload.transact()
     assert died == STEPS
+    equals(run, tidb)
+
+
+KILLS = ["B1", "L2", "B2", "A3", "B4", "L1", "B5", "A2", "B3", "A1", "L3"]
+"""Where the first kills come, of the consumer (B) or of the load; those after them at any
+moment."""
+
+
+class Judge(Observer):
+    """Compares what every commit shows with the upstream at its R: the spoilt rows are so or right,
+    all others right."""
+
+    def __init__(self, url: str, upstream_url: str) -> None:
+        super().__init__(url)
+        self._upstream_url = upstream_url
+        self.compared = 0
+        self.wrong: list[object] = []
+
+    def _run(self) -> None:
+        engine = sa.create_engine(self._url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
+        query = "SELECT resolved_ts, id, n, text FROM ticdc_checkpoint JOIN stock ON 1 = 1"
+        with engine.connect() as connection, upstream(self._upstream_url) as session:
+            while not self._over.is_set():
+                found = [tuple(row) for row in connection.exec_driver_sql(query)]
+                session.execute(f"SET @@tidb_snapshot = {int(found[0][0]) - 1}")
+                expected = session.execute(ROWS)
+                rows = sorted(row[1:] for row in found)
+                spoilt = [(key, -1 if key >= 1000 else n, text) for key, n, text in expected]
+                if rows not in (expected, spoilt):
+                    self.wrong.append((found[0][0], set(rows) ^ set(expected)))
+                self.compared += 1
+                sleep(0.02)
+
+
+def test_kills_at_any_moment_leave_the_old_or_the_new_table(
+    kind: str, tidb: Upstream, feed: Feed, into: Callable[..., Command], long: bool, request: Any
+) -> None:
+    random, target_url = Random(kind), request.getfixturevalue(f"{kind}_url")
+    run = spoilt(tidb, into, target_url)
+    words = ["load", str(run._file), "--table", f"{tidb.schema}.stock", *run.arguments()]
+    kills: list[str | None] = [*KILLS, *[None] * 19] if long else [*KILLS[:2]]
+    with upstream(tidb.url) as writer, ExitStack() as stack:
+        workload = Workload(writer, feed, seed=7)
+        workload.begin()
+        stack.callback(workload.end)
+        consumer = begun(run)
+        stack.callback(lambda: consumer.kill())
+        judge = stack.enter_context(Judge(target_url, tidb.url))
+        for step in kills:
+            spoil(target_url)
+            of_consumer = step is not None and step.startswith("B")
+            failpoint = f"{step}:kill:1" if step else None
+            if of_consumer:
+                consumer.kill()
+                consumer = run.driver(failpoint)
+            load = Driver(words, failpoint=None if of_consumer else failpoint)
+            stack.callback(load.kill)
+            victim = consumer if of_consumer else load
+            gone = until(lambda: not victim.running, 60.0 if step else random.uniform(0.5, 6.0))  # noqa: B023
+            assert gone or not step, (step, consumer.text, load.text)
+            if random.random() < 0.7:
+                load.kill()
+            if random.random() < 0.7 or not consumer.running:
+                consumer.kill()
+                consumer = begun(run)
+            load.kill()
+            assert judge.wrong == []
+        outcome = run.load(*words[2:4])
+        assert outcome.code == 0, outcome.said
+    assert (judge.wrong, judge.compared > 10 * len(kills)) == ([], True)
     equals(run, tidb)
 
 

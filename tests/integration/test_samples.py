@@ -117,7 +117,7 @@ def streamed_totals(url: str, commits: int) -> list[int]:
             told = json.loads(stream.readline().partition(b":")[2] or b"{}")
             assert "ended" not in told, told
             if told:
-                totals[told["resolved_ts"]] = told["total"]
+                totals[told["reached"]] = told["total"]
     return list(totals.values())
 
 

@@ -39,7 +39,8 @@ def target(premises: Premises) -> Iterator[Finding]:
         )
     checkpoint = premises.checkpoint
     if checkpoint is not None:
-        yield ok("checkpoint", f"R = {with_time(checkpoint.resolved_ts)}")
+        reached = f"R = {with_time(checkpoint.resolved_ts)}"
+        yield ok("checkpoint", reached if checkpoint.resolved_ts else "nothing is applied yet")
         store = Store(opened, premises.options.changefeed)
         for entry in store.ledger.pending():
             yield warn(

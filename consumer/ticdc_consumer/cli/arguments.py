@@ -47,7 +47,8 @@ EXAMPLES = {
     "  ticdc-consumer verify orders.toml --repair-sql repair.sql",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
-    "release": "example:\n  ticdc-consumer release orders.toml shop.orders",
+    "release": "examples:\n  ticdc-consumer release orders.toml shop.orders\n"
+    "  ticdc-consumer release orders.toml shop.orders --load  # from the upstream, not its log",
     "forget": "examples:\n  ticdc-consumer forget orders.toml\n"
     "  ticdc-consumer forget orders.toml --yes --json",
     "export": "example:\n  ticdc-consumer export orders.toml checkpoint.json",
@@ -137,7 +138,7 @@ def parser() -> Parser:
     commands = parser.add_subparsers(
         required=True, metavar="COMMAND", dest="command", parser_class=Parser
     )
-    _demo(_command(commands, "demo", "everything embedded: see it work"))
+    _demo(_command(commands, "demo", "show all of it at work on this machine, with a Kafka inside"))
     _init(_command(commands, "init", "ask three questions, write a configuration"))
     _run(_command(commands, "run", "apply the topics to the target"))
     _load(_command(commands, "load", "copy the tables from the upstream, as of one timestamp"))
@@ -264,6 +265,11 @@ def _load(load: Parser) -> None:
 def _release(release: Parser) -> None:
     _takes_config(release)
     release.add_argument("table", metavar="TABLE", help="upstream, as SCHEMA.TABLE")
+    release.add_argument(
+        "--load",
+        action="store_true",
+        help="replace its rows by the upstream's as of R - 1: its log is gone, or unreadable",
+    )
 
 
 def _check(check: Parser) -> None:

@@ -238,11 +238,14 @@ def _plan(arguments: argparse.Namespace) -> int:
 
     cuts = Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql)
     if not arguments.json:
+        cut = None
         for cut in cuts:
             if _is_for_screen(arguments):
                 _screen().print_cut(cut)
             else:
                 print_out("\n".join(map(visible, planned(cut))))
+        if cut is None:
+            print_out("there is nothing to apply")
         return 0
     documents: list[dict[str, object]] = []
     try:
@@ -301,9 +304,14 @@ def _forget(arguments: argparse.Namespace) -> int:
 
 def _release(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.progress import RunProgress
-    from ticdc_consumer.consumer import release
+    from ticdc_consumer.consumer import release, release_by_load
 
     options, progress = _options(arguments), RunProgress()
+    if arguments.load:
+        rows = release_by_load(options, arguments.table)
+        fields = {"event": "released", "table": arguments.table, "rows": rows}
+        logger.info("%s is released: %d rows loaded", arguments.table, rows, extra=fields)
+        return 0
     for epoch in release(options, arguments.table):
         progress.report(epoch)
     progress.sum_up(f"{arguments.table} is released")

@@ -59,12 +59,12 @@ def verified(options: Options, arguments: argparse.Namespace, script: TextIO | N
     printing = _Printing(arguments.json, arguments.show_values, file)
     if arguments.against:
         return _against(options, arguments, printing)
-    differing = DifferingKeys()
-    collectors = [RepairScript(script)] if script else []
+    differing, statements = DifferingKeys(), RepairScript()
+    collectors = [differing] * arguments.repair + [statements] * (script is not None)
     request = Request(arguments.most, arguments.sessions, collectors, arguments.table)
-    if arguments.repair:
-        request = replace(request, collectors=[*collectors, differing])
     reports = printing.compared(verify(options, request))
+    if script is not None:
+        statements.write(script, {each.table for each in reports.values() if each.differences})
     outcome = None
     if arguments.repair and not _equal(reports.values()):
         printing.say(summary([*reports.values()]))

@@ -232,6 +232,14 @@ class Options(ReadOptions):
         metadata=setting("limits.retries", parsers.count, "how often an epoch is tried again"),
     )
 
+    verify_every: float | None = field(
+        default=None,
+        metadata=setting(
+            "verify.every",
+            parsers.interval,
+            'how often a share of the rows is compared with source.upstream, all in a day: "1h"',
+        ),
+    )
     metrics_listen: tuple[str, int] | None = field(
         default=None,
         metadata=setting(

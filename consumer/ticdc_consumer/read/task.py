@@ -119,7 +119,8 @@ class Reading:
         offset: int,
         time: int,
     ) -> list[Event]:
-        """A record's events; none if it cannot be read, and its rows are of a table set aside."""
+        """A record's events; none if it cannot be read, and its rows are of a table set aside, or
+        replays."""
         try:
             return self._decode(key, value)
         except WireError as error:
@@ -127,9 +128,14 @@ class Reading:
             if name is None or not self._filter.matches(*name):
                 error.table = None
                 raise
-            if name not in self._job.set_aside or not 0 < commit_ts <= self._job.latest:
+            if not 0 < commit_ts <= self._job.latest:
                 raise
-            self._leave_waiting(progress, name, commit_ts, offset, time)
+            if name in self._job.set_aside:
+                self._leave_waiting(progress, name, commit_ts, offset, time)
+            elif commit_ts >= self._job.begin:
+                raise
+            else:
+                self._range.holds(progress, NO_LAYOUT, commit_ts, offset, time)
             return []
 
     def feed_file(

@@ -9,7 +9,7 @@ from typing import Any
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, moment, with_time
 
-from ticdc_consumer.state.activity.activity import WaitingDdl
+from ticdc_consumer.state.activity.activity import VerifiedShare, WaitingDdl
 from ticdc_consumer.state.activity.stored import StoredActivity
 from ticdc_consumer.state.causes.of_runs import DDL_DONE, RELEASE
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -118,6 +118,8 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
         yield "loading", f"as of {with_time(status.loading.snapshot_ts)}: {status.loading}"
     if status.repair is not None:
         yield "last repair", str(status.repair)
+    if status.activity is not None and status.activity.activity.verified is not None:
+        yield "verified", _verified(status.activity.activity.verified)
     yield "why", status.why.sentence
     if status.activity is not None:
         yield from _activity_rows(status.activity)
@@ -150,6 +152,10 @@ def _lines(status: Status, config: str) -> Iterator[str]:
     yield f"{'topic':<{width}}  partition  restart offset"
     for position in status.positions:
         yield f"{position.topic:<{width}}  {position.partition:>9}  {position.restart_offset:>14}"
+
+
+def _verified(share: VerifiedShare) -> str:
+    return f"{datetime.fromtimestamp(share.at, UTC):%Y-%m-%d %H:%M:%S} UTC, {share}"
 
 
 def _ddl(entry: LedgerEntry) -> str:

@@ -29,6 +29,7 @@ from ticdc_consumer.state.activity.activity import (
     StageSeconds,
     Takeover,
     Trouble,
+    VerifiedShare,
     WaitingDdl,
 )
 from ticdc_consumer.state.checkpoint import Position
@@ -94,6 +95,8 @@ class Monitor:
         self._executors: ExecutorActivity | None = None
         self._takeover: Takeover | None = None
         self._last_ddl: LastDdl | None = None
+        self._verified: VerifiedShare | None = None
+        self._unequal: dict[int, VerifiedShare] = {}
         self._set_aside: dict[TableName, SetAsideTable] = {}
         self.blockers: tuple[Blocker, ...] = ()
         """The sessions of the target that hold what this consumer's waits for."""
@@ -277,9 +280,32 @@ class Monitor:
             return
         fields = {"event": "repair", **state.to_json()}
         if state.state == "done":
+            self._verified, self._unequal = None, {}
             logger.info("repair: %s", state, extra=fields)
         else:
             logger.warning("repair: %s", state, extra=fields)
+
+    def verified(self, share: VerifiedShare) -> None:
+        """A share of the rows was compared with the upstream, or was to be."""
+        share = replace(share, failed=self._masked(share.failed))
+        if not share.failed:
+            self._unequal.pop(share.number, None)
+        if share.differs:
+            self._unequal[share.number] = share
+        self._verified = replace(
+            share,
+            differing=sum(each.differing for each in self._unequal.values()),
+            differs="; ".join(each.differs for each in list(self._unequal.values())[:5]),
+        )
+        with self._counting:
+            for name, more in (
+                ("verified_rows", share.rows),
+                ("verify_failed", int(bool(share.failed))),
+            ):
+                self._totals[name] = self._totals.get(name, 0) + more
+        level = logging.WARNING if share.differs or share.failed else logging.INFO
+        fields = {name: getattr(share, name) for name in ("resolved_ts", "rows", "differing")}
+        logger.log(level, "verified: %s", share, extra={"event": "verified", **fields})
 
     def has_executors(self, count: int, lost: int, waits: bool) -> None:
         """Of Spark's cluster: how many there are, how many more have gone, and whether jobs wait
@@ -342,6 +368,7 @@ class Monitor:
             executors=self._executors,
             takeover=self._takeover,
             last_ddl=self._last_ddl,
+            verified=self._verified,
             set_aside=tuple(self._set_aside.values())[:MOST],
         )
 

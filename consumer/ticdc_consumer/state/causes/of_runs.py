@@ -74,6 +74,17 @@ def _bad_message(situation: Situation) -> Explanation | None:
     )
 
 
+def _drift(situation: Situation) -> Explanation | None:
+    share = situation.activity.verified if situation.activity else None
+    if share is None or not share.differs:
+        return None
+    ago = duration(max(0.0, situation.now - share.at))
+    return Explanation(
+        f"the target is not as the upstream: {share.differs}",
+        (f"found {ago} ago, at R = {with_time(share.resolved_ts)}",),
+    )
+
+
 def _fenced(situation: Situation) -> Explanation | None:
     error, activity = situation.trouble, situation.at_work
     if not situation.running and has_kind(error, "Fenced"):
@@ -211,6 +222,13 @@ BAD_MESSAGE = KnownCause(
     "the error that ended the last run names one offset",
     "look at it: ticdc-consumer inspect {config} TOPIC PARTITION OFFSET",
     _bad_message,
+)
+DRIFT = KnownCause(
+    "drift",
+    "`[verify] every` found rows that differ, which were not equal since",
+    "put right what still differs: ticdc-consumer verify {config} --repair; then start the "
+    "consumer, if none runs",
+    _drift,
 )
 FENCED = KnownCause(
     "fenced",

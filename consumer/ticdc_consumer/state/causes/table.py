@@ -18,6 +18,7 @@ CAUSES: tuple[KnownCause, ...] = (
     of_sources.BROKERS_AWAY,
     of_targets.LOCK,
     of_runs.BAD_MESSAGE,
+    of_runs.DRIFT,
     # No consumer runs.
     of_sources.RETENTION_NEAR,
     of_runs.FAILED,

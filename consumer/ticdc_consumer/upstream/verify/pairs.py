@@ -30,6 +30,9 @@ from ticdc_consumer.upstream.verify.fingerprint import KeyOf
 PARTS = 1024
 """Of a table, by its rows' keys: the rows of a part are read if its digests differ."""
 
+Range = tuple[int | None, int | None]
+"""Keys from the first on and below the second; None where it has no such end."""
+
 _LONG = frozenset({"text", "mediumtext", "longtext", "blob", "mediumblob", "longblob", "json"})
 
 
@@ -56,7 +59,8 @@ class OtherTable:
 class Pair:
     """A table of the upstream, and where its rows are in the target. Without a `key` a row is
     identified by all of its columns. `left_out` are virtual columns that the target lacks. With
-    `other` the table of another target takes the upstream's place."""
+    `other` the table of another target takes the upstream's place. `ranges` of `number_key` limit
+    the rows, unless there are none."""
 
     table: Table
     described: TargetTable
@@ -69,6 +73,7 @@ class Pair:
     """Of the target's table, quoted."""
     left_out: tuple[str, ...] = ()
     other: OtherTable | None = None
+    ranges: tuple[Range, ...] = ()
 
     @property
     def name(self) -> str:
@@ -148,11 +153,26 @@ class Pair:
         first, *others = self._key_columns
         return not others and bool(first.upstream.integer and first.target.integer)
 
+    @property
+    def _first_key(self) -> ComparedColumn:
+        return next(column for column in self.columns if column.name == self.key[0])
+
+    @property
+    def number_key(self) -> str | None:
+        """The first column of the key, as the upstream calls it, if both sides hold it as an
+        integer."""
+        if not self.key or self.other is not None:
+            return None
+        first = self._first_key
+        return first.upstream.integer if first.target.integer else None
+
     def _from_upstream(self, parts: Collection[int] | None = None) -> str:
         relation, conditions = upstream_relation(self.table), list[str]()
         if self.other is not None:
             relation = self.other.relation
             conditions += filter(None, [self.other.condition])
+        if self.ranges:
+            conditions.append(_within(self._first_key.upstream.integer, self.ranges))
         if parts is not None:
             conditions.append(_in_parts(self._upstream_part, parts))
         return f"FROM {relation}{_where(conditions)}"
@@ -166,6 +186,8 @@ class Pair:
 
     def _from_target(self, parts: Collection[int] | None = None) -> str:
         conditions = list(filter(None, [self.of_shard]))
+        if self.ranges:
+            conditions.append(_within(self._first_key.target.integer, self.ranges))
         if parts is not None:
             conditions.append(_in_parts(self._target_part, parts))
         return f"FROM {self.layout.relation}{_where(conditions)}"
@@ -173,6 +195,16 @@ class Pair:
 
 def _where(conditions: Sequence[str]) -> str:
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def _within(column: str, ranges: Sequence[Range]) -> str:
+    parts = list[str]()
+    for low, high in ranges:
+        ends = [f"{column} >= {low}"] * (low is not None) + [f"{column} < {high}"] * (
+            high is not None
+        )
+        parts.append(" AND ".join(ends) or "TRUE")
+    return f"({' OR '.join(parts)})"
 
 
 def _in_parts(part: str, parts: Collection[int]) -> str:

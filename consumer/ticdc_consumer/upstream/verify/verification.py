@@ -26,6 +26,7 @@ from ticdc_consumer.upstream.verify.pairs import NotInTarget, Pair, pair, reason
 from ticdc_consumer.upstream.verify.repair import Collector
 from ticdc_consumer.upstream.verify.report import Subject, TableReport
 from ticdc_consumer.upstream.verify.sessions import Sessions
+from ticdc_consumer.upstream.verify.share import Share
 from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, one_state
 
 ROUNDS = 5
@@ -37,13 +38,15 @@ _LOADING = "it is not whole yet: go on with ticdc-consumer load CONFIG --table, 
 class Request:
     """`most`: differing rows that are looked for in a table; `sessions`: how many each side has.
     `collectors` get what differs. `tables` are filter rules: of the changefeed's tables those that
-    match, all without rules; `only`, if it is set, names those that are compared of them."""
+    match, all without rules; `only`, if it is set, names those that are compared of them, and
+    `share` limits their rows."""
 
     most: int = 1_000
     sessions: int = 2
     collectors: Sequence[Collector] = ()
     tables: Sequence[str] = ()
     only: frozenset[TableName] | None = None
+    share: Share | None = None
 
 
 def verify(options: Options, request: Request) -> Iterator[TableReport]:
@@ -105,7 +108,15 @@ class _Round:
                 else:
                     pairs.append(compared)
             yield from self._of_target(upstream)
-            yield from self._compared(pairs, sessions)
+            yield from self._compared(self._in_share(pairs, sessions), sessions)
+
+    def _in_share(self, pairs: Sequence[Pair], sessions: Sessions) -> Sequence[Pair]:
+        share = self._request.share
+        if share is None:
+            return pairs
+        with sessions.pair() as (session, _):
+            parts = [share.of(each, session) for each in pairs]
+        return [each for each in parts if each is not None]
 
     def _chosen(self, name: TableName) -> bool:
         only = self._request.only

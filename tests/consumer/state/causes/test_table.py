@@ -14,6 +14,7 @@ from ticdc_consumer.state.activity.activity import (
     SetAsideTable,
     Takeover,
     Trouble,
+    VerifiedShare,
     WaitingDdl,
 )
 from ticdc_consumer.state.activity.monitor import FOR_MARK
@@ -138,6 +139,7 @@ def log(begin: int = 0, end: int = 90, **more: object) -> SourceFacts:
 
 
 BEHIND = replace(STOPPED, resolved_ts=ago(600))
+EQUAL = VerifiedShare(at=NOW, number=0, shares=24, resolved_ts=5, rows=9)
 SHOWN: list[tuple[str, Situation]] = [
     ("lock", replace(running(BUSY), target=TargetFacts((BLOCKER,)))),
     ("working", running(replace(BUSY, blockers=(BLOCKER,)))),
@@ -150,6 +152,11 @@ SHOWN: list[tuple[str, Situation]] = [
     ("brokers-away", replace(running(QUIET), source=None, source_error=SourceAway("down"))),
     ("not-running", replace(running(STOPPED), source=None, source_error=SourceAway("down"))),
     ("topics-changed", replace(running(QUIET), source=None, source_error=Stop("topic t"))),
+    (
+        "drift",
+        running(replace(WAITING, verified=replace(EQUAL, differs="t: 1 rows, (id=5) extra"))),
+    ),
+    ("nothing-to-do", running(replace(WAITING, verified=EQUAL))),
     # They answer now, whatever was before.
     ("no-resolved-ts", running(replace(QUIET, source=trouble("SourceAway")))),
     ("failed", running(replace(STOPPED, error=trouble("SourceAway")))),

@@ -33,6 +33,7 @@ UNITS = (
     "_code",
     "_ddls",
     "_changes",
+    "_rows",
     "stage",
     "cause",
     "generation",

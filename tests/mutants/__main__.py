@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import pytest  # noqa: E402
-from mutants.core import CORE, EQUIVALENT, TESTS  # noqa: E402
+from mutants.core import CORE, TESTS  # noqa: E402
+from mutants.equivalent import EQUIVALENT  # noqa: E402
 from mutants.judge import Judge  # noqa: E402
 from mutants.operators import Change, changes_of  # noqa: E402
 
@@ -52,7 +53,7 @@ def main() -> int:
     pytest.main([*tests, *quietly, f"--rootdir={ROOT.parent}"], plugins=[judge])
     print(
         f"{len(sample)} changes, {len(sample) - len(judge.changes)} of them equivalent; "
-        f"{judge.tried} tried, {len(judge.alive)} survive"
+        f"{judge.tried} tried, {judge.endless} do not end, {len(judge.alive)} survive"
     )
     return 1 if judge.alive or judge.tried < len(judge.changes) else 0
 

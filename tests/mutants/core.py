@@ -1,5 +1,4 @@
-"""The modules of the core, the tests that may notice a change of them, and changes that change
-nothing."""
+"""The modules of the core, and the tests that may notice a change of them."""
 
 CONSUMER = (
     *("plan", "reader", "apply", "config.routing"),
@@ -21,6 +20,3 @@ TESTS = (
     *("encoder/changefeed/test_split.py", "encoder/changefeed/test_route.py"),
 )
 """Pure ones, and those with SQLite; what is slow is left to the world."""
-
-EQUIVALENT: dict[str, str] = {}
-"""By name, why no test can notice it."""

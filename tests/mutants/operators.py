@@ -7,7 +7,8 @@ as they are.
 import ast
 import inspect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from types import CodeType, FunctionType
@@ -45,35 +46,81 @@ class Change:
     name: str
     module: str
     function: str
-    code: CodeType
+
+    def code(self) -> CodeType:
+        """The function's, changed."""
+        tree, file = _parsed(self.module)
+        (old, new) = next(
+            pair for name, _, *pair in _changes(self.module, tree) if name == self.name
+        )
+        _Replaced(old, new).visit(tree)
+        return _code_of(compile(ast.fix_missing_locations(tree), file, "exec"), self.function)
 
 
 def changes_of(module: str) -> Iterator[Change]:
     """Every small change of every function of the module."""
-    source = import_module(module)
-    tree = ast.parse(inspect.getsource(source))
-    seen = Counter[str]()
-    for function, place in _functions(tree):
-        for old, new in [pair for node in _inside(function) for pair in _replacements(node)]:
-            name = f"{module}:{place}: {_short(old)} -> {_short(new)}"
-            seen[name] += 1
-            name += f" ({seen[name]})" * (seen[name] > 1)
-            _Replaced(old, new).visit(tree)
-            changed = compile(ast.fix_missing_locations(tree), source.__file__ or "", "exec")
-            yield Change(name, module, place, _code_of(changed, place))
-            _Replaced(new, old).visit(tree)
+    tree, _ = _parsed(module)
+    for name, place, _, _ in _changes(module, tree):
+        yield Change(name, module, place)
 
 
-def apply(change: Change) -> None:
-    """Whoever calls the function from now on runs the changed one."""
-    found: Any = import_module(change.module)
-    for part in change.function.split("."):
+@contextmanager
+def applied(module: str, codes: Mapping[str, CodeType]) -> Iterator[None]:
+    """Whoever calls these functions of the module meanwhile runs this code."""
+    functions = {_function(module, name): code for name, code in codes.items()}
+    before = {function: function.__code__ for function in functions}
+    try:
+        _set(module, functions)
+        yield
+    finally:
+        _set(module, before)
+
+
+def _set(module: str, codes: Mapping[FunctionType, CodeType]) -> None:
+    """The module forgets what its functions have cached."""
+    for function, code in codes.items():
+        function.__code__ = code
+    for each in vars(import_module(module)).values():
+        if clear := getattr(each, "cache_clear", None):
+            clear()
+
+
+def probes(module: str, name: str) -> dict[str, CodeType]:
+    """By function, code that calls the module's global `name` with the function's first."""
+    tree, file = _parsed(module)
+    functions = list(_functions(tree))
+    for function, place in functions:
+        assert isinstance(function, ast.FunctionDef)
+        call = ast.Call(ast.Name(name, ast.Load()), [ast.Constant(place)], [])
+        function.body.insert(0, ast.Expr(call))
+    code = compile(ast.fix_missing_locations(tree), file, "exec")
+    return {place: _code_of(code, place) for _, place in functions}
+
+
+def _function(module: str, name: str) -> FunctionType:
+    found: Any = import_module(module)
+    for part in name.split("."):
         found = inspect.getattr_static(found, part)
     for inner in ("__func__", "fget", "func"):  # a class's method, a property, a cached one
         found = getattr(found, inner, None) or found
     function = inspect.unwrap(found)
     assert isinstance(function, FunctionType)
-    function.__code__ = change.code
+    return function
+
+
+def _parsed(module: str) -> tuple[ast.Module, str]:
+    source = import_module(module)
+    return ast.parse(inspect.getsource(source)), source.__file__ or ""
+
+
+def _changes(module: str, tree: ast.Module) -> Iterator[tuple[str, str, ast.AST, ast.AST]]:
+    """Each one's name, its function, and what stands where by it."""
+    seen = Counter[str]()
+    for function, place in _functions(tree):
+        for old, new in [pair for node in _inside(function) for pair in _replacements(node)]:
+            name = f"{module}:{place}: {_short(old)} -> {_short(new)}"
+            seen[name] += 1
+            yield f"{name} ({seen[name]})" if seen[name] > 1 else name, place, old, new
 
 
 def _functions(node: ast.AST, outside: str = "") -> Iterator[tuple[ast.AST, str]]:

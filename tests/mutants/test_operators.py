@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from mutants.__main__ import chosen
-from mutants.core import EQUIVALENT
-from mutants.operators import apply, changes_of
+from mutants.equivalent import EQUIVALENT
+from mutants.operators import applied, changes_of, probes
 from ticdc_consumer import plan
+from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.source.marks import Mark
+from ticdc_encoder.sql.statements import DropTable
 
 HOLDS = "ticdc_consumer.read.cut_range:CutRange.holds: "
 
@@ -34,7 +36,7 @@ def test_each_place_of_a_function_is_changed_by_itself() -> None:
     ]
 
 
-def test_a_changed_function_is_what_callers_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_function_is_what_callers_run_meanwhile() -> None:
     (change,) = [
         each
         for each in changes_of("ticdc_consumer.plan")
@@ -42,9 +44,30 @@ def test_a_changed_function_is_what_callers_run(monkeypatch: pytest.MonkeyPatch)
     ]
     mark = Mark(5, 0, "orders")
     assert plan.choose(5, [mark], lambda _: True) is None
-    monkeypatch.setattr(plan.choose, "__code__", plan.choose.__code__)  # and set back at the end
-    apply(change)
-    assert plan.choose(5, [mark], lambda _: True) == mark
+    with applied(change.module, {change.function: change.code()}):
+        assert plan.choose(5, [mark], lambda _: True) == mark
+    assert plan.choose(5, [mark], lambda _: True) is None
+
+
+def test_a_module_forgets_what_it_cached_before_it_was_changed() -> None:
+    (change,) = [
+        each
+        for each in changes_of("ticdc_consumer.ddl.names")
+        if each.function == "parsed" and each.name.endswith("-> return None")
+    ]
+    assert parsed("DROP TABLE t", "shop") == DropTable("shop", "t")
+    with applied(change.module, {change.function: change.code()}):
+        assert parsed("DROP TABLE t", "shop") is None
+    assert parsed("DROP TABLE t", "shop") == DropTable("shop", "t")
+
+
+def test_a_probe_says_which_functions_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+    monkeypatch.setattr(plan, "probe", called.append, raising=False)
+    with applied("ticdc_consumer.plan", probes("ticdc_consumer.plan", "probe")):
+        plan.choose(5, [], lambda _: True)
+    plan.choose(5, [], lambda _: True)
+    assert called == ["choose"]
 
 
 def test_a_sample_is_the_same_every_time_and_knows_every_equivalent_change() -> None:
@@ -69,4 +92,4 @@ def test_changes_that_a_test_notices_do_not_survive() -> None:
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "2 changes, 0 of them equivalent; 2 tried, 0 survive" in run.stdout
+    assert "2 changes, 0 of them equivalent; 2 tried, 0 do not end, 0 survive" in run.stdout

@@ -41,12 +41,14 @@ def main() -> int:
     parser.add_argument("--of", type=int, default=SAMPLE, help="how many, chosen by their names")
     parser.add_argument("--skip", type=int, default=0, help="goes on behind so many")
     parser.add_argument("--tests", nargs="+", default=TESTS, help="others than all of the core's")
+    parser.add_argument("--histories", type=int, default=40, help="of the world, after the tests")
     parser.add_argument("--seconds", type=float, default=1e9, help="begins none after this long")
     arguments = parser.parse_args()
     sample = chosen(arguments.names, arguments.of)[arguments.skip :]
     judge = Judge(
         [each for each in sample if each.name not in EQUIVALENT],
         time.monotonic() + arguments.seconds,
+        arguments.histories,
     )
     quietly = ["-q", "--fast", "--no-summary", "--tb=short", "-p", "no:cacheprovider"]
     tests = [str(ROOT / path) for path in arguments.tests]

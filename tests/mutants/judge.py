@@ -16,7 +16,6 @@ import pytest
 from mutants.operators import Change, applied, probes
 from world.history import Plan, worlds
 
-HISTORIES = 40
 PROBE = "__reached__"
 NOTICED = 7
 """How a process ends in which a test failed."""
@@ -43,9 +42,10 @@ class Judge:
     The tests run once without a change, to see which functions each of them calls.
     """
 
-    def __init__(self, changes: Sequence[Change], end: float) -> None:
+    def __init__(self, changes: Sequence[Change], end: float, histories: int) -> None:
         self.changes = changes
         self.end = end
+        self.histories = histories
         self.tried = 0
         self.endless = 0
         """Changes that were noticed because something took five times as long, and a minute."""
@@ -77,7 +77,7 @@ class Judge:
     @cached_property
     def _of_histories(self) -> Cost:
         begin = Cost.now()
-        if not _histories():
+        if not self._plays():
             raise pytest.UsageError("a history goes wrong without any change")
         return Cost.now().since(begin)
 
@@ -105,11 +105,15 @@ class Judge:
                 return False
         return True
 
+    def _plays(self) -> bool:
+        with worlds() as place:
+            return all(place.play(Plan.of(n)).broken is None for n in range(self.histories))
+
     def _survives(self, change: Change, items: Sequence[pytest.Item]) -> bool:
         costs = [self._costs[item] for item in items]
         of_tests = Cost(sum(each.cpu for each in costs), sum(each.wall for each in costs))
         return self._says_so(change, lambda: self._passes(items), of_tests) and (
-            self._says_so(change, _histories, self._of_histories)
+            self._says_so(change, self._plays, self._of_histories)
         )
 
     def _says_so(self, change: Change, passes: Callable[[], bool], cost: Cost) -> bool:
@@ -128,11 +132,6 @@ def _reached(modules: set[str]) -> Iterator[set[tuple[str, str]]]:
             setattr(import_module(module), PROBE, lambda name, of=module: called.add((of, name)))
             stack.enter_context(applied(module, probes(module, PROBE)))
         yield called
-
-
-def _histories() -> bool:
-    with worlds() as place:
-        return all(place.play(Plan.of(seed)).broken is None for seed in range(HISTORIES))
 
 
 def _exit_code(passes: Callable[[], bool], cost: Cost) -> int | None:

@@ -137,6 +137,7 @@ def test_the_shares_of_tasks(lags: dict[int, int], tasks: int, groups: list[list
 
 DIVIDED = [
     ("alike for each task", {0: 80_000}, 1.0, 2, [(0, 5, 40_005), (0, 40_005, 80_005)]),
+    ("all of it, if nobody knows", {0: 80_000}, 0.0, 2, [(0, 5, 40_005), (0, 40_005, 80_005)]),
     ("the last goes on to the end", {0: 80_000}, 0.5, 2, [(0, 5, 20_005), (0, 20_005, 80_005)]),
     (
         "only the large one",
@@ -211,6 +212,7 @@ BEFORE = [
     ("half of its partition, half of all", Mark(9, 15, "t"), 15.0),
     ("all of its partition", Mark(9, 20, "t"), 30.0),
     ("beyond the listed end", Mark(9, 25, "t"), 30.0),
+    ("the first that is read", Mark(9, 10, "t"), 0.0),
     ("before what is read", Mark(9, 1, "t"), 0.0),
     ("in no partition", Mark(9), 30.0),
     ("a DDL, by its own offset", ddl(9, offset=15), 15.0),
@@ -225,3 +227,7 @@ def test_about_how_many_messages_are_before_a_record(
 ) -> None:
     starts, ends = {("t", 0): 10, ("t", 1): 0}, {("t", 0): 20, ("t", 1): 20}
     assert messages_before(record, starts, ends, lag_of(starts, ends)) == messages
+
+
+def test_all_are_before_a_record_that_follows_the_only_one_of_its_partition() -> None:
+    assert messages_before(Mark(9, 5, "t"), {("t", 0): 4}, {("t", 0): 5}, 30) == 30.0

@@ -1,9 +1,11 @@
 import time
+from collections.abc import Callable, Iterator
 
 import pytest
 from support import brokers
+from ticdc_consumer import waiting
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import SourceAway, Stop
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source.kafka import scout as scout_of_kafka
 from ticdc_consumer.source.kafka.brokers import Cluster
@@ -18,21 +20,47 @@ ROW = (
 )
 
 
+def mark(resolved_ts: int) -> bytes:
+    return (
+        b'{"id":0,"database":"","table":"","pkNames":null,"isDdl":false,"type":"TIDB_WATERMARK",'
+        b'"es":1,"ts":1,"sql":"","sqlType":null,"mysqlType":null,"data":null,"old":null,'
+        b'"_tidb":{"watermarkTs":%d}}' % resolved_ts
+    )
+
+
+Follow = Callable[..., tuple[Scout, str]]
+
+
+@pytest.fixture
+def follow(mock_kafka: brokers.Mock) -> Iterator[Follow]:
+    """A scout, and its topic, which has these messages."""
+    scouts: list[Scout] = []
+
+    def follow(*values: bytes) -> tuple[Scout, str]:
+        topic = mock_kafka.create_topic("orders", 1)
+        mock_kafka.produce([Message(topic, 0, None, value) for value in values])
+        options = Options(
+            changefeed="c",
+            protocol="canal-json",
+            topics=(topic,),
+            kafka={**mock_kafka.config, "log_level": "2"},
+            target_url="sqlite://",
+        )
+        scouts.append(Scout(options, Schemas(options)))
+        scouts[-1].follow({topic: 0})
+        return scouts[-1], topic
+
+    yield follow
+    for each in scouts:
+        each.close()
+
+
 def test_rows_without_a_mark_stop_only_once_the_brokers_have_given_all(
-    mock_kafka: brokers.Mock, monkeypatch: pytest.MonkeyPatch
+    follow: Follow, mock_kafka: brokers.Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scout_of_kafka, "BATCH", 1)
-    topic = mock_kafka.create_topic("orders", 1)
-    mock_kafka.produce([Message(topic, 0, None, ROW)] * 3)
-    options = Options(
-        changefeed="c",
-        protocol="canal-json",
-        topics=(topic,),
-        kafka={**mock_kafka.config, "log_level": "2"},
-        target_url="sqlite://",
-    )
-    cluster, scout = Cluster(options.kafka, options.topics), Scout(options, Schemas(options))
-    scout.follow({topic: 0})
+    scout, topic = follow(ROW, ROW, ROW)
+    cluster = Cluster({**mock_kafka.config, "log_level": "2"}, (topic,))
     assert until(lambda: bool(scout.poll(0.1)) and scout.position(topic) == 1, 30, 0)
     time.sleep(0.01)
     scout.require_marks(0.001, cluster.list)  # they are silent, or slow
@@ -40,5 +68,46 @@ def test_rows_without_a_mark_stop_only_once_the_brokers_have_given_all(
     time.sleep(0.01)
     with pytest.raises(Stop, match="rows, and no resolved ts: set enable-tidb-extension=true"):
         scout.require_marks(0.001, cluster.list)
-    scout.close()
     cluster.close()
+
+
+def test_a_resolved_ts_that_is_sent_again_or_goes_back_is_no_new_mark(follow: Follow) -> None:
+    scout, topic = follow(mark(7), mark(7), mark(5), mark(9))
+    scout.read_to(1 << 60, {topic: 4}, 30)
+    assert [(each.resolved_ts, each.offset) for each in scout.marks] == [(7, 0), (9, 3)]
+    assert (scout.top[topic].offset, scout.regressions) == (3, 1)
+
+
+def test_a_fault_of_ours_stops_with_the_place_of_its_message(
+    follow: Follow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scout, topic = follow(ROW)
+
+    def divide(key: bytes | None, value: bytes | None) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(scout, "_decode", divide)
+    with pytest.raises(Stop, match="ZeroDivisionError") as stop:
+        scout.read_to(9, {topic: 1}, 30)
+    assert f"at {topic}[0] offset 0" in stop.value.__notes__
+
+
+@pytest.mark.parametrize(("silence", "away"), [(6.0, False), (11.0, True)])
+def test_brokers_are_away_when_nothing_comes_for_so_long(
+    follow: Follow, monkeypatch: pytest.MonkeyPatch, silence: float, away: bool
+) -> None:
+    scout, topic = follow()
+    clock = [0.0]
+    monkeypatch.setattr(waiting.time, "monotonic", lambda: clock[0])
+
+    def poll(wait: float) -> int:
+        clock[0] += silence
+        scout._next[topic] += (came := int(clock[0] / silence) % 2)
+        return came
+
+    monkeypatch.setattr(scout, "poll", poll)
+    if away:
+        with pytest.raises(SourceAway, match="sent nothing for 10 s"):
+            scout.read_to(9, {topic: 3}, 10)
+    else:
+        scout.read_to(9, {topic: 3}, 10)

@@ -2,7 +2,7 @@
 
 import multiprocessing
 import os
-import resource
+import signal
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +48,7 @@ class Judge:
         self.histories = histories
         self.tried = 0
         self.endless = 0
-        """Changes that were noticed because something took five times as long, and a minute."""
+        """Changes that were noticed because something took five times as long, and more."""
         self.alive: list[str] = []
         self._failed = False
         self._costs: dict[pytest.Item, Cost] = {}
@@ -75,11 +75,11 @@ class Judge:
         return True
 
     @cached_property
-    def _of_histories(self) -> Cost:
-        begin = Cost.now()
+    def _of_histories(self) -> float:
+        begin = time.monotonic()
         if not self._plays():
             raise pytest.UsageError("a history goes wrong without any change")
-        return Cost.now().since(begin)
+        return time.monotonic() - begin
 
     def _reach(self, items: Sequence[pytest.Item]) -> dict[tuple[str, str], list[pytest.Item]]:
         """By module and function, the tests that call it, the quickest first."""
@@ -100,6 +100,8 @@ class Judge:
     def _passes(self, items: Sequence[pytest.Item]) -> bool:
         self._failed = False
         for item, after in zip(items, [*items[1:], None], strict=True):
+            if cost := self._costs.get(item):
+                _end_after(5 * cost.wall)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if self._failed:
                 return False
@@ -110,16 +112,20 @@ class Judge:
             return all(place.play(Plan.of(n)).broken is None for n in range(self.histories))
 
     def _survives(self, change: Change, items: Sequence[pytest.Item]) -> bool:
-        costs = [self._costs[item] for item in items]
-        of_tests = Cost(sum(each.cpu for each in costs), sum(each.wall for each in costs))
-        return self._says_so(change, lambda: self._passes(items), of_tests) and (
-            self._says_so(change, self._plays, self._of_histories)
-        )
+        if not self._says_so(change, lambda: self._passes(items)):
+            return False
+        most = 5 * self._of_histories
 
-    def _says_so(self, change: Change, passes: Callable[[], bool], cost: Cost) -> bool:
+        def plays() -> bool:
+            _end_after(most)
+            return self._plays()
+
+        return self._says_so(change, plays)
+
+    def _says_so(self, change: Change, passes: Callable[[], bool]) -> bool:
         with applied(change.module, {change.function: change.code()}):
-            code = _exit_code(passes, cost)
-        self.endless += code not in (0, NOTICED)
+            code = _exit_code(passes)
+        self.endless += code == -signal.SIGALRM
         return code == 0
 
 
@@ -134,13 +140,15 @@ def _reached(modules: set[str]) -> Iterator[set[tuple[str, str]]]:
         yield called
 
 
-def _exit_code(passes: Callable[[], bool], cost: Cost) -> int | None:
-    """That of a process of its own; another one than 0 or `NOTICED` if it does not end by itself
-    in five times what it costs, and a minute."""
+def _end_after(seconds: float) -> None:
+    """This process does, half a minute later than that."""
+    signal.alarm(30 + round(seconds))
+
+
+def _exit_code(passes: Callable[[], bool]) -> int | None:
+    """That of a process of its own."""
 
     def run() -> None:
-        most = 60 + round(5 * cost.cpu)
-        resource.setrlimit(resource.RLIMIT_CPU, (most, most))
         with Path(os.devnull).open("w") as nothing:
             os.dup2(nothing.fileno(), 1)
             os.dup2(nothing.fileno(), 2)
@@ -152,8 +160,5 @@ def _exit_code(passes: Callable[[], bool], cost: Cost) -> int | None:
 
     process = multiprocessing.get_context("fork").Process(target=run)
     process.start()
-    process.join(60 + 5 * cost.wall)
-    if process.is_alive():
-        process.kill()
-        process.join()
+    process.join()
     return process.exitcode

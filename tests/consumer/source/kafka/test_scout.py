@@ -3,7 +3,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from support import brokers
-from ticdc_consumer import waiting
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import SourceAway, Stop
 from ticdc_consumer.protocols.schemas import Schemas
@@ -98,7 +97,7 @@ def test_brokers_are_away_when_nothing_comes_for_so_long(
 ) -> None:
     scout, topic = follow()
     clock = [0.0]
-    monkeypatch.setattr(waiting.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
 
     def poll(wait: float) -> int:
         clock[0] += silence

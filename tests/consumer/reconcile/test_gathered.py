@@ -2,9 +2,11 @@
 
 import pytest
 from ticdc_consumer.errors import Denied, Full, Locked, Stop
-from ticdc_consumer.read.report import Report
+from ticdc_consumer.read.report import Report, TableCounts
 from ticdc_consumer.reconcile.gathered import merge
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Ddl
+from ticdc_encoder.sql.parser import parse_create_table
 
 REPORTED = [("Locked", Locked), ("Full", Full), ("Denied", Denied), ("WireError", Stop)]
 
@@ -16,3 +18,54 @@ def test_what_a_task_reports_is_raised_as_what_it_was(name: str, kind: type[Ticd
         merge(reports)
     assert type(raised.value) is kind
     assert raised.value.table == ("shop", "t")
+
+
+def test_what_tasks_report_is_added() -> None:
+    table = parse_create_table("CREATE TABLE t (id INT PRIMARY KEY)", "shop")
+    ddl = Ddl("shop", "t", "DROP TABLE t", 5)
+    one = Report(
+        restarts={("a", 0): 7, ("a", 1): 4},
+        missing={("shop", "t"): (table, True)},
+        unknown_ddls=[ddl],
+        schemas=[table],
+        tables={0: TableCounts(3, 2, 1)},
+        messages=11,
+        bytes=120,
+        facts_sent=5,
+        too_large=True,
+        corrupted=1,
+        corrupted_rows=["first"],
+        left_out={("shop", "u"): 14},
+        waiting={("shop", "v"): 15},
+    )
+    other = Report(
+        restarts={("a", 0): 9},
+        missing={("shop", "t"): (table, False)},
+        stale_ddls=[ddl],
+        unread={("shop", "w", 2): ("a", 0, 5)},
+        tables={0: TableCounts(30, 20, 10), 1: TableCounts(replays=4)},
+        messages=2,
+        bytes=3,
+        facts_sent=4,
+        corrupted=2,
+        corrupted_rows=["second"],
+        left_out={("shop", "u"): 1},
+        waiting={("shop", "v"): 2, ("shop", "x"): 3},
+    )
+    assert merge([one, other]) == Report(
+        restarts={("a", 0): 7, ("a", 1): 4},
+        missing={("shop", "t"): (table, False)},
+        unknown_ddls=[ddl],
+        stale_ddls=[ddl],
+        unread={("shop", "w", 2): ("a", 0, 5)},
+        schemas=[table],
+        tables={0: TableCounts(33, 22, 11), 1: TableCounts(replays=4)},
+        messages=13,
+        bytes=123,
+        facts_sent=9,
+        too_large=True,
+        corrupted=3,
+        corrupted_rows=["first", "second"],
+        left_out={("shop", "u"): 15},
+        waiting={("shop", "v"): 17, ("shop", "x"): 3},
+    )

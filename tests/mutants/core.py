@@ -15,8 +15,12 @@ CORE = (*(f"ticdc_consumer.{name}" for name in CONSUMER), "ticdc_encoder.changef
 TESTS = (
     *(f"consumer/{name}" for name in ("test_plan.py", "test_layouts.py", "test_routed_names.py")),
     *("consumer/test_partition_keys.py", "consumer/config/test_routing.py"),
+    *("consumer/test_reader.py", "consumer/test_quarantine.py"),
     *(f"consumer/{name}" for name in ("source", "read", "reconcile", "ddl")),
-    *(f"consumer/state/test_{name}.py" for name in ("store", "ledger", "opening", "standby")),
+    *(
+        f"consumer/state/test_{name}.py"
+        for name in ("store", "ledger", "opening", "standby", "retry")
+    ),
     *("encoder/changefeed/test_split.py", "encoder/changefeed/test_route.py"),
 )
 """Pure ones, and those with SQLite; what is slow is left to the world."""

@@ -9,16 +9,28 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.read import task
 from ticdc_consumer.read.report import Report, unpack
 from ticdc_consumer.read.task import Reading, read
+from ticdc_consumer.reconcile.gathered import gather_here
 from ticdc_consumer.source import ProgressT, Receiver
+from ticdc_encoder.event import Ddl
 
 OPTIONS = options_for("canal-json")
+NOW = 1 << 50
+"""Milliseconds, after all else."""
 
 
-def row(number: int, extension: str = "") -> bytes:
+def row(number: int, extension: str = "", commit_ts: int = 0) -> bytes:
     return (
         '{"id":0,"database":"d","table":"t","pkNames":["id"],"isDdl":false,"type":"INSERT","es":1,'
         '"ts":1,"sql":"","sqlType":{"id":4},"mysqlType":{"id":"int"},"old":null,'
-        f'"data":[{{"id":"{number}"}}],"_tidb":{{"commitTs":{number}{extension}}}}}'
+        f'"data":[{{"id":"{number}"}}],"_tidb":{{"commitTs":{commit_ts or number}{extension}}}}}'
+    ).encode()
+
+
+def mark(resolved_ts: int) -> bytes:
+    return (
+        '{"id":0,"database":"","table":"","pkNames":null,"isDdl":false,"type":"TIDB_WATERMARK",'
+        '"es":1,"ts":1,"sql":"","sqlType":null,"mysqlType":null,"data":null,"old":null,'
+        f'"_tidb":{{"watermarkTs":{resolved_ts}}}}}'
     ).encode()
 
 
@@ -71,3 +83,52 @@ def test_what_was_flushed_is_not_held_any_more() -> None:
     assert reading.fold.bytes > 0
     assert [batch.num_rows for batch in reading.fold.flush()] == [1]
     assert (reading.fold.bytes, [*reading.fold.flush()]) == (0, [])
+
+
+def test_rows_of_tables_that_are_set_aside_or_left_out_are_counted_and_not_read() -> None:
+    tables = tables_in(decoded(OPTIONS, [(None, row(1))]))
+    aside = replace(job_of(OPTIONS, tables), set_aside=frozenset({("d", "t")}))
+    out = job_of(options_for("canal-json", filter=("*.*", "!d.*")), tables)
+    for job in (aside, out):
+        reading = Reading(job, [WHOLE])
+        reading.feed(reading.progress[PLACE], None, row(1), 0, 0)
+        report = reading.report
+        assert (report.waiting, report.left_out) == (
+            ({("d", "t"): 1}, {}) if job is aside else ({}, {("d", "t"): 1})
+        )
+        assert [*reading.fold.flush()] == []
+
+
+@pytest.mark.parametrize(("resolved_ts", "done"), [(8, False), (9, True), (10, True)])
+def test_a_partition_is_read_to_a_mark_at_the_end_of_the_cut(resolved_ts: int, done: bool) -> None:
+    reading = Reading(job_of(OPTIONS, {}, end=9), [WHOLE])
+    reading.feed(reading.progress[PLACE], None, mark(resolved_ts), 3, 0)
+    assert reading.progress[PLACE].done == done
+
+
+STALE = [
+    ("below R in a partition that joins", 4, True, [4]),
+    ("below R in another: a replay", 4, False, []),
+    ("of the cut", 7, True, []),
+]
+
+
+@pytest.mark.parametrize(
+    ("commit_ts", "joins", "stale"), [each[1:] for each in STALE], ids=[each[0] for each in STALE]
+)
+def test_a_ddl_is_stale(commit_ts: int, joins: bool, stale: list[int]) -> None:
+    job = replace(job_of(OPTIONS, {}, begin=5, end=9), joined=frozenset({PLACE} if joins else ()))
+    reading = Reading(job, [WHOLE])
+    reading.read_ddl(reading.progress[PLACE], Ddl("d", "t", "DROP TABLE t", commit_ts), 0, NOW)
+    assert [ddl.commit_ts for ddl in reading.report.stale_ddls] == stale
+
+
+@pytest.mark.parametrize(("way", "facts"), [("net", 1), ("transactions", 2)])
+def test_each_commit_of_a_row_is_kept_where_transactions_are_applied(way: str, facts: int) -> None:
+    options = options_for("canal-json", apply=way)
+    records = [(None, row(1, commit_ts=7)), (None, row(1, commit_ts=8))]
+    job = job_of(options, tables_in(decoded(options, records)))
+    job = replace(job, source=OneByOne([value for _, value in records]))
+    gathered = gather_here(job, [WHOLE])
+    assert gathered.facts is not None
+    assert gathered.facts.num_rows == facts

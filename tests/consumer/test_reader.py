@@ -1,0 +1,107 @@
+"""What a reader says while it waits for a schema, and when it reads a cut again."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from support.both_paths import options_for
+from ticdc_consumer.errors import SchemaMissing
+from ticdc_consumer.plan import Cut
+from ticdc_consumer.protocols.schemas import Schemas
+from ticdc_consumer.read.report import Report
+from ticdc_consumer.reader import Reader
+from ticdc_consumer.reconcile.gathered import Gathered
+from ticdc_consumer.source import Source
+from ticdc_consumer.source.marks import Mark
+from ticdc_consumer.spark.starter import SparkStarter
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.parser import parse_create_table
+
+OPTIONS = options_for("simple")
+BASE = Checkpoint.first(OPTIONS, 0, {})
+CUT = Cut(0, 9, Mark(9), {("orders", 0): 5}, {("orders", 0): 8}, {"orders": ""})
+LACKS = {("shop", "items", 2): ("orders", 0, 5)}
+
+
+class Quiet:
+    """A source that sends nothing."""
+
+    rows_per_offset = 1.0
+    marks: tuple[Mark, ...] = ()
+    newest = None
+    trouble = None
+
+    def __init__(self) -> None:
+        self.schemas = Schemas(OPTIONS)
+        self.top: dict[str, Mark] = {}
+
+    def forget(self, applied: int) -> None: ...
+
+    def follow(self, starts: dict[str, int]) -> None: ...
+
+    def poll(self, wait: float) -> int:
+        return 0
+
+    def require_marks(self, silence: float) -> None: ...
+
+
+def schema() -> Table:
+    table = parse_create_table("CREATE TABLE items (id INT PRIMARY KEY)", "shop")
+    return replace(table, version=2)
+
+
+@pytest.fixture
+def reader() -> Reader:
+    return Reader(OPTIONS, SparkStarter({}, "c"), cast(Source, Quiet()))
+
+
+def gives(reader: Reader, *reports: Report) -> list[Report]:
+    """What reading a cut gives, one time after the other; returns what is left."""
+    left = list(reports)
+    cast(Any, reader)._gather = lambda cut, job: Gathered(left.pop(0))
+    return left
+
+
+def read(reader: Reader) -> Gathered:
+    return reader.read(BASE, CUT, (), {})
+
+
+def test_a_row_whose_schema_has_not_come_is_waited_for_by_name(reader: Reader) -> None:
+    gives(reader, Report(unread=dict(LACKS)))
+    assert read(reader).report.unread == LACKS
+    assert reader.plan(BASE, None, 0.0) is None
+    detail = reader.monitor.look().detail
+    assert detail.startswith(
+        "for version 2 of the schema of shop.items, which the row at orders[0]"
+    )
+
+
+@pytest.mark.parametrize("marks", [(), (Mark(BASE.resolved_ts),)], ids=["none", "at R"])
+def test_without_a_mark_above_r_one_is_waited_for(reader: Reader, marks: tuple[Mark, ...]) -> None:
+    cast(Quiet, reader.source).marks = marks
+    assert reader.plan(BASE, None, 0.0) is None
+    assert reader.monitor.look().detail == "for a resolved ts above R"
+
+
+def test_once_the_schema_has_come_the_cut_is_planned_again(reader: Reader) -> None:
+    gives(reader, Report(unread=dict(LACKS)))
+    read(reader)
+    reader.schemas.learn([schema()])
+    assert reader.plan(BASE, None, 0.0) is None
+    assert reader.monitor.look().detail == "for a resolved ts above R"
+
+
+def test_a_schema_that_came_with_the_cut_itself_has_it_read_again(reader: Reader) -> None:
+    left = gives(reader, Report(unread=dict(LACKS), schemas=[schema()]), Report(messages=3))
+    report = read(reader).report
+    assert (report.messages, report.unread, left) == (3, {}, [])
+    assert report.restarts == {("orders", 0): 5}
+
+
+def test_a_schema_that_nothing_brings_stops(reader: Reader) -> None:
+    gives(reader, Report(unread=dict(LACKS)))
+    read(reader)
+    reader._unread_since -= OPTIONS.schema_wait + 1
+    with pytest.raises(SchemaMissing, match=r"orders\[0\] offset 5 has a row of version 2"):
+        reader.plan(BASE, None, 0.0)

@@ -15,7 +15,8 @@ from ticdc_consumer.source import Source
 from ticdc_consumer.source.marks import Mark
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint
-from ticdc_encoder.event import Table
+from ticdc_consumer.targets.layout import TableName
+from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.sql.parser import parse_create_table
 
 OPTIONS = options_for("simple")
@@ -105,3 +106,20 @@ def test_a_schema_that_nothing_brings_stops(reader: Reader) -> None:
     reader._unread_since -= OPTIONS.schema_wait + 1
     with pytest.raises(SchemaMissing, match=r"orders\[0\] offset 5 has a row of version 2"):
         reader.plan(BASE, None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("released", "table", "is_of_another"),
+    [
+        (None, "items", True),
+        (None, "orders", False),
+        (("shop", "items"), "items", False),
+        (("shop", "items"), "orders", True),
+    ],
+)
+def test_a_ddl_of_a_table_that_waits_is_left_to_its_release(
+    reader: Reader, released: TableName | None, table: str, is_of_another: bool
+) -> None:
+    reader.set_aside, reader.released = frozenset({("shop", "items")}), released
+    ddl = Ddl("shop", table, f"DROP TABLE {table}", 5)
+    assert reader.is_of_another_run(ddl) == is_of_another

@@ -142,6 +142,7 @@ def _reached(modules: set[str]) -> Iterator[set[tuple[str, str]]]:
 
 def _end_after(seconds: float) -> None:
     """This process does, half a minute later than that."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(30 + round(seconds))
 
 

@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.read.row_key import RowKey, RowMatch, text_of, value_of
-from ticdc_encoder.column import ColumnType
-from ticdc_encoder.event import Row, RowChange, Value
+from ticdc_encoder.column import Column, ColumnType
+from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.sql.parser import parse_create_table
 
 ENUM = ColumnType("enum", elements=("new", "paid"))
@@ -87,6 +87,39 @@ def test_a_change_is_of_the_row_before_it_or_after_it(
     match = RowMatch(RowKey.parse(["order=7", "LINE=1"]))
     assert match.of(RowChange(LINES, 1, before, after)) == expected
     assert match.names(LINES) == ("Order", "line")
+
+
+FILES = parse_create_table(
+    "CREATE TABLE files (name VARCHAR(9), hash BINARY(4), PRIMARY KEY (name, hash))", "shop"
+)
+IMAGES: list[tuple[Row, bool]] = [
+    ({"name": "a", "hash": b"\xff\x00\x00\x00"}, True),
+    ({"name": "a", "hash": b"\xff"}, True),
+    ({"name": "a", "hash": b"\xfe"}, False),
+    ({"name": "b", "hash": b"\xff"}, False),
+]
+
+
+@pytest.mark.parametrize(("image", "expected"), IMAGES)
+def test_bytes_are_equal_whether_they_are_filled_up_or_not(image: Row, expected: bool) -> None:
+    match = RowMatch(RowKey.parse(["name=a", "hash=0xff"]))
+    assert match.of(RowChange(FILES, 1, None, image)) == (False, expected)
+
+
+def orders(*labels: str) -> Table:
+    return Table("shop", "orders", (Column("state", ColumnType("enum", elements=labels)),))
+
+
+SENT = [
+    ("a message without labels", (), 2),
+    ("a message with others than the definition", ("new", "sent", "paid"), 3),
+]
+
+
+@pytest.mark.parametrize(("labels", "value"), [s[1:] for s in SENT], ids=[s[0] for s in SENT])
+def test_a_label_has_the_number_that_messages_give_it(labels: tuple[str, ...], value: int) -> None:
+    key = RowKey.parse(["state=paid"])
+    assert key.row(orders(*labels), orders("new", "paid")) == {"state": value}
 
 
 def test_a_table_that_had_other_columns_then_has_no_such_row() -> None:

@@ -1,9 +1,14 @@
 """The reports of a cut's tasks, as one."""
 
+from dataclasses import replace
+
+import pyarrow as pa
 import pytest
+from support.both_paths import job_of, options_for
 from ticdc_consumer.errors import Denied, Full, Locked, Stop
 from ticdc_consumer.read.report import Report, TableCounts
-from ticdc_consumer.reconcile.gathered import merge
+from ticdc_consumer.reconcile.gathered import merge, stages_of
+from ticdc_consumer.targets.staging import StagingJob
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl
 from ticdc_encoder.sql.parser import parse_create_table
@@ -69,3 +74,20 @@ def test_what_tasks_report_is_added() -> None:
         left_out={("shop", "u"): 15},
         waiting={("shop", "v"): 17, ("shop", "x"): 3},
     )
+
+
+@pytest.mark.parametrize(
+    ("job", "facts", "stages"),
+    [
+        (StagingJob("sqlite://", "c"), {"stage": [10, None, 3, 10]}, [10, 3]),
+        (StagingJob("sqlite://", "c"), {"row": [b"x"]}, []),
+        (None, {"stage": [10]}, []),
+    ],
+    ids=["two tasks", "tasks that sent their rows", "a job without staging"],
+)
+def test_the_staging_tables_are_those_that_facts_name(
+    job: StagingJob | None, facts: dict[str, list[object]], stages: list[int]
+) -> None:
+    read = replace(job_of(options_for("canal-json"), {}), staging=job)
+    names = [StagingJob("sqlite://", "c").name(number) for number in stages]
+    assert stages_of(read, pa.table(facts)) == names

@@ -372,3 +372,19 @@ def test_the_tables_of_a_cut_are_recorded_a_hundred_by_a_statement(target_url: s
                 assert {definition.basis for definition in known.by_name.values()} == {"seen"}
                 assert len(known.by_name) == 249
                 assert known.destinations.keys() == {("bank", t.name) for t in tables} | {*names}
+
+
+WRITES: list[tuple[str, Callable[[LedgerInMemory], None]]] = [
+    ("add", lambda ledger: ledger.add([LedgerEntry(7, 1, "s", "t", "DROP TABLE t")])),
+    ("mark", lambda ledger: ledger.mark(LedgerEntry(7, 1, "s", "t", "DROP TABLE t"))),
+    ("put", lambda ledger: ledger.put({})),
+    ("note_all", lambda ledger: ledger.note_all([("s", "t")])),
+    ("forget", lambda ledger: ledger.forget("s", "t")),
+]
+
+
+@pytest.mark.parametrize("write", [each[1] for each in WRITES], ids=[each[0] for each in WRITES])
+def test_each_write_is_counted(write: Callable[[LedgerInMemory], None]) -> None:
+    ledger = LedgerInMemory(CHANGEFEED)
+    write(ledger)
+    assert ledger.writes() == 1

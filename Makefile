@@ -6,7 +6,7 @@ LOCKED := $(PIP) --require-hashes -r /dev/stdin
 STAMP := $(VENV)/.complete
 SOURCES := encoder consumer tests samples bench docs
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-fast test-versions check bench fuzz world mutants torture golden lock clean
+.PHONY: help setup demo docs pictures test test-fast test-versions check bench fuzz world mutants torture golden lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -39,6 +39,9 @@ demo: setup  ## a shop's changes through Kafka and Spark into a database; ARGS="
 
 docs: setup  ## the documentation site, into build/site; warnings and broken links are errors
 	@PYTHONPATH=consumer:encoder NO_MKDOCS_2_WARNING=true $(PYTHON) -m mkdocs build --strict $(ARGS)
+
+pictures: setup  ## the pictures of the documents, from runs of the demo; needs chromium, 3 minutes
+	@PYTHONPATH=tests $(PYTHON) docs/pictures.py
 
 test: setup  ## all tests; a server is used where its variable is set (tests/conftest.py)
 	@$(PYTHON) -m pytest $(ARGS)

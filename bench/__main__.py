@@ -28,7 +28,9 @@ PROGRAMS = (
     ("transaction.py",),
     ("tables.py",),
     ("many.py",),
+    ("scrape.py",),
     ("verify.py",),
+    ("load.py", "--rows", "2000000"),
 )
 
 

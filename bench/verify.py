@@ -41,7 +41,7 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"{arguments.rows} rows; seconds, our CPU, millions of rows per second")
     with target_url("tidb") as upstream, tempfile.TemporaryDirectory() as folder:
-        _fill(upstream, arguments.rows)
+        fill(upstream, arguments.rows)
         for name in arguments.target.split(","):
             with target_url(name) as target:
                 verified = Verified.of(upstream, target, Path(folder), None)
@@ -88,7 +88,8 @@ def _read(rows: object) -> None:
         pass
 
 
-def _fill(url: str, rows: int) -> None:
+def fill(url: str, rows: int) -> None:
+    """The table `sales` in the upstream."""
     engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     with engine.connect() as connection:
         for statement in (CREATE, FIRST):

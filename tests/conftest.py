@@ -80,14 +80,28 @@ def _is_slow(item: pytest.Item) -> bool:
     return any(part in item.nodeid for part in SLOW)
 
 
+def _shares(item: pytest.Item) -> bool:
+    """Whether it takes a part that its module makes once."""
+    parts = item.session._fixturemanager
+    return any(
+        definition.scope == "module"
+        for name in getattr(item, "fixturenames", ())
+        for definition in parts.getfixturedefs(name, item) or ()
+    )
+
+
 NEED_PARTS = {"spark", "kafka", "mock_kafka", "real_kafka", "command", "postgresql_server"}
 NEED_PARTS |= {f"{server}_url" for server in TARGETS if server != "sqlite"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With `--fast`, leaves out what needs a process of its own: by its fixtures, or by a parameter
-    that names the server."""
+    that names the server. With `--dist loadgroup`, the tests of a file run in one process, but for
+    slow ones that share nothing."""
     if not config.getoption("--fast"):
+        for item in items:
+            if not _is_slow(item) or _shares(item):
+                item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
         return
     fast, slow = list[pytest.Item](), list[pytest.Item]()
     for item in items:

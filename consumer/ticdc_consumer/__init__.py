@@ -17,7 +17,8 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from ticdc_encoder.errors import ConfigError, TicdcError
 
-    from ticdc_consumer.config import load
+    from ticdc_consumer.apply import Counts
+    from ticdc_consumer.config import load, parse
     from ticdc_consumer.config.options import Options
     from ticdc_consumer.consumer import Consumer
     from ticdc_consumer.epoch import Epoch
@@ -30,6 +31,7 @@ __all__ = [
     "Activity",
     "ConfigError",
     "Consumer",
+    "Counts",
     "Epoch",
     "Fenced",
     "Options",
@@ -39,6 +41,7 @@ __all__ = [
     "Unsupported",
     "Usage",
     "load",
+    "parse",
 ]
 
 # What is logged, and where, is the application's to decide.
@@ -48,6 +51,7 @@ _HOMES = {
     "Activity": ("ticdc_consumer.state.activity.activity", "Activity"),
     "ConfigError": ("ticdc_encoder.errors", "ConfigError"),
     "Consumer": ("ticdc_consumer.consumer", "Consumer"),
+    "Counts": ("ticdc_consumer.apply", "Counts"),
     "Epoch": ("ticdc_consumer.epoch", "Epoch"),
     "Fenced": ("ticdc_consumer.errors", "Fenced"),
     "Options": ("ticdc_consumer.config.options", "Options"),
@@ -57,6 +61,7 @@ _HOMES = {
     "Unsupported": ("ticdc_consumer.errors", "Unsupported"),
     "Usage": ("ticdc_consumer.errors", "Usage"),
     "load": ("ticdc_consumer.config", "load"),
+    "parse": ("ticdc_consumer.config", "parse"),
 }
 
 

@@ -1,27 +1,30 @@
 """A net change and its checkpoint -> one transaction of the target."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
 import pyarrow as pa
-from ticdc_encoder.event import Table
+from ticdc_encoder.event import Ddl, Table
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.beside import Beside
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.dropped_tables import purge
-from ticdc_consumer.errors import StagedRowsLost, Stop
+from ticdc_consumer.ddl.quarantined import bond_of
+from ticdc_consumer.errors import Denied, StagedRowsLost, Stop, about
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, TableName
-from ticdc_consumer.targets.staging import STAGING_TABLE, Unneeded
+from ticdc_consumer.targets.staging import STAGING_TABLE, Unneeded, drop_left
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.repair.writing import Repair
 
@@ -67,14 +70,23 @@ class Applied:
 class Step:
     """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
     tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
-    does not know yet. `repair` are rows that are put right beside those of the cut."""
+    does not know yet; `waiting` counts the rows of tables that are set aside. `copies` are those
+    that are loaded beside those in use (`ddl.beside`), `repair` rows that are put right beside
+    those of the cut."""
 
     old: Checkpoint
     new: Checkpoint
     entries: Sequence[LedgerEntry] = ()
     seen: Sequence[Table] = ()
     newcomers: Sequence[TableName] = ()
+    waiting: Mapping[TableName, int] = field(default_factory=dict)
+    copies: Mapping[TableName, str] = field(default_factory=dict)
     repair: Repair | None = None
+
+    def with_copy(self, layout: Layout) -> tuple[Layout, ...]:
+        """The table of a layout, and the one that is loaded beside it."""
+        copy = self.copies.get((layout.schema, layout.table))
+        return (layout,) if copy is None else (layout, replace(layout, relation=copy))
 
     def record_tables(self, ledger: Ledger) -> None:
         """What the rows show of their tables; inside the transaction of the rows."""
@@ -119,10 +131,11 @@ def _apply(
             failpoints.hit("S8")
             if step.repair is not None:
                 step.repair.delete(target)
-            _write(target, change, options, applied)
+            _write(target, change, options, applied, step)
             if step.repair is not None:
                 step.repair.write(target, store.repairs, step.new.resolved_ts)
             step.record_tables(context.ledger)
+            store.quarantine.count(step.waiting)
             failpoints.hit("S11")
             ddl.run_in_cut(context, step.entries)
             failpoints.hit("S12")
@@ -139,30 +152,39 @@ def _apply(
     return applied
 
 
-def _write(target: Target, change: NetChange, options: Options, applied: Applied) -> None:
+def _write(
+    target: Target, change: NetChange, options: Options, applied: Applied, step: Step
+) -> None:
     """All deletes, over all tables, then all rows: the final rows satisfy every unique key among
-    themselves, so only a stale row of the same cut can be in their way."""
+    themselves, so only a stale row of the same cut can be in their way. The same to copies, of
+    which nothing is counted: they hold a part of the upstream's rows, and no others."""
     for table, keys in change.deletes():
         failpoints.hit("S9")
-        layout = change.layouts[table]
-        with target.errors(layout):
+        layout, *copies = step.with_copy(change.layouts[table])
+        with about((layout.schema, layout.table)), target.errors(layout):
             counts = applied.of(layout)
+            for copy in copies:
+                target.delete(copy, keys)
             if layout.key:
                 counts.deleted += target.delete(layout, keys)
             else:
                 _delete_rows(target, layout, keys, options, counts)
     for table, rows in change.rows():
         failpoints.hit("S10")
-        layout = change.layouts[table]
-        with target.errors(layout):
+        layout, *copies = step.with_copy(change.layouts[table])
+        with about((layout.schema, layout.table)), target.errors(layout):
             counts = applied.of(layout)
+            for copy in copies:
+                target.insert(copy, rows, "stop")
             counts.cleared += target.insert(layout, rows, options.on_drift)
             counts.upserted += len(rows)
     for staged in change.staged:
         failpoints.hit("P4")
-        layout = change.layouts[staged.table]
-        with target.errors(layout):
+        layout, *copies = step.with_copy(change.layouts[staged.table])
+        with about((layout.schema, layout.table)), target.errors(layout):
             counts = applied.of(layout)
+            for copy in copies:
+                target.publish(copy, staged.name, "stop")
             counts.cleared += target.publish(layout, staged.name, options.on_drift)
             counts.upserted += staged.count
 
@@ -224,7 +246,7 @@ def apply_groups(
             after = replace(started, resolved_ts=end)
             part = replace(step, old=before, new=after, entries=(), repair=None)
             applied.add(apply(context, store, part, change, options))
-            before, step = after, replace(step, seen=(), newcomers=())
+            before, step = after, replace(step, seen=(), newcomers=(), waiting={})
         end, change = commit_ts + 1, following
     applied.add(apply(context, store, replace(step, old=before), change, options))
     return applied
@@ -257,11 +279,21 @@ class Applier(Protocol):
     def run_pending(self) -> None:
         """Does what the ledger holds as pending. Raises `Stop`."""
 
+    def tend(self) -> bool:
+        """Between two cuts: sees to tables that are loaded beside those in use. Whether rows go
+        elsewhere now, so that a cut that was read before is of no use. Raises `Stop`."""
+
+    def holds(self, seen: Ddl) -> bool:
+        """Whether a DDL has to wait until a table is loaded; any thread may ask."""
+
     def apply(self, step: Step, gathered: Gathered) -> Applied:
         """Does the rows of a cut, and its DDL as far as they are part of its transaction."""
 
     def purge(self, resolved_ts: int) -> None:
-        """Drops the tables that were set aside, and whose time is over."""
+        """Drops the tables that were dropped upstream and kept, and whose time is over."""
+
+    def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
+        """Sets a table aside for what `error` says, at `state`. Raises `error` if it may not be."""
 
 
 class ToTarget:
@@ -281,7 +313,9 @@ class ToTarget:
         self._options = options
         self._unneeded = unneeded or Unneeded()
         self._store = store
+        self._tables = tables
         self._context = DdlContext.of(options, target, store.ledger, tables.route)
+        self._beside = Beside(self._context, store, options.retries)
         self._dropped: Sequence[DroppedTable] = ()
 
     @property
@@ -295,7 +329,15 @@ class ToTarget:
         ddl.run_pending(self._context, self._store, self._options.retries)
         self._dropped = self.ledger.dropped()
 
+    def tend(self) -> bool:
+        self._beside.tend()
+        return self._tables.fill(self._beside.filled)
+
+    def holds(self, seen: Ddl) -> bool:
+        return self._beside.holds(seen)
+
     def apply(self, step: Step, gathered: Gathered) -> Applied:
+        step = replace(step, copies=self._beside.copies)
         repair = self._repair(step)
         applied = self._applied(replace(step, repair=repair), gathered)
         if repair is not None:
@@ -304,7 +346,8 @@ class ToTarget:
 
     def _repair(self, step: Step) -> Repair | None:
         """What a request that waits brings to the cut. A DDL of the cut may change the tables."""
-        if not self._store.monitor.repair_waits or step.entries:
+        store = self._store
+        if not store.takes_repairs or not store.monitor.repair_waits or step.entries:
             return None
         request = self._store.repairs.oldest_pending()
         if request is None:
@@ -323,6 +366,31 @@ class ToTarget:
             return apply_groups(self._context, self._store, step, steps, self._options)
         change = gathered.change or NoChange()
         return apply(self._context, self._store, step, change, self._options)
+
+    def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
+        if not self._options.quarantine or isinstance(error, Denied) or not state.resolved_ts:
+            raise error
+        if name in self._beside.under_way:
+            error.add_note(f"{'.'.join(name)} cannot be set aside while load --table loads it")
+            raise error
+        if bond := bond_of(self._context, name):
+            error.add_note(f"{'.'.join(name)} cannot be set aside: {bond}")
+            raise error
+        store, table = self._store, SetAside.of(name, state, str(error))
+
+        def attempt() -> None:
+            with store.target.transaction():
+                store.lock(state)
+                store.quarantine.add(table)
+                failpoints.hit("Q1")
+            failpoints.hit("Q2")
+
+        def happened() -> bool:
+            store.reconnect()
+            return store.quarantine.get(name) is not None
+
+        until_known(store, self._options.retries, attempt, happened)
+        drop_left(store.target, store.changefeed)
 
     def purge(self, resolved_ts: int) -> None:
         self._unneeded.drop(self._context.target)

@@ -1,8 +1,8 @@
 """The loop, and the face for embedding."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -18,19 +18,29 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import secrets_of
 from ticdc_consumer.ddl.creation import Together
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
+from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.dry_run import DryRun, PlannedCut
 from ticdc_consumer.epoch import Epoch, Epochs
-from ticdc_consumer.errors import Away, Unavailable, Usage
+from ticdc_consumer.errors import Away, Stop, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reader import Reader
+from ticdc_consumer.source import PATIENCE
+from ticdc_consumer.source.log import survey
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.recorder import ActivityRecorder
+from ticdc_consumer.state.activity.stored import read as activity_of
+from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
+from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.state.metrics.exposing import exposed
-from ticdc_consumer.state.opening import Opened, look, patiently_read, take_over
+from ticdc_consumer.state.opening import Opened, gaps, look, patiently_read, take_over
+from ticdc_consumer.state.quarantine import SetAside, named
+from ticdc_consumer.state.releasing import TableStore
 from ticdc_consumer.state.standby import wait_for_leader_to_go
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.staging import StagingJob
 from ticdc_consumer.targets.watch import watched
 
@@ -81,6 +91,11 @@ class Consumer:
         self._spark.report = self._monitor.has_executors
         self._recorder = ActivityRecorder(self._monitor, options)
         self._stopping = False
+        self.joining: tuple[str, ...] = ()
+        """Rules of a wider filter, under which the changefeed is to go on after this consumer: it
+        leaves in the log what their tables need from R on."""
+        self.also_stops: Callable[[], bool] = lambda: False
+        """Ends the loop, as `stop` does; asked at least once a second."""
 
     def stand_by(self) -> bool:
         """Waits, before the consumer is entered, until no other consumer of the changefeed is
@@ -102,10 +117,15 @@ class Consumer:
             with self.store.lease.explaining():
                 learn = partial(self._tables.learn, self.store.ledger)
                 patiently_read(self.store, self.options, learn)
+                patiently_read(self.store, self.options, self._learn_set_aside)
             stack.callback(self._spark.close)
             self._exit = stack.pop_all()
         self._log_start()
         return self
+
+    def _learn_set_aside(self) -> None:
+        self._set_aside = self.store.quarantine.tables()
+        self._monitor.begins_without(self._set_aside)
 
     def _log_start(self) -> None:
         state, changefeed = self._opened.state, self.options.changefeed
@@ -132,6 +152,8 @@ class Consumer:
         if self.options.publish == "staging":
             staging = StagingJob(self.options.target_url, self.options.changefeed)
         reader = _reader(self.options, self._spark, self._opened, self._tables, together, staging)
+        reader.joining = self.joining
+        reader.begin_without(self._set_aside)
         applier = ToTarget(self.options, self.target, self.store, self._tables, reader.unneeded)
         epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
         self._exit.callback(epochs.close)
@@ -191,23 +213,43 @@ class Consumer:
         goal = self._epochs.greatest_mark() if until == CAUGHT_UP else until
         if goal is None and self.options.spark_start == "at-once":
             self._spark.begin()
-        while not self._stopping and (goal is None or self.resolved_ts < goal):
-            self._spark.require()
-            try:
-                with self.store.lease.explaining():
-                    epoch = self._epochs.next(goal, IDLE)
-            except Unavailable as error:
-                if self._stopping and (isinstance(error, Away) or self._spark.gave_up):
+        with self._verifying(goal) as require_no_drift:
+            while not self._stopping and (goal is None or self.resolved_ts < goal):
+                self._spark.require()
+                if self.also_stops():
                     return
-                raise
-            if epoch is not None:
-                yield epoch
-                failpoints.hit("S15")
-                self._commit_to_source()
+                require_no_drift()
+                try:
+                    with self.store.lease.explaining():
+                        epoch = self._epochs.next(goal, IDLE)
+                except Unavailable as error:
+                    if self._stopping and (isinstance(error, Away) or self._spark.gave_up):
+                        return
+                    raise
+                if epoch is not None:
+                    yield epoch
+                    failpoints.hit("S15")
+                    self._commit_to_source()
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
             with self.store.lease.explaining():
                 self._epochs.run_pending()
+
+    @contextmanager
+    def _verifying(self, goal: int | None) -> Iterator[Callable[[], None]]:
+        """Compares rows with the upstream beside a loop without an end; gives what raises once
+        some differ."""
+        if goal is not None or self.options.verify_every is None:
+            yield lambda: None
+            return
+        from ticdc_consumer.upstream.verify.continuous import ContinuousVerification
+
+        verification = ContinuousVerification(self.options, self._monitor)
+        verification.begin()
+        try:
+            yield verification.require_none
+        finally:
+            verification.end()
 
     def plan(self, until: Goal = CAUGHT_UP, *, sql: bool = False) -> Iterator[PlannedCut]:
         """What the next cuts would do: `plan` with this consumer's options and Spark. The consumer
@@ -229,6 +271,36 @@ class Consumer:
             self.store.reconnect()  # what the SQL set for its session ends with it
             self._tables.learn(self.store.ledger)
         return entry
+
+    def release(self, table: str) -> Iterator[Epoch]:
+        """Brings a table that is set aside, by its upstream name, to R: its log is read again from
+        where it was set aside, and applied cut by cut. Before the loop begins. What is interrupted
+        goes on from the last cut.
+
+        Raises `Stop` for a table that is not set aside, and where the log does not reach back; and
+        what ends a run.
+        """
+        if "_epochs" in self.__dict__:
+            raise Usage("a table is released before the loop begins")
+        with self.store.lease.explaining():
+            yield from released(self.options, self._opened, table, self._spark)
+            self._tables.learn(self.store.ledger)
+            self._learn_set_aside()
+
+    def release_by_load(self, table: str) -> int:
+        """The same by the upstream's rows as of R - 1 in place of the log, where that is gone or
+        cannot be read: in one transaction. Returns how many rows they are.
+
+        Raises `Stop` for a table that cannot be loaded exactly, before anything is done.
+        """
+        from ticdc_consumer.upstream.load.set_aside import load_set_aside
+
+        waiting = named(self.store.quarantine.tables(), table)
+        with self.store.lease.explaining():
+            rows = load_set_aside(self.options, self.store, self._opened.state, waiting)
+            self._tables.learn(self.store.ledger)
+            self._learn_set_aside()
+        return rows
 
     def _commit_to_source(self) -> None:
         """For lag monitors."""
@@ -257,7 +329,9 @@ def plan(
         options = replace(options, apply="net")
         tables = TableLayouts(options, opened.target)
         reader = _reader(options, starter, opened, tables)
+        reader.begin_without(opened.store.quarantine.tables())
         where = opened.store.where
+        tables.fill(LoadNotes(opened.target, options.changefeed).filled())
         ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped, where)
         if opened.stored:
             ledger.copy_from(opened.store.ledger)
@@ -279,6 +353,66 @@ def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
         yield cut
     if stopped is not None:
         raise stopped
+
+
+def release(options: Options, table: str) -> Iterator[Epoch]:
+    """`Consumer.release` where no consumer runs."""
+    _require_releasable(options, table)
+    with Consumer(options) as consumer:
+        yield from consumer.release(table)
+
+
+def release_by_load(options: Options, table: str) -> int:
+    """`Consumer.release_by_load` where no consumer runs."""
+    _require_releasable(options, table)
+    with Consumer(options) as consumer:
+        return consumer.release_by_load(table)
+
+
+def _require_releasable(options: Options, table: str) -> None:
+    """Raises `Stop` if a consumer runs, or if the table is not set aside: a release that cannot
+    begin ends no consumer."""
+    opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+    with closing(opening) as target:
+        named(Store(target, options.changefeed).quarantine.tables(), table)
+        stored = activity_of(target, options.changefeed)
+    if stored is not None and stored.running:
+        raise Stop(
+            f"a consumer of changefeed {options.changefeed} runs, as {stored.activity.who}: stop "
+            "it, release the table, and start it again"
+        )
+
+
+def released(options: Options, opened: Opened, table: str, spark: SparkStarter) -> Iterator[Epoch]:
+    """The cuts of a release, under the lease that was taken."""
+    store, state = opened.store, opened.state
+    tables = TableLayouts(options, opened.target)
+    patiently_read(store, options, partial(tables.learn, store.ledger))
+    waiting = named(store.quarantine.tables(), table)
+    begin = waiting.state(state)
+    opened.source.forget(begin.resolved_ts)
+    _require_log(options, opened, waiting, begin)
+    firm = replace(options, quarantine=False)
+    alone = replace(firm, filter=(literal_rule(*waiting.name),))
+    reader = _reader(alone, spark, opened, tables)
+    reader.released = waiting.name
+    own_store = TableStore.of(store, waiting, state)
+    applier = ToTarget(firm, opened.target, own_store, tables)
+    with closing(Epochs(alone, reader, applier, tables, begin)) as epochs:
+        while epochs.state.resolved_ts < state.resolved_ts:
+            epoch = epochs.next(state.resolved_ts, IDLE)
+            if epoch is not None:
+                yield replace(epoch, left_out={})  # the others are not meant to be read
+
+
+def _require_log(options: Options, opened: Opened, table: SetAside, begin: Checkpoint) -> None:
+    log = survey(opened.source, begin.positions, PATIENCE)
+    for gap in gaps(options, opened.source, begin, log):
+        raise Stop(
+            f"{table.schema}.{table.table} cannot be released, since its log is gone: "
+            f"{gap.subject} {gap.text}; load it: ticdc-consumer release CONFIG "
+            f"{table.schema}.{table.table} --load"
+        )
 
 
 def _release() -> str:

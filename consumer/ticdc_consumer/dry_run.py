@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 from ticdc_encoder.errors import DefinitionError
+from ticdc_encoder.event import Ddl
+from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
 from ticdc_consumer.apply import Applied, Step
@@ -15,15 +17,17 @@ from ticdc_consumer.ddl import renames
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
+from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.read.report import OTHERS
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
-from ticdc_consumer.targets.layout import Layout, TargetName
+from ticdc_consumer.targets.layout import Layout, TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
@@ -62,15 +66,16 @@ class PlannedDdl:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCut:
-    """What would be applied from `begin` to `resolved_ts`. `left_out` are tables, as patterns,
-    whose rows wait for a DDL before them and so are not counted; `statements` what is sent for the
-    rows, if that was asked for and they are few."""
+    """What would be applied from `begin` to `resolved_ts`. `waiting` has how many changes that the
+    cut met wait for a DDL before them and so are not counted, with those that came more than once,
+    by upstream `schema.table`, "" for tables beyond a limit; `statements` what is sent
+    for the rows, if that was asked for and they are few."""
 
     begin: int
     resolved_ts: int
     tables: Mapping[str, PlannedRows]
     ddls: tuple[PlannedDdl, ...] = ()
-    left_out: tuple[str, ...] = ()
+    waiting: Mapping[str, int] = field(default_factory=dict)
     statements: tuple[str, ...] = ()
 
     @property
@@ -108,7 +113,7 @@ class DryRun:
 
     def plan(self, until: int) -> tuple[PlannedCut | None, Stop | None]:
         """The next cut, and what would end the run after it. Raises what would end it before."""
-        begin, left_out = self.resolved_ts, self._reader.leave_out
+        begin = self.resolved_ts
         if self._recorder.compared > MOST_KEYS:
             logger.warning(
                 "the plan ends at R %d: it has compared %d rows",
@@ -126,7 +131,7 @@ class DryRun:
             epoch.resolved_ts,
             recorded.tables,
             tuple(recorded.ddls),
-            left_out,
+            recorded.waiting,
             tuple(recorded.statements),
         )
         return cut, recorded.stop
@@ -144,6 +149,7 @@ class Recorded:
 
     tables: dict[str, PlannedRows] = field(default_factory=dict)
     ddls: list[PlannedDdl] = field(default_factory=list)
+    waiting: dict[str, int] = field(default_factory=dict)
     statements: list[str] = field(default_factory=list)
     stop: Stop | None = None
 
@@ -183,6 +189,18 @@ class Recorder:
     def purge(self, resolved_ts: int) -> None:
         """A plan does not list these."""
 
+    def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
+        """A plan ends where a table would be set aside."""
+        raise error
+
+    def tend(self) -> bool:
+        """The tables that are loaded beside those in use are a running consumer's."""
+        return False
+
+    def holds(self, seen: Ddl) -> bool:
+        """What a table's load keeps waiting comes next all the same."""
+        return False
+
     def run_pending(self) -> None:
         for group in renames.groups(self._context):
             if self._recorded.stop is None:
@@ -190,6 +208,7 @@ class Recorder:
 
     def apply(self, step: Step, gathered: Gathered) -> Applied:
         change, recorded = gathered.change or NoChange(), self._recorded
+        recorded.waiting = self._waiting(gathered)
         if gathered.facts is not None:
             self._compare(gathered, gathered.facts)
         else:
@@ -205,6 +224,17 @@ class Recorder:
         step.record_tables(self.ledger)
         self.ledger.add(step.entries)
         return Applied()
+
+    def _waiting(self, gathered: Gathered) -> dict[str, int]:
+        """The changes that the options' filter takes, and that wait for a DDL of the plan."""
+        if not self._reader.leave_out:
+            return {}
+        chosen = TableFilter(self._options.filter, self._options.case_sensitive)
+        return {
+            ".".join(filter(None, name)): changes
+            for name, changes in gathered.report.left_out.items()
+            if name == OTHERS or chosen.matches(*name)
+        }
 
     # --- rows ---------------------------------------------------------------------------------
 
@@ -302,10 +332,4 @@ def _touched(context: DdlContext, entry: LedgerEntry) -> set[str]:
             names.add((schema, table))  # that of EXCHANGE PARTITION is not beside it
         case _:
             pass
-    return {
-        f"{_quoted(schema)}.{_quoted(table) if table else '*'}" for schema, table in names if schema
-    }
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return {literal_rule(schema, table) for schema, table in names if schema}

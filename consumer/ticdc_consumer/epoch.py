@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +13,7 @@ from ticdc_consumer.apply import Applied, Applier, Counts, Step
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.creation import early
-from ticdc_consumer.errors import Retry, StagedRowsLost, Stop, Unavailable
+from ticdc_consumer.errors import Retry, StagedRowsLost, Stop, Unavailable, about
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.prepare import Knowledge, Prepared, Preparer
@@ -90,8 +91,10 @@ class Epochs:
         self._applier = applier
         self._tables = tables
         self._preparer = Preparer(reader, options.retries)
+        reader.holds = applier.holds
         self._monitor = reader.monitor
         self._monitor.reached(state.resolved_ts, state.positions)
+        reader.committed_ts = state.resolved_ts
         self._all_done = False
         self._done: Sequence[LedgerEntry] | None = None  # at the start it may be any
         self.state = state
@@ -105,10 +108,40 @@ class Epochs:
         return self._reader.greatest_mark(self.state)
 
     def next(self, until: int | None, wait: float) -> Epoch | None:
-        """Applies the next cut, None if none came within `wait` seconds.
+        """Applies the next cut, None if none came within `wait` seconds. A table whose rows cannot
+        be applied is set aside before, if it may be.
 
         Raises `Stop`, `Unavailable` and `Fenced`; the target then is at `state`.
         """
+        while True:
+            try:
+                return self._next_patiently(until, wait)
+            except Stop as error:
+                self._set_aside(error)
+
+    def _set_aside(self, error: Stop) -> None:
+        """Goes on without the table that the error is about. Raises it if that may not be."""
+        name = error.table
+        if name is None or name in self._reader.set_aside:
+            raise error
+        self._preparer.drop()
+        self._applier.set_aside(name, self.state, error)
+        self._tables.forget(name)
+        self._reader.leave_aside(name, self.state.resolved_ts, str(error))
+        logger.warning(
+            "%s is set aside at R %d: %s",
+            ".".join(name),
+            self.state.resolved_ts,
+            error,
+            extra={
+                "event": "set_aside",
+                "table": ".".join(name),
+                "resolved_ts": self.state.resolved_ts,
+                "reason": str(error),
+            },
+        )
+
+    def _next_patiently(self, until: int | None, wait: float) -> Epoch | None:
         for tried in range(self._options.retries + 1):
             if tried:
                 back_off(tried)
@@ -116,6 +149,9 @@ class Epochs:
                 if tried:
                     self._applier.recover()
                 self.run_pending()
+                self._preparer.wait()  # its tasks may use the tables that take others' places now
+                if self._applier.tend():
+                    self._preparer.drop()
                 epoch = self._next(until, wait)
                 if tried:
                     self._monitor.recovered()
@@ -158,9 +194,12 @@ class Epochs:
         gathered, cut = prepared.gathered, prepared.cut
         self._check_stale(gathered.report.stale_ddls)
         if gathered.clash is not None:
-            self._refuse(cut, gathered, gathered.clash)
+            try:
+                self._refuse(cut, gathered, gathered.clash)
+            finally:
+                gathered.release()
         new = self._advanced(prepared)
-        entries = ddl.entries(cut.ddls)
+        entries = self._numbered(ddl.entries(cut.ddls))
         if not entries and self._applier.reads_ahead:
             self._read_ahead(new, until)
         started = time.monotonic()
@@ -177,6 +216,7 @@ class Epochs:
         self._reader.together.applied(len(entries))
         prepared.seconds["load"] = time.monotonic() - started
         self.state = new
+        self._reader.committed_ts = new.resolved_ts
         self._report(prepared, applied, spilled)
         stored: Sequence[LedgerEntry] = ()
         if entries:
@@ -189,6 +229,14 @@ class Epochs:
             self._applier.purge(new.resolved_ts)
         failpoints.hit("S16")
         return Epoch.of(prepared, applied, stored)
+
+    def _numbered(self, entries: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
+        """After those that the ledger has of the same commit_ts: a statement of several tables, one
+        of which was set aside."""
+        if self._reader.released is None or not entries:
+            return entries
+        entries_of = Counter(entry.commit_ts for entry in self._applier.ledger.entries())
+        return [replace(entry, seq=entry.seq + entries_of[entry.commit_ts]) for entry in entries]
 
     def _report(self, prepared: Prepared, applied: Applied, spilled: bool) -> None:
         report = prepared.gathered.report
@@ -204,6 +252,7 @@ class Epochs:
             "left_out": sum(report.left_out.values()),
         }
         tables = {name: (c.deleted, c.upserted) for name, c in applied.tables.items()}
+        self._monitor.keeps_waiting(report.waiting)
         self._monitor.committed(
             self.state.resolved_ts, self.state.positions, totals, tables, prepared.seconds
         )
@@ -254,7 +303,8 @@ class Epochs:
         prepared = self._preparer.take()
         if prepared is not None:
             fits = until is None or prepared.cut.end <= until
-            if fits and prepared.base.resolved_ts == self.state.resolved_ts:
+            waits = any(self._applier.holds(seen.ddl) for seen in prepared.cut.ddls)
+            if fits and not waits and prepared.base.resolved_ts == self.state.resolved_ts:
                 return replace(prepared, base=self.state)
             prepared.gathered.release()
         return self._preparer.prepare(self.state, until, wait, self._knowledge())
@@ -316,7 +366,8 @@ class Epochs:
     ) -> Applied:
         failpoints.hit("S5")
         seen, newcomers = self._tables.sightings(), self._tables.newcomers()
-        step = Step(self.state, new, entries, seen, newcomers)
+        waiting = gathered.report.waiting
+        step = Step(self.state, new, entries, seen, newcomers, waiting)
         applied = self._applier.apply(step, gathered)
         self._tables.note_recorded(seen, newcomers)
         return applied
@@ -368,6 +419,8 @@ class Epochs:
             return
         known = {(e.commit_ts, e.schema, e.table, e.query) for e in self._applier.ledger.entries()}
         for one in stale:
+            if self._reader.is_of_another_run(one):
+                continue
             if (one.commit_ts, one.schema, one.table, one.query) not in known:
                 raise Stop(
                     f"a new topic brings a DDL of {one.schema}.{one.table} with commit_ts "
@@ -383,7 +436,8 @@ class Epochs:
             for number, offset in (clash.first, clash.second)
         )
         layout = gathered.layouts[clash.table]
-        raise Stop(
-            f"{layout.name}: two different rows for one key at commit_ts {clash.commit_ts}, "
-            f"at {where}"
-        )
+        with about((layout.schema, layout.table)):
+            raise Stop(
+                f"{layout.name}: two different rows for one key at commit_ts {clash.commit_ts}, "
+                f"at {where}"
+            )

@@ -15,6 +15,7 @@
             NoTable             3   the target lacks a table that rows need
             Misfit              3   several reasons at once why a table cannot take its rows
             InTheWay            3   (ddl.translate) a table that is not what CREATE TABLE would make
+            Drift               3   the target holds other rows than the upstream
             Conflict            3   (read.facts) two different rows of one key at one commit_ts
         Retry                   -   the target refused a transaction for a passing reason
             Locked              -   another session held a lock for too long
@@ -30,7 +31,8 @@ cut read again.
 """
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ticdc_encoder.errors import TicdcError
@@ -124,6 +126,10 @@ class SchemaMissing(Stop):
     """No message brought the schema that a row of Simple names. Exit 3."""
 
 
+class Drift(Stop):
+    """The target holds other rows than the upstream. Exit 3."""
+
+
 class NoTable(Stop):
     """The target lacks a table that rows need. Exit 3."""
 
@@ -165,6 +171,16 @@ class Problems:
 def problems_of(error: TicdcError) -> tuple[str, ...]:
     """What an error is about, one by one."""
     return error.problems if isinstance(error, Misfit) else (str(error),)
+
+
+@contextmanager
+def about(table: tuple[str, str]) -> Iterator[None]:
+    """What is raised inside is about the rows of this upstream table alone."""
+    try:
+        yield
+    except TicdcError as error:
+        error.table = table
+        raise
 
 
 class Unsupported(Stop):

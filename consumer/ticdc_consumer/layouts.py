@@ -13,7 +13,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.ddl.merged_tables import shard_column
 from ticdc_consumer.ddl.touched import touched
-from ticdc_consumer.errors import NoTable, Problems, Stop, Unsupported
+from ticdc_consumer.errors import NoTable, Problems, Stop, Unsupported, about
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.exactness import (
     require_all_columns,
@@ -53,6 +53,7 @@ class TableLayouts:
         self._claims: dict[TargetName, TableName] = {}
         self._claimed: dict[TableName, dict[TableName, TargetName]] = {}  # by lower case
         self._new: set[TableName] = set()  # layouts that were built since the ledger was written
+        self._beside: Mapping[TableName, TargetName] = {}
         self._for_tasks: ForTasks | None = None
         self._sent: ForTasks | None = None
 
@@ -70,6 +71,19 @@ class TableLayouts:
         else:
             for name in changed:
                 self._forget(name)
+
+    def forget(self, name: TableName) -> None:
+        """Drops the table's layout, as if none of its rows had come."""
+        self._forget(lower(name))
+
+    def fill(self, beside: Mapping[TableName, TargetName]) -> bool:
+        """Sends the rows of these tables, and no others, to tables that will take their places.
+        Whether that is news."""
+        changed = beside.items() ^ self._beside.items()
+        self._beside = beside
+        for name, _ in changed:
+            self._forget(lower(name))
+        return bool(changed)
 
     def _forget_all(self) -> None:
         self.layouts, self.shapes, self._unused = [], {}, []
@@ -164,6 +178,13 @@ class TableLayouts:
         """
         name = (source.schema, source.name)
         self.claim(name)
+        if fresh:
+            self._fit(name, source, deletes_only, fresh)
+        else:
+            with about(name):
+                self._fit(name, source, deletes_only, fresh)
+
+    def _fit(self, name: TableName, source: Table, deletes_only: bool, fresh: bool) -> None:
         whole = self._described(source)
         problems = Problems()
         if fresh:
@@ -234,7 +255,7 @@ class TableLayouts:
         """The target's table. Raises `Stop` if it does not exist, or may have been given another
         table's rows."""
         label = f"{source.schema}.{source.name}"
-        schema, table = self._target.locate(*self._routes(source.schema, source.name))
+        schema, table = self._destination((source.schema, source.name))
         if wire_name := self._exactness.wire_name:
             self._require_one_name(source, schema, table, wire_name)
         described = self._target.describe(schema, table)
@@ -244,6 +265,10 @@ class TableLayouts:
                 "create it, or leave the table out by [tables] filter"
             )
         return described
+
+    def _destination(self, name: TableName) -> TargetName:
+        """Where the rows go now."""
+        return self._beside.get(name) or self._target.locate(*self._routes(*name))
 
     def _require_empty(self, source: Table) -> None:
         """Raises `Stop` if the target's table has rows."""

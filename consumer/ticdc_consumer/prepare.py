@@ -74,6 +74,16 @@ class Preparer:
         future, self._future = self._future, None
         return None if future is None else future.result()
 
+    def drop(self) -> None:
+        """Forgets what was read ahead, whatever became of it."""
+        self.wait()
+        future, self._future = self._future, None
+        if future is None or future.exception() is not None:
+            return
+        prepared = future.result()
+        if prepared is not None:
+            prepared.gathered.release()
+
     def wait(self) -> None:
         """Waits until nothing is read any more: the reader has one user at a time."""
         if self._future is not None:

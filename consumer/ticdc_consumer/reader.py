@@ -5,18 +5,19 @@ So the next cut can be read while this one is loaded.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ticdc_encoder.event import Table
+from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.filters.table import TableFilter
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.ddl.creation import Together, creates
-from ticdc_consumer.errors import SchemaMissing
+from ticdc_consumer.ddl.quarantined import relation
+from ticdc_consumer.errors import SchemaMissing, Stop, about
 from ticdc_consumer.plan import (
     Cut,
     Estimates,
@@ -41,11 +42,12 @@ from ticdc_consumer.source.log import Log, gaps_since, require
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import CutActivity
-from ticdc_consumer.state.activity.monitor import FOR_MARK, FOR_SCHEMA, Monitor
+from ticdc_consumer.state.activity.monitor import FOR_LOAD, FOR_MARK, FOR_SCHEMA, Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint
-from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.state.quarantine import SetAside
+from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.staging import StagingJob, Unneeded
-from ticdc_consumer.waiting import Deadline
+from ticdc_consumer.waiting import Deadline, sleep
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +89,16 @@ class Reader:
         self.source.schemas.learn(schemas)
         self.leave_out: tuple[str, ...] = ()
         """Patterns of tables whose rows are not read, but whose DDL are."""
+        self.holds: Callable[[Ddl], bool] = lambda ddl: False
+        """Whether a DDL has to wait: no cut goes past it."""
+        self.joining: tuple[str, ...] = ()
+        """The rules of a wider filter, which is to hold after the cuts that are read now."""
+        self.set_aside: frozenset[TableName] = frozenset()
+        """Tables that wait: neither their rows nor their DDL are read."""
+        self.released: TableName | None = None
+        """The only table that is read, and of whose DDL alone cuts are made."""
+        self.committed_ts = EVERYTHING
+        """The R that is committed: a cut that was read ahead of it may have to be read again."""
         self._options = options
         self._spark = spark
         self._definitions = definitions
@@ -97,6 +109,7 @@ class Reader:
         self.unneeded = Unneeded()
         self._unread: dict[SchemaKey, tuple[str, int, int]] = {}
         self._unread_since = 0.0
+        self._ddl_comes_next = False  # one that has to wait
 
     @property
     def schemas(self) -> Schemas:
@@ -105,6 +118,7 @@ class Reader:
     def plan(self, base: Checkpoint, until: int | None, wait: float) -> Cut | None:
         """The next cut, or None if no mark above the applied R came within `wait` seconds."""
         failpoints.hit("S2")
+        self._ddl_comes_next = False
         self._drain(base, wait)
         if self._schemas_are_missing(wait):
             self._waits(self._lacking())
@@ -116,7 +130,11 @@ class Reader:
             return None
         # Listed after the marks were seen: nothing below any of them is outside.
         with self.monitor.at("planning", "the next cut"):
-            return self._planned(base, until)
+            cut = self._planned(base, until)
+        if cut is None and self._ddl_comes_next:
+            self._waits(FOR_LOAD)
+            sleep(wait)
+        return cut
 
     def _waits(self, lacking: str) -> None:
         self.monitor.waiting(self.source.newest, self._tops(), lacking, self.source.trouble)
@@ -154,7 +172,12 @@ class Reader:
             return None
         heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
         self.source.read_to(reach, heads, PATIENCE)
-        selected = [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
+        selected = [seen for seen in self._ddls() if not self.is_of_another_run(seen.ddl)]
+        reach = self._before_joined(applied, reach, selected)
+        reach = self._reach_before_waiting(selected, applied, reach)
+        self._ddl_comes_next = reach <= applied
+        if self._ddl_comes_next:
+            return None
         end, ddls = end_of_cut(applied, reach, selected, self.together.limit, creates)
         failpoints.hit("S6")
         last: Sequence[Mark | SeenDdl] = ddls or [proof]
@@ -185,6 +208,53 @@ class Reader:
             },
         )
         return cut
+
+    def _reach_before_waiting(self, ddls: Iterable[SeenDdl], applied: int, reach: int) -> int:
+        """How far a cut may go: not past a DDL that has to wait."""
+        inside = (seen.ddl for seen in ddls if applied <= seen.ddl.commit_ts < reach)
+        return min([reach, *(ddl.commit_ts for ddl in inside if self.holds(ddl))])
+
+    def begin_without(self, tables: Collection[SetAside]) -> None:
+        """These are set aside already."""
+        self.set_aside = frozenset(table.name for table in tables)
+        self.monitor.begins_without(tables)
+
+    def leave_aside(self, name: TableName, resolved_ts: int, cause: str) -> None:
+        """Reads a table no more."""
+        self.set_aside |= {name}
+        self._unread = {}
+        self.monitor.sets_aside(name, resolved_ts, cause)
+
+    def _ddls(self) -> list[SeenDdl]:
+        return [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
+
+    def is_of_another_run(self, ddl: Ddl) -> bool:
+        """Whether the DDL is left to another run: it waits with a table that is set aside, or it is
+        not of the one that is released."""
+        if self.released is not None:
+            return relation(ddl, {self.released}) == "apart"
+        return bool(self.set_aside) and relation(ddl, self.set_aside) == "alone"
+
+    def _before_joined(self, applied: int, reach: int, ddls: Iterable[SeenDdl]) -> int:
+        """The reach of a cut: before the first DDL that is of a table set aside and of something
+        else. Raises `Stop` if that one is next."""
+        tables = self.set_aside if self.released is None else {self.released}
+        joined = [
+            seen.ddl
+            for seen in ddls
+            if applied <= seen.ddl.commit_ts < reach
+            if tables and relation(seen.ddl, tables) == "joined"
+        ]
+        first = min(joined, key=lambda ddl: ddl.commit_ts, default=None)
+        if first is None:
+            return reach
+        if first.commit_ts > applied:
+            return first.commit_ts
+        raise Stop(
+            f"{' '.join(first.query.split())} (in {first.schema or '-'}, commit_ts "
+            f"{first.commit_ts}) is of a table that is set aside, and not of that alone: release "
+            "it before by: ticdc-consumer release CONFIG TABLE"
+        )
 
     def greatest_mark(self, base: Checkpoint) -> int:
         """The greatest resolved ts that the source has now."""
@@ -234,11 +304,7 @@ class Reader:
         shapes: TableShapes,
         here: bool,
     ) -> ReadJob:
-        known = [
-            seen
-            for seen in self.source.ddls()
-            if seen.ddl.commit_ts < cut.end and wants(self._filter, seen.ddl)
-        ]
+        known = [seen for seen in self._ddls() if seen.ddl.commit_ts < cut.end]
         most_bytes = self._options.memory_budget
         return ReadJob(
             options=self._read_options(),
@@ -261,6 +327,8 @@ class Reader:
             most_bytes=min(most_bytes, SMALL_BYTES) if here else most_bytes,
             staging=None if here else self._staging,
             schemas=self.schemas.tables,
+            joining=self.joining,
+            set_aside=self.set_aside,
         )
 
     def _read_options(self) -> ReadOptions:
@@ -347,7 +415,7 @@ class Reader:
 
     def _drain(self, base: Checkpoint, wait: float) -> None:
         """Reads partition 0 of every topic: what has come, or until a cut is full."""
-        self.source.forget(base.resolved_ts)
+        self.source.forget(min(base.resolved_ts, self.committed_ts))
         heads = {topic: p.restart_offset for (topic, n), p in base.positions.items() if n == 0}
         self.source.follow(heads)
         deadline = Deadline(wait)
@@ -376,13 +444,14 @@ class Reader:
         if not more and time.monotonic() - self._unread_since >= patience:
             schema, table, version = missing[0]
             topic, number, offset = self._unread[missing[0]]
-            raise SchemaMissing(
-                f"{schema}.{table}: {topic}[{number}] offset {offset} has a row of version "
-                f"{version} of its schema, which no message brought for {patience:g} s; the "
-                "changefeed repeats the newest by send-bootstrap-interval-in-sec and "
-                "send-bootstrap-in-msg-count; if an older one is missing, load a new snapshot "
-                "and start from it"
-            )
+            with about((schema, table)):
+                raise SchemaMissing(
+                    f"{schema}.{table}: {topic}[{number}] offset {offset} has a row of version "
+                    f"{version} of its schema, which no message brought for {patience:g} s; the "
+                    "changefeed repeats the newest by send-bootstrap-interval-in-sec and "
+                    "send-bootstrap-in-msg-count; if an older one is missing, load a new snapshot "
+                    "and start from it"
+                )
         return True
 
     def _starts(

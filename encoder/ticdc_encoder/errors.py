@@ -37,8 +37,13 @@ def visible_lines(text: str) -> str:
 class TicdcError(Exception):
     """The root of all errors of this project: one sentence, without a row's contents.
 
-    Whoever knows the position (topic, partition, offset) adds it with `add_note`.
+    Whoever knows the position (topic, partition, offset) adds it with `add_note`. `table` is the
+    upstream's (schema, table) if the error is about the rows of one table, and others can go on;
+    `commit_ts` that of the rows of a message that cannot be read, 0 if it is not known.
     """
+
+    table: tuple[str, str] | None = None
+    commit_ts: int = 0
 
     def __str__(self) -> str:
         return visible("; ".join([super().__str__(), *getattr(self, "__notes__", ())]))

@@ -27,6 +27,7 @@ from ticdc_consumer import Consumer, Options, TicdcError, load
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.testing.mock_kafka import MockKafka
+from ticdc_encoder.tso import duration, lag, with_time
 from werkzeug.serving import make_server
 
 HERE = Path(__file__).resolve().parent
@@ -118,7 +119,8 @@ def read(
         richest = connection.execute(richest_first.limit(12)).all()
         count, total = connection.execute(sums).one()
     return {
-        "resolved_ts": str(resolved_ts),
+        "reached": with_time(resolved_ts),
+        "lag": duration(lag(resolved_ts)),
         "rows": rows,
         "accounts": [[owner, int(balance)] for owner, balance in richest],
         "count": count,

@@ -128,7 +128,7 @@ def rows_before_deletes(patch: pytest.MonkeyPatch) -> None:
     """Without the rule that all deletes of a cut come before its rows."""
     original = apply_step._write
 
-    def swapped(target: Any, change: Any, options: Any, applied: Any) -> None:
+    def swapped(target: Any, change: Any, options: Any, applied: Any, step: Any) -> None:
         class Swapped:
             layouts = change.layouts
             staged = ()
@@ -139,7 +139,7 @@ def rows_before_deletes(patch: pytest.MonkeyPatch) -> None:
             def rows(self) -> Iterator[Any]:
                 return cast("Iterator[Any]", change.rows())
 
-        original(target, Swapped(), options, applied)
+        original(target, Swapped(), options, applied, step)
         for table, keys in change.deletes():
             target.delete(change.layouts[table], keys)
 

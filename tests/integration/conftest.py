@@ -78,13 +78,13 @@ def into(command: Make, tidb: Upstream, feed: Feed) -> Callable[..., Command]:
     """A changefeed from the TiDB into the target of a URL."""
 
     def into(target_url: str, name: str = "{table}", **settings: Any) -> Command:
+        route = f'{{"*.*" = "{own_schema(target_url)}.{name}"}}'
         return command(
             [feed],
             target_url,
             source__upstream=tidb.url,
-            tables__filter=f"{tidb.schema}.*",
-            tables__route=f'{{"*.*" = "{own_schema(target_url)}.{name}"}}',
-            **settings,
+            tables__route=route,
+            **{"tables__filter": f"{tidb.schema}.*", **settings},
         )
 
     return into

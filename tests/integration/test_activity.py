@@ -7,12 +7,16 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.torture_cli import Begin, ended_by
 from support.torture_topics import inserted, ts
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.cli import progress
 from ticdc_consumer.cli.progress import RunProgress
+from ticdc_consumer.source.log import Log, survey
+from ticdc_consumer.state import opening
 from ticdc_consumer.state.activity import recorder
 from ticdc_consumer.state.activity.stored import StoredActivity, read
 from ticdc_consumer.targets import open_target
@@ -110,16 +114,48 @@ def test_what_cannot_be_written_delays_and_fails_no_cut(begin: Begin) -> None:
 
 
 def test_a_run_that_commits_nothing_prints_what_it_is_at(
-    begin: Begin, caplog: pytest.LogCaptureFixture
+    begin: Begin, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, run = begin()
     caplog.set_level(logging.INFO, "ticdc_consumer.cli")
-    progress = RunProgress(quiet_for=0.2)
-    with progress.watching(lambda: consumer.activity), run.consumer() as consumer:
+    monkeypatch.setattr(progress, "SECONDS_OF_SILENCE", 0.2)
+    lines, consumer = RunProgress(), run.consumer()
+    with lines.watching(lambda: consumer.activity), consumer:
         consumer._epochs.next(None, 0.5)
         assert soon(lambda: caplog.text.count("waiting") >= 2)
     line = caplog.messages[-1]
     assert line.startswith(f"R {ts(100)} (") and "waiting for a resolved ts above R, since" in line
+
+
+def test_the_first_line_of_a_run_comes_sooner_than_the_next(
+    begin: Begin, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = begin()
+    caplog.set_level(logging.INFO, "ticdc_consumer.cli")
+    caplog.clear()
+    monkeypatch.setattr(progress, "SECONDS_TO_FIRST_WORD", 0.2)
+    lines, consumer = RunProgress(), run.consumer()
+    with lines.watching(lambda: consumer.activity), consumer:
+        assert soon(lambda: len(caplog.messages) == 1)
+        consumer._epochs.next(None, 0.5)
+    assert len(caplog.messages) == 1
+
+
+def test_a_start_that_waits_for_the_source_prints_that(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = begin()
+    consumer, sentences = run.consumer(), []
+
+    def looked(*arguments: Any) -> Log:
+        sentences.append(consumer.activity.sentence)
+        return survey(*arguments)
+
+    monkeypatch.setattr(opening, "survey", looked)
+    with consumer:
+        pass
+    (sentence,) = sentences
+    assert sentence.startswith("starting by asking the source what its log holds, since ")
 
 
 def test_the_end_of_a_run_does_not_wait_for_a_target_that_hangs(

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from support.torture_cli import Begin
 from support.torture_topics import Feed, inserted, ts
 from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.ddl import beside
 from ticdc_consumer.source.kafka import follower, scout
 from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.source.kafka.brokers import Cluster
@@ -63,7 +64,9 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
             counted.assignments += 1
             super().incremental_assign(partitions)
 
-    monkeypatch.setattr(recorder, "FIRST", 1e9)  # what it writes is not of a cut
+    # What comes with time is not of a cut.
+    monkeypatch.setattr(recorder, "FIRST", 1e9)
+    monkeypatch.setattr(beside, "LOOK", 1e9)
     for module in (scout, follower, poll):
         monkeypatch.setattr(module, "Consumer", Counted)
     monkeypatch.setattr(poll, "_consumers", {})

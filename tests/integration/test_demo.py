@@ -117,10 +117,10 @@ def test_the_demo_shows_its_page_until_ctrl_c() -> None:
         try:
             while process.stdout.readline() != f"the page is {url}; Ctrl-C ends the demo\n":
                 assert process.poll() is None
-            assert until(shows_rows, 60)
+            assert until(shows_rows, 300)
             assert (text_of(chrome, "h1"), console(chrome)) == ("demo ready", [])
             process.send_signal(signal.SIGINT)
-            told, errors = process.communicate(timeout=60)
+            told, errors = process.communicate(timeout=300)
         finally:
             process.kill()
     assert (process.returncode, errors) == (0, "")

@@ -1,5 +1,5 @@
-"""Rows of 30 MB, through Kafka with its compression; and what a target that does not take them
-says."""
+"""Rows larger than a packet of MySQL (16 MiB), through Kafka with its compression; and what a
+target that does not take them says."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from support.torture_topics import Feed, deleted, inserted, table, ts, updated
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.session import SQL_MODE, MySql
 
-BYTES = 30_000_000
+BYTES = 18_000_000
 DOCS = (
     "CREATE TABLE `docs` (`id` INT NOT NULL, `part` VARCHAR(10) NOT NULL, `data` LONGBLOB, "
     "`body` LONGTEXT, PRIMARY KEY (`id`, `part`))"
@@ -70,7 +70,7 @@ def rows(run: Command) -> list[tuple[Any, ...]]:
         ("mysql", {"source__compression": "lz4"}),
     ],
 )
-def test_rows_of_30_mb_are_inserted_updated_and_deleted(
+def test_rows_of_18_mb_are_inserted_updated_and_deleted(
     kind: str,
     settings: dict[str, Any],
     request: pytest.FixtureRequest,

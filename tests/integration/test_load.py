@@ -1,10 +1,8 @@
 """A real TiDB is loaded into every target as of one timestamp, and the topics go on from there."""
 
-import random
-import threading
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -13,18 +11,14 @@ from support.databases import own_schema
 from support.torture_cli import Command
 from support.torture_topics import Feed
 from support.upstream_tidb import ODD_DATES, TYPES, Upstream, upstream
+from support.upstream_workload import Workload, definition
 from ticdc_consumer import failpoints, status
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.state.loading import LoadProgress
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.upstream.load.loading import load
-from ticdc_encoder.event import Ddl, Row, RowChange, Table
-from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.event import Ddl, RowChange
 from ticdc_encoder.values import FAMILIES
-
-
-def definition(tidb: Upstream, table: str) -> Table:
-    return parse_create_table(tidb.execute(f"SHOW CREATE TABLE {table}")[0][1], tidb.schema)
 
 
 @pytest.mark.parametrize("odd", [False, True], ids=["types", "odd dates"])
@@ -90,6 +84,11 @@ PEOPLE = (
     "CREATE TABLE log (line varchar(20))",
 )
 KILLED_AT = ("L6:2", "L2:2", "L1:2", "L3:1", "L6:1", "L4:1", "L5:1")
+KILLED_LONG = (
+    *("L6:2", "L6:1", *("L1:1", "L2:1", "L1:2", "L1:2") * 5),
+    *("L2:2", "L1:1", "L3:1", "L2:1", "L4:1", "L4:1", "L4:1", "L5:1"),
+)
+"""30 kills, with `--long`."""
 
 
 def fill(tidb: Upstream, rows: int) -> None:
@@ -151,11 +150,12 @@ def test_a_load_that_is_killed_anywhere_goes_on_and_doubles_nothing(
     into: Callable[..., Command],
     target_url: str,
     crash: Callable[[Command, str], bool],
+    long: bool,
 ) -> None:
     fill(tidb, 60)
     run = into(target_url, limits__load_chunk=1500, tables__at_least_once=f"{tidb.schema}.log")
     done = 0
-    for step in KILLED_AT:
+    for step in KILLED_LONG if long else KILLED_AT:
         died = crash(run, step)
         assert died or step == "L6:1"  # where a target creates no index after the rows
         progress = loading(run)
@@ -199,64 +199,6 @@ def test_sparks_tasks_load_the_chunks(
 
 
 # --- a load under a workload --------------------------------------------------------------------
-
-
-class Workload:
-    """Transactions on the tables of the TiDB, which the topic then shows."""
-
-    def __init__(self, tidb: Upstream, feed: Feed, seed: int) -> None:
-        self._tidb, self._feed = tidb, feed
-        self._random = random.Random(seed)
-        self._rows: dict[int, Row] = {}
-        self._table = definition(tidb, "stock")
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self.last = 0
-
-    def begin(self) -> None:
-        for _ in range(40):
-            self.transact()
-        self._thread.start()
-
-    def end(self) -> None:
-        self._over.set()
-        self._thread.join()
-        for _ in range(5):
-            self.transact()
-
-    def _run(self) -> None:
-        while not self._over.is_set():
-            self.transact()
-
-    def transact(self) -> None:
-        changes = [self._change() for _ in range(3)]
-        statements = [statement for statement, _, _ in changes]
-        *_, ((found,),) = [
-            self._tidb.execute(text)
-            for text in ("BEGIN", *statements, "COMMIT", "SELECT @@tidb_last_txn_info")
-        ]
-        commit_ts = int(found.partition('"commit_ts":')[2].split(",")[0])
-        before, after = dict[int, Row | None](), dict[int, Row | None]()
-        for _, old, new in changes:
-            key = cast("int", (old or new or {})["id"])
-            before.setdefault(key, old)
-            after[key] = new
-        for key, old in before.items():
-            if old != after[key]:
-                change = RowChange(self._table, commit_ts, old, after[key])
-                self._feed.send(key % 2, change)
-        self.last = commit_ts + 1
-        self._feed.resolve(self.last)
-
-    def _change(self) -> tuple[str, Row | None, Row | None]:
-        key, number = self._random.randrange(60), self._random.randrange(1000)
-        old = self._rows.get(key)
-        if old is not None and number < 300:
-            del self._rows[key]
-            return f"DELETE FROM stock WHERE id = {key}", old, None  # noqa: S608
-        new = self._rows[key] = {"id": key, "n": number, "text": f"t{number}"}
-        text = f"REPLACE INTO stock VALUES ({key}, {number}, 't{number}')"  # noqa: S608
-        return text, old, new
 
 
 def test_a_load_under_a_workload_and_the_run_after_it_equal_the_upstream(

@@ -295,3 +295,14 @@ def test_the_target_is_the_union_of_the_shards_at_every_cut(
             for values in rows.values()
         )
         assert run.rows(ALL) == expected
+
+
+def test_a_shard_is_not_set_aside_without_the_others(shards: Shards) -> None:
+    wide = table(ORDERS.replace("`u` INT UNIQUE", "`u` INT UNIQUE, `extra` INT"), "s1")
+    shards.send(inserted(210, {**row(3, "d"), "extra": 1}, wide))
+    shards.feed.mark(300)
+    refuses(
+        shards.run,
+        "s1.orders cannot be set aside: its rows share a table of the target with others",
+        on_error__quarantine="true",
+    )

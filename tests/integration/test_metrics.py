@@ -65,7 +65,7 @@ def test_all_counts_add_up_with_what_was_applied(begin: Begin, port: int) -> Non
         shown = samples(port)
         page = fetched(port, "/")
     assert len(epochs) > 2
-    assert page[0] == 200 and "is done since" in page[1]
+    assert page[0] == 200 and "was done at" in page[1]
     assert "<code>ALTER TABLE `items` ADD COLUMN `n` INT</code>" in page[1]
     assert shown["cuts_total", ()] == len(epochs)
     for name, total in [

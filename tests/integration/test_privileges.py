@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from support import brokers
 from support.torture_cli import Make
 from support.torture_topics import Feed, inserted, table
+from ticdc_consumer.check.checks import check
 
 MOST = 12
 """Grants that are asked for one after another."""
@@ -61,6 +62,9 @@ def test_the_grants_that_are_asked_for_are_enough(
     feed.mark(300)
     with newcomer(url, schema) as limited:
         run = command([feed], limited.render_as_string(hide_password=False))
+        (known,) = [each for each in check(run.options()) if each.subject == "privileges"]
+        grant = "GRANT USAGE, CREATE ON SCHEMA" if kind == "postgresql" else "GRANT CREATE, ALTER, "
+        assert f"run {grant}" in known.text
         asked = []
         while (outcome := run()).code:
             assert outcome.code == 3, outcome.said

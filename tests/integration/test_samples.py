@@ -117,7 +117,7 @@ def streamed_totals(url: str, commits: int) -> list[int]:
             told = json.loads(stream.readline().partition(b":")[2] or b"{}")
             assert "ended" not in told, told
             if told:
-                totals[told["resolved_ts"]] = told["total"]
+                totals[told["reached"]] = told["total"]
     return list(totals.values())
 
 
@@ -154,6 +154,45 @@ def test_postgresql_is_kept_equal_to_mariadb(
     assert "ADD COLUMN note" in said
     assert set(re.findall(r"total (.*)", said)) == {"50000"}
     assert re.search(r"accounts: 50 rows, equal\norders: \d+ rows, equal\n$", said)
+
+
+def test_postgresql_is_loaded_from_tidb_and_kept_equal(
+    upstream_url: str,
+    real_kafka: Real,
+    postgresql_url: str,
+    tmp_path: Path,
+) -> None:
+    name = f"{sa.make_url(upstream_url).database}_shop"
+    folder, path = SAMPLES / "tidb_to_postgresql", tmp_path / "shop.toml"
+    path.write_text((folder / "shop.toml").read_text().replace('"shop', f'"{name}'))
+    sets = {
+        "source.upstream": upstream_url,
+        "target.url": postgresql_url,
+        "kafka.bootstrap.servers": real_kafka.bootstrap,
+        "spark.start": "when-needed",
+    }
+    words = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
+    command = [sys.executable, "-m", "ticdc_consumer"]
+    shop = [sys.executable, str(folder / "shop.py"), upstream_url, real_kafka.bootstrap]
+    shop += ["--seconds", "300", "--name", name]
+    try:
+        with subprocess.Popen(shop, stdout=subprocess.PIPE, text=True) as selling:
+            assert selling.stdout is not None
+            assert "50 accounts, whose total is 50000" in selling.stdout.readline()
+            try:
+                ran(*command, "load", path, *words)
+            finally:
+                selling.terminate()
+        ran(*command, "run", path, *words, "--until", "caught-up")
+        ran(*command, "verify", path, *words)
+        engine = sa.create_engine(postgresql_url, poolclass=sa.NullPool)
+        with engine.connect() as connection:
+            query = f"SELECT sum(balance) FROM {name}.accounts"  # noqa: S608
+            assert connection.exec_driver_sql(query).scalar_one() == 50_000
+    finally:
+        real_kafka.delete_topic(name)
+        with sa.create_engine(upstream_url, poolclass=sa.NullPool).connect() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name}")
 
 
 MISTAKES = [

@@ -216,6 +216,26 @@ def test_a_row_in_the_way_is_cleared_or_stops(pair: Pair, staged: list[str]) -> 
     assert staged == ["users", "users"]
 
 
+@pytest.mark.parametrize("pair", ["postgresql", "mysql"], indirect=True)
+def test_a_table_that_is_set_aside_is_not_staged(pair: Pair, staged: list[str]) -> None:
+    users = f"{pair.schema}.users"
+    pair.execute(f"INSERT INTO {users} VALUES (9, 'name')")  # noqa: S608
+    pair.send(0, "users", None, {"id": 1, "name": "name"})
+    pair.send(1, "items", None, {"id": 1, "name": "one"})
+    pair.mark()
+    pair.ends(0, "shop.users is set aside", on_error__quarantine="true")
+    assert pair.left() == []
+    pair.send(1, "users", None, {"id": 2, "name": "two"})
+    pair.send(0, "items", None, {"id": 2, "name": "two"})
+    pair.mark()
+    staged.clear()
+    pair.ends(0)
+    assert staged == ["items"]
+    pair.execute(f"DELETE FROM {users} WHERE id = 9")  # noqa: S608
+    assert pair.run.command("release", "shop.users").code == 0
+    pair.is_right()
+
+
 @pytest.mark.parametrize("pair", ["postgresql"], indirect=True)
 def test_one_change_in_two_partitions_counts_once(pair: Pair, staged: list[str]) -> None:
     pair.send(0, "items", None, {"id": 1, "name": "one"})

@@ -16,10 +16,11 @@ from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-
 from pyspark.sql import SparkSession
 from support.golden import Variant, scenario
 from support.golden_run import Place, differences, run_to
+from support.loading import opened
 from support.local_spark import LocalSpark
 from support.storage_sink import Sink
 from support.torture_cli import Command, Make, refuses
-from support.torture_topics import deleted, inserted, ts, updated
+from support.torture_topics import ITEMS, deleted, inserted, table, ts, updated
 from ticdc_consumer import cli
 from ticdc_consumer import reader as cuts
 from ticdc_consumer.config.options import Options
@@ -128,6 +129,63 @@ def items(run: Command) -> list[tuple[Any, ...]]:
 
 def offsets(run: Command) -> dict[str, int]:
     return dict(run.rows("SELECT topic, restart_offset FROM ticdc_offset"))
+
+
+@pytest.mark.parametrize("protocol", ["csv", "canal-json"])
+def test_files_of_a_table_that_is_set_aside_are_read_after_its_release(
+    tmp_path: Path, sqlite_url: str, command: Make, protocol: str
+) -> None:
+    sink = Sink(tmp_path / "sink", protocol)
+    csv = {"storage__csv": "{include-commit-ts = true}"} if protocol == "csv" else {}
+    run = command([], sqlite_url, protocol=protocol, storage__url=sink.folder.as_uri(), **csv)
+    sink.create(10)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    assert run().code == 0
+    with opened(sqlite_url) as target:
+        target.execute("CREATE UNIQUE INDEX names ON items (name)").close()
+    again: Row = {"id": 2, "name": "one"}
+    sink.send(inserted(110, again))
+    sink.mark(200)
+    sink.send(inserted(210, THREE))  # in the storage before its resolved ts
+    outcome = run(on_error__quarantine="true")
+    assert (outcome.code, "is set aside" in outcome.said) == (0, True), outcome.said
+    with opened(sqlite_url) as target:
+        target.execute("DROP INDEX names").close()
+    outcome = run.command("release", "shop.items")
+    assert outcome.code == 0, outcome.said
+    assert items(run) == [(1, "one"), (2, "one")]
+    sink.mark(300)
+    assert run().code == 0
+    assert items(run) == [(1, "one"), (2, "one"), (3, "three")]
+
+
+@pytest.mark.parametrize("protocol", ["csv", "canal-json"])
+def test_a_file_that_cannot_be_read_sets_its_table_aside(
+    tmp_path: Path, sqlite_url: str, command: Make, protocol: str
+) -> None:
+    sink = Sink(tmp_path / "sink", protocol)
+    csv = {"storage__csv": "{include-commit-ts = true}"} if protocol == "csv" else {}
+    run = command([], sqlite_url, protocol=protocol, storage__url=sink.folder.as_uri(), **csv)
+    others = ITEMS.replace("items", "others")
+    sink.create(10)
+    sink.create(11, others)
+    sink.send(inserted(20, ONE))
+    sink.mark(100)
+    assert run().code == 0
+    sink.send(inserted(110, TWO), inserted(120, TWO, table(others)))
+    (*_, file) = sink.files(f"shop/items/**/CDC*.{'csv' if protocol == 'csv' else 'json'}")
+    good, bad = (b",2,", b",x,") if protocol == "csv" else (b'"id":"2"', b'"id":"x"')
+    file.write_bytes(file.read_bytes().replace(good, bad))
+    for number in (200, 300):
+        sink.mark(number)
+        outcome = run(on_error__quarantine="true")
+        assert (outcome.code, run.resolved_ts) == (0, ts(number)), outcome.said
+        assert run.rows("SELECT id FROM others") == [(2,)]
+    assert items(run) == [(1, "one")]
+    file.write_bytes(file.read_bytes().replace(bad, good))
+    assert run.command("release", "shop.items").code == 0
+    assert items(run) == [(1, "one"), (2, "two")]
 
 
 def test_what_metadata_covers_is_applied_and_no_more(sink: Sink, run: Command) -> None:

@@ -226,9 +226,8 @@ def test_of_two_that_begin_at_once_one_goes_on(
     feed.create(10)
     feed.send(0, *[inserted(20 + n, {"id": n, "name": "x"}) for n in range(50)])
     feed.mark(100)
-    # The one that creates the ticdc_* tables would be ended between two of them: TiDB takes longer.
-    patience = "10" if kind == "tidb" else "1"
-    rivals = [run.driver(until="caught-up", limits__takeover_after=patience) for _ in range(3)]
+    # The one that creates the ticdc_* tables would be ended between two of them.
+    rivals = [run.driver(until="caught-up", limits__takeover_after="10") for _ in range(3)]
     ends = [rival.wait() for rival in rivals]
     assert [said for code, said in ends if code not in (0, 4)] == []
     for code, said in ends:

@@ -395,6 +395,21 @@ def _truncate(verified: Verified) -> None:
     )
 
 
+@pytest.mark.parametrize("target_url", ["sqlite"], indirect=True)
+def test_what_a_ddl_came_into_is_not_in_the_statements_that_repair(
+    verified: Verified, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is compared again, in a newer state."""
+    verified.execute("CREATE TABLE a (id INT PRIMARY KEY)", "INSERT INTO a VALUES (1), (2)")
+    verified.load()
+    verified.spoil("DELETE FROM a WHERE id = 1")
+    ddls = iter(["8:1"])
+    monkeypatch.setattr(verification, "ddl_since", lambda *_: next(ddls, ""))
+    file = tmp_path / "repair.sql"
+    assert len(verified.differences("--repair-sql", str(file))) == 1
+    assert file.read_text().count("VALUES (1)") == 1
+
+
 def test_merged_tables_are_compared_shard_by_shard(
     upstream_url: str, postgresql_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -431,7 +446,12 @@ def test_merged_tables_are_compared_shard_by_shard(
     verified.spoil(file.read_text())
     assert verified.differences() == set()
     verified.spoil(f"UPDATE orders SET shard = '{own}.o3' WHERE id = 1 AND v = 1")  # noqa: S608
-    assert verified.problems() == {"o1": '"public"."orders" has 1 rows of no upstream table'}
+    stray = {"o1": '"public"."orders" has 1 rows of no upstream table'}
+    assert verified.problems() == stray
+    code, out, _ = verified.verify("--repair")
+    assert code == 5 and out.count("of no upstream table") == 1 and "o1: 2 rows, equal" in out
+    assert "1 of 2 tables" in out
+    assert verified.problems() == stray
 
 
 @pytest.mark.parametrize("target_url", ["postgresql", "mysql"], indirect=True)

@@ -2,19 +2,22 @@
 
 import json
 import socket
+import time
 from contextlib import closing
 from dataclasses import replace
+from importlib import import_module
 from itertools import count
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from pyspark.sql import SparkSession
 from support import brokers
 from support.diagnoses import (
     SOON,
     backlog,
-    begun,
     comes_to,
     diagnosed,
     of_itself,
@@ -26,10 +29,13 @@ from support.server_address import server_address
 from support.small_disk import small_disk
 from support.torture_cli import Begin, Make
 from support.torture_topics import ITEMS, Feed, inserted, table, ts
+from ticdc_consumer import targets
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.spark import session
 from ticdc_consumer.state.activity import monitor, recorder
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.table import cause_of
+from ticdc_consumer.status import diagnosis
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Ddl, Row
@@ -74,6 +80,23 @@ def test_a_target_that_refuses_its_user(begin: Begin, postgresql_url: str) -> No
     assert shown.cause == "refused" and "nobody" in shown.sentence
 
 
+def test_a_machine_that_is_slow_to_import_has_a_target(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run = begin()
+    imported: set[str] = set()
+
+    def slowly(name: str) -> ModuleType:
+        time.sleep(0.0 if name in imported else 1.5)
+        imported.add(name)
+        return import_module(name)
+
+    monkeypatch.setattr(diagnosis, "PATIENCE", 1.0)
+    monkeypatch.setattr(targets, "import_module", slowly)
+    assert diagnosed(run).cause == "not-running"
+    assert imported == {"ticdc_consumer.targets.sqlite.session"}
+
+
 def test_a_changefeed_that_was_never_started(begin: Begin) -> None:
     _, run = begin()
     shown = diagnosed(run, changefeed="other")
@@ -92,6 +115,7 @@ def test_a_message_that_cannot_be_read(begin: Begin) -> None:
     assert run().code == 3
     shown = diagnosed(run)
     assert shown.cause == "bad-message" and "[1] offset 2" in shown.sentence
+    assert shown.advice == (f"look at it: ticdc-consumer inspect orders.toml {feed.topic} 1 2",)
     assert "exit code 3" in shown.evidence[0]
 
 
@@ -288,6 +312,15 @@ def test_brokers_that_are_away(begin: Begin, monkeypatch: pytest.MonkeyPatch) ->
     assert diagnosed(run).cause == "brokers-away"
 
 
+def test_a_topic_that_is_gone(begin: Begin) -> None:
+    feed, run = begin()
+    with running(run):
+        comes_to(run, "ticdc-stopped")
+        feed.kafka.delete_topic(feed.topic)
+        shown = comes_to(run, "topics-changed")
+    assert feed.topic in shown.sentence
+
+
 def test_brokers_that_refuse_their_user(
     real_kafka: brokers.Real, sqlite_url: str, command: Make
 ) -> None:
@@ -381,21 +414,13 @@ def test_a_consumer_that_works(begin: Begin, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_memory_budget_that_is_too_small(
-    mock_kafka: brokers.Mock,
-    postgresql_url: str,
-    command: Make,
-    request: pytest.FixtureRequest,
-    long: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    begin: Begin, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not long:
-        pytest.skip("with --long: Spark shuffles; its signs are in consumer/state/causes")
-    spark = request.getfixturevalue("spark")
+    monkeypatch.setattr(session, "UNKNOWN_SIZE", 1)
     monkeypatch.setattr(thresholds, "SPILLED_CUTS", 1)
-    small: dict[str, Any] = {"limits__memory_budget": 1, **SMALL_CUTS}
-    feed, run = begun(command, mock_kafka, postgresql_url, "public", spark, **small)
-    backlog(feed, run, 0.001, cuts=2)
-    with running(run):
+    feed, run = begin(spark=spark, **SMALL_CUTS)
+    backlog(feed, run, 0.001, cuts=50)
+    with running(run, limits__memory_budget=1):
         shown = comes_to(run, "memory-budget")
     assert "did not fit limits.memory_budget" in shown.sentence
 

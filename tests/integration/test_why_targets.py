@@ -191,7 +191,7 @@ def test_a_target_that_is_slow(
     settings = {"limits__rows_per_epoch": 1, "tables__allow_triggers": "shop.items"}
     with running(run, **settings):
         shown = comes_to(run, "slow-target")
-    assert "% of the time is its own" in shown.sentence and "load" in shown.evidence[0]
+    assert "% of the time is spent in it" in shown.sentence and "load" in shown.evidence[0]
 
 
 def test_what_is_tried_again_for_another_reason(

@@ -4,12 +4,14 @@ messages is what the code has."""
 import ast
 import importlib.util
 import re
+import xml.etree.ElementTree as ET
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import ticdc_consumer
 import yaml
 from ticdc_consumer.cli.arguments import parser, parsers_of
 from ticdc_consumer.config import reference
@@ -18,13 +20,18 @@ from ticdc_consumer.config.settings import examples
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 SITE = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+README = (ROOT / "README.md").read_text()
 ERRORS = (DOCS / "reference" / "errors.md").read_text()
 PROJECT_URL = SITE["repo_url"]
 
 
 @cache
 def generated() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generated", DOCS / "generated.py")
+    return module_of("generated")
+
+
+def module_of(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -130,6 +137,50 @@ LINKS = [
 def test_a_link_out_of_the_documents_leads_into_the_repository(written: str, made: str) -> None:
     page = DOCS / "reference" / "types.md"
     assert generated().with_links(written, page, PROJECT_URL) == made
+
+
+def test_a_picture_that_is_linked_by_its_address_exists() -> None:
+    paths = re.findall(rf"!\[[^]]+\]\({PROJECT_URL}/raw/main/([^)]+)\)", README)
+    assert len(paths) >= 3
+    assert [path for path in paths if not (ROOT / path).is_file()] == []
+
+
+RECORDING = [
+    (0.0, "$ demo"),
+    (1.0, "from <here>"),
+    (9.0, "R 1: 1 change"),
+    (9.5, "R 2: 2 changes"),
+    (10.0, "every table equals"),
+]
+SHOWN = [
+    ("$ demo", "28", "come 0.0s step-end"),
+    ("from <here>", "47", "come 1.0s step-end"),
+    ("R 1: 1 change", "66", "pass 0.5s 2.0s"),
+    ("R 2: 2 changes", "66", "come 2.5s step-end"),
+    ("every table equals", "85", "come 3.0s step-end"),
+]
+
+
+def test_a_recording_shows_each_line_when_it_came_and_progress_in_one_place() -> None:
+    svg = ET.fromstring(module_of("pictures").animated(RECORDING))
+    texts = [each for each in svg if each.tag.endswith("text")]
+    styles = [each.get("style", "").removeprefix("animation: ") for each in texts]
+    assert [(t.text, t.get("y"), s) for t, s in zip(texts, styles, strict=True)] == SHOWN
+
+
+def test_the_pictures_load_nothing() -> None:
+    svg = (DOCS / "pictures" / "demo.svg").read_text()
+    assert "every table equals the upstream at R = " in svg
+    assert "://" not in svg.replace("http://www.w3.org/2000/svg", "").replace("sqlite:///", "")
+
+
+def test_what_the_api_page_shows_can_be_imported_as_it_says() -> None:
+    page = (DOCS / "reference" / "api.md").read_text().partition("## The encoder")[0]
+    paths = re.findall(r"^::: (\S+)", page, re.MULTILINE)
+    members = re.search(r"members: \[(Unavailable[^]]+)\]", page)
+    assert members is not None
+    names = {path.rpartition(".")[2] for path in paths} - {"errors"} | set(members[1].split(", "))
+    assert names == set(ticdc_consumer.__all__)
 
 
 def test_the_project_has_one_address() -> None:

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from ticdc_consumer import config, consumer
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.cli import progress
 from ticdc_consumer.cli.output import exit_code
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
@@ -20,16 +21,21 @@ from support.torture_driver import Driver
 from support.torture_topics import Feed
 
 CHANGEFEED = "proof"
+NEVER = 1e6
+"""Seconds."""
 
 
 def commands(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the commands of this process run in a Spark that goes on after them."""
+    """Lets the commands of this process run in a Spark that goes on after them. They do not say
+    what they wait for, which would depend on the machine."""
 
     def with_spark(options: Options) -> Consumer:
         return Consumer(options, spark)
 
     monkeypatch.setattr(consumer, "Consumer", with_spark)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(progress, "SECONDS_OF_SILENCE", NEVER)
+    monkeypatch.setattr(progress, "SECONDS_TO_FIRST_WORD", NEVER)
 
 
 @dataclass(frozen=True)
@@ -104,13 +110,14 @@ class Command:
         until: str | None = None,
         spark: bool = False,
         command: str = "run",
+        arguments: Sequence[str] = (),
         **settings: Any,
     ) -> Driver:
         """The same command, or another one, as a process of its own; without `until` a run goes on
         for ever."""
         sets = self.arguments(**settings)
         end = [] if until is None else ["--until", until]
-        words = [command, str(self._file), *end, *sets]
+        words = [command, str(self._file), *arguments, *end, *sets]
         return Driver(words, spark=spark, failpoint=failpoint)
 
     def standby(self, **settings: Any) -> Driver:

@@ -19,6 +19,7 @@ from ticdc_consumer.source.kafka.brokers import Cluster
 from ticdc_consumer.source.kafka.source import KafkaSource
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.opening import Opened
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 
@@ -90,9 +91,11 @@ class Run:
         together = Together(self.most_together if self.options.apply == "net" else 1)
         schemas = state.schemas.values()
         reader = Reader(self.options, starter, source, schemas=schemas, together=together)
+        reader.begin_without(store.quarantine.tables())
         tables = TableLayouts(self.options, target)
         tables.definitions = store.ledger.definitions()
         self.target = target
+        self.opened = Opened(target, store, source, state)
         applier = ToTarget(self.options, target, store, tables)
         return Epochs(self.options, reader, applier, tables, state)
 

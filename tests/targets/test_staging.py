@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
+import pyarrow as pa
 import pytest
 from support.canonical_rows import (
     Canonical,
@@ -15,17 +16,24 @@ from support.canonical_rows import (
 )
 from targets.contract import KEYS, VALUES, ZERO_KEYS
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.read.facts import SCHEMA
+from ticdc_consumer.read.staging import LEAST_ROWS, staged
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.targets.staging import STAGING_TABLE, drop_left, prefix
+from ticdc_consumer.targets.staging import STAGING_TABLE, StagingJob, drop_left, prefix
 from ticdc_consumer.targets.target import Target
 
 STAGE = f"{STAGING_TABLE}1"
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "mysql"])
-def target(request: pytest.FixtureRequest) -> Iterator[Target]:
-    with closing(open_target(request.getfixturevalue(f"{request.param}_url"))) as opened:
+def url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture
+def target(url: str) -> Iterator[Target]:
+    with closing(open_target(url)) as opened:
         yield opened
 
 
@@ -115,6 +123,21 @@ def test_superseded_rows_are_trimmed(target: Target, key: str, count: int) -> No
     with target.transaction():
         target.publish(layout, STAGE, "stop")
     assert contents(target, layout) == [(0, "x")]
+
+
+def test_rows_that_a_task_cannot_stage_name_their_table(target: Target, url: str) -> None:
+    layout = created(target, defined("create table t (id int primary key, name varchar(9))"))
+    verb = "ALTER name TYPE" if target.dialect == "postgresql" else "MODIFY name"
+    target.execute(f"ALTER TABLE {layout.relation} {verb} VARCHAR(2)")
+    row = row_payloads(layout, [["1", "long"]])[0].as_py()
+    key = key_payloads(layout, [["1"]])[0].as_py()
+    fact = dict(zip(SCHEMA.names, (0, key, 5, True, row, 0, 0), strict=True))
+    facts = pa.RecordBatch.from_pylist([fact] * LEAST_ROWS, schema=SCHEMA)
+    job = StagingJob(url, "mine")
+    with pytest.raises(Stop) as raised:
+        list(staged(job, [layout], [facts]))
+    assert raised.value.table == ("shop", "t")
+    drop_left(target, "mine")
 
 
 def test_a_start_drops_what_its_own_changefeed_left(target: Target) -> None:

@@ -9,6 +9,8 @@ FOLD = "tests/consumer/reconcile/test_fold.py"
 STORE = "tests/consumer/state/test_store.py"
 APPLY = "tests/consumer/test_apply.py"
 LOG = "tests/consumer/source/test_log.py"
+ASIDE = "tests/integration/test_quarantine.py"
+FILES = "tests/integration/test_storage_source.py"
 
 
 @dataclass(frozen=True)
@@ -359,7 +361,60 @@ COMMITS = (
         ),
     ),
 )
-INVARIANTS = (*CUTS, *DDL, *ROWS, *COMMITS)
+QUARANTINE = (
+    Invariant(
+        "A table that is set aside equals the upstream at an R of its own, and all tables do at "
+        "one R when it is released.",
+        "From its R on no cut reads it, and a DDL of it and of something else ends the cut before "
+        "it. A release reads its part of the log in cuts up to R; what the log has of it at and "
+        "above R is ahead of the changefeed's positions.",
+        (
+            mutant(
+                "aside-is-passed",
+                "its rows of later cuts do not hold the restart offset",
+                "read.task:Reading._leave_waiting",
+                "if self._range.holds(",
+                "if commit_ts < self._job.end and self._range.holds(",
+                f"{ASIDE}::test_a_row_that_came_before_its_resolved_ts_is_applied_after_the_release"
+                "[canal-json]",
+            ),
+            mutant(
+                "files-are-passed",
+                "the changefeed's positions pass its files in a storage",
+                "source.storage.tasks:StorageTasks.read",
+                "if progress.done or left_out(self.options, partition, receiver.wants):",
+                "if progress.done or left_out(self.options, partition, receiver.reads):",
+                f"{FILES}::test_files_of_a_table_that_is_set_aside_are_read_after_its_release[csv]",
+            ),
+            mutant(
+                "released-without-ddl",
+                "a release leaves its DDL out, too",
+                "reader:Reader.is_of_another_run",
+                'return relation(ddl, {self.released}) == "apart"',
+                "return True",
+                f"{ASIDE}::test_a_release_does_the_ddl_that_came_meanwhile[sqlite]",
+            ),
+            mutant(
+                "joined-ddl",
+                "a DDL of it and of something else is run",
+                "reader:Reader._before_joined",
+                "return first.commit_ts",
+                "return reach",
+                f"{ASIDE}::test_a_ddl_of_it_and_of_something_else_stops_in_its_place"
+                "[DROP DATABASE `shop`]",
+            ),
+            mutant(
+                "release-stays",
+                "a cut of a release does not move its R",
+                "state.releasing:TableStore.write",
+                "self.quarantine.move(before, before.moved(new))",
+                "pass",
+                f"{ASIDE}::test_one_table_waits_and_is_released_while_the_others_go_on[sqlite]",
+            ),
+        ),
+    ),
+)
+INVARIANTS = (*CUTS, *DDL, *ROWS, *COMMITS, *QUARANTINE)
 MUTANTS = tuple(each for invariant in INVARIANTS for each in invariant.mutants)
 
 INTRODUCTION = """# Invariants

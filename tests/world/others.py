@@ -7,6 +7,8 @@ A log is words: `4` are the changes of commit_ts 4, `4.1` the second of them, `4
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from world.misread import MISREAD, Misread
+
 Row = tuple[int, int, str]
 Rows = dict[int, Row]
 """By `id`, of a table (id PRIMARY KEY, u UNIQUE, v)."""
@@ -195,8 +197,102 @@ def dies_of_an_older_mark(items: list[Item]) -> Rows | None:
     return as_it_comes(items)
 
 
+# Shared by several: what differs is how the log came to be.
+
+
+def ignores_keys_before(items: list[Item]) -> Rows:
+    """Writes the row after an UPDATE, and leaves what its old key holds."""
+    rows = Rows()
+    for item in items:
+        if item.after:
+            rows[item.after[0]] = item.after
+        elif item.before:
+            rows.pop(item.before[0], None)
+    return rows
+
+
+def drops_a_second_of_one_ts(items: list[Item]) -> Rows:
+    rows, seen = Rows(), set[int]()
+    for item in items:
+        if item.kind == "row" and item.ts not in seen:
+            _apply(rows, item)
+        seen.add(item.ts if item.kind == "row" else 0)
+    return rows
+
+
+def inserts_plainly(items: list[Item]) -> Rows | None:
+    rows = Rows()
+    for item in items:
+        if item.after and not item.before and item.after[0] in rows:
+            return None  # duplicate entry
+        _apply(rows, item)
+    return rows
+
+
+def deletes_late(items: list[Item]) -> Rows:
+    """An UPDATE is a DELETE and an INSERT, and DELETEs are carried out later."""
+    rows, late = Rows(), list[int]()
+    for item in items:
+        late += [item.before[0]] if item.before else []
+        if item.after:
+            rows[item.after[0]] = item.after
+    return {key: row for key, row in rows.items() if key not in late}
+
+
+def flushes_at_marks(items: list[Item]) -> Rows:
+    """Offsets pass each message; its row waits in memory for the next mark."""
+    rows, memory = Rows(), list[Item]()
+    for item in items:
+        if item.kind == "crash":
+            memory = []
+        elif item.kind == "row":
+            memory.append(item)
+        while item.kind == "mark" and memory:
+            _apply(rows, memory.pop(0))
+    return rows
+
+
+def knows_no_deletes_of_the_time_when_it_was_down(items: list[Item]) -> Rows:
+    rows, down = Rows(), False
+    for item in items:
+        down = item.kind == "crash" or (down and item.kind != "mark")
+        if not (down and item.before and not item.after):
+            _apply(rows, item)
+    return rows
+
+
+def goes_on_behind_the_last_ts(items: list[Item]) -> Rows:
+    """After a restart, what is of the last ts counts as done."""
+    rows, last, done = Rows(), 0, 0
+    for item in items:
+        done = last if item.kind == "crash" else done
+        if item.kind == "row" and item.ts > done:
+            last = item.ts
+            _apply(rows, item)
+    return rows
+
+
+def begins_at_the_end_without_an_offset(items: list[Item]) -> Rows:
+    """The crash came after the DELETE of its offset, and before the INSERT of the next."""
+    begin = max((n for n, item in enumerate(items) if item.kind == "crash"), default=len(items))
+    rows = as_it_comes(items[:begin])
+    for item in items[begin + 2 :]:  # what was sent while it was down
+        _apply(rows, item)
+    return rows
+
+
+def dies_of_an_older_row(items: list[Item]) -> Rows | None:
+    last = 0
+    for item in items:
+        if item.kind == "row" and item.ts < last:
+            return None
+        last = item.ts if item.kind == "row" else last
+    return as_it_comes(items)
+
+
 TIFLOW, TICDC = "https://github.com/pingcap/tiflow/", "https://github.com/pingcap/ticdc/"
 CONNECT = "https://github.com/confluentinc/kafka-connect-jdbc/"
+ALTINITY = "https://github.com/Altinity/clickhouse-sink-connector/"
 BUGS = (
     Bug(
         "a replay below the greatest commit_ts seen",
@@ -298,6 +394,188 @@ BUGS = (
         "2 M3 4 M6 M3 M9",
         dies_of_an_older_mark,
     ),
+    Bug(
+        "an older version of a row behind a newer one",
+        (f"{TIFLOW}issues/11823", f"{TIFLOW}issues/12017"),
+        "A producer's retry sends a row's older version at a larger offset; the last that comes "
+        "stays.",
+        "The greatest commit_ts of a key counts, whatever its offset.",
+        {2: "+1:10:a", 4: "1:10:a>1:10:b", 6: "1:10:b>1:10:c"},
+        "2 6 4 M9",
+        as_it_comes,
+    ),
+    Bug(
+        "a panic at a row older than one before it",
+        (f"{TIFLOW}issues/11366", f"{TIFLOW}issues/2887"),
+        "The consumer takes commit_ts for ascending, and ends where one is lower.",
+        "No order of commit_ts is assumed between two marks.",
+        {2: "+1:10:a", 4: "+2:20:b"},
+        "4 2 M9",
+        dies_of_an_older_row,
+    ),
+    Bug(
+        "messages that are read again after offsets could not be committed",
+        (f"{TIFLOW}issues/11386",),
+        "A failed commit of the offsets leads to old messages, which are older than the "
+        "watermark: panic.",
+        "Offsets of the group are only shown to monitors; what is below R is a replay.",
+        {2: "+1:10:a", 4: "1:10:a>1:10:b"},
+        "2 M3 4 M6 2 4 M9",
+        dies_of_an_older_row,
+    ),
+    Bug(
+        "rows that shift their keys by one",
+        ("https://github.com/risingwavelabs/risingwave/issues/12026",),
+        "`UPDATE t SET id = id + 1`: DELETE and INSERT row by row, and the DELETE of one row takes "
+        "the row that the one before has written.",
+        "At one commit_ts the row that is present wins over the DELETE of its key.",
+        {2: "+1:10:a +2:20:b +3:30:c", 4: "1:10:a>2:10:a 2:20:b>3:20:b 3:30:c>4:30:c"},
+        "2 M3 4 M9",
+        as_it_comes,
+    ),
+    Bug(
+        "the old row stays when its primary key changes",
+        ("https://github.com/apache/hudi/issues/9186",),
+        "An UPDATE is an upsert of its new row; nothing deletes the row of the old key.",
+        "An UPDATE states two facts: the old key is absent, the new one present.",
+        {2: "+1:10:a", 4: "1:10:a>2:10:a"},
+        "2 M3 4 M9",
+        ignores_keys_before,
+    ),
+    Bug(
+        "two events of one position",
+        ("https://github.com/MaterializeInc/materialize/issues/6553",),
+        "The DELETE and the INSERT of a changed primary key have one position; the second is taken "
+        "for a copy of the first.",
+        "A copy says the same of the same key; another fact of the commit_ts is none.",
+        {2: "+1:10:a", 4: "-1:10:a +2:10:a"},
+        "2 M3 4 M9",
+        drops_a_second_of_one_ts,
+    ),
+    Bug(
+        "an INSERT that comes again",
+        (f"{CONNECT}issues/327",),
+        "Rows are written, offsets are not yet committed, the worker ends: the INSERT is repeated, "
+        "and fails for ever.",
+        "R is in the transaction of the rows: what was written is below it.",
+        {2: "+1:10:a", 4: "+2:20:b"},
+        "2 M3 2 4 M9",
+        inserts_plainly,
+    ),
+    Bug(
+        "an upsert that comes again",
+        (f"{CONNECT}issues/874",),
+        "An upsert that is repeated sets back what happened to its row since.",
+        "What is below R is dropped and counted, also if it comes much later.",
+        {2: "+1:10:a", 4: "1:10:a>1:10:b"},
+        "2 M3 4 M6 2 M9",
+        as_it_comes,
+    ),
+    Bug(
+        "more parallelism, another order",
+        (
+            "https://github.com/apache/flink-cdc/issues/1316",
+            "https://github.com/apache/iceberg/issues/2918",
+        ),
+        "Several readers without a shuffle by key: an UPDATE overtakes the INSERT of its row.",
+        "The fold is a maximum: it gives the same in any order.",
+        {2: "+1:10:a", 4: "1:10:a>1:10:b"},
+        "4@1 2@0 M9",
+        as_it_comes,
+    ),
+    Bug(
+        "DELETEs that are carried out later",
+        ("https://github.com/itinycheng/flink-connector-clickhouse/issues/54",),
+        "An UPDATE is written as DELETE and INSERT, the DELETE takes effect behind the INSERT, and "
+        "the row is gone.",
+        "All deletes of a cut are done before its first row, in one transaction.",
+        {2: "+1:10:a", 4: "1:10:a>1:10:b"},
+        "2 M3 4 M9",
+        deletes_late,
+    ),
+    Bug(
+        "a sink that fails, and a source that went on",
+        ("https://github.com/apache/seatunnel/issues/10574",),
+        "The source's offset passes rows that the sink has not committed; after the restart they "
+        "are not read again.",
+        "The offsets that count are in the transaction of the rows.",
+        {2: "+1:10:a", 4: "+2:20:b"},
+        "2 M3 4 ! M9",
+        flushes_at_marks,
+    ),
+    Bug(
+        "DELETEs while the consumer was down",
+        ("https://github.com/apache/flink-cdc/issues/2034",),
+        "After a restart the rows that exist are read again; a DELETE that happened meanwhile "
+        "leaves no trace.",
+        "The log is read from the restart offsets, DELETEs as all else.",
+        {2: "+1:10:a +2:20:b", 4: "-1:10:a"},
+        "2 M3 ! 4 M9",
+        knows_no_deletes_of_the_time_when_it_was_down,
+    ),
+    Bug(
+        "a crash between the two halves of one event",
+        (
+            "https://github.com/debezium/debezium/pull/7945",
+            "https://github.com/debezium/debezium-connector-vitess/pull/224",
+        ),
+        "A changed primary key is a DELETE and an INSERT; a flush comes between them, and the "
+        "position that is stored then is that of both.",
+        "R is a timestamp that no transaction straddles; a restart reads all of its messages.",
+        {2: "+1:10:a", 4: "-1:10:a +2:10:a"},
+        "2 M3 4.0 ! 4.1 M9",
+        goes_on_behind_the_last_ts,
+    ),
+    Bug(
+        "an offset that is deleted before it is written",
+        (f"{ALTINITY}issues/1297", f"{ALTINITY}issues/1185"),
+        "DELETE, then INSERT of the offset's row, in no transaction: a crash leaves none, and the "
+        "connector begins at the end of the log.",
+        "One UPDATE in the transaction of the rows; a checkpoint that is missing stops the start.",
+        {2: "+1:10:a", 4: "+2:20:b", 6: "+3:30:c"},
+        "2 M3 ! 4 6 M9",
+        begins_at_the_end_without_an_offset,
+    ),
+    Bug(
+        "all rows deleted and inserted again",
+        (f"{ALTINITY}issues/1346",),
+        "A nightly DELETE of all rows and their new INSERT: versions that are counted by arrival "
+        "let the DELETE win.",
+        "The order is that of commit_ts, which is the same at every delivery.",
+        {2: "+1:10:a +2:20:b", 4: "-1:10:a -2:20:b", 6: "+1:10:a +2:20:b"},
+        "2 M3 6@1 4@0 M9",
+        as_it_comes,
+    ),
+    Bug(
+        "a position newer than the state beside it",
+        ("https://github.com/apache/flink-cdc/issues/2538",),
+        "A position that is reached between the snapshot of the state and its completion is "
+        "committed with it; what came in between is lost.",
+        "R, the restart offsets and the rows are of one cut, in one transaction.",
+        {2: "+1:10:a", 4: "+2:20:b", 8: "1:10:a>1:10:c"},
+        "2 4 M6 8 ! M9",
+        flushes_at_marks,
+    ),
+    Bug(
+        "newer, older, newer again",
+        (f"{TICDC}issues/5713", f"{TICDC}pull/5824"),
+        "After B come A and B again; A is written, and the second B, behind the watermark, is "
+        "dropped as a copy.",
+        "All that lies below R is folded before any of it is written.",
+        {2: "+1:10:a", 4: "1:10:a>1:10:b"},
+        "4 2 M9 4 M12",
+        runs_every_copy_of_a_ddl,
+    ),
+    Bug(
+        "a duplicate key at every recovery",
+        ("https://github.com/risingwavelabs/risingwave/issues/10251",),
+        "A recovery sends what was written already; the INSERT fails, and leads to the next "
+        "recovery.",
+        "A recovery begins at the R that the database holds.",
+        {2: "+1:10:a", 4: "+2:20:b"},
+        "2 M3 ! 2 4 M9",
+        inserts_plainly,
+    ),
 )
 
 INTRODUCTION = """# Bugs of others
@@ -308,14 +586,19 @@ other rows than the upstream, or with an error. This consumer reads the same log
 upstream at every commit, under many schedules and both ways of `apply`
 (`tests/world/test_others.py`).
 
-*Written by `make mutants ARGS=--write` from `tests/world/others.py`.*
+Those at the end are of what a message's values become. Each has one in
+`tests/world/misread.py`, which a line reads as those of the issue did; this consumer reads what
+TiDB holds.
+
+*Written by `make mutants ARGS=--write` from `tests/world/others.py` and `misread.py`.*
 """
 
 
 def document() -> str:
     """The text of `docs/explanation/bugs-of-others.md`."""
     parts = [INTRODUCTION]
-    for number, bug in enumerate(BUGS, 1):
+    bugs: tuple[Bug | Misread, ...] = (*BUGS, *MISREAD)
+    for number, bug in enumerate(bugs, 1):
         links = ", ".join(f"[{_short(link)}]({link})" for link in bug.issues)
         title = bug.name[0].upper() + bug.name[1:]
         parts.append(f"## {number}. {title}\n\n{links}. {bug.others}\n\n*Here:* {bug.here}\n")

@@ -11,6 +11,7 @@ from ticdc_consumer.check.sample import SAMPLE
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.source.kafka.brokers import topic_settings
 from ticdc_consumer.source.kafka.client import admin_settings
+from ticdc_consumer.source.listing import Listing
 
 SHORT_RETENTION = 86_400.0
 
@@ -58,6 +59,12 @@ def _retention(subject: str, settings: dict[str, str]) -> Iterator[Finding]:
     )
 
 
+def _no_messages(premises: Premises, listing: Listing) -> Finding:
+    if premises.checkpoint is not None and any(listing.ends.values()):
+        return ok("messages", "none after the checkpoint: all that the topics hold is applied")
+    return warn("messages", "the topics have none yet: the protocol cannot be checked")
+
+
 def messages(premises: Premises) -> Iterator[Finding]:
     """The first messages must be of the stated protocol, with a commit_ts."""
     if premises.listing is None:
@@ -75,7 +82,7 @@ def messages(premises: Premises) -> Iterator[Finding]:
             f"the first of each partition, {decoded:,} in all, are {protocol} with a commit_ts",
         )
     elif not sample.errors:
-        yield warn("messages", "the topics have none yet: the protocol cannot be checked")
+        yield _no_messages(premises, premises.listing)
     if sample.unread:
         yield warn(
             "messages",
@@ -83,7 +90,7 @@ def messages(premises: Premises) -> Iterator[Finding]:
             "a run waits limits.schema_wait for it",
         )
     setting = protocol_of(premises.options).needs_for_marks
-    hint = f": does the changefeed have {setting}?" if setting else ""
+    hint = f"; if none comes later: does the changefeed have {setting}?" if setting else ""
     for topic in premises.listing.topics:
         mark = sample.first_mark.get(topic)
         if mark is not None:

@@ -14,6 +14,7 @@ from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok
 from ticdc_consumer.check.log import log, scope
 from ticdc_consumer.check.rows import large_rows, old_rows
+from ticdc_consumer.check.spark import spark
 from ticdc_consumer.check.storage import files, storage
 from ticdc_consumer.check.target import privileges, tables, target
 from ticdc_consumer.config.options import Options
@@ -27,13 +28,6 @@ def java(premises: Premises) -> Iterator[Finding]:
     from ticdc_consumer.spark.java import java_home
 
     yield ok("java", f"at {java_home()}")
-
-
-def spark(premises: Premises) -> Iterator[Finding]:
-    import pyspark
-
-    master = premises.options.spark.get("spark.master", "its default, or spark-submit's")
-    yield ok("spark", f"{pyspark.__version__}, master {master}")
 
 
 def listing(premises: Premises) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from ticdc_consumer.check.finding import Finding, fail, ok, warn
 from ticdc_consumer.source.log import Log
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.opening import check_settings, gaps, starts_afresh
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.waiting import patiently
 
 PATIENCE = 2.0
@@ -33,6 +34,7 @@ def log(premises: Premises) -> Iterator[Finding]:
         yield fail(gap.subject, gap.text, gap.exit_code)
     if state is not None and not starts_afresh(options, state):
         yield from _after_checkpoint(state, log, len(set(state.positions) - wrong))
+        yield from _of_set_aside(premises, state, log)
         return
     if not wrong:
         yield (
@@ -53,6 +55,16 @@ def _after_checkpoint(state: Checkpoint, log: Log, good: int) -> Iterator[Findin
         yield ok("log", f"{good} partitions reach back to the checkpoint")
     if joining := len(set(log.listing.ends) - set(state.positions)):
         yield ok("log", f"{joining} partitions are new since the checkpoint")
+
+
+def _of_set_aside(premises: Premises, state: Checkpoint, log: Log) -> Iterator[Finding]:
+    """A table that is set aside needs the log from its own R on."""
+    source, options, target = premises.source, premises.options, premises.target
+    if source is None or target is None:
+        return
+    for table in Store(target, options.changefeed).quarantine.tables():
+        for gap in gaps(options, source, table.state(state), log):
+            yield warn(gap.subject, f"{'.'.join(table.name)} cannot be released: {gap.text}")
 
 
 def scope(premises: Premises) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from ticdc_consumer.ddl.generated_columns import left_out
 from ticdc_consumer.errors import NoTable, problems_of
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.state.destinations import InTarget
+from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
@@ -38,12 +39,17 @@ def target(premises: Premises) -> Iterator[Finding]:
         )
     checkpoint = premises.checkpoint
     if checkpoint is not None:
-        yield ok("checkpoint", f"R = {with_time(checkpoint.resolved_ts)}")
-        for entry in Store(opened, premises.options.changefeed).ledger.pending():
+        reached = f"R = {with_time(checkpoint.resolved_ts)}"
+        yield ok("checkpoint", reached if checkpoint.resolved_ts else "nothing is applied yet")
+        store = Store(opened, premises.options.changefeed)
+        for entry in store.ledger.pending():
             yield warn(
                 "checkpoint",
                 f"DDL {entry.id} of {entry.schema}.{entry.table} is pending: {entry.query}",
             )
+        for table in store.quarantine.tables():
+            stands = f"is set aside at R {with_time(table.resolved_ts)}: {table.cause}"
+            yield warn("checkpoint", f"{'.'.join(table.name)} {stands}")
     else:
         known = ", ".join(Store(opened, premises.options.changefeed).changefeeds())
         others = f"; the target knows {known}" if known else ""
@@ -63,13 +69,15 @@ def privileges(premises: Premises) -> Iterator[Finding]:
         allowed = opened.may_create_tables()
     if allowed:
         yield ok("privileges", "tables may be created, as the checkpoint needs at first")
-    elif allowed is not None:
-        grant = opened.grant_to_create()
-        offer = f"; run {grant}" if grant else ""
-        text = "the checkpoint's tables are missing and may not be created"
-        yield fail("privileges", f"{text}{offer}")
+        return
+    grant = opened.grant_to_create()
+    if allowed is None:
+        text = "whether the checkpoint's tables may be created is not known"
+        offer = f", since roles and wildcards may allow it; if not, run {grant}" if grant else ""
+        yield warn("privileges", f"{text}{offer}")
     else:
-        yield warn("privileges", "whether the checkpoint's tables may be created is not known")
+        text = "the checkpoint's tables are missing and may not be created"
+        yield fail("privileges", f"{text}; run {grant}" if grant else text)
 
 
 def tables(premises: Premises) -> Iterator[Finding]:
@@ -83,6 +91,7 @@ def tables(premises: Premises) -> Iterator[Finding]:
     if premises.checkpoint is not None:
         where = InTarget.by(options, opened)
         checked.learn(Store(opened, options.changefeed, where=where).ledger)
+        checked.fill(LoadNotes(opened, options.changefeed).filled())
     checked.definitions = {**sample.created, **checked.definitions}
     sources = {**checked.definitions, **sample.tables}
     if not sources:

@@ -32,6 +32,7 @@ EXAMPLES = {
   ticdc-consumer load orders.toml                            # as of now; then: run orders.toml
   ticdc-consumer load orders.toml --at 429918007904436226    # as of that timestamp
   ticdc-consumer load orders.toml --replace                  # delete the rows that are there
+  ticdc-consumer load orders.toml --table shop.orders        # that table again, while run goes on
 """,
     "check": "examples:\n  ticdc-consumer check orders.toml\n"
     "  ticdc-consumer check orders.toml --json | jq '.findings[] | select(.level != \"ok\")'",
@@ -46,6 +47,8 @@ EXAMPLES = {
     "  ticdc-consumer verify orders.toml --repair-sql repair.sql",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
+    "release": "examples:\n  ticdc-consumer release orders.toml shop.orders\n"
+    "  ticdc-consumer release orders.toml shop.orders --load  # from the upstream, not its log",
     "forget": "examples:\n  ticdc-consumer forget orders.toml\n"
     "  ticdc-consumer forget orders.toml --yes --json",
     "export": "example:\n  ticdc-consumer export orders.toml checkpoint.json",
@@ -135,7 +138,7 @@ def parser() -> Parser:
     commands = parser.add_subparsers(
         required=True, metavar="COMMAND", dest="command", parser_class=Parser
     )
-    _demo(_command(commands, "demo", "everything embedded: see it work"))
+    _demo(_command(commands, "demo", "show all of it at work on this machine, with a Kafka inside"))
     _init(_command(commands, "init", "ask three questions, write a configuration"))
     _run(_command(commands, "run", "apply the topics to the target"))
     _load(_command(commands, "load", "copy the tables from the upstream, as of one timestamp"))
@@ -149,6 +152,7 @@ def parser() -> Parser:
         answering = _command(commands, name, description)
         _takes_config(answering)
         _answers(answering)
+    _release(_command(commands, "release", "apply what waits of a table that is set aside"))
     _forget(_command(commands, "forget", "end a changefeed; its tables stay as they are"))
     _export(_command(commands, "export", "write a changefeed's checkpoint into a file"))
     _import(_command(commands, "import", "take a checkpoint that was exported over"))
@@ -244,6 +248,28 @@ def _load(load: Parser) -> None:
     load.add_argument(
         "--replace", action="store_true", help="delete the rows of tables that have some"
     )
+    load.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="SCHEMA.TABLE",
+        help="load this table again, while the changefeed goes on; may be repeated",
+    )
+    load.add_argument(
+        "--give-up",
+        action="store_true",
+        help="with --table: leave the table in use as it is, and drop what was loaded",
+    )
+
+
+def _release(release: Parser) -> None:
+    _takes_config(release)
+    release.add_argument("table", metavar="TABLE", help="upstream, as SCHEMA.TABLE")
+    release.add_argument(
+        "--load",
+        action="store_true",
+        help="replace its rows by the upstream's as of R - 1: its log is gone, or unreadable",
+    )
 
 
 def _check(check: Parser) -> None:
@@ -331,11 +357,27 @@ def _verify(verify: Parser) -> None:
         "--show-values", action="store_true", help="the values that differ, beside their keys"
     )
     verify.add_argument(
+        "--metrics-file",
+        metavar="FILE",
+        help="write what was found there, for node_exporter's textfile collector",
+    )
+    verify.add_argument(
+        "--against",
+        metavar="URL|CONFIG",
+        help="compare with the target of another changefeed at the same R, without the upstream",
+    )
+    verify.add_argument(
+        "--against-changefeed",
+        metavar="NAME",
+        help="the other changefeed, where --against is a URL; default: of the same name",
+    )
+    repairing = verify.add_mutually_exclusive_group()
+    repairing.add_argument(
         "--repair",
         action="store_true",
         help="put the rows that differ right, in a cut of the consumer that runs, and verify again",
     )
-    verify.add_argument(
+    repairing.add_argument(
         "--repair-sql", metavar="FILE", help="write the SQL that makes the target equal"
     )
     verify.add_argument(

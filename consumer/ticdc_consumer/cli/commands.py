@@ -113,6 +113,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _load(arguments: argparse.Namespace) -> int:
+    if arguments.table:
+        _load_again(arguments)
+        return 0
+    if arguments.give_up:
+        raise Usage("--give-up needs --table; ticdc-consumer forget gives up a first load")
     _load_tables(_options(arguments), arguments.at, arguments.replace)
     return 0
 
@@ -143,6 +148,26 @@ def _load_tables(options: Options, at: int | None = None, replace_rows: bool = F
         )
     lines.sum_up(resolved_ts, signals[0].name if signals else "")
     return resolved_ts is not None
+
+
+def _load_again(arguments: argparse.Namespace) -> None:
+    from ticdc_consumer.cli.load_progress import LoadLines
+    from ticdc_consumer.consumer import Consumer
+    from ticdc_consumer.upstream.load.again import give_up, load_again
+
+    if arguments.at is not None or arguments.replace:
+        raise Usage("--table loads what the upstream holds at R: leave --at and --replace out")
+    options = _options(arguments)
+    tables = arguments.table
+    if arguments.give_up:
+        give_up(options, tables)
+        return
+    stop, lines = Event(), LoadLines(tables)
+    with stopping(stop.set) as signals:
+        resolved_ts = load_again(
+            options, tables, Consumer, report=lines.report, stopped=stop.is_set
+        )
+    lines.sum_up(resolved_ts, signals[0].name if signals else "")
 
 
 def _log_manual(entry: "LedgerEntry", text: str) -> None:
@@ -213,11 +238,14 @@ def _plan(arguments: argparse.Namespace) -> int:
 
     cuts = Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql)
     if not arguments.json:
+        cut = None
         for cut in cuts:
             if _is_for_screen(arguments):
                 _screen().print_cut(cut)
             else:
                 print_out("\n".join(map(visible, planned(cut))))
+        if cut is None:
+            print_out("there is nothing to apply")
         return 0
     documents: list[dict[str, object]] = []
     try:
@@ -271,6 +299,22 @@ def _forget(arguments: argparse.Namespace) -> int:
         print_json(ended.to_json())
     else:
         print_out(visible(str(ended)))
+    return 0
+
+
+def _release(arguments: argparse.Namespace) -> int:
+    from ticdc_consumer.cli.progress import RunProgress
+    from ticdc_consumer.consumer import release, release_by_load
+
+    options, progress = _options(arguments), RunProgress()
+    if arguments.load:
+        rows = release_by_load(options, arguments.table)
+        fields = {"event": "released", "table": arguments.table, "rows": rows}
+        logger.info("%s is released: %d rows loaded", arguments.table, rows, extra=fields)
+        return 0
+    for epoch in release(options, arguments.table):
+        progress.report(epoch)
+    progress.sum_up(f"{arguments.table} is released")
     return 0
 
 
@@ -396,6 +440,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "list": _list,
     "why": _why,
     "verify": _verify,
+    "release": _release,
     "forget": _forget,
     "export": _export,
     "import": _import,

@@ -86,12 +86,12 @@ def demo(
         if signals and page is None:
             end_by(signals[0])
         differing = {name: tables.compare(shop, name) for name in TABLES}
-    _report(screen, shop, differing)
-    for name, value in _figures(totals, seconds, upstream, audit):
-        screen.line(f"{name:<36}{value:>12,}")
-    if audit.torn or any(differing.values()):
-        raise Stop("the target does not equal the upstream, or did not at some time")
-    screen.line(f"every table equals the upstream at R = {upstream.final}")
+        _report(screen, shop, differing)
+        for name, value in _figures(totals, seconds, upstream, audit):
+            screen.line(f"{name:<36}{value:>12,}")
+        if audit.torn or any(differing.values()):
+            raise Stop("the target does not equal the upstream, or did not at some time")
+        screen.line(f"every table equals the upstream at R = {upstream.final}")
 
 
 def _upstream(

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Sequence
 
 from ticdc_encoder.tso import duration, with_time
 
@@ -15,7 +16,9 @@ SECONDS_PER_LINE = 1.0
 class LoadLines:
     """Logs how far a load is. Rows that an earlier one loaded count as done, not as its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, tables: Sequence[str] = ()) -> None:
+        """`tables` are those that are loaded again, beside those in use; none of a first load."""
+        self._tables = tables
         self._began = time.monotonic()
         self._next_line = 0.0
         self._first: LoadProgress | None = None
@@ -42,10 +45,12 @@ class LoadLines:
         rows = f": {self._last.rows_done:,} rows" if self._last is not None else ""
         seconds = time.monotonic() - self._began
         if resolved_ts is None:
-            text = f"stopped by {signal}{rows}; go on with: ticdc-consumer load CONFIG"
+            again = "".join(f" --table {table}" for table in self._tables)
+            text = f"stopped by {signal}{rows}; go on with: ticdc-consumer load CONFIG{again}"
         else:
             at = with_time(resolved_ts)
-            text = f"loaded{rows}; R {at}; go on with: ticdc-consumer run CONFIG"
+            following = "" if self._tables else "; go on with: ticdc-consumer run CONFIG"
+            text = f"loaded{rows}; R {at}{following}"
         fields = self._last.to_json() if self._last is not None else {}
         ended = {"event": "loaded", "resolved_ts": resolved_ts, "seconds": seconds, **fields}
         logger.info("%s", text, extra=ended)

@@ -21,8 +21,9 @@ def planned(cut: PlannedCut) -> Iterator[str]:
 
 def beside_tables(cut: PlannedCut) -> Iterator[str]:
     """What there is beside the counts of its tables."""
-    for pattern in cut.left_out:
-        yield f"  {pattern}: not counted, since its rows wait for the DDL before them"
+    for name, changes in sorted(cut.waiting.items()):
+        name = name or "other tables"
+        yield f"  {name}: changes that wait for the DDL before, not counted: about {changes:,}"
     yield from (f"  {statement};" for statement in cut.statements)
     for ddl in cut.ddls:
         entry = ddl.entry
@@ -48,7 +49,9 @@ def planned_json(cut: PlannedCut) -> dict[str, object]:
             }
             for name, rows in sorted(cut.tables.items())
         ],
-        "not_counted": list(cut.left_out),
+        "waiting": [
+            {"name": name, "changes": changes} for name, changes in sorted(cut.waiting.items())
+        ],
         "statements": list(cut.statements),
         "ddl": [
             {

@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 SECONDS_PER_LINE = 1.0
 SECONDS_OF_SILENCE = 30.0
 """After which a run that commits nothing prints what it is at, and again after each."""
+SECONDS_TO_FIRST_WORD = 10.0
+"""The same before its first line: whoever has just started it waits for a sign."""
 SECONDS_TO_PASS = 60.0
 """After which a run that goes on warns that its filter has let nothing pass; at its end it always
 does."""
@@ -88,12 +90,13 @@ class RunProgress:
     """Logs the epochs since the last line, the first at once; `sum_up` logs all of them together.
     Inside `watching`, a run that commits nothing logs what it is at."""
 
-    def __init__(self, quiet_for: float = SECONDS_OF_SILENCE) -> None:
-        self._quiet_for = quiet_for
+    def __init__(self) -> None:
+        self._next_silence = min(SECONDS_OF_SILENCE, SECONDS_TO_FIRST_WORD)
         self._all = RunTotals()
         self._recent = RunTotals()
         self._began = self._printed_at = self._next_line = self._spoke_at = time.monotonic()
         self._resolved_ts: int | None = None
+        self._applying_since: float | None = None
         self._warned = False
 
     def report(self, epoch: Epoch) -> None:
@@ -108,6 +111,8 @@ class RunProgress:
             text = f"warning: {more:,} more rows do not match their checksums"
             self._log("corrupted_rows", text, {"rows": more}, logging.WARNING)
         now = time.monotonic()
+        if epoch.changes and self._applying_since is None:
+            self._applying_since = max(self._began, now - sum(epoch.seconds.values()))
         if now - self._began >= SECONDS_TO_PASS and not self._warned:
             self._warned = True
             self._warn()
@@ -148,8 +153,8 @@ class RunProgress:
         ends = Event()
 
         def watch() -> None:
-            while not ends.wait(max(0.0, self._spoke_at + self._quiet_for - time.monotonic())):
-                if time.monotonic() - self._spoke_at >= self._quiet_for:
+            while not ends.wait(max(0.0, self._spoke_at + self._next_silence - time.monotonic())):
+                if time.monotonic() - self._spoke_at >= self._next_silence:
                     self._report_activity(activity())
 
         thread = Thread(target=watch, name="ticdc-progress", daemon=True)
@@ -176,7 +181,8 @@ class RunProgress:
             nothing = "there was nothing to apply" if why == "done" else "nothing was applied"
             self._log("ended", f"{why}: {nothing}", {"reason": why, "seconds": seconds})
             return
-        rate = self._all.changes / seconds
+        since = self._began if self._applying_since is None else self._applying_since
+        rate = self._all.changes / max(1e-9, time.monotonic() - since)
         fields = {
             "reason": why,
             "resolved_ts": self._resolved_ts,
@@ -199,5 +205,5 @@ class RunProgress:
     def _log(
         self, event: str, text: str, fields: Mapping[str, object], level: int = logging.INFO
     ) -> None:
-        self._spoke_at = time.monotonic()
+        self._spoke_at, self._next_silence = time.monotonic(), SECONDS_OF_SILENCE
         logger.log(level, "%s", text, extra={"event": event, **fields})

@@ -113,7 +113,14 @@ def parse(settings: Settings) -> Options:
     )
     if options.publish == "staging" and options.apply == "transactions":
         raise Usage('target.publish = "staging" is for target.apply = "net": leave one of them out')
+    if options.verify_every is not None and options.upstream_url is None:
+        raise Usage("verify.every compares rows with the upstream: set source.upstream, its URL")
     protocol.check_settings(options)
+    if options.quarantine and options.apply != "net":
+        raise Usage(
+            'on_error.quarantine is for target.apply = "net": with "transactions", a part of a cut '
+            "is committed before its poison is met"
+        )
     try:
         Routes(options.route, options.case_sensitive)
     except ConfigError as error:
@@ -246,7 +253,10 @@ def _url(settings: Settings, declared: UrlSetting) -> sa.URL | None:
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
-        raise Usage(f"{name} is not a URL such as {declared.example}") from None
+        hint = f"; write %40 for @ and %3A for : in a name, or set {password_name}"
+        raise Usage(
+            f"{name} is not a URL such as {declared.example}{hint if '@' in text else ''}"
+        ) from None
     if url.host and text.count("@") > 1:
         # The rest of a password would be taken for the host, and be shown in messages.
         raise Usage(f"{name} has more than one @: write %40 in a name, or set {password_name}")

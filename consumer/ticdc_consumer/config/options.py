@@ -149,6 +149,16 @@ class Options(ReadOptions):
     )
     """Upstream `schema.table` patterns; the first that matches decides, before the kind."""
 
+    quarantine: bool = field(
+        default=False,
+        metadata=setting(
+            "on_error.quarantine",
+            parsers.flag,
+            "whether a table whose rows cannot be applied is set aside, and the others go on",
+        ),
+    )
+    """Only with `apply = "net"`; such a table waits for `ticdc-consumer release`."""
+
     rows_per_epoch: int = field(
         default=400_000,
         metadata=setting("limits.rows_per_epoch", parsers.count, "rows of one cut, about"),
@@ -222,6 +232,14 @@ class Options(ReadOptions):
         metadata=setting("limits.retries", parsers.count, "how often an epoch is tried again"),
     )
 
+    verify_every: float | None = field(
+        default=None,
+        metadata=setting(
+            "verify.every",
+            parsers.interval,
+            'how often a share of the rows is compared with source.upstream, all in a day: "1h"',
+        ),
+    )
     metrics_listen: tuple[str, int] | None = field(
         default=None,
         metadata=setting(

@@ -297,6 +297,14 @@ def duration(value: Any) -> float:
     return float(int(match[1]) * _SECONDS[match[2]])
 
 
+def interval(value: Any) -> float:
+    """Seconds, at least one."""
+    seconds = duration(value)
+    if seconds < 1:
+        raise ValueError("must be at least a second")
+    return seconds
+
+
 def address(value: Any) -> tuple[str, int]:
     """Host and port, of "127.0.0.1:9464" or "[::1]:9464"."""
     match = _ADDRESS.fullmatch(str(value).strip())

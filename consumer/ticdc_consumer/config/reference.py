@@ -20,6 +20,7 @@ TYPES: Mapping[Callable[[Any], Any], str] = {
     parsers.characters: "text",
     parsers.count: "number, 1 or more",
     parsers.duration: _TIME,
+    parsers.interval: f"{_TIME}, a second or more",
     parsers.filter_rules: 'list of patterns, such as ["shop.*", "!shop.log"]',
     parsers.flag: "true or false",
     parsers.lossy_rules: _LIST,

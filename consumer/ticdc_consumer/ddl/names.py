@@ -34,6 +34,10 @@ DROPPED_NAME = re.compile(r"ticdc_dropped_[0-9]+_[0-9]+", re.IGNORECASE)
 MARKER_NAME = re.compile(r"ticdc_renam(ing|ed)_[0-9a-f]{8}_[0-9]+", re.IGNORECASE)
 """The name of a table that shows how far a RENAME TABLE came: the changefeed's checksum, the
 commit_ts."""
+BESIDE_NAME = re.compile(r"ticdc_(loading|replaced)_[0-9a-f]{8}_[0-9]+_[0-9]+", re.IGNORECASE)
+"""The name of a table that is loaded beside the one in use, or was replaced by it: the changefeed's
+checksum, the timestamp at which the load began, a number."""
+_OWN_NAMES = (DROPPED_NAME, MARKER_NAME, BESIDE_NAME)
 
 Route = Callable[[str, str], TableName]
 """Upstream (schema, table) -> where it is to go; the table is "" for a schema alone."""
@@ -108,7 +112,7 @@ def _renamed(
 def in_target(target: Target, route: Route, name: TableName) -> TargetName:
     """Where the table is in the target. Raises `Stop` for the consumer's own tables."""
     schema, table = target.locate(*route(*name))
-    if DROPPED_NAME.fullmatch(table) or MARKER_NAME.fullmatch(table):
+    if any(pattern.fullmatch(table) for pattern in _OWN_NAMES):
         raise Stop(f"{'.'.join(name)}: the name {table} is the consumer's own")
     if table.lower() in OWN_TABLES and schema in (None, own_schema(target)):
         raise Stop(f"{'.'.join(name)} would go to the consumer's own table {table}")

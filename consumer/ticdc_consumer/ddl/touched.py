@@ -50,7 +50,7 @@ def _named(entry: LedgerEntry) -> set[TableName] | None:
         statement = parsed(entry.query, entry.schema)
     except TicdcError:
         return None
-    named = _of_statement(statement)
+    named = of_statement(statement)
     if named is None or any(not schema for schema, _ in named):
         return None
     if entry.table:
@@ -58,7 +58,8 @@ def _named(entry: LedgerEntry) -> set[TableName] | None:
     return set(named)
 
 
-def _of_statement(statement: Statement) -> list[TableName] | None:
+def of_statement(statement: Statement) -> list[TableName] | None:
+    """The tables that a statement changes or that its foreign keys name; None if it may be any."""
     match statement:
         case CreateTable(table):
             return [(table.schema, table.name), *(key.parent for key in table.foreign_keys)]

@@ -7,13 +7,14 @@ is taken as early as possible: here, inside the task that reads.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 from ticdc_encoder.event import Row, RowChange
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Stop, about
 from ticdc_consumer.read.columns import Columns, Key
 from ticdc_consumer.read.time_zone import Zone
 from ticdc_consumer.targets import encoders
@@ -70,9 +71,9 @@ class FactCounts:
 class Conflict(Stop):
     """Two different rows for one key at one commit_ts; `known` is the fact that came first."""
 
-    def __init__(self, message: str, known: Fact) -> None:
+    def __init__(self, message: str, known: Fact, table: tuple[str, str]) -> None:
         super().__init__(message)
-        self.known = known
+        self.known, self.table = known, table
 
 
 class Fold:
@@ -191,14 +192,21 @@ class Fold:
         for number, facts in self._facts.items():
             if facts:
                 self.counts.sent += len(facts)
-                yield self._batch(number, facts)
+                with self._about(number):
+                    batch = self._batch(number, facts)
+                yield batch
                 facts.clear()
         for number, rows in self._rows.items():
             if rows:
                 self.counts.sent += len(rows)
-                yield self._rows_batch(number, rows)
+                with self._about(number):
+                    batch = self._rows_batch(number, rows)
+                yield batch
                 rows.clear()
         self.bytes = 0
+
+    def _about(self, number: int) -> AbstractContextManager[None]:
+        return about((self._layouts[number].schema, self._layouts[number].table))
 
     def _batch(self, number: int, facts: Mapping[Any, Fact]) -> pa.RecordBatch:
         layout, columns = self._layouts[number], self._columns(number)
@@ -279,6 +287,7 @@ class Fold:
                 f"{layout.name}: two different rows for key {columns.key_text(key)} at commit_ts "
                 f"{fact[0]}: columns {', '.join(differing)} differ",
                 known,
+                (layout.schema, layout.table),
             )
 
 

@@ -9,7 +9,7 @@ from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.source import TaskSource
 from ticdc_consumer.source.marks import DdlIdentity, TopicPartition
-from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.staging import StagingJob
 
 
@@ -42,3 +42,8 @@ class ReadJob:
     """How tasks send rows to the target themselves; None if the driver does."""
     schemas: tuple[Table, ...] = ()
     """Those by which rows of Simple are read."""
+    joining: tuple[str, ...] = ()
+    """Rules of a filter that lets more tables pass, from the cut's end on: theirs are rows of a
+    later cut."""
+    set_aside: frozenset[TableName] = frozenset()
+    """Tables whose rows are not read, but counted."""

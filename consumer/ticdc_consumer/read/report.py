@@ -48,7 +48,9 @@ class Report:
     first. `unread` are the schemas that rows of the cut lack, each with the topic, partition and
     offset of such a row; `schemas` those that came with the messages. `tables` are by the number of
     a layout, or NO_LAYOUT. `facts_sent` is how many facts came before the report. `left_out` are
-    the row changes that the filter does not let pass: no partition is read again for their sake."""
+    the row changes that the filter does not let pass: no partition is read again for their sake;
+    `waiting` those of the cut whose table is set aside. `error_table` is the table that `error` is
+    about, if it is about one alone."""
 
     restarts: dict[TopicPartition, int] = field(default_factory=dict)
     missing: dict[TableName, tuple[Table, bool]] = field(default_factory=dict)
@@ -64,7 +66,9 @@ class Report:
     corrupted: int = 0
     corrupted_rows: list[str] = field(default_factory=list)
     left_out: dict[TableName, int] = field(default_factory=dict)
+    waiting: dict[TableName, int] = field(default_factory=dict)
     error: tuple[str, str] | None = None
+    error_table: TableName | None = None
 
     @property
     def is_incomplete(self) -> bool:
@@ -95,7 +99,9 @@ def pack(report: Report) -> pa.RecordBatch:
             "corrupted": report.corrupted,
             "corrupted_rows": report.corrupted_rows,
             "left_out": [[*name, rows] for name, rows in report.left_out.items()],
+            "waiting": [[*name, rows] for name, rows in report.waiting.items()],
             "error": report.error,
+            "error_table": report.error_table,
         }
     )
     columns: list[list[object]] = [[REPORT], [b""], [0], [False], [text], [0], [0]]
@@ -127,5 +133,7 @@ def unpack(text: bytes) -> Report:
         corrupted=members["corrupted"],
         corrupted_rows=members["corrupted_rows"],
         left_out={(schema, table): rows for schema, table, rows in members["left_out"]},
+        waiting={(schema, table): rows for schema, table, rows in members["waiting"]},
         error=tuple(members["error"]) if members["error"] else None,
+        error_table=tuple(members["error_table"]) if members["error_table"] else None,
     )

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.errors import Retry, Unavailable
+from ticdc_consumer.errors import Retry, Unavailable, about
 from ticdc_consumer.read.facts import SCHEMA
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import Layout
@@ -53,7 +53,9 @@ class Stager:
         present = facts["present"]
         number = secrets.randbits(62)
         failpoints.hit("P1")
-        self._target().stage(layout, self._job.name(number), facts["row"].filter(present))
+        target = self._target()
+        with about((layout.schema, layout.table)):
+            target.stage(layout, self._job.name(number), facts["row"].filter(present))
         failpoints.hit("P2")
         stage = pc.if_else(present, number, pa.scalar(None, pa.int64()))
         columns = dict(zip(SCHEMA.names, facts.columns, strict=True))

@@ -10,7 +10,7 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import TicdcError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.formats.simple import Waiting
@@ -53,6 +53,7 @@ class Reading:
         self._job = job
         self._decode = decoder(options, job.schemas)
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
+        self._joining = TableFilter(job.joining, case_sensitive=options.case_sensitive)
         self._fast: FastReader = NoFastReader()
         if job.source.gives_messages:
             self._fast = fast_reader(options, job.layouts, job.shapes, job.latest)
@@ -93,13 +94,14 @@ class Reading:
         try:
             changes = self._fast.take(key, value)
             if changes is None:
-                events = self._decode(key, value)
+                events = self._decoded(progress, key, value, offset, time)
                 share = size // max(1, len(events))
                 for event in events:
                     self._read_event(progress, event, offset, time, share)
                 for row in self._decode.unread():
                     self.read_waiting(progress, row, offset, time)
-                self._fast.learn(key, value, events)
+                if events:
+                    self._fast.learn(key, value, events)
             else:
                 for table, commit_ts, present, body, absent in changes:
                     if self._range.holds(progress, table, commit_ts, offset, time):
@@ -108,6 +110,33 @@ class Reading:
                         )
         except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
             raise self._located(error, progress, offset) from None
+
+    def _decoded(
+        self,
+        progress: PartitionProgress,
+        key: bytes | None,
+        value: bytes | None,
+        offset: int,
+        time: int,
+    ) -> list[Event]:
+        """A record's events; none if it cannot be read, and its rows are of a table set aside, or
+        replays."""
+        try:
+            return self._decode(key, value)
+        except WireError as error:
+            name, commit_ts = error.table, error.commit_ts
+            if name is None or not self._filter.matches(*name):
+                error.table = None
+                raise
+            if not 0 < commit_ts <= self._job.latest:
+                raise
+            if name in self._job.set_aside:
+                self._leave_waiting(progress, name, commit_ts, offset, time)
+            elif commit_ts >= self._job.begin:
+                raise
+            else:
+                self._range.holds(progress, NO_LAYOUT, commit_ts, offset, time)
+            return []
 
     def feed_file(
         self,
@@ -126,7 +155,9 @@ class Reading:
                 if number % BATCH == 0:
                     yield
         except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
-            raise self._located(error, progress, offset) from None
+            if not (isinstance(error, WireError) and error.table in self._job.set_aside):
+                raise self._located(error, progress, offset) from None
+            progress.keep(offset)  # what the rest of it has is not known
         progress.position = offset + 1
 
     def complete(self) -> Iterator[None]:
@@ -157,15 +188,29 @@ class Reading:
         return pack(report)
 
     def wants(self, name: TableName) -> bool:
-        """Whether the filter lets the table of that name pass."""
+        """Whether the filter lets the table of that name pass, now or from the cut's end on."""
+        return self._filter.matches(*name) or self._joins(name)
+
+    def reads(self, name: TableName) -> bool:
+        """Whether its rows are read, too: it is not set aside, and does not only join."""
         return self._table(name) is not None
 
+    def _joins(self, name: TableName) -> bool:
+        """Of a table that the filter leaves out: whether it will pass from the cut's end on."""
+        return bool(self._job.joining) and self._joining.matches(*name)
+
+    def _keep_later(self, progress: PartitionProgress, commit_ts: int, offset: int) -> None:
+        """A row or DDL of a table that joins holds the restart offset if a later cut has it."""
+        if commit_ts >= self._job.end:
+            progress.keep(offset)
+
     def _table(self, name: TableName) -> TableReader | None:
-        """The table's reader; None if the filter leaves the table out."""
+        """The table's reader; None if the filter leaves the table out, or it is set aside."""
         try:
             return self._tables[name]
         except KeyError:
-            table = TableReader(self._job, name) if self._filter.matches(*name) else None
+            read = self._filter.matches(*name) and name not in self._job.set_aside
+            table = TableReader(self._job, name) if read else None
             self._tables[name] = table
             return table
 
@@ -194,8 +239,7 @@ class Reading:
     ) -> None:
         table = self._table((change.table.schema, change.table.name))
         if table is None:
-            if change.commit_ts >= self._job.begin:
-                self.report.leave_out((change.table.schema, change.table.name))
+            self._pass_over(progress, change, offset, time)
             return
         if not self._range.holds(progress, table.number, change.commit_ts, offset, time):
             return
@@ -206,6 +250,27 @@ class Reading:
             return
         self._add_row(progress, table, change, offset, size)
 
+    def _pass_over(
+        self, progress: PartitionProgress, change: RowChange, offset: int, time: int
+    ) -> None:
+        """Counts a row that is not read."""
+        name, commit_ts = (change.table.schema, change.table.name), change.commit_ts
+        if name in self._job.set_aside:
+            self._leave_waiting(progress, name, commit_ts, offset, time)
+            return
+        if self._joins(name):
+            self._keep_later(progress, commit_ts, offset)
+        if commit_ts >= self._job.begin:
+            self.report.leave_out(name)
+
+    def _leave_waiting(
+        self, progress: PartitionProgress, name: TableName, commit_ts: int, offset: int, time: int
+    ) -> None:
+        """Of a table that is set aside: counts a row of the cut; one above it stays ahead of the
+        restart offset, since the table may be released before."""
+        if self._range.holds(progress, NO_LAYOUT, commit_ts, offset, time):
+            self.report.waiting[name] = self.report.waiting.get(name, 0) + 1
+
     def _add_row(
         self,
         progress: PartitionProgress,
@@ -214,7 +279,22 @@ class Reading:
         offset: int,
         size: int,
     ) -> None:
-        """Adds a row of the cut, which has all of its columns unless it is a DELETE's."""
+        """Adds a row of the cut, which has all of its columns unless it is a DELETE's. What is
+        raised is about its table."""
+        try:
+            self._add_fitting(progress, table, change, offset, size)
+        except TicdcError as error:
+            error.table = table.name
+            raise
+
+    def _add_fitting(
+        self,
+        progress: PartitionProgress,
+        table: TableReader,
+        change: RowChange,
+        offset: int,
+        size: int,
+    ) -> None:
         if not table.is_exact:
             table.require_exact(change.table)
         if table.lacks_layout(change):
@@ -250,15 +330,21 @@ class Reading:
     ) -> None:
         """Reports a row of the cut that lacks its schema. It has no layout yet."""
         check_ts(row, self._job.latest)
-        schema = (row.schema, row.table, row.version)
-        if self.wants(schema[:2]) and self._range.holds(
-            progress, NO_LAYOUT, row.commit_ts, offset, time
-        ):
+        name = row.schema, row.table
+        if name in self._job.set_aside:
+            self._leave_waiting(progress, name, row.commit_ts, offset, time)
+        elif not self.reads(name):
+            if self._joins(name):
+                self._keep_later(progress, row.commit_ts, offset)
+        elif self._range.holds(progress, NO_LAYOUT, row.commit_ts, offset, time):
+            schema = (*name, row.version)
             self.report.unread.setdefault(schema, (*progress.topic_partition, offset))
 
     def read_ddl(self, progress: PartitionProgress, ddl: Ddl, offset: int, time: int) -> None:
         """Reports a DDL that the plan does not have, or one below R in a joining partition."""
         if not wants(self._filter, ddl):
+            if self._job.joining and wants(self._joining, ddl):
+                self._keep_later(progress, ddl.commit_ts, offset)
             return
         job = self._job
         if ddl.commit_ts < job.begin and progress.topic_partition in job.joined:
@@ -284,7 +370,7 @@ def read(job: ReadJob, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
     try:
         reading = Reading(job, spans)
     except Exception as error:  # noqa: BLE001 - the driver raises what is reported
-        yield pack(Report(error=_reported(error)))
+        yield pack(Report(error=_reported(error), error_table=_table_of(error)))
         return
     failpoints.hit("S4")
     # Hundreds of thousands of tuples that no cycle holds: the collector would only walk over them.
@@ -294,6 +380,7 @@ def read(job: ReadJob, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
         yield from staged(job.staging, job.layouts, _read(job, reading))
     except Exception as error:  # noqa: BLE001 - the driver raises what is reported
         reading.report.error = _reported(error, reading.progress.values())
+        reading.report.error_table = _table_of(error)
     finally:
         if collects:
             gc.enable()
@@ -310,6 +397,10 @@ def _reported(error: Exception, read: Iterable[PartitionProgress] = ()) -> tuple
         where = partition_text(*progress.topic_partition)
         ours.add_note(f"after reading {where} to offset {progress.position}")
     return type(ours).__name__, str(ours)
+
+
+def _table_of(error: Exception) -> TableName | None:
+    return error.table if isinstance(error, TicdcError) else None
 
 
 def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:

@@ -159,6 +159,8 @@ class Tracing:
     def wants(self, name: TableName) -> bool:
         return self._table.matches(*name)
 
+    reads = wants
+
     def feed(
         self,
         progress: PartitionProgress,

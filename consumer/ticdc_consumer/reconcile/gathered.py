@@ -11,6 +11,7 @@ from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.errors import (
     ClaimCheckAway,
+    Denied,
     Fenced,
     Full,
     Locked,
@@ -130,7 +131,7 @@ def keyless(job: ReadJob, tables: Iterable[int]) -> tuple[int, ...]:
 
 _KINDS = (
     *(Unavailable, SourceAway, UserRefused, Full, Fenced),
-    *(Retry, Locked, RegistryAway, ClaimCheckAway),
+    *(Retry, Locked, RegistryAway, ClaimCheckAway, Denied),
 )
 _ERRORS: dict[str, type[TicdcError]] = {
     **{kind.__name__: kind for kind in _KINDS},
@@ -144,7 +145,9 @@ def merge(reports: Iterable[Report]) -> Report:
     for report in reports:
         if report.error is not None:
             kind, words = report.error
-            raise _ERRORS.get(kind, Stop)(words)
+            error = _ERRORS.get(kind, Stop)(words)
+            error.table = report.error_table
+            raise error
         for partition, restart in report.restarts.items():
             merged.restarts[partition] = min(restart, merged.restarts.get(partition, restart))
         for name, (table, deletes_only) in report.missing.items():
@@ -160,6 +163,8 @@ def merge(reports: Iterable[Report]) -> Report:
             merged.tables[number] = merged.tables.get(number, TableCounts()) + counts
         for name, rows in report.left_out.items():
             merged.left_out[name] = merged.left_out.get(name, 0) + rows
+        for name, rows in report.waiting.items():
+            merged.waiting[name] = merged.waiting.get(name, 0) + rows
         merged.messages += report.messages
         merged.bytes += report.bytes
         merged.facts_sent += report.facts_sent

@@ -146,6 +146,9 @@ class Receiver(Protocol[ProgressT]):
     def wants(self, name: tuple[str, str]) -> bool:
         """Whether the filter lets the table pass."""
 
+    def reads(self, name: tuple[str, str]) -> bool:
+        """Whether it takes the table's rows; those of one that is set aside are read later."""
+
     def feed(
         self, progress: ProgressT, key: bytes | None, value: bytes | None, offset: int, time: int
     ) -> None:

@@ -286,4 +286,7 @@ def _relevant_lines(output: Iterable[str]) -> Iterator[str]:
 
 
 def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]
+    return _PREFIX.sub("", text.strip().partition("\n")[0])
+
+
+_PREFIX = re.compile(r'(Exception in thread "\w+" )?(org\.apache\.spark\.\w+: )?')

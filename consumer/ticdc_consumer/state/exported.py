@@ -23,6 +23,7 @@ from ticdc_consumer.state.schema import (
     KEPT,
     LEDGER,
     OFFSET,
+    QUARANTINE,
     SCHEMA,
     STATE_VERSION,
 )
@@ -32,7 +33,7 @@ from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
 
 FORMAT = "ticdc-consumer checkpoint"
-TABLES = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT)
+TABLES = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT, QUARANTINE)
 """What a changefeed is continued by; what its consumer is at is no part of it."""
 EXACT_IN_JSON = 1 << 53
 """Integers above are texts: jq and JavaScript round such numbers."""

@@ -13,11 +13,13 @@ import sqlalchemy as sa
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.schema import LOAD
-from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
 
-TableState = Literal["create", "empty", "use", "rows", "done"]
-"""Of a table: to be created, to be emptied, to be used as it is; ready for rows; complete."""
+TableState = Literal["create", "empty", "use", "rows", "done", "asked", "whole", "given up"]
+"""Of a table: to be created, to be emptied, to be used as it is; ready for rows; complete. Of one
+that is loaded beside that in use: the stream is to write to it, too ("asked"), and does ("rows");
+all of its rows are there ("whole"); it is to be dropped ("given up")."""
 
 TABLE = 0
 """In place of a chunk's number: the table itself."""
@@ -28,13 +30,16 @@ AT_ONCE = 1_000
 @dataclass(frozen=True, slots=True)
 class TableLoad:
     """A table of a load: its CREATE TABLE upstream, and how its rows are cut into chunks, each as
-    JSON with about how many rows it has. `created`: the consumer makes the table."""
+    JSON with about how many rows it has. `created`: the consumer makes the table. `beside`: the
+    table of the target that is filled, to take the place of that in use."""
 
     name: TableName
     state: TableState
     statement: str
     created: bool
     chunks: Sequence[tuple[str, int]] = ()
+    beside: TargetName | None = None
+    snapshot_ts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +56,12 @@ class TableProgress:
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
-    """How far a load as of `snapshot_ts` is."""
+    """How far a load as of `snapshot_ts` is; `beside` tables that are in use, the load began
+    there."""
 
     snapshot_ts: int
     tables: Sequence[TableProgress]
+    beside: bool = False
 
     @property
     def chunks(self) -> int:
@@ -120,16 +127,26 @@ class LoadNotes:
         if not rows:
             return None
         names = sorted({(row.schema, row.table) for row in rows})
-        return LoadProgress(rows[0].snapshot_ts, [_progress(name, rows) for name in names])
+        beside = any(table.beside for table in self.tables())
+        return LoadProgress(rows[0].snapshot_ts, [_progress(name, rows) for name in names], beside)
 
     def tables(self) -> list[TableLoad]:
         """The tables of the load, without their chunks."""
         query = sa.select(LOAD).where(self._mine, LOAD.c.chunk == TABLE)
         with self._target.errors():
             rows = self._run(query.order_by(LOAD.c.schema, LOAD.c.table)).all()
-        return [
-            TableLoad((row.schema, row.table), row.state, **json.loads(row.detail)) for row in rows
-        ]
+        return [_load(row) for row in rows]
+
+    def beside(self) -> list[TableLoad]:
+        """The tables that are loaded beside those in use."""
+        return [table for table in self.tables() if table.beside]
+
+    def filled(self) -> dict[TableName, TargetName]:
+        """Those that have no table in use: where their rows go. Whoever only looks may find older
+        tables."""
+        if self.progress() is None:
+            return {}
+        return {load.name: load.beside for load in self.beside() if load.created and load.beside}
 
     def state(self, name: TableName) -> TableState:
         """How far a table is."""
@@ -174,6 +191,11 @@ class LoadNotes:
         """Removes the load."""
         self._run(sa.delete(LOAD).where(self._mine))
 
+    def remove(self, name: TableName) -> None:
+        """Removes one table's."""
+        of_table = LOAD.c.schema == name[0], LOAD.c.table == name[1]
+        self._run(sa.delete(LOAD).where(self._mine, *of_table))
+
     def _rows(self, snapshot_ts: int, tables: Sequence[TableLoad]) -> Iterator[dict[str, object]]:
         for table in tables:
             about = {
@@ -182,8 +204,11 @@ class LoadNotes:
                 "table": table.name[1],
                 "snapshot_ts": snapshot_ts,
             }
-            detail = json.dumps({"statement": table.statement, "created": table.created})
-            yield about | {"chunk": TABLE, "state": table.state, "row_count": 0, "detail": detail}
+            detail = {"statement": table.statement, "created": table.created}
+            if table.beside:
+                detail["beside"] = table.beside
+            of_table = {"detail": json.dumps(detail)}
+            yield about | {"chunk": TABLE, "state": table.state, "row_count": 0} | of_table
             for number, (chunk, rows) in enumerate(table.chunks, TABLE + 1):
                 state = {"chunk": number, "state": "pending", "row_count": rows}
                 yield about | state | {"detail": chunk}
@@ -197,6 +222,20 @@ class LoadNotes:
 
     def _run(self, statement: sa.Executable) -> sa.CursorResult[Any]:
         return self._target.connection.execute(statement)
+
+
+def _load(row: sa.Row[Any]) -> TableLoad:
+    detail = json.loads(row.detail)
+    beside = cast("TargetName | None", tuple(detail.get("beside", ())) or None)
+    name, snapshot_ts = (row.schema, row.table), int(row.snapshot_ts)
+    return TableLoad(
+        name,
+        row.state,
+        detail["statement"],
+        detail["created"],
+        beside=beside,
+        snapshot_ts=snapshot_ts,
+    )
 
 
 def _progress(name: TableName, rows: Sequence[Any]) -> TableProgress:
@@ -217,7 +256,7 @@ def _progress(name: TableName, rows: Sequence[Any]) -> TableProgress:
 def require_loaded(target: Target, changefeed: str) -> None:
     """Raises `Stop` if a load of the changefeed is not finished: the tables hold a part of it."""
     progress = LoadNotes(target, changefeed).progress()
-    if progress is not None:
+    if progress is not None and not progress.beside:
         raise Stop(
             f"changefeed {changefeed} is being loaded as of {progress.snapshot_ts}: {progress}; "
             "go on with: ticdc-consumer load CONFIG; or give the load up by: ticdc-consumer forget "

@@ -31,6 +31,9 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 
+ASKING = "by asking the source what its log holds"
+"""What a start is at, which takes as long as the source does."""
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -75,12 +78,13 @@ def take_over(
             with store.lease.explaining():
                 require_loaded(target, options.changefeed)
             if state is None:
-                state = first_checkpoint(options, source)
+                state = _first(options, source, store)
                 store.begin_first(state)
             elif starts_afresh(options, state):
-                state = store.begin_again(state, first_checkpoint(options, source))
+                state = store.begin_again(state, _first(options, source, store))
             else:
-                _go_on(options, source, state)
+                with store.monitor.at("starting", ASKING):
+                    _go_on(options, source, state)
                 with store.lease.explaining():
                     patiently_read(store, options, lambda: _check_tables(store))
             store.monitor.generation = store.lease.generation
@@ -149,6 +153,11 @@ def gaps(options: Options, source: Source, state: Checkpoint | None, log: Log) -
         yield from gaps_before_snapshot(log, options.from_ts, options.clock_skew, record_at)
     else:
         yield from gaps_of_whole(log)
+
+
+def _first(options: Options, source: Source, store: Store) -> Checkpoint:
+    with store.monitor.at("starting", ASKING):
+        return first_checkpoint(options, source)
 
 
 def first_checkpoint(options: Options, source: Source) -> Checkpoint:

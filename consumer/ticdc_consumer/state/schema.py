@@ -174,6 +174,22 @@ REPAIR = sa.Table(
 """Keys whose rows `verify` found to differ at `found_ts`, and the R at which they were put right
 (`repairs.py`)."""
 
+QUARANTINE = sa.Table(
+    "ticdc_quarantine",
+    METADATA,
+    sa.Column("changefeed", sa.String(128), primary_key=True),
+    sa.Column("schema", sa.String(128), primary_key=True),
+    sa.Column("table", sa.String(128), primary_key=True),
+    sa.Column("resolved_ts", Unsigned64, nullable=False),
+    sa.Column("mark_time", sa.BigInteger, nullable=False),
+    sa.Column("positions", _LONG_TEXT, nullable=False),
+    sa.Column("since", sa.BigInteger, nullable=False),
+    sa.Column("waiting", sa.BigInteger, nullable=False),
+    sa.Column("cause", _LONG_TEXT, nullable=False),
+    **_EXACT,
+)
+"""A table that is set aside (`quarantine.py`): its R, and from where its log is needed."""
+
 VERSION_0 = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT)
 """The tables of the releases before `ticdc_state`."""
 
@@ -248,6 +264,7 @@ MIGRATIONS = (
     Migration("0.1.0"),  # ticdc_activity is created
     Migration("0.1.0"),  # ticdc_load is created
     Migration("0.1.0"),  # ticdc_repair is created
+    Migration("0.1.0"),  # ticdc_quarantine is created
 )
 """The first leads from version 0 to 1. Nothing here is changed after its release."""
 

@@ -31,6 +31,13 @@ def scope_hash(options: Options) -> str:
     return hashlib.sha256(scope_text(options).encode()).hexdigest()
 
 
+def filter_before(stored_text: str, options: Options) -> tuple[str, ...] | None:
+    """The stored scope's filter, if the options have another filter, and nothing else changed."""
+    before, now = json.loads(stored_text), json.loads(scope_text(options))
+    differing = {name for name in before | now if before.get(name) != now.get(name)}
+    return tuple(before["filter"]) if differing == {"filter"} else None
+
+
 def check_scope(
     changefeed: str, resolved_ts: int, stored: str, stored_text: str, options: Options
 ) -> None:
@@ -44,9 +51,15 @@ def check_scope(
         for name in sorted(before | now)
         if before.get(name) != now.get(name)
     )
+    wider = ""
+    if filter_before(stored_text, options) is not None:
+        wider = (
+            "if the filter takes more tables now, and none less, load these: ticdc-consumer load "
+            "CONFIG --table SCHEMA.TABLE; "
+        )
     raise Stop(
         f"the checkpoint of changefeed {changefeed} at R = {resolved_ts} was reached with other "
-        f"settings: {changed}. Set them back; or bring the tables that they add to R (load them "
-        f"with tidb_snapshot = {resolved_ts - 1}) and start under another `changefeed` name "
-        f"with --from-ts {resolved_ts - 1}"
+        f"settings: {changed}. Set them back; {wider}or bring the tables that they add to R "
+        f"(load them with tidb_snapshot = {resolved_ts - 1}) and start under another `changefeed` "
+        f"name with --from-ts {resolved_ts - 1}"
     )

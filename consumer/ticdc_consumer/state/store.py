@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import sqlalchemy as sa
 from ticdc_encoder.event import Table
@@ -21,6 +21,7 @@ from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import Destinations, InTarget
 from ticdc_consumer.state.lease import Lease
 from ticdc_consumer.state.ledger import Ledger
+from ticdc_consumer.state.quarantine import Quarantine
 from ticdc_consumer.state.repairs import RepairRequests
 from ticdc_consumer.state.schema import CHECKPOINT, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.state.stored_ledger import LedgerInDatabase
@@ -47,6 +48,9 @@ class Store:
     `Stop` for those of a newer release.
     """
 
+    takes_repairs: ClassVar[bool] = True
+    """Whether its cuts end at the changefeed's R, at which rows may be put right."""
+
     def __init__(
         self,
         target: Target,
@@ -71,6 +75,7 @@ class Store:
             keep_dropped,
             self.where,
         )
+        self.quarantine = Quarantine(target, changefeed)
 
     # --- reading -------------------------------------------------------------------------------
 

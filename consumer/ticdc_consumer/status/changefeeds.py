@@ -12,13 +12,15 @@ from ticdc_consumer.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class ChangefeedStatus:
-    """One of a target's changefeeds. `pending` counts the DDL that wait."""
+    """One of a target's changefeeds. `pending` counts the DDL that wait, `set_aside` the tables
+    that wait at an R of their own."""
 
     changefeed: str
     resolved_ts: int
     lag_seconds: float
     pending: int
     activity: StoredActivity | None
+    set_aside: int = 0
 
 
 def list_all(target: Target) -> list[ChangefeedStatus]:
@@ -35,7 +37,8 @@ def _status(target: Target, name: str, stored: StoredActivity | None) -> Changef
         raise store.unknown()
     pending = len(store.ledger.pending())
     resolved_ts = checkpoint.resolved_ts
-    return ChangefeedStatus(name, resolved_ts, lag(resolved_ts), pending, stored)
+    aside = len(store.quarantine.tables())
+    return ChangefeedStatus(name, resolved_ts, lag(resolved_ts), pending, stored, aside)
 
 
 @dataclass(frozen=True, slots=True)

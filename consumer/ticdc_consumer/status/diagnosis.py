@@ -18,7 +18,7 @@ from ticdc_consumer.source.facts import SourceFacts
 from ticdc_consumer.state.causes.situation import Diagnosis, Situation
 from ticdc_consumer.state.causes.table import explain
 from ticdc_consumer.status.reading import Status, read
-from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets import import_target, open_target
 
 PATIENCE = 4.0
 """Seconds that target and source may take, both at once."""
@@ -59,6 +59,7 @@ def why(options: Options, config: str = "CONFIG") -> Diagnosis:
     def look_at_source() -> SourceFacts:
         return facts_of(options, REQUEST)
 
+    import_target(options.target_url)
     ends = time.monotonic() + PATIENCE
     of_source, of_target = _Look(look_at_source, "ticdc-topics"), _Look(look, "ticdc-why")
     of_target.wait(PATIENCE)

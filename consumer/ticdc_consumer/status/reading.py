@@ -21,6 +21,8 @@ from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.loading import LoadNotes, LoadProgress
+from ticdc_consumer.state.quarantine import SetAside
+from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.target import Target
@@ -45,7 +47,8 @@ class Status:
     """The tables hold every commit_ts < `resolved_ts`: what TiDB shows with
     `tidb_snapshot = resolved_ts - 1`. `activity` is what the consumer is at, or was at last,
     `target` what the target shows beside it. While a first load is not finished (`loading`) they
-    hold a part of it, and R is 0."""
+    hold a part of it, and R is 0. Tables that are `set_aside` have an R of their own. `repair` is
+    the last request of `verify --repair`."""
 
     changefeed: str
     resolved_ts: int
@@ -60,6 +63,8 @@ class Status:
     tables: Sequence[TableStatus] = ()
     activity: StoredActivity | None = None
     loading: LoadProgress | None = None
+    set_aside: Sequence[SetAside] = ()
+    repair: RepairState | None = None
     target: TargetFacts = field(default_factory=TargetFacts)
 
     def situation(
@@ -84,6 +89,7 @@ class Status:
             source_error=source_error,
             config=config,
             loading=self.loading,
+            set_aside=self.set_aside,
         )
 
     @property
@@ -118,6 +124,8 @@ def read(target: Target, options: Options) -> Status:
         tables=_tables(target, store, stored),
         activity=stored,
         loading=LoadNotes(target, options.changefeed).progress(),
+        set_aside=store.quarantine.tables(),
+        repair=store.repairs.last(),
         target=_facts(target, store, stored),
     )
 

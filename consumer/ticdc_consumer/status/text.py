@@ -9,10 +9,11 @@ from typing import Any
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, moment, with_time
 
-from ticdc_consumer.state.activity.activity import WaitingDdl
+from ticdc_consumer.state.activity.activity import VerifiedShare, WaitingDdl
 from ticdc_consumer.state.activity.stored import StoredActivity
-from ticdc_consumer.state.causes.of_runs import DDL_DONE
+from ticdc_consumer.state.causes.of_runs import DDL_DONE, RELEASE
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.status.changefeeds import ChangefeedStatus
 from ticdc_consumer.status.reading import Status, TableStatus
 
@@ -37,12 +38,14 @@ def to_json(status: Status) -> str:
                 }
                 for position in status.positions
             ],
+            "set_aside": [_set_aside_json(table) for table in status.set_aside],
             "pending_ddl": [_pending_json(status, entry) for entry in status.pending],
             "skipped_ddl": [_json_of(entry, "reason") for entry in status.skipped],
             "counters": dict(status.counters),
             "tables": [asdict(table) for table in status.tables],
             "consumer": _consumer_json(status.activity),
             "loading": status.loading.to_json() if status.loading is not None else None,
+            "repair": status.repair.to_json() if status.repair is not None else None,
             "at_least_once": list(status.at_least_once),
             "left_out": [
                 {
@@ -58,6 +61,18 @@ def to_json(status: Status) -> str:
         indent=2,
         ensure_ascii=False,
     )
+
+
+def _set_aside_json(table: SetAside) -> dict[str, Any]:
+    return {
+        "schema": table.schema,
+        "table": table.table,
+        "resolved_ts": str(table.resolved_ts),
+        "since": datetime.fromtimestamp(table.since, UTC).isoformat(),
+        "waiting": table.waiting,
+        "cause": table.cause,
+        "command": RELEASE.format(config="CONFIG", table=f"{table.schema}.{table.table}"),
+    }
 
 
 def _pending_json(status: Status, entry: LedgerEntry) -> dict[str, Any]:
@@ -101,6 +116,10 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
     yield "lag", duration(status.lag_seconds)
     if status.loading is not None:
         yield "loading", f"as of {with_time(status.loading.snapshot_ts)}: {status.loading}"
+    if status.repair is not None:
+        yield "last repair", str(status.repair)
+    if status.activity is not None and status.activity.activity.verified is not None:
+        yield "verified", _verified(status.activity.activity.verified)
     yield "why", status.why.sentence
     if status.activity is not None:
         yield from _activity_rows(status.activity)
@@ -110,6 +129,12 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
         yield "at least once", f"{table}: it may have rows more than once"
     for column in status.left_out:
         yield "left out", f"{'.'.join(column.table)}: {column.text()}"
+    for waiting in status.set_aside:
+        name = f"{waiting.schema}.{waiting.table}"
+        stands = f"waits at R {with_time(waiting.resolved_ts)}"
+        yield "set aside", f"{name} {stands}; {waiting.waiting:,} changes wait"
+        yield "  because", waiting.cause
+        yield "  once mended", RELEASE.format(config=config, table=name)
     for entry in status.pending:
         yield "DDL pending", _ddl(entry)
         yield from _way_out(_waiting(status, entry), entry.id, config)
@@ -127,6 +152,10 @@ def _lines(status: Status, config: str) -> Iterator[str]:
     yield f"{'topic':<{width}}  partition  restart offset"
     for position in status.positions:
         yield f"{position.topic:<{width}}  {position.partition:>9}  {position.restart_offset:>14}"
+
+
+def _verified(share: VerifiedShare) -> str:
+    return f"{datetime.fromtimestamp(share.at, UTC):%Y-%m-%d %H:%M:%S} UTC, {share}"
 
 
 def _ddl(entry: LedgerEntry) -> str:
@@ -175,6 +204,7 @@ def list_to_text(changefeeds: Sequence[ChangefeedStatus]) -> str:
 
 def _changefeed(each: ChangefeedStatus) -> str:
     pending = f", {each.pending} DDL pending" if each.pending else ""
+    pending += f", tables set aside: {each.set_aside}" if each.set_aside else ""
     consumer = described(each.activity) if each.activity else "it is not known whether one runs"
     lag_text = duration(each.lag_seconds)
     return (
@@ -191,6 +221,7 @@ def list_to_json(changefeeds: Sequence[ChangefeedStatus]) -> str:
                 "resolved_ts": str(each.resolved_ts),
                 "lag_seconds": round(each.lag_seconds, 3),
                 "pending_ddl": each.pending,
+                "set_aside": each.set_aside,
                 "consumer": _consumer_json(each.activity),
             }
             for each in changefeeds

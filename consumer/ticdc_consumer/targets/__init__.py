@@ -11,6 +11,7 @@ It must be installed wherever Spark's tasks run, as this package is: they encode
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -67,8 +68,12 @@ class Database:
     session_name: str = ""
 
     def open(self, url: sa.URL, *, to_look: bool = False) -> Target:
-        session: Target = import_module(f"{self.package}.session").open_session(url, to_look)
+        session: Target = self.session().open_session(url, to_look)
         return session
+
+    def session(self) -> Any:
+        """The module."""
+        return import_module(f"{self.package}.session")
 
     def encoders(self) -> tuple[Encode, Encode]:
         """(encode_rows, encode_keys), see `layout.py`."""
@@ -134,6 +139,15 @@ def mapping_rules() -> frozenset[str]:
 def _names() -> list[str]:
     installed = [entry.name for entry in entry_points(group=ENTRY_POINTS)]
     return [*DATABASES, *(name for name in installed if name not in DATABASES)]
+
+
+def import_target(url: str) -> None:
+    """What `open_target` would import: that takes seconds on a busy machine. What is missing is for
+    `open_target` to say."""
+    with suppress(sa.exc.ArgumentError, ModuleNotFoundError, Usage):
+        parsed = sa.make_url(url)
+        database(parsed.get_backend_name()).session()
+        parsed.get_dialect().import_dbapi()
 
 
 def open_target(

@@ -14,7 +14,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import UnknownCommit, Usage
+from ticdc_consumer.errors import Stop, UnknownCommit, Usage
 from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.bulk import Bulk, OnDrift, StagingBulk
 from ticdc_consumer.targets.column_mapping import TypeRules, fit
@@ -494,6 +494,23 @@ class Target(ABC):
     ) -> Alteration:
         """What turns the table as it was before into that after. Where DDL is not transactional,
         nothing if it is done already. Raises `Stop` for what cannot be done exactly."""
+
+    # A table that is filled beside the one in use, and takes its place. Only a target that can has
+    # these three.
+
+    def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
+        """Creates `copy` with the columns and keys of `table`, of which the quoted `key` is one;
+        nothing if it is there. Raises `Stop`."""
+        raise Stop(f"{self.dialect}: no table can be loaded beside the one in use here")
+
+    def hindrances(self, table: TargetName) -> list[str]:
+        """What another table of this name would not have: foreign keys, triggers, ..."""
+        return []
+
+    def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
+        """Puts each copy, the second, in the place of its table. Where DDL is not transactional,
+        one statement does it for all, and what is done already is left out. Raises `Stop`."""
+        raise Stop(f"{self.dialect}: no table can take the place of another here")
 
     @abstractmethod
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:

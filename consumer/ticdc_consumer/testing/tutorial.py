@@ -41,7 +41,7 @@ start = "when-needed"
 TOPIC = "shop"
 PARTITIONS = 4
 DISPATCHERS = {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}}
-AT_FIRST, EACH = 500, 5
+AT_FIRST, EACH = 100, 5
 """Transactions before the first resolved ts, and before each later one."""
 PAUSE = 1.0
 """Seconds between two resolved ts."""

@@ -77,11 +77,16 @@ class UpstreamSession:
             session._driver().decoders = {}
             session.query(_SETTINGS)
             if snapshot_ts is not None:
-                session.query("SET @@tidb_snapshot = %s", str(snapshot_ts))
+                session.look_at(snapshot_ts)
         except BaseException:
             session.close()
             raise
         return session
+
+    def look_at(self, snapshot_ts: int) -> None:
+        """Reads as of this timestamp from here on."""
+        self.snapshot_ts = snapshot_ts
+        self.query("SET @@tidb_snapshot = %s", str(snapshot_ts))
 
     def close(self) -> None:
         self._connection.invalidate()  # what was not read to its end is not waited for

@@ -36,18 +36,24 @@ class RowReader:
         known = text, integer, integer_value
         self._others = tuple((n, read) for n, read in readers.items() if read not in known)
 
-    def read(self, before: Members | None, after: Members | None) -> None:
-        """Reads the images that a change has, of all columns or some. Raises WireError."""
-        if before is None:
-            if after is not None:
+    def read(self, before: Members | None, after: Members | None, commit_ts: int) -> None:
+        """Reads the images that a change of `commit_ts` has, of all columns or some. Raises
+        WireError, about its table."""
+        try:
+            if before is None:
+                if after is not None:
+                    self._read_image(after)
+            elif after is None:
+                self._read_image(before)
+            elif len(before) == len(after) == self._width:
+                self._read_update(before, after)
+            else:
+                self._read_image(before)
                 self._read_image(after)
-        elif after is None:
-            self._read_image(before)
-        elif len(before) == len(after) == self._width:
-            self._read_update(before, after)
-        else:
-            self._read_image(before)
-            self._read_image(after)
+        except WireError as error:
+            error.table = self.table.schema, self.table.name
+            error.commit_ts = commit_ts
+            raise
 
     def _read_image(self, image: Members) -> None:
         name = ""

@@ -1,12 +1,13 @@
 """What `check` finds, with real brokers (the mock and Kafka) and real databases."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from confluent_kafka import Consumer, TopicPartition
 from support.brokers import Kafka
 from ticdc_consumer import config, status
 from ticdc_consumer.check.checks import check, exit_code
@@ -208,6 +209,35 @@ def test_older_tables_are_reported_and_left_to_the_first_run(kafka: Kafka, sqlit
         assert not sa.inspect(target.connection).has_table("ticdc_state")
 
 
+def test_nothing_is_applied_yet_or_all_of_it(mock_kafka: Kafka, sqlite_url: str) -> None:
+    topic = mock_kafka.create_topic("shop", 2)
+    mock_kafka.produce(messages(topic))
+    settings = options(mock_kafka, topic, sqlite_url)
+    with closing(open_target(sqlite_url)) as target:
+        store = Store(target, "shop")
+        store.start(1.0)
+        store.begin_first(Checkpoint.first(settings, 0, positions(topic, (0, 0))))
+    assert "checkpoint: nothing is applied yet" in lines(report(settings), "ok")
+    with closing(open_target(sqlite_url)) as target:
+        store = Store(target, "shop")
+        begun = store.start(1.0)
+        assert begun is not None
+        ends = positions(topic, sizes(mock_kafka, topic))
+        store.begin_again(begun, Checkpoint.first(settings, 429918007904436226, ends))
+    well = lines(report(settings), "ok")
+    assert "messages: none after the checkpoint: all that the topics hold is applied" in well
+
+
+def positions(topic: str, restarts: Iterable[int]) -> dict[tuple[str, int], Position]:
+    return {(topic, n): Position(topic, "", n, restart) for n, restart in enumerate(restarts)}
+
+
+def sizes(kafka: Kafka, topic: str) -> list[int]:
+    """How many messages the partitions have."""
+    with closing(Consumer({**kafka.config, "group.id": "sizes"})) as consumer:
+        return [consumer.get_watermark_offsets(TopicPartition(topic, n))[1] for n in (0, 1)]
+
+
 def test_a_log_must_reach_back_to_the_checkpoint(kafka: Kafka, sqlite_url: str) -> None:
     topic = kafka.create_topic("shop", 2)
     kafka.produce(messages(topic))
@@ -216,8 +246,7 @@ def test_a_log_must_reach_back_to_the_checkpoint(kafka: Kafka, sqlite_url: str) 
     target = open_target(sqlite_url)
     store = Store(target, "shop")
     assert store.start(1.0) is None
-    positions = {(topic, n): Position(topic, "", n, restart) for n, restart in ((0, 2), (1, 4))}
-    store.begin_first(Checkpoint.first(settings, 429918007904436226, positions))
+    store.begin_first(Checkpoint.first(settings, 429918007904436226, positions(topic, (2, 4))))
     target.close()
     well = lines(report(settings), "ok")
     assert "log: 2 partitions reach back to the checkpoint" in well

@@ -231,6 +231,13 @@ def test_a_wrong_setting_of_a_storage_is_named(stored: Path, text: str, words: s
     assert words in str(caught.value)
 
 
+def test_rows_are_verified_against_an_upstream_each_second_at_most(written: Path) -> None:
+    with pytest.raises(Usage, match=r"verify\.every compares rows .*: set source\.upstream"):
+        load(written, "verify.every=1h")
+    with pytest.raises(Usage, match=r"verify\.every must be at least a second"):
+        load(written, "verify.every=0")
+
+
 def test_csv_needs_a_storage(written: Path) -> None:
     with pytest.raises(Usage, match=r"protocol csv is for files, not for Kafka: set storage\.url"):
         load(written, "protocol=csv")
@@ -362,6 +369,10 @@ REFUSED = [
     (
         "target.url=nonsense",
         "target.url is not a URL such as postgresql+psycopg://user@host/database",
+    ),
+    (
+        "target.url=postgresql://app:se@cret:1@h/d",
+        "write %40 for @ and %3A for : in a name, or set target.password",
     ),
     (
         "target.url=mysql+pymysql://app:p@rt/of#it@h/d",

@@ -23,7 +23,9 @@ FULL = Report(
     corrupted=1,
     corrupted_rows=["shop.t: ..."],
     left_out={("shop", "u"): 14},
+    waiting={("shop", "v"): 15},
     error=("Stop", "..."),
+    error_table=("shop", "t"),
 )
 
 

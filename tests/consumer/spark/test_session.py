@@ -130,7 +130,10 @@ def test_a_session_takes_settings_and_prints_nothing() -> None:
     ("settings", "reason"),
     [
         ({"driver.memory": "much"}, "Invalid maximum heap size: -Xmxmuch"),
-        ({"master": "nowhere"}, "Master must either be yarn or start with spark, k8s, or local"),
+        (
+            {"master": "nowhere"},
+            "not start: Master must either be yarn or start with spark, k8s, or local",
+        ),
         ({"driver.maxResultSize": "much"}, "The value 'much' in the config \"spark.driver."),
     ],
 )

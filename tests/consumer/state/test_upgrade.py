@@ -2,7 +2,8 @@
 
 `version_0.*.sql` is what commit 9611725 left in a target, before there was a version;
 `version_1.*.sql` what commit c52cc75 had beside it, `version_2.*.sql` what commit 239684e made of
-both, `version_3.*.sql` what commit 689bf9b has beside that, and `version_4.*.sql` commit 697ce60.
+both, `version_3.*.sql` what commit 689bf9b has beside that, `version_4.*.sql` commit 697ce60, and
+`version_5.*.sql` commit 81dd866.
 """
 
 import re
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from support.loading import CHANGEFEED, IMPATIENT, Crash, crash_at, first, opened, options
+from support.loading import CHANGEFEED, IMPATIENT, Crash, crash_at, first, is_tidb, opened, options
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
 from ticdc_consumer.state import schema
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
@@ -144,7 +145,7 @@ BASES = {
         ("found", "reflected", None),
     },
 }
-BASES[2] = BASES[3] = BASES[4] = BASES[1]
+BASES[2] = BASES[3] = BASES[4] = BASES[5] = BASES[1]
 
 
 @pytest.mark.parametrize("version", OLDER)
@@ -178,14 +179,20 @@ def test_where_rows_of_older_definitions_go_is_known_by_their_routes(target_url:
 
 
 @pytest.mark.parametrize("version", OLDER)
-def test_a_migration_that_was_interrupted_is_completed(target_url: str, version: int) -> None:
-    """A crash before each statement that writes, of this release's own migrations."""
+def test_a_migration_that_was_interrupted_is_completed(
+    target_url: str, version: int, long: bool
+) -> None:
+    """A crash before each statement that writes, of this release's own migrations. The steps of a
+    later version are the last ones of version 0's: on a server, a part of them will do."""
     with opened(target_url) as target:
         load(target, version)
         with crash_at(target, 0) as ran:
             Store(target, CHANGEFEED).start(IMPATIENT)
         expected = columns(target)
-    for statement in [number for number, text in enumerate(ran, 1) if WRITES.match(text)]:
+    writing = [number for number, text in enumerate(ran, 1) if WRITES.match(text)]
+    every = 1 if long or version == 0 or target.dialect == "sqlite" else 4
+    every *= 4 if is_tidb(target_url) and not long else 1
+    for statement in writing[version % every :: every]:
         with opened(target_url) as target:
             load(target, version)
             with crash_at(target, statement), pytest.raises(Crash):
@@ -284,7 +291,7 @@ def test_a_newer_release_that_migrates_during_a_start_is_noticed(
 def test_an_interrupted_migration_is_completed_by_the_next_start(
     target_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A crash before each statement that writes."""
+    """A crash before each statement that writes, or each fourth on TiDB."""
     with monkeypatch.context() as newer, opened(target_url) as target:
         next_release(newer)
         load(target)
@@ -294,7 +301,7 @@ def test_an_interrupted_migration_is_completed_by_the_next_start(
     assert not expected["ticdc_checkpoint"]["verified"][1]
     writing = [number for number, text in enumerate(ran, 1) if WRITES.match(text)]
     assert len(writing) > 10
-    for statement in writing:
+    for statement in writing[:: 4 if is_tidb(target_url) else 1]:
         with opened(target_url) as target, monkeypatch.context() as newer:
             target.execute("DROP TABLE ticdc_more").close()
             load(target)
@@ -325,7 +332,7 @@ def test_a_first_start_that_was_interrupted_has_no_checkpoint(target_url: str) -
     with opened(target_url) as target, crash_at(target, 0) as ran:
         Store(target, CHANGEFEED).start(IMPATIENT)
     writing = [number for number, text in enumerate(ran, 1) if WRITES.match(text)]
-    for statement in writing:
+    for statement in writing[:: 4 if is_tidb(target_url) else 1]:
         with opened(target_url) as target:
             drop_tables(target)
             with crash_at(target, statement), pytest.raises(Crash):

@@ -37,7 +37,7 @@ VALUES = [
 def read(
     before: dict[str, Any] | None, after: dict[str, Any] | None
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    READER.read(before, after)
+    READER.read(before, after, 5)
     return before, after
 
 
@@ -92,8 +92,9 @@ def test_a_wrong_value_is_named_in_every_place(name: str, text: Any, message: st
         ({name: text}, {**TEXTS}),
     ):
         with pytest.raises(WireError) as raised:
-            READER.read(before, after)
+            READER.read(before, after, 5)
         assert str(raised.value) == message
+        assert (raised.value.table, raised.value.commit_ts) == (("d", "t"), 5)
 
 
 def test_a_column_that_the_table_has_not_is_named() -> None:
@@ -107,14 +108,14 @@ def test_a_column_that_the_table_has_not_is_named() -> None:
         ({"z": None}, {**TEXTS}),
     ):
         with pytest.raises(WireError, match=r"^column `z` of d\.t is unknown$"):
-            READER.read(before, after)
+            READER.read(before, after, 5)
 
 
 def test_numbers_of_json_are_not_each_others() -> None:
     numbers = RowReader(TABLE, {"i": FAMILIES["varchar"].from_text, "f": _name_of_type})
     before: dict[str, Any] = {"i": "1", "f": True}
     after: dict[str, Any] = {"i": "1", "f": 1}
-    numbers.read(before, after)
+    numbers.read(before, after, 5)
     assert (before["f"], after["f"]) == ("bool", "int")
 
 

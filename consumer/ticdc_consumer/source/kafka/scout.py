@@ -189,7 +189,9 @@ class Scout:
         except RegistryError as error:
             raise Unavailable(str(error)) from error
         except TicdcError as error:
-            raise located(error, topic, 0, offset) from None
+            if error.table is None:
+                raise located(error, topic, 0, offset) from None
+            self._rows = True  # of one table: the task that reads it decides
         except Exception as error:
             raise located(fault(error), topic, 0, offset) from error
 

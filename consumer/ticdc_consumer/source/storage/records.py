@@ -103,6 +103,7 @@ class FileDecoder:
         try:
             yield from self._changes(record.content, table, self._format_options)
         except WireError as error:
+            error.table = table.schema, table.name
             error.add_note(f"in {record.path}")
             if (table.schema, table.name) not in self._known and table.columns:
                 error.add_note(

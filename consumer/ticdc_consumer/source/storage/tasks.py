@@ -27,7 +27,8 @@ class StorageTasks:
         for partition, progress in receiver.progress.items():
             if progress.done or left_out(self.options, partition, receiver.wants):
                 continue
-            if not_yet(self.options, partition, self.end, self.ddls):
+            later = left_out(self.options, partition, receiver.reads)
+            if later or not_yet(self.options, partition, self.end, self.ddls):
                 progress.keep(progress.position)
                 continue
             for record in records(self.options, partition, progress.position, progress.end):

@@ -61,6 +61,18 @@ class LastDdl:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAsideTable:
+    """A table that waits at an R of its own: why, since when, and about how many of its row
+    changes have come since."""
+
+    table: str
+    resolved_ts: int
+    cause: str
+    at: float
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionActivity:
     """`restart_offset` is that of the checkpoint, `end_offset` the end of the log as last listed,
     `resolved_ts` the newest that was read; only partition 0 is followed for these."""
@@ -128,6 +140,28 @@ class ExecutorActivity:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifiedShare:
+    """What `[verify] every` compared last: share `number` of `shares`, whose `rows` the target held
+    at `resolved_ts`. `differs` names the rows that do, in this share and, as far as they were not
+    compared again, in those before; `failed`: why not all was compared."""
+
+    at: float
+    number: int
+    shares: int
+    resolved_ts: int
+    rows: int
+    differing: int = 0
+    differs: str = ""
+    failed: str = ""
+
+    def __str__(self) -> str:
+        what = f"share {self.number + 1} of {self.shares}, {self.rows:,} rows"
+        if self.failed:
+            what += f", not compared: {self.failed}"
+        return f"{what}; it differs: {self.differs}" if self.differs else f"{what}; all is equal"
+
+
+@dataclass(frozen=True, slots=True)
 class Takeover:
     """This consumer began while another one, `who`, was at work."""
 
@@ -148,7 +182,8 @@ class Activity:
     this into the target failed. `source` is why nothing comes from the source, `blockers` the
     sessions whose locks this one waits for, `pace` how far it was some minutes ago and at its last
     commit, `executors` those of Spark's cluster, `takeover` what it ended when it began, `last_ddl`
-    the last since it started.
+    the last since it started, `set_aside` the tables that wait to be released, `verified` the
+    last share that was compared with the upstream.
     """
 
     changefeed: str
@@ -182,6 +217,8 @@ class Activity:
     executors: ExecutorActivity | None = None
     takeover: Takeover | None = None
     last_ddl: LastDdl | None = None
+    verified: VerifiedShare | None = None
+    set_aside: tuple[SetAsideTable, ...] = ()
 
     @property
     def who(self) -> str:
@@ -209,7 +246,7 @@ class Activity:
             return [f"the newest message of a partition 0 is {age} old"]
         if cut is None:
             return []
-        if self.stage == "reading":
+        if self.stage == "reading" and cut.messages:
             return [f"about {cut.messages:,} messages"]
         if self.stage == "applying" and cut.changes:
             share = min(1.0, cut.rows_loaded / cut.changes)
@@ -245,7 +282,8 @@ _NAMES: Mapping[type, tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind))
     for kind in (
         *(Activity, Blocker, CutActivity, ExecutorActivity, LastDdl, Pace),
-        *(PartitionActivity, StageSeconds, Takeover, Trouble, WaitingDdl),
+        *(PartitionActivity, SetAsideTable, StageSeconds, Takeover, Trouble, VerifiedShare),
+        WaitingDdl,
     )
 }
 _PARTS: Mapping[str, type] = {
@@ -258,8 +296,10 @@ _PARTS: Mapping[str, type] = {
     "blockers": Blocker,
     "pace": Pace,
     "executors": ExecutorActivity,
+    "verified": VerifiedShare,
     "takeover": Takeover,
     "last_ddl": LastDdl,
+    "set_aside": SetAsideTable,
 }
 
 

@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -24,20 +24,25 @@ from ticdc_consumer.state.activity.activity import (
     LastDdl,
     Pace,
     PartitionActivity,
+    SetAsideTable,
     Stage,
     StageSeconds,
     Takeover,
     Trouble,
+    VerifiedShare,
     WaitingDdl,
 )
 from ticdc_consumer.state.checkpoint import Position
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.targets.blockers import Blocker
+from ticdc_consumer.targets.layout import TableName
 
 logger = logging.getLogger(__name__)
 
 FOR_MARK = "for a resolved ts above R"
 """What a consumer that is well waits for."""
+FOR_LOAD = "for a table to be loaded, whose DDL comes next"
 FOR_SCHEMA = "for version"
 """How begins what one waits for that lacks a schema of Simple's."""
 MOST = 1_000
@@ -90,6 +95,9 @@ class Monitor:
         self._executors: ExecutorActivity | None = None
         self._takeover: Takeover | None = None
         self._last_ddl: LastDdl | None = None
+        self._verified: VerifiedShare | None = None
+        self._unequal: dict[int, VerifiedShare] = {}
+        self._set_aside: dict[TableName, SetAsideTable] = {}
         self.blockers: tuple[Blocker, ...] = ()
         """The sessions of the target that hold what this consumer's waits for."""
         self.asked_at: Callable[[], float | None] = lambda: None
@@ -209,6 +217,31 @@ class Monitor:
         """The pending DDL that the consumer cannot do; none once they are done."""
         self._ddls = tuple(replace(ddl, reason=self._masked(ddl.reason)) for ddl in ddls)
 
+    def begins_without(self, tables: Iterable[SetAside]) -> None:
+        """These tables are set aside already."""
+        self._set_aside = {
+            each.name: SetAsideTable(
+                ".".join(each.name),
+                each.resolved_ts,
+                self._masked(each.cause),
+                each.since,
+                each.waiting,
+            )
+            for each in tables
+        }
+
+    def sets_aside(self, name: TableName, resolved_ts: int, cause: str) -> None:
+        """The run goes on without this table."""
+        table = SetAsideTable(".".join(name), resolved_ts, self._masked(cause), time.time())
+        self._set_aside = {**self._set_aside, name: table}
+
+    def keeps_waiting(self, rows: Mapping[TableName, int]) -> None:
+        """A cut had row changes of tables that are set aside."""
+        for name, more in rows.items():
+            table = self._set_aside[name]
+            waiting = replace(table, waiting=table.waiting + more)
+            self._set_aside = {**self._set_aside, name: waiting}
+
     def retries(self, error: BaseException, cause: Cause) -> None:
         """Something failed for a passing reason, and is tried again."""
         with self._counting:  # the thread that reads ahead has retries of its own
@@ -247,9 +280,32 @@ class Monitor:
             return
         fields = {"event": "repair", **state.to_json()}
         if state.state == "done":
+            self._verified, self._unequal = None, {}
             logger.info("repair: %s", state, extra=fields)
         else:
             logger.warning("repair: %s", state, extra=fields)
+
+    def verified(self, share: VerifiedShare) -> None:
+        """A share of the rows was compared with the upstream, or was to be."""
+        share = replace(share, failed=self._masked(share.failed))
+        if not share.failed:
+            self._unequal.pop(share.number, None)
+        if share.differs:
+            self._unequal[share.number] = share
+        self._verified = replace(
+            share,
+            differing=sum(each.differing for each in self._unequal.values()),
+            differs="; ".join(each.differs for each in list(self._unequal.values())[:5]),
+        )
+        with self._counting:
+            for name, more in (
+                ("verified_rows", share.rows),
+                ("verify_failed", int(bool(share.failed))),
+            ):
+                self._totals[name] = self._totals.get(name, 0) + more
+        level = logging.WARNING if share.differs or share.failed else logging.INFO
+        fields = {name: getattr(share, name) for name in ("resolved_ts", "rows", "differing")}
+        logger.log(level, "verified: %s", share, extra={"event": "verified", **fields})
 
     def has_executors(self, count: int, lost: int, waits: bool) -> None:
         """Of Spark's cluster: how many there are, how many more have gone, and whether jobs wait
@@ -312,6 +368,8 @@ class Monitor:
             executors=self._executors,
             takeover=self._takeover,
             last_ddl=self._last_ddl,
+            verified=self._verified,
+            set_aside=tuple(self._set_aside.values())[:MOST],
         )
 
     @property

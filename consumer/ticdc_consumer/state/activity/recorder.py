@@ -57,7 +57,7 @@ class ActivityRecorder:
         while not ended:
             if self._monitor.generation:
                 self._record()
-            ended = self._ends.wait(INTERVAL)
+            ended = self._ends.wait(INTERVAL if self._monitor.generation else FIRST)
         self._record()
         self._close()
 

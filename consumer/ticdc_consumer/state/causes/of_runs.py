@@ -6,11 +6,13 @@ from ticdc_encoder.tso import duration, seconds, with_time
 
 from ticdc_consumer.errors import Retry, Unavailable
 from ticdc_consumer.state.activity.activity import WaitingDdl
+from ticdc_consumer.state.activity.monitor import FOR_LOAD
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.situation import Explanation, KnownCause, Situation, has_kind
 
 DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
-_OFFSET = re.compile(r"\[\d+\] offset \d+$")
+RELEASE = "ticdc-consumer release {config} {table}"
+_OFFSET = re.compile(r"(\S+)\[(\d+)\] offset (\d+)$")
 """How an error ends that one message raised."""
 
 
@@ -25,6 +27,12 @@ def _loading(situation: Situation) -> Explanation | None:
     progress = situation.loading
     if progress is None:
         return None
+    if progress.beside:
+        activity = situation.at_work
+        if activity is None or activity.detail != FOR_LOAD:
+            return None
+        names = ", ".join(".".join(table.name) for table in progress.tables)
+        return Explanation(f"a DDL of {names} comes next, and waits for the load: {progress}")
     return Explanation(f"the first load, as of {progress.snapshot_ts}, is not finished: {progress}")
 
 
@@ -56,10 +64,24 @@ def _ways_on(situation: Situation, ddl: WaitingDdl) -> tuple[str, ...]:
 def _bad_message(situation: Situation) -> Explanation | None:
     ended = _ended(situation)
     error = situation.trouble
-    if ended is None or error is None or not _OFFSET.search(error.text):
+    named = _OFFSET.search(error.text) if error else None
+    if ended is None or error is None or named is None:
         return None
     return Explanation(
-        f"a message cannot be applied, which ended the last run: {error.text}", ended.evidence
+        f"a message cannot be applied, which ended the last run: {error.text}",
+        ended.evidence,
+        (f"look at it: ticdc-consumer inspect {situation.config} {' '.join(named.groups())}",),
+    )
+
+
+def _drift(situation: Situation) -> Explanation | None:
+    share = situation.activity.verified if situation.activity else None
+    if share is None or not share.differs:
+        return None
+    ago = duration(max(0.0, situation.now - share.at))
+    return Explanation(
+        f"the target is not as the upstream: {share.differs}",
+        (f"found {ago} ago, at R = {with_time(share.resolved_ts)}",),
     )
 
 
@@ -106,6 +128,34 @@ def _retries(situation: Situation) -> Explanation | None:
         (
             f"it first failed {duration(max(0.0, activity.at - retry.at))} ago",
             activity.sentence,
+        ),
+    )
+
+
+def _table_quarantined(situation: Situation) -> Explanation | None:
+    """The first of them; by what the consumer itself knows if the target was not asked."""
+    waiting = [
+        (f"{table.schema}.{table.table}", table.resolved_ts, table.cause, table.waiting)
+        for table in situation.set_aside
+    ]
+    if situation.activity is not None and situation.target is None:
+        waiting = [
+            (table.table, table.resolved_ts, table.cause, table.waiting)
+            for table in situation.activity.set_aside
+        ]
+    if not waiting:
+        return None
+    name, resolved_ts, cause, rows = waiting[0]
+    others = f", and so are {len(waiting) - 1} more tables" if len(waiting) > 1 else ""
+    return Explanation(
+        f"the table {name} is set aside at R {with_time(resolved_ts)}{others}: {cause}",
+        (
+            f"about {rows:,} of its changes wait in the log",
+            f"of the other tables, {situation.position}",
+        ),
+        (
+            "mend the cause, stop the consumer, then: "
+            f"{RELEASE.format(config=situation.config, table=name)}",
         ),
     )
 
@@ -170,8 +220,15 @@ DDL_WAITS = KnownCause(
 BAD_MESSAGE = KnownCause(
     "bad-message",
     "the error that ended the last run names one offset",
-    "look at it: ticdc-encoder decode PROTOCOL --kafka TOPIC --partition N --offset N",
+    "look at it: ticdc-consumer inspect {config} TOPIC PARTITION OFFSET",
     _bad_message,
+)
+DRIFT = KnownCause(
+    "drift",
+    "`[verify] every` found rows that differ, which were not equal since",
+    "put right what still differs: ticdc-consumer verify {config} --repair; then start the "
+    "consumer, if none runs",
+    _drift,
 )
 FENCED = KnownCause(
     "fenced",
@@ -188,8 +245,9 @@ FAILED = KnownCause(
 )
 LOADING = KnownCause(
     "loading",
-    "a first load is not finished, whether it is under way or was interrupted",
-    "let it end; if none is under way, go on with it: ticdc-consumer load {config}",
+    "a first load is not finished, whether it is under way or was interrupted; or a DDL waits "
+    "until its table is loaded by `load --table`",
+    "let it end; if none is under way, go on with it: ticdc-consumer load {config} [--table TABLE]",
     _loading,
 )
 NOT_RUNNING = KnownCause(
@@ -209,6 +267,12 @@ CLOCK_SKEW = KnownCause(
     "the consumer's clock and the target's differ by 10 s, or a resolved ts is 10 s in the future",
     "synchronise the clocks (NTP) of TiDB, the consumer and the target; rows are right either way",
     _clock_skew,
+)
+TABLE_QUARANTINED = KnownCause(
+    "table-quarantined",
+    "a table is set aside (`[on_error] quarantine`), and nothing before this in the list holds",
+    "mend the cause, stop the consumer, then: ticdc-consumer release {config} TABLE",
+    _table_quarantined,
 )
 STANDBY = KnownCause(
     "standby",

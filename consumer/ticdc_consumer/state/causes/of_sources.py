@@ -1,12 +1,12 @@
 """Causes before the consumer: brokers, TiCDC, what messages need beside them."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ticdc_encoder.tso import duration, seconds, with_time
 
 from ticdc_consumer.errors import Stop, UserRefused
-from ticdc_consumer.source.facts import AGED, PartitionFacts
+from ticdc_consumer.source.facts import AGED, PartitionFacts, SourceFacts
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.state.activity.activity import Trouble
 from ticdc_consumer.state.activity.monitor import FOR_SCHEMA
@@ -94,29 +94,50 @@ def _schema_missing(situation: Situation) -> Explanation | None:
 
 def _retention_near(situation: Situation) -> Explanation | None:
     source = situation.source
-    if source is None or situation.lag < thresholds.LAG:
+    if source is None:
         return None
-    for name, offset in sorted(situation.restarts.items()):
+    if situation.lag >= thresholds.LAG:
+        what = "what is not applied", "the next cut begins at"
+        near = _soon_deleted(situation, source, situation.restarts, *what)
+        if near is not None:
+            return near
+    for table in situation.set_aside:
+        restarts = {name: position.restart_offset for name, position in table.positions.items()}
+        name = f"{table.schema}.{table.table}"
+        what = f"what waits for the release of {name}", "that begins at"
+        near = _soon_deleted(situation, source, restarts, *what)
+        if near is not None:
+            return near
+    return None
+
+
+def _soon_deleted(
+    situation: Situation,
+    source: SourceFacts,
+    restarts: Mapping[TopicPartition, int],
+    what: str,
+    begins_at: str,
+) -> Explanation | None:
+    for name, offset in sorted(restarts.items()):
         facts = source.partitions.get(name)
         if facts is None or offset >= facts.end:
             continue
         keeps = source.retention.get(name[0])
         if facts.begin > offset:
-            sentence = f"retention has deleted what was not applied of {_named(name)}"
+            sentence = f"retention has deleted {what} of {_named(name)}"
         elif facts.aged is not None and offset < facts.aged and keeps is not None:
             sentence = (
-                f"retention soon deletes what is not applied of {_named(name)}: the oldest of it "
+                f"retention soon deletes {what} of {_named(name)}: the oldest of it "
                 f"has been there for {AGED:.0%} of the {duration(keeps)} that topic {name[0]} keeps"
             )
         elif _is_next(facts, offset):
-            sentence = f"retention soon deletes what is not applied of {_named(name)}"
+            sentence = f"retention soon deletes {what} of {_named(name)}"
         else:
             continue
         return Explanation(
             sentence,
             (
-                f"its log has offsets {facts.begin:,} to {facts.end:,}, and the next cut begins at "
-                f"{offset:,}",
+                f"its log has offsets {facts.begin:,} to {facts.end:,}, and {begins_at} {offset:,}",
                 situation.position,
             ),
         )

@@ -13,6 +13,7 @@ from ticdc_consumer.state.activity.monitor import FOR_MARK
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.loading import LoadProgress
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.targets.blockers import Blocker
 
 
@@ -31,7 +32,8 @@ class Situation:
     """`now` is this machine's clock, `resolved_ts` R, `ahead` how far the consumer's clock is ahead
     of the target's. `target` and `source` are what they showed just now, None if nobody looked;
     `unreadable` and `source_error` are what they raised instead. `config` is the file of settings,
-    for commands. `loading` is a first load that is not finished."""
+    for commands. `loading` is a first load that is not finished, `set_aside` the tables that wait,
+    by the target; the consumer itself knows them by its activity."""
 
     now: float
     resolved_ts: int = 0
@@ -47,6 +49,7 @@ class Situation:
     source_error: TicdcError | None = None
     config: str = "CONFIG"
     loading: LoadProgress | None = None
+    set_aside: Sequence[SetAside] = ()
 
     @classmethod
     def of(cls, activity: Activity) -> "Situation":

@@ -18,6 +18,7 @@ CAUSES: tuple[KnownCause, ...] = (
     of_sources.BROKERS_AWAY,
     of_targets.LOCK,
     of_runs.BAD_MESSAGE,
+    of_runs.DRIFT,
     # No consumer runs.
     of_sources.RETENTION_NEAR,
     of_runs.FAILED,
@@ -39,6 +40,7 @@ CAUSES: tuple[KnownCause, ...] = (
     of_targets.MISSING_INDEX,
     pace.MEMORY_BUDGET,
     of_targets.SLOW_TARGET,
+    of_runs.TABLE_QUARANTINED,
     pace.LAG_GROWS,
     pace.CATCHING_UP,
     # All is well.

@@ -250,6 +250,43 @@ _METRICS = (
         "Pending DDL that wait for an operator.",
         _one(lambda activity: len(activity.ddls)),
     ),
+    # What `[verify] every` has compared since the start.
+    MetricDefinition(
+        "verified_rows", "counter", "Rows compared with the upstream.", _total("verified_rows")
+    ),
+    MetricDefinition(
+        "verify_failures",
+        "counter",
+        "Shares of the rows that could not be compared.",
+        _total("verify_failed"),
+    ),
+    MetricDefinition(
+        "verify_timestamp_seconds",
+        "gauge",
+        "When a share of the rows was compared last.",
+        _one(lambda activity: activity.verified.at if activity.verified else None),
+    ),
+    MetricDefinition(
+        "differing_rows",
+        "gauge",
+        "Rows that are not as upstream, until they are compared again or repaired.",
+        _one(lambda activity: activity.verified.differing if activity.verified else 0),
+    ),
+    # Tables that are set aside.
+    MetricDefinition(
+        "set_aside_timestamp_seconds",
+        "gauge",
+        "The time of the R of a table that is set aside.",
+        lambda activity: [((t.table,), seconds(t.resolved_ts)) for t in activity.set_aside],
+        ("table",),
+    ),
+    MetricDefinition(
+        "set_aside_changes",
+        "gauge",
+        "About how many changes of such a table wait in the log.",
+        lambda activity: [((t.table,), t.waiting) for t in activity.set_aside],
+        ("table",),
+    ),
     # What it costs.
     MetricDefinition(
         "stage_seconds", "histogram", "Seconds of each stage of a cut.", _stage_seconds, ("stage",)

@@ -12,10 +12,11 @@ from ticdc_encoder.tso import duration, seconds, with_time
 from ticdc_consumer.state.activity.activity import (
     Activity,
     PartitionActivity,
+    SetAsideTable,
     StageSeconds,
     WaitingDdl,
 )
-from ticdc_consumer.state.causes.of_runs import DDL_DONE
+from ticdc_consumer.state.causes.of_runs import DDL_DONE, RELEASE
 from ticdc_consumer.state.causes.pace import shares, speed
 from ticdc_consumer.state.causes.situation import Situation
 from ticdc_consumer.state.causes.table import explain
@@ -67,6 +68,7 @@ def document(activity: Activity, samples: Sequence[LagSample], ready_lag: float)
         _section("Lag", _lag(activity, samples, ready_lag), "wide"),
         _section("Where the time goes", _time(activity)),
         _section("DDL", _ddl(activity)),
+        *([_section("Set aside", _set_aside(activity))] if activity.set_aside else []),
         _section("Partitions", _partitions(activity)),
         _section("Tables", _tables(activity)),
     )
@@ -170,6 +172,21 @@ def _ddl(activity: Activity) -> str:
     return (
         f"{pending}<p>The last one, {_text(last.id)}, was {_text(last.outcome)} at "
         f"{_time_of(last.at)}{reason}</p><code>{_text(last.query)}</code>"
+    )
+
+
+def _set_aside(activity: Activity) -> str:
+    return "".join(map(_waiting_table, activity.set_aside[:MOST_LINES])) + _rest(
+        len(activity.set_aside)
+    )
+
+
+def _waiting_table(table: SetAsideTable) -> str:
+    command = RELEASE.format(config="CONFIG", table=table.table)
+    return (
+        f"<p>{_text(table.table)} has waited at R {_text(with_time(table.resolved_ts))} since "
+        f"{_time_of(table.at)}; {table.waiting:,} of its changes wait: {_text(table.cause)}</p>"
+        f"<p>mend the cause, stop the consumer, then:</p><code>{_text(command)}</code>"
     )
 
 

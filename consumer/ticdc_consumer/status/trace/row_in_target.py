@@ -102,18 +102,24 @@ def _read(
     """Again, until no cut was committed meanwhile. Raises `Unavailable`."""
     target, state = store.target, replace(state, relation=layout.relation)
     for _ in range(TRIES):
-        checkpoint = store.read()
-        if checkpoint is None:
-            raise store.unknown()
+        before = _resolved_ts(store, layout)
         try:
             rows = target.existing(layout, keys)
             values = tuple(_values(target, layout, keys)) if with_values and rows else ()
         except Retry as error:
             raise Unavailable(str(error)) from error
-        after = store.read()
-        if after is not None and after.resolved_ts == checkpoint.resolved_ts:
-            return replace(state, resolved_ts=after.resolved_ts, rows=rows, values=values)
+        if _resolved_ts(store, layout) == before:
+            return replace(state, resolved_ts=before, rows=rows, values=values)
     return replace(state, problem="cuts are committed too often to read the row at one R")
+
+
+def _resolved_ts(store: Store, layout: Layout) -> int:
+    """R, or the table's own if it is set aside."""
+    checkpoint = store.read()
+    if checkpoint is None:
+        raise store.unknown()
+    own = (table for table in store.quarantine.tables() if ".".join(table.name) == layout.name)
+    return next((table.resolved_ts for table in own), checkpoint.resolved_ts)
 
 
 def _values(target: Target, layout: Layout, keys: pa.BinaryArray) -> Sequence[Texts]:

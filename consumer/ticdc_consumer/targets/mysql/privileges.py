@@ -35,8 +35,14 @@ class Account:
     def grant(self, code: int, text: str, statement: str = "") -> str:
         """The GRANT for an error of `DENIED`; `statement` is what the server refused, or the
         relation that it concerns."""
+        return self._grant(*self._missing(code, text, statement))
+
+    def grant_own_tables(self) -> str:
+        """The GRANT for the consumer's own tables, which are in the database of the URL."""
+        return self._grant(f"CREATE, ALTER, {_ROWS}", _everything_in(self.database))
+
+    def _grant(self, what: str, where: str) -> str:
         user, _, host = self.name.rpartition("@")
-        what, where = self._missing(code, text, statement)
         return f"GRANT {what} ON {where} TO {string_literal(user)}@{string_literal(host)}"
 
     def _missing(self, code: int, text: str, statement: str) -> tuple[str, str]:

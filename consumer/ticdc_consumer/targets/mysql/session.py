@@ -21,7 +21,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.mysql import alter, catalog, generated, types, under_way
+from ticdc_consumer.targets.mysql import alter, beside, catalog, generated, types, under_way
 from ticdc_consumer.targets.mysql import blockers as waits
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
@@ -242,6 +242,9 @@ class MySql(Target):
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
 
+    def grant_to_create(self) -> str:
+        return "" if self._account is None else self._account.grant_own_tables()
+
     def require_lasting(self, tables: Sequence[TargetName]) -> None:
         # Others are looked at before they are written to: without a write an engine loses nothing.
         own = [name for schema, name in tables if schema is None]
@@ -397,6 +400,15 @@ class MySql(Target):
             self.differences, self, schema, name, evolved, commit_ts, references
         )
         return work.alteration()
+
+    def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
+        return beside.copy_structure(self, table, copy)
+
+    def hindrances(self, table: TargetName) -> list[str]:
+        return beside.hindrances(self, table)
+
+    def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
+        return beside.replace_tables(self, moves)
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)

@@ -19,7 +19,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.postgresql import alter, catalog, errors, types
+from ticdc_consumer.targets.postgresql import alter, beside, catalog, errors, types
 from ticdc_consumer.targets.postgresql import blockers as waits
 from ticdc_consumer.targets.postgresql.bulk import PostgreSqlBulk
 from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
@@ -305,6 +305,15 @@ class PostgreSQL(Target):
     ) -> Alteration:
         work = alter.PostgreSqlAlteration(self, schema, name, evolved, commit_ts, references)
         return work.alteration()
+
+    def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
+        return beside.copy_structure(self, table, copy)
+
+    def hindrances(self, table: TargetName) -> list[str]:
+        return beside.hindrances(self, table)
+
+    def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
+        return beside.replace_tables(self, moves)
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)

@@ -25,7 +25,7 @@ from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.create import create_table, shape
 from ticdc_consumer.targets.schema.functions import create_functions
 from ticdc_consumer.targets.schema.generated import WriterOf
-from ticdc_consumer.targets.sqlite import alter, catalog, errors, types
+from ticdc_consumer.targets.sqlite import alter, beside, catalog, errors, types
 from ticdc_consumer.targets.sqlite.bulk import SqliteBulk
 from ticdc_consumer.targets.sqlite.create import WORDS, reference_text
 from ticdc_consumer.targets.sqlite.fence import after_the_file_lock
@@ -217,6 +217,15 @@ class SQLite(Target):
     ) -> Alteration:
         work = alter.SqliteAlteration(self, schema, name, evolved, commit_ts, references)
         return work.alteration()
+
+    def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
+        return beside.copy_structure(self, table, copy, key)
+
+    def hindrances(self, table: TargetName) -> list[str]:
+        return beside.hindrances(self, table)
+
+    def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
+        return beside.replace_tables(self, moves)
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)

@@ -10,8 +10,9 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.errors import Retry, Unavailable, UnknownCommit
+from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.state.loading import LoadNotes
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
@@ -22,7 +23,8 @@ from ticdc_consumer.waiting import back_off
 @dataclass(frozen=True, slots=True)
 class CopyJob:
     """What all tasks of a load need; pickled to those of Spark. `tables` are the upstream's, with
-    the layouts of their rows."""
+    the layouts of their rows. `beside`: the stream goes on, and writes to these tables, too; the
+    load began at `snapshot_ts`, and each chunk is as of R - 1."""
 
     changefeed: str
     snapshot_ts: int
@@ -31,6 +33,7 @@ class CopyJob:
     write_source: int | None
     origin: Origin
     target_url: str = field(repr=False)
+    beside: bool = False
 
 
 class Copier:
@@ -70,14 +73,18 @@ class Copier:
         job, target, reader = self._job, self._in_target(), self._of_origin()
         notes = LoadNotes(target, job.changefeed)
         table, layout = job.tables[name]
-        encode_rows, _ = encoders(layout.dialect)
+        encode_rows, encode_keys = encoders(layout.dialect)
         with target.transaction():
+            as_of = _locked_ts(target, job.changefeed) if job.beside else job.snapshot_ts
             stored = notes.locked_chunk(name, number, job.snapshot_ts)
             if stored is None:
                 return 0
             rows = 0
-            for arrays in reader.batches(table, stored):
+            for arrays in reader.batches(table, stored, as_of):
                 payloads = encode_rows(layout, arrays).cast(pa.binary())
+                if job.beside:  # the stream may have brought some of them, as they are here
+                    keys = [arrays[position] for position in layout.key_positions()]
+                    target.delete(layout, encode_keys(layout, keys).cast(pa.binary()))
                 target.insert(layout, payloads, "stop")
                 rows += len(payloads)
                 failpoints.hit("L1")
@@ -96,5 +103,13 @@ class Copier:
 
     def _of_origin(self) -> ChunkReader:
         if self._reader is None:
-            self._reader = self._job.origin.reader(self._job.snapshot_ts)
+            self._reader = self._job.origin.reader()
         return self._reader
+
+
+def _locked_ts(target: Target, changefeed: str) -> int:
+    """R - 1, and nobody moves R before the end of the transaction."""
+    checkpoint = Store(target, changefeed).lease.locked_row()
+    if checkpoint is None:
+        raise Stop(f"changefeed {changefeed} was ended meanwhile")
+    return int(checkpoint.resolved_ts) - 1

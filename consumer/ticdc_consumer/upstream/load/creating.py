@@ -9,6 +9,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
+from ticdc_encoder.sql.parser import parse_create_table
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
@@ -234,6 +235,11 @@ _CREATE_SCHEMA, _CREATE_TABLE = 1, 3
 def rows_of(table: Table) -> Table:
     """The table as its rows come in the stream."""
     return Table(table.schema, table.name, sent(table), handle_key=table.handle_key)
+
+
+def defined_of(table: TableLoad) -> Defined:
+    """The upstream's table, as the load's plan has it."""
+    return Defined(parse_create_table(table.statement, table.name[0]), table.statement)
 
 
 @contextmanager

@@ -9,8 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ticdc_encoder.sql.parser import parse_create_table
-
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
@@ -20,7 +18,7 @@ from ticdc_consumer.source import Source, open_source
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.destinations import InTarget
-from ticdc_consumer.state.loading import LoadNotes, LoadProgress, TableLoad
+from ticdc_consumer.state.loading import LoadNotes, LoadProgress
 from ticdc_consumer.state.opening import first_checkpoint
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
@@ -28,7 +26,7 @@ from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.load.copying import Copier, CopyJob
-from ticdc_consumer.upstream.load.creating import LoadTables
+from ticdc_consumer.upstream.load.creating import LoadTables, defined_of
 from ticdc_consumer.upstream.load.origin import origin_of
 from ticdc_consumer.upstream.load.planning import planned, require_begun
 from ticdc_consumer.upstream.tables import Defined
@@ -169,7 +167,7 @@ class _Loader:
     def _copy_all(self, snapshot_ts: int) -> bool:
         """Whether everything is loaded, and not `stopped`."""
         loads = self._notes.tables()
-        defined = {each.name: _defined(each) for each in loads}
+        defined = {each.name: defined_of(each) for each in loads}
         of_target = self._tables(defined)
         self._try(partial(of_target.create_schemas, snapshot_ts))
         for table in loads:
@@ -271,7 +269,3 @@ class _Loader:
         self._store.begin_again(state, loaded, self._notes.end)
         failpoints.hit("L5")
         return loaded.resolved_ts
-
-
-def _defined(table: TableLoad) -> Defined:
-    return Defined(parse_create_table(table.statement, table.name[0]), table.statement)

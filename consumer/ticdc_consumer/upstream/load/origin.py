@@ -54,9 +54,9 @@ class Contents(NamedTuple):
 class ChunkReader(Protocol):
     """Reads chunks, for one task."""
 
-    def batches(self, table: Table, stored: str) -> Iterator[list[pa.Array]]:
-        """The rows of a chunk that `Contents.cut` made: arrays of canonical values
-        (`targets.layout`) for each column of `tables.sent`."""
+    def batches(self, table: Table, stored: str, snapshot_ts: int) -> Iterator[list[pa.Array]]:
+        """The rows of a chunk that `Contents.cut` made, as of the timestamp: arrays of canonical
+        values (`targets.layout`) for each column of `tables.sent`."""
 
     def close(self) -> None: ...
 
@@ -76,7 +76,7 @@ class Origin(Protocol):
 
     def contents(self, options: Options, snapshot_ts: int) -> Contents: ...
 
-    def reader(self, snapshot_ts: int) -> ChunkReader: ...
+    def reader(self) -> ChunkReader: ...
 
 
 def origin_of(options: Options) -> Origin:
@@ -115,12 +115,13 @@ class FromUpstream:
         with reading(self.url, snapshot_ts) as session:
             of_filter = list(tables(session, options))
             views = names(session, options, "VIEW")
-        return Contents(of_filter, views, partial(self._cut, snapshot_ts))
+        return Contents(of_filter, views, partial(self.cut, snapshot_ts))
 
-    def reader(self, snapshot_ts: int) -> ChunkReader:
-        return _UpstreamReader(UpstreamSession.open(self.url, snapshot_ts))
+    def reader(self) -> ChunkReader:
+        return _UpstreamReader(UpstreamSession.open(self.url))
 
-    def _cut(self, snapshot_ts: int, table: Table, size: int) -> list[StoredChunk]:
+    def cut(self, snapshot_ts: int, table: Table, size: int) -> list[StoredChunk]:
+        """Chunks of a table as of the timestamp."""
         with reading(self.url, snapshot_ts) as session:
             cut = chunks(session, table, rows_of(session, table, size))
             return [(json.dumps(chunk.to_json()), chunk.rows) for chunk in cut]
@@ -130,10 +131,12 @@ class _UpstreamReader:
     def __init__(self, session: UpstreamSession) -> None:
         self._session = session
 
-    def batches(self, table: Table, stored: str) -> Iterator[list[pa.Array]]:
+    def batches(self, table: Table, stored: str, snapshot_ts: int) -> Iterator[list[pa.Array]]:
         values = json.loads(stored)
         if "key" not in values:
             raise Stop(_BEGUN.format("[source] dump", "set it again"))
+        if self._session.snapshot_ts != snapshot_ts:
+            self._session.look_at(snapshot_ts)
         chunk = Chunk.from_json(values)
         return batches(self._session, table, chunk, at_once(chunk.rows))
 
@@ -175,7 +178,7 @@ class FromDump:
         if dumped != snapshot_ts:
             raise Stop(
                 f"a load as of {snapshot_ts} is not finished, and [source] dump is of {dumped}: "
-                "set it as it was, or give the load up by: ticdc-consumer end CONFIG"
+                "set it as it was, or give the load up by: ticdc-consumer forget CONFIG"
             )
         yield
 
@@ -186,7 +189,7 @@ class FromDump:
             require_time_zone(options, each)
         return Contents(defined, of_filter.views, partial(self._cut, of_filter))
 
-    def reader(self, snapshot_ts: int) -> ChunkReader:
+    def reader(self) -> ChunkReader:
         return _DumpReader(PieceReader(self._files()), self.settings)
 
     def _cut(self, of_filter: DumpContents, table: Table, size: int) -> list[StoredChunk]:
@@ -207,7 +210,7 @@ class _DumpReader:
     def __init__(self, reader: PieceReader, settings: DumpSettings) -> None:
         self._reader, self._settings = reader, settings
 
-    def batches(self, table: Table, stored: str) -> Iterator[list[pa.Array]]:
+    def batches(self, table: Table, stored: str, snapshot_ts: int) -> Iterator[list[pa.Array]]:
         values = json.loads(stored)
         if "file" not in values:
             raise Stop(_BEGUN.format("[source] upstream", "leave dump out"))
@@ -219,7 +222,7 @@ class _DumpReader:
         self._reader.close()
 
 
-_BEGUN = "the load was begun from {}: {} to go on, or give it up by: ticdc-consumer end CONFIG"
+_BEGUN = "the load was begun from {}: {} to go on, or give it up by: ticdc-consumer forget CONFIG"
 
 
 def at_once(rows: int) -> int:

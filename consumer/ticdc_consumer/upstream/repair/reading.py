@@ -55,6 +55,8 @@ def _table(
     differing: TableKeys,
     room: int,
 ) -> RepairedTable:
+    if store.quarantine.get(name) is not None:
+        raise Stop("it is set aside: release it, then verify again")
     table = defined(session, *name).table
     try:
         both = pair(store.target, options, InTarget.by(options, store.target), table)

@@ -6,6 +6,12 @@ pairs.py           which table is compared with which, and each column with whic
 fingerprint.py     two sets of rows, compared in whatever order they come
 compare.py         the rows of one table on both sides
 verification.py    all tables, on several sessions
+share.py           a part of all rows
+continuous.py      one share after the other, beside a consumer that runs
+same_state.py      two targets at one R
+against.py         one target compared with another
 report.py          what was found, for people and for programs
+textfile.py        the same as metrics
+keys.py            rows that differ, by their keys
 repair.py          the SQL that makes the target equal
 """

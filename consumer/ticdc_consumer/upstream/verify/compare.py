@@ -5,12 +5,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from ticdc_consumer.targets import read_back
 from ticdc_consumer.targets.comparable import Comparable
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.upstream.session import UpstreamSession
 from ticdc_consumer.upstream.verify.fingerprint import Fingerprint, Row, buckets_of, groups
 from ticdc_consumer.upstream.verify.pairs import Pair
 
@@ -48,7 +47,17 @@ class Outcome:
     whole: bool = True
 
 
-def compare(pair: Pair, upstream: UpstreamSession, target: Target, most: int) -> Outcome:
+class Rows(Protocol):
+    """What the target is compared with: a session of the upstream, or of another target."""
+
+    def query(self, statement: str) -> Sequence[Sequence[Any]]: ...
+
+    def stream(
+        self, statement: str, parameters: Sequence[object], rows: int
+    ) -> Iterator[Sequence[tuple[Any, ...]]]: ...
+
+
+def compare(pair: Pair, upstream: Rows, target: Target, most: int) -> Outcome:
     """Asks both databases for digests, if they print the columns alike, and reads the rows of the
     parts whose digests differ, else all; if rows differ, again to find at least `most` of them, as
     far as there are as many."""
@@ -85,9 +94,7 @@ def _both(upstream: Callable[[], T], target: Callable[[], T]) -> tuple[T, T]:
         return theirs.result(), ours
 
 
-def _unlike_parts(
-    pair: Pair, upstream: UpstreamSession, target: Target
-) -> tuple[frozenset[int], int]:
+def _unlike_parts(pair: Pair, upstream: Rows, target: Target) -> tuple[frozenset[int], int]:
     """The parts whose digests differ, and how many rows the others have."""
 
     def ours_by_part() -> dict[int, tuple[int, int]]:
@@ -162,9 +169,7 @@ def _difference(pair: Pair, theirs: Row | None, ours: Row | None) -> Difference:
 # --- the rows of a side ------------------------------------------------------------------------
 
 
-def _upstream(
-    pair: Pair, session: UpstreamSession, parts: Collection[int] | None
-) -> Iterator[Sequence[Row]]:
+def _upstream(pair: Pair, session: Rows, parts: Collection[int] | None) -> Iterator[Sequence[Row]]:
     columns = [column.upstream for column in pair.columns]
     for records in session.stream(pair.upstream_rows(parts), (), pair.at_once):
         yield _compared(columns, records)
@@ -174,11 +179,12 @@ def _target(pair: Pair, target: Target, parts: Collection[int] | None) -> Iterat
     columns = [column.target for column in pair.columns]
     with target.errors(pair.layout):
         rows = read_back(target.dialect).rows(target, pair.target_rows(parts))
-        for records in _batched(rows, pair.at_once):
+        for records in batched(rows, pair.at_once):
             yield _compared(columns, records)
 
 
-def _batched(rows: Iterable[tuple[Any, ...]], at_once: int) -> Iterator[list[tuple[Any, ...]]]:
+def batched(rows: Iterable[tuple[Any, ...]], at_once: int) -> Iterator[list[tuple[Any, ...]]]:
+    """At most so many at a time."""
     rows = iter(rows)
     while batch := list(islice(rows, at_once)):
         yield batch

@@ -71,14 +71,15 @@ def _canonical(column: Column, form: Form, text: str | None) -> str | bytes:
             value = bytes.fromhex(text)
             return value if column.type.binary else value.decode()
         case "label":
-            return str(_number_of(column, text))
+            return str(number_of(column, text))
         case "single":
             return shortest_single(text)
         case _:
             return text
 
 
-def _number_of(column: Column, labels: str) -> int:
+def number_of(column: Column, labels: str) -> int:
+    """The index of an ENUM's label, the mask of a SET's."""
     elements = column.type.elements
     if column.type.name == "enum":
         return elements.index(labels) + 1 if labels in elements else 0

@@ -30,6 +30,9 @@ from ticdc_consumer.upstream.verify.fingerprint import KeyOf
 PARTS = 1024
 """Of a table, by its rows' keys: the rows of a part are read if its digests differ."""
 
+Range = tuple[int | None, int | None]
+"""Keys from the first on and below the second; None where it has no such end."""
+
 _LONG = frozenset({"text", "mediumtext", "longtext", "blob", "mediumblob", "longblob", "json"})
 
 
@@ -42,10 +45,22 @@ class ComparedColumn:
     target: Comparable
 
 
+@dataclass(frozen=True, slots=True)
+class OtherTable:
+    """Where another target has a table: what stands in FROM and in WHERE, and its words for
+    digests."""
+
+    relation: str
+    condition: str
+    words: DigestWords | None
+
+
 @dataclass(frozen=True)
 class Pair:
     """A table of the upstream, and where its rows are in the target. Without a `key` a row is
-    identified by all of its columns. `left_out` are virtual columns that the target lacks."""
+    identified by all of its columns. `left_out` are virtual columns that the target lacks. With
+    `other` the table of another target takes the upstream's place. `ranges` of `number_key` limit
+    the rows, unless there are none."""
 
     table: Table
     described: TargetTable
@@ -57,6 +72,8 @@ class Pair:
     shard_column: str = ""
     """Of the target's table, quoted."""
     left_out: tuple[str, ...] = ()
+    other: OtherTable | None = None
+    ranges: tuple[Range, ...] = ()
 
     @property
     def name(self) -> str:
@@ -91,13 +108,13 @@ class Pair:
     def has_digests(self, target: Target) -> bool:
         """Whether both databases print all columns alike."""
         sides = [side for column in self.columns for side in (column.upstream, column.target)]
-        has_words = read_back(target.dialect).DIGEST is not None
-        return has_words and all(side.printed for side in sides)
+        words = read_back(target.dialect).DIGEST, self.other is None or self.other.words
+        return all(words) and all(side.printed for side in sides)
 
     def upstream_digests(self) -> str:
         """The statement for the number, the count of rows and the sum of their hashes, of each
         part."""
-        row = _upstream_words().row(column.upstream for column in self.columns)
+        row = self._upstream_words.row(column.upstream for column in self.columns)
         part = self._upstream_part
         return f"SELECT {part}, COUNT(*), SUM({row}) {self._from_upstream()} GROUP BY 1"
 
@@ -108,12 +125,18 @@ class Pair:
     @property
     def _upstream_part(self) -> str:
         key = [column.upstream for column in self._key_columns]
-        return _upstream_words().part(key, PARTS, self._by_number)
+        return self._upstream_words.part(key, PARTS, self._by_number)
 
     @property
     def _target_part(self) -> str:
         key = [column.target for column in self._key_columns]
         return self._target_words.part(key, PARTS, self._by_number)
+
+    @property
+    def _upstream_words(self) -> DigestWords:
+        words = UPSTREAM_DIGEST if self.other is None else self.other.words
+        assert words is not None
+        return words
 
     @property
     def _target_words(self) -> DigestWords:
@@ -130,28 +153,58 @@ class Pair:
         first, *others = self._key_columns
         return not others and bool(first.upstream.integer and first.target.integer)
 
+    @property
+    def _first_key(self) -> ComparedColumn:
+        return next(column for column in self.columns if column.name == self.key[0])
+
+    @property
+    def number_key(self) -> str | None:
+        """The first column of the key, as the upstream calls it, if both sides hold it as an
+        integer."""
+        if not self.key or self.other is not None:
+            return None
+        first = self._first_key
+        return first.upstream.integer if first.target.integer else None
+
     def _from_upstream(self, parts: Collection[int] | None = None) -> str:
-        conditions = []
+        relation, conditions = upstream_relation(self.table), list[str]()
+        if self.other is not None:
+            relation = self.other.relation
+            conditions += filter(None, [self.other.condition])
+        if self.ranges:
+            conditions.append(_within(self._first_key.upstream.integer, self.ranges))
         if parts is not None:
             conditions.append(_in_parts(self._upstream_part, parts))
-        return f"FROM {upstream_relation(self.table)}{_where(conditions)}"
+        return f"FROM {relation}{_where(conditions)}"
+
+    @property
+    def of_shard(self) -> str:
+        """The condition for the rows of this table, where several share the target's."""
+        if self.shard is None:
+            return ""
+        return f"{self.shard_column} = {string_literal(self.shard.name)}"
 
     def _from_target(self, parts: Collection[int] | None = None) -> str:
-        conditions = []
-        if self.shard is not None:
-            conditions.append(f"{self.shard_column} = {string_literal(self.shard.name)}")
+        conditions = list(filter(None, [self.of_shard]))
+        if self.ranges:
+            conditions.append(_within(self._first_key.target.integer, self.ranges))
         if parts is not None:
             conditions.append(_in_parts(self._target_part, parts))
         return f"FROM {self.layout.relation}{_where(conditions)}"
 
 
-def _upstream_words() -> DigestWords:
-    assert UPSTREAM_DIGEST is not None
-    return UPSTREAM_DIGEST
-
-
 def _where(conditions: Sequence[str]) -> str:
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def _within(column: str, ranges: Sequence[Range]) -> str:
+    parts = list[str]()
+    for low, high in ranges:
+        ends = [f"{column} >= {low}"] * (low is not None) + [f"{column} < {high}"] * (
+            high is not None
+        )
+        parts.append(" AND ".join(ends) or "TRUE")
+    return f"({' OR '.join(parts)})"
 
 
 def _in_parts(part: str, parts: Collection[int]) -> str:

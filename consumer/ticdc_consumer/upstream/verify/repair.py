@@ -1,12 +1,13 @@
 """The SQL that makes the target equal: rows that differ are deleted by their keys, and those of the
 upstream at R - 1 inserted."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from threading import Lock
 from typing import Protocol, TextIO
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets import encoders
+from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.session import UpstreamSession
 from ticdc_consumer.upstream.verify.compare import Difference, Outcome
@@ -15,7 +16,8 @@ from ticdc_consumer.upstream.verify.pairs import Pair, repair_layout
 
 
 class Collector(Protocol):
-    """Gets what differs in a table, from several threads."""
+    """Gets what differs in a table, from several threads; once more if a DDL came while it was
+    compared: then the last is what holds."""
 
     def add(
         self,
@@ -28,10 +30,10 @@ class Collector(Protocol):
 
 
 class RepairScript:
-    """Writes statements to `file`, which several threads may use."""
+    """The statements of all tables."""
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
+    def __init__(self) -> None:
+        self._tables: dict[TableName, str] = {}
         self._lock = Lock()
 
     def add(
@@ -58,8 +60,12 @@ class RepairScript:
         if not outcome.whole:
             lines.append("-- more rows differ: verify again afterwards, or raise --most")
         with self._lock:
-            self._file.write("\n".join(lines) + "\n\n")
-            self._file.flush()
+            self._tables[pair.table.schema, pair.table.name] = "\n".join(lines) + "\n\n"
+
+    def write(self, file: TextIO, unequal: Collection[TableName]) -> None:
+        """Those of these tables."""
+        file.writelines(text for name, text in self._tables.items() if name in unequal)
+        file.flush()
 
 
 def _statements(

@@ -23,11 +23,16 @@ _OF_KIND = {
 }
 
 
+Subject = tuple[TableName, bool]
+
+
 @dataclass(frozen=True, slots=True)
 class TableReport:
     """`problem`: why the table could not be compared; else how many rows it has at R, and what
     differs, `whole` unless more does. `names` are the columns of the differences' rows.
-    `not_repaired`: why a repair left its rows as they are."""
+    `of_target`: the problem is of `relation`, in which rows or which itself have no such upstream.
+    `against`: another target is in the upstream's place. `not_repaired`: why a repair left its rows
+    as they are."""
 
     table: TableName
     relation: str
@@ -40,6 +45,8 @@ class TableReport:
     left_out: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     not_repaired: str = ""
+    against: bool = False
+    of_target: bool = False
 
     @classmethod
     def of(cls, pair: Pair, outcome: Outcome, resolved_ts: int) -> "TableReport":
@@ -53,11 +60,17 @@ class TableReport:
             whole=outcome.whole,
             left_out=pair.left_out,
             names=tuple(column.name for column in pair.columns),
+            against=pair.other is not None,
         )
 
     @property
     def name(self) -> str:
         return ".".join(self.table)
+
+    @property
+    def subject(self) -> "Subject":
+        """What there is one report of."""
+        return self.table, self.of_target
 
     @property
     def equal(self) -> bool:
@@ -97,7 +110,7 @@ def _lines(report: TableReport, show_values: bool) -> Iterator[str]:
     count = len(report.differences)
     differ = f"{count} {'differs' if count == 1 else 'differ'}"
     yield (
-        f"{report.name}: {report.target_rows} rows, {report.upstream_rows} upstream; "
+        f"{report.name}: {report.target_rows} rows, {report.upstream_rows} {_other(report)}; "
         f"{'' if report.whole else 'at least '}{differ}{left}"
     )
     for difference in report.differences[:LINES]:
@@ -113,11 +126,16 @@ def _of(report: TableReport, difference: Difference, show_values: bool) -> str:
     if not show_values:
         return line
     sides = (
-        f"{side}: {', '.join(f'{name}={_literal(value)}' for name, value in values.items())}"
+        f"{_other(report) if side == 'upstream' else side}: "
+        f"{', '.join(f'{name}={_literal(value)}' for name, value in values.items())}"
         for side, values in _values(report, difference).items()
         if values is not None
     )
     return f"{line}; {'; '.join(sides)}"
+
+
+def _other(report: TableReport) -> str:
+    return "in the other" if report.against else "upstream"
 
 
 def _literal(value: str | None) -> str:
@@ -139,10 +157,10 @@ def _values(report: TableReport, difference: Difference) -> dict[str, dict[str, 
 
 
 def summary(reports: Sequence[TableReport]) -> str:
-    unequal = [report for report in reports if not report.equal]
+    unequal = {report.table for report in reports if not report.equal}
     at = with_time(max((report.resolved_ts for report in reports), default=0))
     rows = sum(report.target_rows for report in reports)
-    tables = f"{len(reports)} tables, {rows} rows"
+    tables = f"{len({report.table for report in reports})} tables, {rows} rows"
     if not unequal:
         return f"equal at R = {at}: {tables}"
     return f"not equal at R = {at}: {len(unequal)} of {tables}"

@@ -10,8 +10,10 @@ from ticdc_consumer.errors import Retry, Stop
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import KnownTables
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target, read_back
+from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
 
 PATIENCE = 60.0
@@ -23,14 +25,21 @@ _PAUSE = 0.05
 @dataclass(frozen=True, slots=True)
 class TargetState:
     """Every session of `targets` sees the tables as they were at `resolved_ts`, until it is closed.
-    `known` are the tables that rows went to. With `shared`, the first session reads no table but
-    holds the state, in which the others begin anew after each table: a DDL waits for the end of a
-    transaction that has read its table."""
+    `known` are the tables that rows went to; those `set_aside` have an R of their own. With
+    `shared`, the first session reads no table but holds the state, in which the others begin anew
+    after each table: a DDL waits for the end of a transaction that has read its table."""
 
     targets: Sequence[Target]
     resolved_ts: int
     known: KnownTables
+    set_aside: Sequence[SetAside] = ()
     shared: str | None = None
+
+    def set_aside_at(self, name: TableName) -> str:
+        """Why a table cannot be compared at R; "" if it can."""
+        own = (table.resolved_ts for table in self.set_aside if table.name == name)
+        resolved_ts = next(own, None)
+        return f"it is set aside, at R {resolved_ts}: release it before" if resolved_ts else ""
 
     @property
     def snapshot_ts(self) -> int:
@@ -50,12 +59,13 @@ class TargetState:
 
 
 @contextmanager
-def one_state(options: Options, sessions: int) -> Iterator[TargetState]:
-    """Raises `Stop` where R is not set, or a DDL stays pending: the tables are not at R then."""
+def one_state(options: Options, sessions: int, *, same_scope: bool = True) -> Iterator[TargetState]:
+    """Without `same_scope` the changefeed may have been reached by other settings. Raises `Stop`
+    where R is not set, or a DDL stays pending: the tables are not at R then."""
     deadline = time.monotonic() + PATIENCE
     while True:
         with ExitStack() as stack:
-            state = _begin(options, stack, sessions, deadline)
+            state = _begin(options, stack, sessions, deadline, same_scope)
             if state is not None:
                 yield state
                 return
@@ -63,7 +73,7 @@ def one_state(options: Options, sessions: int) -> Iterator[TargetState]:
 
 
 def _begin(
-    options: Options, stack: ExitStack, sessions: int, deadline: float
+    options: Options, stack: ExitStack, sessions: int, deadline: float, same_scope: bool
 ) -> TargetState | None:
     """None if the sessions do not see one state, or not one at R, and there is time left."""
 
@@ -76,11 +86,12 @@ def _begin(
     for target in others:
         _begin_one(target, shared)
     targets = [first, *others]
-    seen = {_resolved_ts(options, target) for target in targets}
+    seen = {resolved_ts_of(options, target, same_scope) for target in targets}
     store = Store(first, options.changefeed, where=InTarget.by(options, first))
     pending = store.ledger.pending()
     if len(seen) == 1 and not pending:
-        return TargetState(targets, seen.pop(), store.ledger.known(), shared)
+        set_aside = store.quarantine.tables()
+        return TargetState(targets, seen.pop(), store.ledger.known(), set_aside, shared)
     if time.monotonic() > deadline:
         raise _unsettled(pending)
     return None
@@ -95,7 +106,8 @@ def _begin_one(target: Target, state: str | None) -> str | None:
         return read_back(target.dialect).begin(target, state)
 
 
-def _resolved_ts(options: Options, target: Target) -> int:
+def resolved_ts_of(options: Options, target: Target, same_scope: bool) -> int:
+    """R of the changefeed. Raises `Stop` where it is not set, or was reached otherwise."""
     store = Store(target, options.changefeed, where=InTarget.by(options, target))
     checkpoint = store.read()
     if checkpoint is None:
@@ -105,7 +117,8 @@ def _resolved_ts(options: Options, target: Target) -> int:
             f"changefeed {options.changefeed} has no R yet: its tables are not whole; "
             "`status` shows what the consumer is at"
         )
-    checkpoint.check_scope(options)
+    if same_scope:
+        checkpoint.check_scope(options)
     return checkpoint.resolved_ts
 
 

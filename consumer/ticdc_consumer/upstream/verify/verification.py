@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
@@ -14,6 +14,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import lower
+from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.target import Target
@@ -23,32 +24,36 @@ from ticdc_consumer.upstream.tables import defined, names
 from ticdc_consumer.upstream.verify.compare import compare
 from ticdc_consumer.upstream.verify.pairs import NotInTarget, Pair, pair, reason
 from ticdc_consumer.upstream.verify.repair import Collector
-from ticdc_consumer.upstream.verify.report import TableReport
+from ticdc_consumer.upstream.verify.report import Subject, TableReport
 from ticdc_consumer.upstream.verify.sessions import Sessions
+from ticdc_consumer.upstream.verify.share import Share
 from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, one_state
 
 ROUNDS = 5
 """How often tables are read anew because a DDL came while they were read."""
+_LOADING = "it is not whole yet: go on with ticdc-consumer load CONFIG --table, then verify again"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """`most`: differing rows that are looked for in a table; `sessions`: how many each side has.
     `collectors` get what differs. `tables` are filter rules: of the changefeed's tables those that
-    match, all without rules; `only`, if it is set, names those that are compared of them."""
+    match, all without rules; `only`, if it is set, names those that are compared of them, and
+    `share` limits their rows."""
 
     most: int = 1_000
     sessions: int = 2
     collectors: Sequence[Collector] = ()
     tables: Sequence[str] = ()
     only: frozenset[TableName] | None = None
+    share: Share | None = None
 
 
 def verify(options: Options, request: Request) -> Iterator[TableReport]:
     """A report of each table, as soon as it is compared. Raises `Usage` without `[source]
     upstream`, `Stop` where R is not set or the upstream no longer has R - 1, `Unavailable`."""
     url = upstream_url(options)
-    settled = set[TableName]()
+    settled = set[Subject]()
     for number in range(ROUNDS):
         last = number == ROUNDS - 1
         with one_state(options, request.sessions) as state, pinned(url, state.snapshot_ts):
@@ -59,7 +64,7 @@ def verify(options: Options, request: Request) -> Iterator[TableReport]:
                 if not report.equal and ddl_since(options, state.resolved_ts):
                     doubtful.append(report)
                 else:
-                    settled.add(report.table)
+                    settled.add(report.subject)
                     yield report
         if not doubtful:
             return
@@ -71,10 +76,10 @@ def verify(options: Options, request: Request) -> Iterator[TableReport]:
 
 
 class _Round:
-    """The tables that are not `settled`, as one state of the target has them."""
+    """What is not `settled`, as one state of the target has them."""
 
     def __init__(
-        self, options: Options, request: Request, state: TargetState, settled: set[TableName]
+        self, options: Options, request: Request, state: TargetState, settled: set[Subject]
     ) -> None:
         self._options = options
         self._request = request
@@ -94,7 +99,7 @@ class _Round:
                 ]
             if not upstream and not any(map(self._chosen, self._state.known.destinations)):
                 raise Stop("no table of the upstream passes [tables] filter, and --table if given")
-            waiting = [each for each in upstream if _name(each) not in self._settled]
+            waiting = [each for each in upstream if (_name(each), False) not in self._settled]
             pairs = list[Pair]()
             for table in waiting:
                 compared = self._pair(table)
@@ -102,10 +107,16 @@ class _Round:
                     yield compared
                 else:
                     pairs.append(compared)
-            yield from self._unknown_upstream(upstream)
-            if not self._request.tables:
-                yield from self._of_no_shard(upstream)
-            yield from self._compared(pairs, sessions)
+            yield from self._of_target(upstream)
+            yield from self._compared(self._in_share(pairs, sessions), sessions)
+
+    def _in_share(self, pairs: Sequence[Pair], sessions: Sessions) -> Sequence[Pair]:
+        share = self._request.share
+        if share is None:
+            return pairs
+        with sessions.pair() as (session, _):
+            parts = [share.of(each, session) for each in pairs]
+        return [each for each in parts if each is not None]
 
     def _chosen(self, name: TableName) -> bool:
         only = self._request.only
@@ -113,20 +124,36 @@ class _Round:
 
     def _pair(self, table: Table) -> Pair | TableReport:
         target = self._state.targets[0]
+        if problem := self._state.set_aside_at(_name(table)):
+            return self._problem(_name(table), "", problem)
         try:
             return pair(target, self._options, self._where, table)
         except NotInTarget as missing:
-            return self._problem(_name(table), "", str(missing))
+            loading = LoadNotes(target, self._options.changefeed).filled()
+            problem = _LOADING if _name(table) in loading else str(missing)
+            return self._problem(_name(table), "", problem)
         except Stop as refusal:
             return self._problem(_name(table), "", f"cannot be compared: {reason(refusal, table)}")
 
     def _problem(self, table: TableName, relation: str, problem: str) -> TableReport:
         return TableReport(table, relation, self._state.resolved_ts, problem=problem)
 
+    def _of_target(self, upstream: Sequence[Table]) -> Iterator[TableReport]:
+        """What the target alone has."""
+        reports = [*self._unknown_upstream(upstream)]
+        if not self._request.tables and self._request.only is None:
+            reports += self._of_no_shard(upstream)
+        for report in reports:
+            report = replace(report, of_target=True)
+            if report.subject not in self._settled:
+                yield report
+
     def _unknown_upstream(self, upstream: Sequence[Table]) -> Iterator[TableReport]:
         """Tables that the stream's rows went to, and that the upstream does not have at R - 1."""
         target = self._state.targets[0]
-        there_too = {lower(_name(table)) for table in upstream} | set(map(lower, self._settled))
+        there_too = {lower(_name(table)) for table in upstream} | {
+            lower(name) for name, _ in self._settled
+        }
         for name, destination in sorted(self._state.known.destinations.items()):
             if lower(name) in there_too or destination is None or self._where.of(name) is None:
                 continue

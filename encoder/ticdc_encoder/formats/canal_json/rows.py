@@ -114,7 +114,7 @@ def read_rows(message: RowsMessage, commit_ts: int) -> list[Event]:
                 old = {name: text for name, text in old.items() if name in reader.readers}
         elif kind == "DELETE":
             old, new = image, None
-        reader.read(old, new)
+        reader.read(old, new, commit_ts)
         changes.append(
             RowChange(reader.table, commit_ts, old, new, 0, None, incomplete, location, row_key)
         )

@@ -58,7 +58,7 @@ def read_row(
         types = tuple(map(type, image.values()))
         old_types = types if other is None else tuple(map(type, other.values()))
         reader = _inferred_table(db, table, keys, names, types, old_types)
-    reader.read(before, after)
+    reader.read(before, after, ts)
     old = {} if before is None and operation == "u" else before
     began = timestamp(source["start_ts"], "start_ts") if "start_ts" in source else 0
     return RowChange(reader.table, ts, old, after, began)

@@ -77,7 +77,12 @@ def decode(key: bytes | None, value: bytes | None, options: Options) -> list[Eve
         raise WireError(f"{len(keys)} keys but {len(values)} values")
     if not keys:
         raise WireError("a record without events")
-    events = [_read(k, v, options) for k, v in zip(keys, values, strict=True)]
+    try:
+        events = [_read(k, v, options) for k, v in zip(keys, values, strict=True)]
+    except WireError as error:
+        if len(keys) > 1:  # of which others may be another table's
+            error.table = None
+        raise
     if len(events) > 1 and not all(isinstance(event, RowChange) for event in events):
         raise WireError("a DDL or a resolved ts that is not alone in its record")
     return events
@@ -185,7 +190,7 @@ def _read_row(about: Members, content: Members, ts: int) -> RowChange:
     if before is not None and after is not None:
         before = _known(table, reader.readers, before)
     old, new = (None if image is None else _values(table, image) for image in (before, after))
-    reader.read(old, new)
+    reader.read(old, new, ts)
     return RowChange(
         table,
         ts,

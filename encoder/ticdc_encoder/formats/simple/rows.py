@@ -73,10 +73,11 @@ def read_row(members: Members, reader: RowReader, on_corruption: OnCorruption | 
         raise WireError("data or old is not an object with columns")
     if data is not None and (data.__class__ is not dict or not data):
         raise WireError("data or old is not an object with columns")
-    reader.read(old, data)
+    commit_ts = timestamp(get("commitTs"), "commitTs")
+    reader.read(old, data, commit_ts)
     change = RowChange(
         table,
-        timestamp(get("commitTs"), "commitTs"),
+        commit_ts,
         old,
         data,
         0,

@@ -49,6 +49,8 @@ class Receiver:
     def wants(self, name: tuple[str, str]) -> bool:
         return True
 
+    reads = wants
+
     def feed_file(
         self, progress: Progress, content: bytes, offset: int, changes: Iterable[RowChange]
     ) -> Iterator[None]:

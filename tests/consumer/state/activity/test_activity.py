@@ -11,12 +11,14 @@ from ticdc_consumer.state.activity.activity import (
     Activity,
     CutActivity,
     LastDdl,
+    VerifiedShare,
     WaitingDdl,
     dumps,
     loads,
 )
 from ticdc_consumer.state.activity.monitor import MOST, Monitor
 from ticdc_consumer.state.activity.stored import read, read_all, write
+from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.blockers import Blocker
 
@@ -194,3 +196,42 @@ def test_a_changefeed_that_has_ended_gets_no_row(target_url: str) -> None:
         assert store.end(IMPATIENT)
         assert read_all(target) == {}
         assert not write(target, mine)
+
+
+def share(number: int, differs: str = "", failed: str = "") -> VerifiedShare:
+    return VerifiedShare(7.0, number, 24, 470, 100, int(bool(differs)), differs, failed)
+
+
+@pytest.mark.parametrize(
+    ("shares", "differing", "shown"),
+    [
+        ([share(0)], 0, "share 1 of 24, 100 rows; all is equal"),
+        ([share(0, "a: 1"), share(1)], 1, "share 2 of 24, 100 rows; it differs: a: 1"),
+        (
+            [share(0, "a: 1"), share(1, "b: 2")],
+            2,
+            "share 2 of 24, 100 rows; it differs: a: 1; b: 2",
+        ),
+        ([share(0, "a: 1"), share(1), share(0)], 0, "share 1 of 24, 100 rows; all is equal"),
+        (
+            [share(0, "a: 1"), share(0, failed="away")],
+            1,
+            "share 1 of 24, 100 rows, not compared: away; it differs: a: 1",
+        ),
+    ],
+)
+def test_what_differs_is_shown_until_its_share_is_equal(
+    shares: list[VerifiedShare], differing: int, shown: str
+) -> None:
+    monitor = Monitor()
+    for each in shares:
+        monitor.verified(each)
+    verified = monitor.look().verified
+    assert verified is not None and (verified.differing, str(verified)) == (differing, shown)
+
+
+def test_a_repair_ends_what_differs() -> None:
+    monitor = Monitor()
+    monitor.verified(share(0, "a: 1"))
+    monitor.repaired(RepairState(1, "done", 470, 1, ""))
+    assert monitor.look().verified is None

@@ -11,14 +11,18 @@ from ticdc_consumer.state.activity.activity import (
     Activity,
     ExecutorActivity,
     Pace,
+    SetAsideTable,
     Takeover,
     Trouble,
+    VerifiedShare,
     WaitingDdl,
 )
 from ticdc_consumer.state.activity.monitor import FOR_MARK
 from ticdc_consumer.state.causes.situation import Situation, TargetFacts
 from ticdc_consumer.state.causes.table import CAUSES, cause_of, explain
+from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.loading import LoadProgress
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.targets.blockers import Blocker, without_values
 from ticdc_encoder.tso import compose
 
@@ -50,6 +54,8 @@ WAITING = Activity(
 QUIET = replace(WAITING, since=NOW - 40, newest_message=NOW - 41)
 BUSY = replace(WAITING, stage="applying", detail="a cut", resolved_ts=ago(600), since=NOW - 2)
 STOPPED = replace(WAITING, stage="stopped", detail="")
+WITHOUT = SetAsideTable("shop.items", ago(900), "shop.items.n: no such column", NOW - 900, 7)
+ASIDE = SetAside("shop", "items", ago(900), 0, {("t", 0): Position("t", "", 0, 90)}, 0.0, "poison")
 BLOCKER = Blocker("4711", "shop.accounts", "app@10.0.0.7", "UPDATE accounts", 720.0, "KILL 4711")
 
 
@@ -70,6 +76,8 @@ OF_ITSELF: list[tuple[str, Activity]] = [
     ("working", replace(WAITING, stage="reading")),
     ("working", replace(WAITING, stage="starting")),
     ("standby", replace(WAITING, stage="standby")),
+    ("table-quarantined", replace(WAITING, set_aside=(WITHOUT,))),
+    ("ticdc-stopped", replace(QUIET, set_aside=(WITHOUT,))),
     ("ticdc-stopped", QUIET),
     ("no-resolved-ts", replace(QUIET, newest_message=NOW - 1)),
     ("nobody-writes", replace(QUIET, newest_message=None, newest_ts=0)),
@@ -131,6 +139,7 @@ def log(begin: int = 0, end: int = 90, **more: object) -> SourceFacts:
 
 
 BEHIND = replace(STOPPED, resolved_ts=ago(600))
+EQUAL = VerifiedShare(at=NOW, number=0, shares=24, resolved_ts=5, rows=9)
 SHOWN: list[tuple[str, Situation]] = [
     ("lock", replace(running(BUSY), target=TargetFacts((BLOCKER,)))),
     ("working", running(replace(BUSY, blockers=(BLOCKER,)))),
@@ -143,6 +152,11 @@ SHOWN: list[tuple[str, Situation]] = [
     ("brokers-away", replace(running(QUIET), source=None, source_error=SourceAway("down"))),
     ("not-running", replace(running(STOPPED), source=None, source_error=SourceAway("down"))),
     ("topics-changed", replace(running(QUIET), source=None, source_error=Stop("topic t"))),
+    (
+        "drift",
+        running(replace(WAITING, verified=replace(EQUAL, differs="t: 1 rows, (id=5) extra"))),
+    ),
+    ("nothing-to-do", running(replace(WAITING, verified=EQUAL))),
     # They answer now, whatever was before.
     ("no-resolved-ts", running(replace(QUIET, source=trouble("SourceAway")))),
     ("failed", running(replace(STOPPED, error=trouble("SourceAway")))),
@@ -152,6 +166,9 @@ SHOWN: list[tuple[str, Situation]] = [
     ("not-running", replace(running(BEHIND), source=log(50, 120))),
     ("retention-near", replace(running(BEHIND), source=log(0, 120, aged=91))),
     ("not-running", replace(running(BEHIND), source=log(0, 120, aged=90))),
+    # A table that is set aside needs the log from 90 on, whatever the lag.
+    ("retention-near", replace(running(WAITING), set_aside=(ASIDE,), source=log(0, 120, aged=91))),
+    ("table-quarantined", replace(running(WAITING), set_aside=(ASIDE,), source=log(0, 120))),
     ("target-away", Situation(now=NOW, unreadable=Away("no answer"))),
     ("refused", Situation(now=NOW, unreadable=UserRefused("who are you?"))),
     ("no-status", Situation(now=NOW, unreadable=Stop("no checkpoint"))),

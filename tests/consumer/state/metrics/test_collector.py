@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 from support.loading import at
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.state.activity.activity import BOUNDS, CutActivity, WaitingDdl
+from ticdc_consumer.state.activity.activity import BOUNDS, CutActivity, VerifiedShare, WaitingDdl
 from ticdc_consumer.state.activity.monitor import MOST, Monitor
 from ticdc_consumer.state.metrics.collector import register, unregister
 from ticdc_consumer.state.metrics.definitions import METRICS
@@ -38,7 +38,11 @@ def busy(changefeed: str = "shop") -> Monitor:
     monitor.committed(R, at(t=7), TOTALS, {"shop.a": (1, 2)}, seconds)
     monitor.ran_ddls(["done", "done", "skipped"], 1.0)
     monitor.waits_for_operator([WaitingDdl("7:1", "no such type")])
+    monitor.sets_aside(("shop", "b"), R, "no such column")
+    monitor.keeps_waiting({("shop", "b"): 8})
     monitor.retries(Unavailable("away"), "target away")
+    monitor.verified(VerifiedShare(1_700_000_002.5, 3, 24, R, 1_000, 2, "shop.a: 2 rows"))
+    monitor.verified(VerifiedShare(1_700_000_003.5, 4, 24, R, 500, failed="away"))
     monitor.failed(Stop("poison"))
     return monitor
 
@@ -57,6 +61,8 @@ def samples(registry: CollectorRegistry) -> dict[tuple[str, tuple[tuple[str, str
 
 VALUES: list[tuple[str, Mapping[str, str], float]] = [
     ("resolved_timestamp_seconds", {}, 1_700_000_000),
+    ("set_aside_timestamp_seconds", {"table": "shop.b"}, 1_700_000_000),
+    ("set_aside_changes", {"table": "shop.b"}, 8),
     ("newest_message_timestamp_seconds", {}, 1_700_000_001.5),
     ("stage", {"stage": "planning"}, 1),
     ("stage", {"stage": "waiting"}, 0),
@@ -82,6 +88,10 @@ VALUES: list[tuple[str, Mapping[str, str], float]] = [
     ("ddls_total", {"outcome": "done"}, 2),
     ("ddls_total", {"outcome": "skipped"}, 1),
     ("waiting_ddls", {}, 1),
+    ("verified_rows_total", {}, 1_500),
+    ("verify_failures_total", {}, 1),
+    ("verify_timestamp_seconds", {}, 1_700_000_003.5),
+    ("differing_rows", {}, 2),
     ("stage_seconds_bucket", {"stage": "plan", "le": "0.01"}, 0),
     ("stage_seconds_bucket", {"stage": "plan", "le": "0.025"}, 1),
     ("stage_seconds_bucket", {"stage": "plan", "le": "+Inf"}, 1),

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from support.server_address import missing
 from ticdc_consumer.state.metrics.definitions import METRICS
+from ticdc_consumer.upstream.verify import textfile
 
 ROOT = Path(__file__).resolve().parents[4]
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
@@ -21,7 +22,7 @@ SERIES = {
     name if metric.kind != "histogram" else f"{name}{part}"
     for name, metric in METRICS.items()
     for part in (("_bucket", "_sum", "_count") if metric.kind == "histogram" else ("",))
-}
+} | {textfile.TABLES, textfile.TIME}
 """As queries name them."""
 UNITS = (
     "_seconds",
@@ -31,6 +32,8 @@ UNITS = (
     "_offset",
     "_code",
     "_ddls",
+    "_changes",
+    "_rows",
     "stage",
     "cause",
     "generation",

@@ -62,6 +62,7 @@ def stopped_at_a_ddl() -> Monitor:
     monitor = busy()
     sql = ("ALTER TABLE a ADD b INTEGER",)
     monitor.waits_for_operator([WaitingDdl("7:1", "the default is an expression", sql)])
+    monitor.sets_aside(("shop", "notes"), 7, "no such column")
     monitor.stopped(Stop("DDL 7:1 of shop.a stops"))
     return monitor
 
@@ -107,6 +108,7 @@ SAYS: list[tuple[Callable[[], Monitor], str, list[str]]] = [
     (stopped_at_a_ddl, "Why", ["the DDL 7:1 waits for an operator: the default is an expression"]),
     (stopped_at_a_ddl, "Why", ["What to do", "Not ready: the consumer has stopped: DDL 7:1"]),
     (stopped_at_a_ddl, "Position", ["last error DDL 7:1 of shop.a stops"]),
+    (stopped_at_a_ddl, "Set aside", ["shop.notes has waited at R 7", "no such column"]),
     (stopped_at_a_ddl, "DDL", ["perhaps by: ALTER TABLE a ADD b INTEGER"]),
 ]
 
@@ -177,6 +179,7 @@ def hostile() -> Monitor:
     monitor.committed(R, at(**{HOSTILE: 1}), {}, {HOSTILE: (1, 1)}, {"load": 1.0})
     monitor.ran_ddls(["done"], 0.0, LastDdl(HOSTILE, HOSTILE, "done", HOSTILE, 0.0))
     monitor.waits_for_operator([WaitingDdl(HOSTILE, HOSTILE, (HOSTILE,))])
+    monitor.sets_aside((HOSTILE, HOSTILE), 7, HOSTILE)
     monitor.retries(Unavailable(HOSTILE), "target away")
     monitor.unwritten = HOSTILE
     monitor.session = HOSTILE

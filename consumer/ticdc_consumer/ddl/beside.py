@@ -1,0 +1,183 @@
+"""Tables that are loaded beside those in use, and take their place (`load --table`).
+
+What the holder of the lease does for them, a consumer that runs or else the command; whoever loads
+the rows does no more than that. While a table is in `copies`, each cut that changes it changes the
+copy alike, and no DDL of the table is run. So the copy holds, at every commit, rows of the upstream
+at R alone; and all of the chunks that were loaded, each as of R - 1 with R held. Once all chunks
+are, copy and upstream are equal at R, at every commit: any may be the one after which it takes the
+table's place.
+"""
+
+import time
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from ticdc_encoder.event import Ddl
+
+from ticdc_consumer import failpoints
+from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.run import refusals
+from ticdc_consumer.ddl.touched import touched
+from ticdc_consumer.errors import Stop
+from ticdc_consumer.state.known_tables import NOTHING_KNOWN, KnownTables, lower
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.loading import LoadNotes, TableLoad, TableState
+from ticdc_consumer.state.retry import until_known
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets.layout import TableName, TargetName
+
+LOOK = 1.0
+"""Seconds between two looks whether a table is to be loaded."""
+
+
+def copy_name(changefeed: str, table: TargetName, snapshot_ts: int, number: int) -> TargetName:
+    """The table that is filled beside another one."""
+    checksum = f"{zlib.crc32(changefeed.encode()):08x}"
+    return table[0], f"ticdc_loading_{checksum}_{snapshot_ts}_{number}"
+
+
+class Beside:
+    """The tables that are loaded beside those in use, for who holds the lease. `copies` are their
+    quoted names, by upstream table."""
+
+    def __init__(self, context: DdlContext, store: Store, retries: int) -> None:
+        self._context, self._store, self._retries = context, store, retries
+        self._target = context.target
+        self._notes = LoadNotes(store.target, store.changefeed)
+        self._known: KnownTables = NOTHING_KNOWN
+        self._next_look = 0.0
+        self.under_way: frozenset[TableName] = frozenset()
+        """Those that cuts write to: none of their DDL is run, and none is set aside."""
+        self.copies: Mapping[TableName, str] = {}
+        self.filled: Mapping[TableName, TargetName] = {}
+        """Those that take no table's place: the rows of the upstream's table go there alone."""
+
+    def tend(self, *, at_once: bool = False) -> None:
+        """Between two cuts: takes note of what is asked for, and does it. Looks once a second,
+        unless `at_once`. Raises `Stop` for a table that cannot take the other's place."""
+        if at_once or time.monotonic() >= self._next_look:
+            until_known(self._store, self._retries, self._tend, happened=lambda: False)
+            self._next_look = time.monotonic() + LOOK
+
+    def holds(self, ddl: Ddl) -> bool:
+        """Whether a DDL has to wait until a table is loaded. Asks no database."""
+        if not self.under_way:
+            return False
+        entry = LedgerEntry(ddl.commit_ts, 1, ddl.schema, ddl.table, ddl.query, ddl.kind)
+        return _concerns(self._known, [entry], self.under_way)
+
+    def _tend(self) -> None:
+        """Each step shows in the notes, or in the catalog: it is not done again."""
+        if asked := self._in("asked"):
+            self._begin(asked)
+        if given_up := self._in("given up"):
+            self._drop(given_up)
+        if whole := self._in("whole"):
+            self._replace(whole)
+        self._known = self._context.ledger.known()
+        loads = self._in("rows")
+        self.copies = {
+            load.name: self._target.quote(*_copy(load)) for load in loads if not load.created
+        }
+        self.filled = {load.name: _copy(load) for load in loads if load.created}
+        self.under_way = frozenset(load.name for load in loads)
+
+    def _in(self, state: TableState) -> list[TableLoad]:
+        return [load for load in self._notes.beside() if load.state == state]
+
+    def _begin(self, loads: Iterable[TableLoad]) -> None:
+        """From here on cuts write to the copies. One that was begun before a DDL of its table is of
+        no use, and one of a table that is set aside: cuts do not write to it."""
+        ledger = self._context.ledger
+        set_aside = {table.name for table in self._store.quarantine.tables()}
+        with self._target.transaction():
+            self._store.check_generation()
+            for load in loads:
+                since = [each for each in ledger.entries() if each.commit_ts > load.snapshot_ts]
+                late = bool(since) and _concerns(ledger.known(), since, [load.name])
+                vain = late or load.name in set_aside
+                self._notes.reached(load.name, "given up" if vain else "rows")
+        failpoints.hit("B1")
+
+    def _drop(self, loads: Iterable[TableLoad]) -> None:
+        target = self._target
+        texts = [text for load in loads for text in target.drop_table(*_copy(load))]
+        self._do(texts, loads)
+
+    def _replace(self, loads: Sequence[TableLoad]) -> None:
+        target = self._target
+        tables = {load.name: self._context.locate(load.name) for load in loads}
+        moves = [(tables[load.name], _copy(load)) for load in loads]
+        if not target.transactional_ddl:
+            target.wait_for_ddl([name for move in moves for name in move])
+        new = [load for load in loads if load.created]
+        old = [load for load in loads if not load.created]
+        for load in old:
+            require_replaceable(self._context, load.name, tables[load.name])
+        try:
+            with refusals(target):
+                texts = [text for load in new for text in self._rename(load, tables[load.name])]
+                if old:
+                    moves = [(tables[load.name], _copy(load)) for load in old]
+                    texts += target.replace_tables(moves)
+                self._do(texts, loads)
+        except Stop as refusal:
+            names = ", ".join(".".join(load.name) for load in loads)
+            raise Stop(
+                f"{names}: loaded beside the table in use, but cannot take its place: {refusal}; "
+                f"or give the load up by: ticdc-consumer load CONFIG --table {names} --give-up"
+            ) from refusal
+
+    def _rename(self, load: TableLoad, table: TargetName) -> list[str]:
+        """Gives a table that takes no other's place its name, unless it has it."""
+        target, copy = self._target, _copy(load)
+        if target.describe(*copy) is None:
+            return []
+        if target.describe(*table) is not None:
+            raise Stop(f"there is a table {target.quote(*table)} now")
+        definition = self._context.definitions.get(load.name)
+        return target.rename_table(copy, table, definition)
+
+    def _do(self, texts: Iterable[str], loads: Iterable[TableLoad]) -> None:
+        """The statements, and the end of the loads."""
+        target = self._target
+        if not target.transactional_ddl:
+            with target.transaction():
+                self._store.check_generation()
+            self._execute(texts)
+        with target.transaction():
+            self._store.check_generation()
+            if target.transactional_ddl:
+                self._execute(texts)
+            for load in loads:
+                self._notes.remove(load.name)
+            failpoints.hit("B4")
+        failpoints.hit("B5")
+
+    def _execute(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            failpoints.hit("B2")
+            self._target.execute(text).close()
+            failpoints.hit("B3")
+
+
+def require_replaceable(context: DdlContext, name: TableName, table: TargetName) -> None:
+    """Raises `Stop` if the table has what another of its name would not have."""
+    if hindrances := context.target.hindrances(table):
+        raise Stop(
+            f"{'.'.join(name)}: {context.target.quote(*table)} has {', '.join(hindrances)}, which "
+            "a table that takes its place would not have: drop it, load, and create it again"
+        )
+
+
+def _copy(load: TableLoad) -> TargetName:
+    assert load.beside is not None
+    return load.beside
+
+
+def _concerns(
+    known: KnownTables, entries: Sequence[LedgerEntry], names: Iterable[TableName]
+) -> bool:
+    """Whether one of these DDL may be about one of these tables."""
+    tables = touched(entries, known, known)
+    return tables is None or not tables.isdisjoint(map(lower, names))

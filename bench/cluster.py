@@ -6,12 +6,13 @@
 Needs root, KAFKA_BOOTSTRAP and the target's URL. Spark's standalone cluster has so many workers of
 one core. Once all run, a control group (version 1) limits each, with its executor and Python, to a
 share of a core: driver, brokers and target have what is left. The workers' shares must leave them
-enough: the machine has to be idle, or the figures are those of its other work.
+enough: on a machine that is busy the figures are those of its other work. Beside each is what
+`orjson.loads` alone took of the same messages then, and the load average.
 
 For each number of workers: changes/s; the CPU of all workers and of the driver, in us a change; how
-long cuts were read and applied; and how much of its share the workers used. What binds is reading,
-if they used most of it, else the driver with its target. Then the same for clusters that are not
-here, computed: docs/explanation/performance.md has the formula.
+long cuts were read and loaded, at the same time; and how much of their share the workers used. What
+took longer binds: reading, or the driver with its target. docs/explanation/performance.md has the
+same for clusters that are not here, computed.
 """
 
 import argparse
@@ -28,11 +29,12 @@ from tempfile import TemporaryDirectory
 
 from servers import kafka, target_url
 from support.standalone_cluster import Cluster, cluster
-from throughput import check, load, options
+from throughput import check, load, options, parsed
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.spark.session import session, warm_up
 from ticdc_consumer.targets import open_target
+from ticdc_consumer.waiting import patiently, until
 from ticdc_encoder.kafka.produce import produce
 from workload import SCHEMA, Workload
 
@@ -40,11 +42,14 @@ LIMITS, ACCOUNTS = (Path("/sys/fs/cgroup") / name for name in ("cpu", "cpuacct")
 """Version 1's controllers: one folder, or two."""
 PERIOD = 20_000
 """Microseconds in which a group may use its share: short, so that tasks are slow, not stopped."""
-BUSY = 0.8
-"""The part of their share from which the workers bind."""
 
+PATIENCE = 240.0
+"""Seconds for a worker's executor to begin, or to be gone."""
 
-HEADER = "workers publish   changes/s | us a change: workers driver | s: read load | used, binds"
+HEADER = (
+    "workers publish   changes/s | us a change: workers driver orjson.loads | s: read load | "
+    "used, binds"
+)
 
 
 @dataclass(frozen=True)
@@ -94,11 +99,7 @@ class Limited:
             for top in self._tops:
                 for process in (top / name / "cgroup.procs").read_text().split():
                     os.kill(int(process), signal.SIGKILL)
-                while (top / name).exists():
-                    try:
-                        (top / name).rmdir()
-                    except OSError:
-                        time.sleep(0.05)
+                patiently((top / name).rmdir, PATIENCE, OSError)
 
 
 @contextmanager
@@ -125,8 +126,7 @@ def round_(settings: Options, workers: int, share: float, changes: int) -> Round
         }
         spark["default.parallelism"] = str(workers)
         running_session = session(spark, "cluster")
-        while len(running.executors) < workers:
-            time.sleep(0.1)
+        assert until(lambda: len(running.executors) == workers, PATIENCE), "no executors"
         warm_up(running_session)
         with Consumer(replace(settings, spark_from_messages=0), running_session) as consumer:
             used, driver, began = groups.used(), time.process_time(), time.monotonic()
@@ -155,11 +155,14 @@ def main() -> None:
     workload = Workload(arguments.rows, arguments.changes)
     with kafka() as broker:
         topic = broker.create_topic("cluster", 4)
-        produce(workload.messages(topic, "canal-json", 4), {**broker.config, "linger.ms": "20"})
+        messages = list(workload.messages(topic, "canal-json", 4))
+        produce(messages, {**broker.config, "linger.ms": "20"})
+        values = [each.value for each in messages[:50_000] if each.value]
         print(HEADER)
         for workers in map(int, arguments.workers.split(",")):
             for publish in arguments.publish.split(","):
-                measure(workload, broker.config, topic, workers, publish, arguments)
+                done, equal = measure(workload, broker.config, topic, workers, publish, arguments)
+                print(line(workers, publish, done, arguments.changes, equal, parsed(values)))
 
 
 def measure(
@@ -169,7 +172,8 @@ def measure(
     workers: int,
     publish: str,
     arguments: argparse.Namespace,
-) -> None:
+) -> tuple[Round, bool]:
+    """And whether the tables equal the truth."""
     with target_url(arguments.target) as url, closing(open_target(url)) as target:
         load(target, workload, SCHEMA)
         settings = options(url, topic, config, arguments)
@@ -178,17 +182,16 @@ def measure(
         with ProcessPoolExecutor(1, get_context("spawn")) as alone:
             share, changes = arguments.share, arguments.changes
             done = alone.submit(round_, settings, workers, share, changes).result()
-        equal = check(target, workload, SCHEMA)
-    print(line(workers, publish, done, changes, equal), flush=True)
+        return done, check(target, workload, SCHEMA)
 
 
-def line(workers: int, publish: str, done: Round, changes: int, equal: bool) -> str:
-    binds = "reading" if done.used >= BUSY else "driver and target"
+def line(workers: int, publish: str, done: Round, changes: int, equal: bool, parsing: float) -> str:
+    read, loaded = (done.seconds.get(stage, 0.0) for stage in ("read", "load"))
+    binds = "reading" if read > loaded else "driver and target"
     return (
         f"{workers:7} {publish:8} {changes / done.wall:10.0f} | {done.cpu['workers']:20.1f} "
-        f"{done.cpu['driver']:6.1f} | {done.seconds.get('read', 0):7.1f} "
-        f"{done.seconds.get('load', 0):4.1f} | {done.used:4.0%} {binds}; equal {equal}; "
-        f"load average {os.getloadavg()[0]:.1f}"
+        f"{done.cpu['driver']:6.1f} {parsing:12.1f} | {read:7.1f} {loaded:4.1f} | "
+        f"{done.used:4.0%} {binds}; equal {equal}; load average {os.getloadavg()[0]:.1f}"
     )
 
 

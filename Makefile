@@ -6,7 +6,7 @@ LOCKED := $(PIP) --require-hashes -r /dev/stdin
 STAMP := $(VENV)/.complete
 SOURCES := encoder consumer tests samples bench docs
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs pictures test test-fast test-versions check bench fuzz world mutants torture golden lock clean
+.PHONY: help setup demo docs pictures test test-fast test-versions check bench fuzz world mutants core-mutants torture golden lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -68,6 +68,9 @@ world: setup  ## random histories in a simulated world; SEED=7 tells one; ARGS="
 
 mutants: setup  ## takes each rule of docs/explanation/invariants.md away: the world or a test must notice
 	@PYTHONHASHSEED=0 PYTHONPATH=tests $(PYTHON) tests/world/killing.py $(ARGS)
+
+core-mutants: setup  ## changes the core's functions at 300 places; the world or a test must notice; hours
+	@PYTHONHASHSEED=0 PYTHONPATH=tests $(PYTHON) tests/mutants $(ARGS)
 
 torture: setup  ## kill -9 at random moments, on every database there is; takes long
 	@$(PYTHON) -m pytest -m torture --long $(ARGS)

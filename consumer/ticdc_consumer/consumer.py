@@ -96,6 +96,8 @@ class Consumer:
         leaves in the log what their tables need from R on."""
         self.also_stops: Callable[[], bool] = lambda: False
         """Ends the loop, as `stop` does; asked at least once a second."""
+        self.publishes = True
+        """Whether lag monitors see how far it is."""
 
     def stand_by(self) -> bool:
         """Waits, before the consumer is entered, until no other consumer of the changefeed is
@@ -188,6 +190,10 @@ class Consumer:
         """R: what the target holds now."""
         started = "_epochs" in self.__dict__
         return (self._epochs if started else self._opened).state.resolved_ts
+
+    def reaches(self, resolved_ts: int) -> bool:
+        """Whether the target or the topics are there now, so that the loop need not wait for it."""
+        return self.resolved_ts >= resolved_ts or self._epochs.greatest_mark() >= resolved_ts
 
     def stop(self) -> None:
         """Ends the loop after the epoch that is under way; from any thread or signal handler."""
@@ -304,6 +310,8 @@ class Consumer:
 
     def _commit_to_source(self) -> None:
         """For lag monitors."""
+        if not self.publishes:
+            return
         positions = self._epochs.state.positions
         self._opened.source.commit(
             {partition: position.restart_offset for partition, position in positions.items()}

@@ -44,7 +44,8 @@ EXAMPLES = {
     "  ticdc-consumer why orders.toml --json | jq .cause",
     "verify": "examples:\n  ticdc-consumer verify orders.toml\n"
     "  ticdc-consumer verify orders.toml --json --show-values | jq .tables\n"
-    "  ticdc-consumer verify orders.toml --repair-sql repair.sql",
+    "  ticdc-consumer verify orders.toml --repair-sql repair.sql\n"
+    "  ticdc-consumer verify orders.toml --topics  # with what the topics give, replayed",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
     "release": "examples:\n  ticdc-consumer release orders.toml shop.orders\n"
@@ -361,7 +362,19 @@ def _verify(verify: Parser) -> None:
         metavar="FILE",
         help="write what was found there, for node_exporter's textfile collector",
     )
+    others = verify.add_mutually_exclusive_group()
+    others.add_argument(
+        "--topics",
+        action="store_true",
+        help="compare with the topics, replayed into a temporary SQLite file",
+    )
     verify.add_argument(
+        "--at",
+        type=_timestamp,
+        metavar="TS",
+        help="with --topics: begin from the upstream as of TS; default: from where the log begins",
+    )
+    others.add_argument(
         "--against",
         metavar="URL|CONFIG",
         help="compare with the target of another changefeed at the same R, without the upstream",

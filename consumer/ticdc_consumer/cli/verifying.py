@@ -1,18 +1,23 @@
 """`verify`: what it compares, puts right and prints."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import TextIO
 
 from ticdc_encoder.errors import visible
 
 from ticdc_consumer import config
+from ticdc_consumer.cli.load_progress import LoadLines
 from ticdc_consumer.cli.masking import hide_secrets
 from ticdc_consumer.cli.output import print_out
+from ticdc_consumer.cli.progress import RunProgress
+from ticdc_consumer.cli.signals import end_by, stopping
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Usage
+from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.state.repairs import RepairState
+from ticdc_consumer.upstream.load.loading import load
 from ticdc_consumer.upstream.repair.command import number_of_now, repair
 from ticdc_consumer.upstream.repair.differing_keys import DifferingKeys
 from ticdc_consumer.upstream.verify.against import other_side, verify_against
@@ -20,6 +25,7 @@ from ticdc_consumer.upstream.verify.repair import RepairScript
 from ticdc_consumer.upstream.verify.report import Subject, TableReport, summary, to_json, to_text
 from ticdc_consumer.upstream.verify.same_state import Side
 from ticdc_consumer.upstream.verify.textfile import TextFile
+from ticdc_consumer.upstream.verify.topics import Replaying, verify_topics
 from ticdc_consumer.upstream.verify.verification import Request, verify
 
 
@@ -57,8 +63,10 @@ def verified(options: Options, arguments: argparse.Namespace, script: TextIO | N
     path = arguments.metrics_file
     file = TextFile(path, options.changefeed) if path else None
     printing = _Printing(arguments.json, arguments.show_values, file)
-    if arguments.against:
+    if arguments.against or arguments.topics:
         return _against(options, arguments, printing)
+    if arguments.at is not None:
+        raise Usage("--at is the timestamp from which --topics begins: give both, or neither")
     differing, statements = DifferingKeys(), RepairScript()
     collectors = [differing] * arguments.repair + [statements] * (script is not None)
     request = Request(arguments.most, arguments.sessions, collectors, arguments.table)
@@ -74,13 +82,53 @@ def verified(options: Options, arguments: argparse.Namespace, script: TextIO | N
 
 
 def _against(options: Options, arguments: argparse.Namespace, printing: _Printing) -> bool:
-    """Whether another target holds the same."""
+    """Whether another target holds the same, or what the topics give."""
     if arguments.repair or arguments.repair_sql:
-        raise Usage("--against cannot tell which side is right: repair by the upstream, without it")
+        raise Usage(
+            "--against and --topics cannot tell which side is right: repair by the upstream, "
+            "without them"
+        )
     request = Request(arguments.most, tables=arguments.table)
-    reports = printing.compared(verify_against(options, _other(options, arguments), request))
+    if arguments.topics:
+        reports = _topics(options, request, arguments.at, printing)
+    else:
+        reports = printing.compared(verify_against(options, _other(options, arguments), request))
     printing.end([*reports.values()])
     return _equal(reports.values())
+
+
+def _topics(
+    options: Options, request: Request, at: int | None, printing: _Printing
+) -> dict[Subject, TableReport]:
+    from ticdc_consumer.consumer import Consumer
+
+    stop, lines, progress = Event(), LoadLines(), RunProgress()
+    with stopping(stop.set) as signals:
+
+        def require_none() -> None:
+            if signals:
+                end_by(signals[0])
+
+        def copy(scratch: Options, at: int) -> None:
+            load(scratch, at, report=lines.report, stopped=stop.is_set)
+            require_none()
+
+        def replay(scratch: Options, until: int) -> None:
+            consumer = Consumer(scratch)
+            consumer.publishes, consumer.also_stops = False, stop.is_set
+            with progress.watching(lambda: consumer.activity), consumer:
+                if not consumer.reaches(until):
+                    raise Stop("they have no resolved ts at or above the target's R yet: try again")
+                for epoch in consumer.epochs(until):
+                    progress.report(epoch)
+            require_none()
+
+        def reports() -> Iterator[TableReport]:
+            for report in verify_topics(options, request, Replaying(copy, replay, at)):
+                yield report
+                require_none()
+
+        return printing.compared(reports())
 
 
 def _other(options: Options, arguments: argparse.Namespace) -> Side:

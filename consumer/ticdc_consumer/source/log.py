@@ -67,14 +67,17 @@ def require(gaps: Iterable[Gap]) -> None:
         raise Stop(f"{gap.subject} {gap.text}")
 
 
-def gaps_of_whole(log: Log) -> Iterator[Gap]:
-    """For a first start without a snapshot, which needs all that was ever sent."""
+LOAD_A_SNAPSHOT = "load a snapshot and start with --from-ts TS"
+
+
+def gaps_of_whole(log: Log, instead: str = LOAD_A_SNAPSHOT) -> Iterator[Gap]:
+    """For a first start without a snapshot, which needs all that was ever sent; `instead` is what
+    to do where that is gone."""
     for topic_partition, begin in sorted(log.begins.items()):
         if begin > 0:
             yield _gap(
                 topic_partition,
-                f"begins at offset {begin}: the log is not whole; load a snapshot and start with "
-                "--from-ts TS",
+                f"begins at offset {begin}: the log is not whole; {instead}",
             )
 
 

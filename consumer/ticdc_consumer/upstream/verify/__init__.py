@@ -10,6 +10,7 @@ share.py           a part of all rows
 continuous.py      one share after the other, beside a consumer that runs
 same_state.py      two targets at one R
 against.py         one target compared with another
+topics.py          the target compared with its topics, replayed
 report.py          what was found, for people and for programs
 textfile.py        the same as metrics
 keys.py            rows that differ, by their keys

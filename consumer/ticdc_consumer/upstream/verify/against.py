@@ -55,25 +55,47 @@ def other_side(options: Options, url: str, changefeed: str) -> Side:
 def verify_against(options: Options, theirs: Side, request: Request) -> Iterator[TableReport]:
     """A report of each table that either has. Raises `Stop` where the two do not come to one R."""
     with same_state(Side(options), theirs) as (mine, others):
-        both = _Both(options, theirs.options, mine, others)
-        chosen = TableMatcher(request.tables or ("*.*",), options.case_sensitive)
-        names = [name for name in both.names() if chosen.matches(*name)]
-        if not names:
-            raise Stop("no table is known to both changefeeds, or passes --table if given")
-        for name in names:
-            yield both.report(name, request.most)
-            for state in (mine, others):
-                state.begin_again(state.readers[0])
+        yield from Both(options, theirs.options, mine, others).reports(request)
 
 
 @dataclass(frozen=True, slots=True)
-class _Both:
+class Names:
+    """How a report names the two, the other one beside rows, and says that it lacks a table."""
+
+    mine: str
+    other: str
+    short: str
+    lacks: str
+
+
+CHANGEFEEDS = Names(
+    "this changefeed", "the other changefeed", "the other", lacks="does not have it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
     """Two targets at one R."""
 
     options: Options
     other_options: Options
     mine: TargetState
     others: TargetState
+    called: Names = CHANGEFEEDS
+
+    def reports(self, request: Request) -> Iterator[TableReport]:
+        """Of each table that either has. Raises `Stop` if there is none."""
+        chosen = TableMatcher(request.tables or ("*.*",), self.options.case_sensitive)
+        names = [name for name in self.names() if chosen.matches(*name)]
+        if not names:
+            raise Stop(
+                f"no table is known to {self.called.mine} or {self.called.other}, or passes "
+                "--table if given"
+            )
+        for name in names:
+            yield self.report(name, request.most)
+            for state in (self.mine, self.others):
+                state.begin_again(state.readers[0])
 
     def names(self) -> list[TableName]:
         """Of upstream tables, those whose rows go to either target."""
@@ -90,16 +112,18 @@ class _Both:
         try:
             compared = self._pair(name)
         except Stop as refusal:
-            return TableReport(name, "", self.mine.resolved_ts, problem=str(refusal), against=True)
-        target, other = self.mine.readers[0], self.others.readers[0]
+            problem, other = str(refusal), self.called.short
+            return TableReport(name, "", self.mine.resolved_ts, problem=problem, against=other)
+        target, theirs = self.mine.readers[0], OtherTarget(self.others.readers[0])
         try:
-            outcome = compare(compared, OtherTarget(other), target, most)
+            outcome = compare(compared, theirs, target, most)
         except TicdcError:
             self._require_no_ddl(name)
             raise
         if outcome.differences:
             self._require_no_ddl(name)
-        return TableReport.of(compared, outcome, self.mine.resolved_ts)
+        report = TableReport.of(compared, outcome, self.mine.resolved_ts)
+        return replace(report, against=self.called.short)
 
     def _require_no_ddl(self, name: TableName) -> None:
         for options in (self.options, self.other_options):
@@ -111,14 +135,14 @@ class _Both:
     def _pair(self, name: TableName) -> Pair:
         table = _definition(name, self.mine.known, self.others.known)
         sides = list[Pair]()
-        for options, state, which in (
-            (self.options, self.mine, "this changefeed"),
-            (self.other_options, self.others, "the other changefeed"),
+        for options, state, which, lacks in (
+            (self.options, self.mine, self.called.mine, "does not have it"),
+            (self.other_options, self.others, self.called.other, self.called.lacks),
         ):
             target = state.targets[0]
             where = InTarget.by(options, target)
             if where.of(name) is None or name not in state.known.destinations:
-                raise Stop(f"{which} does not have it")
+                raise Stop(f"{which} {lacks}")
             if problem := state.set_aside_at(name):
                 raise Stop(f"{which}: {problem}")
             try:

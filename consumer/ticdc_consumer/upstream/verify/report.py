@@ -31,8 +31,8 @@ class TableReport:
     """`problem`: why the table could not be compared; else how many rows it has at R, and what
     differs, `whole` unless more does. `names` are the columns of the differences' rows.
     `of_target`: the problem is of `relation`, in which rows or which itself have no such upstream.
-    `against`: another target is in the upstream's place. `not_repaired`: why a repair left its rows
-    as they are."""
+    `against`: what is in the upstream's place, if that is another target. `not_repaired`: why a
+    repair left its rows as they are."""
 
     table: TableName
     relation: str
@@ -45,7 +45,7 @@ class TableReport:
     left_out: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     not_repaired: str = ""
-    against: bool = False
+    against: str = ""
     of_target: bool = False
 
     @classmethod
@@ -60,7 +60,6 @@ class TableReport:
             whole=outcome.whole,
             left_out=pair.left_out,
             names=tuple(column.name for column in pair.columns),
-            against=pair.other is not None,
         )
 
     @property
@@ -135,7 +134,7 @@ def _of(report: TableReport, difference: Difference, show_values: bool) -> str:
 
 
 def _other(report: TableReport) -> str:
-    return "in the other" if report.against else "upstream"
+    return f"in {report.against}" if report.against else "upstream"
 
 
 def _literal(value: str | None) -> str:

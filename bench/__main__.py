@@ -18,6 +18,7 @@ NEEDED = ("KAFKA_BOOTSTRAP", "POSTGRES_URL", "MARIADB_URL", "MYSQL_URL", "TIDB_U
 PROGRAMS = (
     ("reading.py",),
     ("serial.py",),
+    ("cluster.py",),
     ("formats.py",),
     ("throughput.py", "--protocol", "canal-json"),
     ("throughput.py", "--protocol", "open-protocol"),

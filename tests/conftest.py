@@ -15,8 +15,11 @@ with REQUIRE_SERVICES=1 it fails. `long` says whether all is to be tried (`--lon
 """
 
 import os
+import re
 import shutil
 import tempfile
+import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,11 +43,15 @@ settings.register_profile("fast", deadline=None, max_examples=20)
 KAFKAS = ["mock", "real"] if REQUIRED or "KAFKA_BOOTSTRAP" in os.environ else ["mock"]
 TARGETS = ["sqlite", "postgresql", "mariadb", "mysql", "tidb"]
 SERVERS = {"postgresql", "mariadb", "mysql", "tidb"}
+FAMILY = re.compile(r"(?<=[\[-])(mariadb|mysql|tidb)(?=[\]-])")
+"""In the name of a test: a server of MySQL's family."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="every variant, every kill; for hours")
     parser.addoption("--fast", action="store_true", help="without Spark, brokers and servers")
+    text = "what is to hold on MariaDB, MySQL and TiDB is tried on one of them, in turn"
+    parser.addoption("--in-turn", action="store_true", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -99,6 +106,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     that names the server. With `--dist loadgroup`, the tests of a file run in one process, but for
     slow ones that share nothing."""
     if not config.getoption("--fast"):
+        if config.getoption("--in-turn"):
+            _take_in_turn(config, items)
         for item in items:
             if not _is_slow(item) or _shares(item):
                 item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
@@ -111,6 +120,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (slow if needs or SERVERS & values or _is_slow(item) else fast).append(item)
     items[:] = fast
     config.hook.pytest_deselected(items=slow)
+
+
+def _take_in_turn(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of tests that differ by a server of MySQL's family alone, leaves one, by a checksum of their
+    name. The contract of each database is whole."""
+    alike = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if FAMILY.search(item.nodeid) and "tests/targets/" not in item.nodeid:
+            alike[FAMILY.sub("*", item.nodeid)].append(item)
+    left = {
+        item
+        for name, group in alike.items()
+        for number, item in enumerate(group)
+        if number != zlib.crc32(name.encode()) % len(group)
+    }
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=[*left])
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,11 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import with_time
@@ -18,29 +17,21 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import secrets_of
 from ticdc_consumer.ddl.creation import Together
 from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
-from ticdc_consumer.ddl.quarantined import literal_rule
-from ticdc_consumer.dry_run import DryRun, PlannedCut
-from ticdc_consumer.epoch import Epoch, Epochs
-from ticdc_consumer.errors import Away, Stop, Unavailable, Usage
+from ticdc_consumer.epoch import CAUGHT_UP, IDLE, Epoch, Epochs, Goal
+from ticdc_consumer.errors import Away, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.reader import Reader
-from ticdc_consumer.source import PATIENCE
-from ticdc_consumer.source.log import survey
+from ticdc_consumer.reader import Definitions, Reader
+from ticdc_consumer.runs.dry_run import PlannedCut, plan
+from ticdc_consumer.runs.release import released, require_releasable
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.recorder import ActivityRecorder
-from ticdc_consumer.state.activity.stored import read as activity_of
-from ticdc_consumer.state.checkpoint import Checkpoint
-from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
-from ticdc_consumer.state.loading import LoadNotes
+from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.metrics.exposing import exposed
-from ticdc_consumer.state.opening import Opened, gaps, look, patiently_read, take_over
-from ticdc_consumer.state.quarantine import SetAside, named
-from ticdc_consumer.state.releasing import TableStore
+from ticdc_consumer.state.opening import patiently_read, take_over
+from ticdc_consumer.state.quarantine import named
 from ticdc_consumer.state.standby import wait_for_leader_to_go
-from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.staging import StagingJob
 from ticdc_consumer.targets.watch import watched
 
@@ -49,12 +40,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
-
-IDLE = 1.0
-"""Seconds that one step of the loop waits for a quiet topic."""
-
-Goal = Literal["caught-up"] | int
-CAUGHT_UP: Literal["caught-up"] = "caught-up"
 
 
 class Consumer:
@@ -153,13 +138,18 @@ class Consumer:
         staging = None
         if self.options.publish == "staging":
             staging = StagingJob(self.options.target_url, self.options.changefeed)
-        reader = _reader(self.options, self._spark, self._opened, self._tables, together, staging)
+        reader = Reader.of(
+            self.options, self._spark, self._opened, self._definitions, together, staging
+        )
         reader.joining = self.joining
         reader.begin_without(self._set_aside)
         applier = ToTarget(self.options, self.target, self.store, self._tables, reader.unneeded)
         epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
         self._exit.callback(epochs.close)
         return epochs
+
+    def _definitions(self) -> Definitions:
+        return self._tables.definitions
 
     def __exit__(
         self,
@@ -318,109 +308,18 @@ class Consumer:
         )
 
 
-def plan(
-    options: Options,
-    until: Goal = CAUGHT_UP,
-    *,
-    sql: bool = False,
-    spark: "SparkSession | None" = None,
-) -> Iterator[PlannedCut]:
-    """What the next cuts of a changefeed would do; also beside a consumer that runs. Nothing is
-    taken over, nothing is written. With `sql`, small cuts have the statements for their rows.
-
-    Raises what would end the run, after what would come before it.
-    """
-    with ExitStack() as stack:
-        opened = stack.enter_context(look(options))
-        starter = SparkStarter(options.spark, "ticdc plan", spark)
-        stack.callback(starter.close)
-        options = replace(options, apply="net")
-        tables = TableLayouts(options, opened.target)
-        reader = _reader(options, starter, opened, tables)
-        reader.begin_without(opened.store.quarantine.tables())
-        where = opened.store.where
-        tables.fill(LoadNotes(opened.target, options.changefeed).filled())
-        ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped, where)
-        if opened.stored:
-            ledger.copy_from(opened.store.ledger)
-        dry = DryRun(options, reader, opened.target, ledger, tables, opened.state, sql=sql)
-        stack.callback(dry.close)
-        last = reader.greatest_mark(opened.state)
-        yield from _planned(dry, last if until == CAUGHT_UP else min(until, last))
-
-
-def _planned(dry: DryRun, goal: int) -> Iterator[PlannedCut]:
-    begin = dry.resolved_ts
-    ddls, stopped = dry.pending()
-    if ddls:
-        yield PlannedCut(begin, begin, {}, ddls)
-    while stopped is None and dry.resolved_ts < goal:
-        cut, stopped = dry.plan(goal)
-        if cut is None:
-            return
-        yield cut
-    if stopped is not None:
-        raise stopped
-
-
 def release(options: Options, table: str) -> Iterator[Epoch]:
     """`Consumer.release` where no consumer runs."""
-    _require_releasable(options, table)
+    require_releasable(options, table)
     with Consumer(options) as consumer:
         yield from consumer.release(table)
 
 
 def release_by_load(options: Options, table: str) -> int:
     """`Consumer.release_by_load` where no consumer runs."""
-    _require_releasable(options, table)
+    require_releasable(options, table)
     with Consumer(options) as consumer:
         return consumer.release_by_load(table)
-
-
-def _require_releasable(options: Options, table: str) -> None:
-    """Raises `Stop` if a consumer runs, or if the table is not set aside: a release that cannot
-    begin ends no consumer."""
-    opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
-    with closing(opening) as target:
-        named(Store(target, options.changefeed).quarantine.tables(), table)
-        stored = activity_of(target, options.changefeed)
-    if stored is not None and stored.running:
-        raise Stop(
-            f"a consumer of changefeed {options.changefeed} runs, as {stored.activity.who}: stop "
-            "it, release the table, and start it again"
-        )
-
-
-def released(options: Options, opened: Opened, table: str, spark: SparkStarter) -> Iterator[Epoch]:
-    """The cuts of a release, under the lease that was taken."""
-    store, state = opened.store, opened.state
-    tables = TableLayouts(options, opened.target)
-    patiently_read(store, options, partial(tables.learn, store.ledger))
-    waiting = named(store.quarantine.tables(), table)
-    begin = waiting.state(state)
-    opened.source.forget(begin.resolved_ts)
-    _require_log(options, opened, waiting, begin)
-    firm = replace(options, quarantine=False)
-    alone = replace(firm, filter=(literal_rule(*waiting.name),))
-    reader = _reader(alone, spark, opened, tables)
-    reader.released = waiting.name
-    own_store = TableStore.of(store, waiting, state)
-    applier = ToTarget(firm, opened.target, own_store, tables)
-    with closing(Epochs(alone, reader, applier, tables, begin)) as epochs:
-        while epochs.state.resolved_ts < state.resolved_ts:
-            epoch = epochs.next(state.resolved_ts, IDLE)
-            if epoch is not None:
-                yield replace(epoch, left_out={})  # the others are not meant to be read
-
-
-def _require_log(options: Options, opened: Opened, table: SetAside, begin: Checkpoint) -> None:
-    log = survey(opened.source, begin.positions, PATIENCE)
-    for gap in gaps(options, opened.source, begin, log):
-        raise Stop(
-            f"{table.schema}.{table.table} cannot be released, since its log is gone: "
-            f"{gap.subject} {gap.text}; load it: ticdc-consumer release CONFIG "
-            f"{table.schema}.{table.table} --load"
-        )
 
 
 def _release() -> str:
@@ -428,16 +327,3 @@ def _release() -> str:
         return version("ticdc-consumer")
     except PackageNotFoundError:  # run from a folder, or from an archive
         return "unknown"
-
-
-def _reader(
-    options: Options,
-    spark: SparkStarter,
-    opened: Opened,
-    tables: TableLayouts,
-    together: Together | None = None,
-    staging: StagingJob | None = None,
-) -> Reader:
-    schemas = opened.state.schemas.values()
-    definitions, monitor = lambda: tables.definitions, opened.store.monitor
-    return Reader(options, spark, opened.source, definitions, schemas, together, monitor, staging)

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from ticdc_encoder.event import Ddl
 
@@ -26,6 +27,12 @@ from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.waiting import back_off
 
 logger = logging.getLogger(__name__)
+
+IDLE = 1.0
+"""Seconds that one step of the loop waits for a quiet topic."""
+
+Goal = Literal["caught-up"] | int
+CAUGHT_UP: Literal["caught-up"] = "caught-up"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Self
 
 from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.filters.table import TableFilter
@@ -44,6 +45,7 @@ from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import CutActivity
 from ticdc_consumer.state.activity.monitor import FOR_LOAD, FOR_MARK, FOR_SCHEMA, Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.opening import Opened
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.staging import StagingJob, Unneeded
@@ -110,6 +112,21 @@ class Reader:
         self._unread: dict[SchemaKey, tuple[str, int, int]] = {}
         self._unread_since = 0.0
         self._ddl_comes_next = False  # one that has to wait
+
+    @classmethod
+    def of(
+        cls,
+        options: Options,
+        spark: SparkStarter,
+        opened: Opened,
+        definitions: Callable[[], Definitions],
+        together: Together | None = None,
+        staging: StagingJob | None = None,
+    ) -> Self:
+        """That of a target and a source that were opened."""
+        schemas = opened.state.schemas.values()
+        monitor = opened.store.monitor
+        return cls(options, spark, opened.source, definitions, schemas, together, monitor, staging)
 
     @property
     def schemas(self) -> Schemas:

@@ -25,7 +25,7 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("cli",),
         ("check", "status", "testing"),
         ("consumer",),
-        ("dry_run",),
+        ("runs",),
         ("epoch",),
         ("apply", "prepare"),
         ("upstream",),

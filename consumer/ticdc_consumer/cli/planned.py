@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ticdc_encoder.tso import with_time
 
-from ticdc_consumer.dry_run import PlannedCut
+from ticdc_consumer.runs.dry_run import PlannedCut
 
 
 def planned(cut: PlannedCut) -> Iterator[str]:

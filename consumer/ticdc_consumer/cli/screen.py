@@ -19,7 +19,7 @@ from ticdc_consumer.cli.logs import handler
 from ticdc_consumer.cli.masking import masked
 from ticdc_consumer.cli.planned import beside_tables
 from ticdc_consumer.cli.run_speed import RunSpeed
-from ticdc_consumer.dry_run import PlannedCut
+from ticdc_consumer.runs.dry_run import PlannedCut
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.status import Status
 from ticdc_consumer.status.text import rows_of

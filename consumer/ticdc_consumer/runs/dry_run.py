@@ -1,8 +1,10 @@
 """What the next cuts would do, without doing it: nothing is taken over, nothing is written."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,18 +20,24 @@ from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.quarantined import literal_rule
-from ticdc_consumer.epoch import Epochs
+from ticdc_consumer.epoch import CAUGHT_UP, Epochs, Goal
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read.report import OTHERS
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
+from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint
-from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.state.ledger import Ledger, LedgerEntry, LedgerInMemory
+from ticdc_consumer.state.loading import LoadNotes
+from ticdc_consumer.state.opening import look
 from ticdc_consumer.targets.layout import Layout, TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -141,6 +149,20 @@ class DryRun:
         recorded = self._recorder.begin()
         self.epochs.run_pending()
         return tuple(recorded.ddls), recorded.stop
+
+    def cuts(self, goal: int) -> Iterator[PlannedCut]:
+        """All up to `goal`. Raises what would end the run, after the cut that comes before it."""
+        begin = self.resolved_ts
+        ddls, stopped = self.pending()
+        if ddls:
+            yield PlannedCut(begin, begin, {}, ddls)
+        while stopped is None and self.resolved_ts < goal:
+            cut, stopped = self.plan(goal)
+            if cut is None:
+                return
+            yield cut
+        if stopped is not None:
+            raise stopped
 
 
 @dataclass
@@ -333,3 +355,34 @@ def _touched(context: DdlContext, entry: LedgerEntry) -> set[str]:
         case _:
             pass
     return {literal_rule(schema, table) for schema, table in names if schema}
+
+
+def plan(
+    options: Options,
+    until: Goal = CAUGHT_UP,
+    *,
+    sql: bool = False,
+    spark: "SparkSession | None" = None,
+) -> Iterator[PlannedCut]:
+    """What the next cuts of a changefeed would do; also beside a consumer that runs. Nothing is
+    taken over, nothing is written. With `sql`, small cuts have the statements for their rows.
+
+    Raises what would end the run, after what would come before it.
+    """
+    with ExitStack() as stack:
+        opened = stack.enter_context(look(options))
+        starter = SparkStarter(options.spark, "ticdc plan", spark)
+        stack.callback(starter.close)
+        options = replace(options, apply="net")
+        tables = TableLayouts(options, opened.target)
+        reader = Reader.of(options, starter, opened, lambda: tables.definitions)
+        reader.begin_without(opened.store.quarantine.tables())
+        where = opened.store.where
+        tables.fill(LoadNotes(opened.target, options.changefeed).filled())
+        ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped, where)
+        if opened.stored:
+            ledger.copy_from(opened.store.ledger)
+        dry = DryRun(options, reader, opened.target, ledger, tables, opened.state, sql=sql)
+        stack.callback(dry.close)
+        last = reader.greatest_mark(opened.state)
+        yield from dry.cuts(last if until == CAUGHT_UP else min(until, last))

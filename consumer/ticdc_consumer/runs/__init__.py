@@ -1,0 +1,1 @@
+"""What goes through cuts beside the loop that keeps a target equal."""

@@ -27,7 +27,7 @@ from support.loading import (
 )
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply import Applied, Step, apply_groups
-from ticdc_consumer.errors import Fenced, Stop, Unavailable
+from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.store import Store
@@ -68,6 +68,24 @@ def test_a_cut_without_rows_moves_the_checkpoint(sqlite_url: str) -> None:
         here = bank(target)
         assert here.apply(change=NoChange()) == Applied()
         assert stands_at(sqlite_url) == (BEFORE, here.new)
+
+
+def test_what_a_refused_attempt_had_counted_is_not_counted_twice(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        write, refusals = here.store.write, [Retry("deadlock")]
+
+        def refused_once(old: Checkpoint, new: Checkpoint) -> None:
+            write(old, new)
+            if refusals:
+                raise refusals.pop()
+
+        monkeypatch.setattr(here.store, "write", refused_once)
+        counts = here.apply().tables["bank.accounts"]
+        assert (counts.deleted, counts.upserted) == (1, 2)
+        assert stands_at(sqlite_url) == (AFTER, here.new)
 
 
 def test_a_crash_at_any_statement_leaves_the_old_state(target_url: str) -> None:

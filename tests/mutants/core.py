@@ -15,7 +15,7 @@ CORE = (*(f"ticdc_consumer.{name}" for name in CONSUMER), "ticdc_encoder.changef
 TESTS = (
     *(f"consumer/{name}" for name in ("test_plan.py", "test_layouts.py", "test_routed_names.py")),
     *("consumer/test_partition_keys.py", "consumer/config/test_routing.py"),
-    *("consumer/test_reader.py", "consumer/test_quarantine.py"),
+    *("consumer/test_reader.py", "consumer/test_quarantine.py", "consumer/test_apply.py"),
     *(f"consumer/{name}" for name in ("source", "read", "reconcile", "ddl")),
     *(
         f"consumer/state/test_{name}.py"

@@ -17,6 +17,10 @@ from mutants.operators import Change, applied, probes
 from world.history import Plan, worlds
 
 PROBE = "__reached__"
+BROKERED = "consumer/source/kafka/test_scout.py"
+"""Its broker is in this process."""
+KILLED = "consumer/test_apply.py"
+"""With SQLite."""
 NOTICED = 7
 """How a process ends in which a test failed."""
 
@@ -59,9 +63,18 @@ class Judge:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str]:
         return "", "", ""
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
+        """Some that the fast lane leaves out take part."""
+        slower = [item for item in items if _is_slower(item)]
+        yield
+        items += slower
+
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         begin = Cost.now()
         reach = self._reach(session.items)
+        if _exit_code(lambda: self._passes([i for i in session.items if _is_slower(i)])) != 0:
+            raise pytest.UsageError("a test fails in a fork without any change")
         spent = Cost.now().since(begin)
         print(f"{len(self._costs)} tests, {spent.cpu:.0f} s of CPU without a change", flush=True)
         for change in self.changes:
@@ -127,6 +140,12 @@ class Judge:
             code = _exit_code(passes)
         self.endless += code == -signal.SIGALRM
         return code == 0
+
+
+def _is_slower(item: pytest.Item) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    with_sqlite = "[sqlite" in item.nodeid or "sqlite_url" in fixtures
+    return BROKERED in item.nodeid or (KILLED in item.nodeid and with_sqlite)
 
 
 @contextmanager

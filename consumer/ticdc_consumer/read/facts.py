@@ -115,26 +115,26 @@ class Fold:
 
     def add_change(
         self, table: int, change: RowChange, partition: int, offset: int, size: int
-    ) -> int:
-        """Adds the facts of one decoded change and returns how many they are. `size` is about the
-        bytes that they take. Raises `Conflict`."""
+    ) -> None:
+        """Adds the facts of one decoded change. `size` is about the bytes that they take. Raises
+        `Conflict`."""
         columns = self._columns(table)
         if not self._sent[table].key:
-            return self._add_rows(table, change, size)
+            self._add_rows(table, change, size)
+            return
         before, after = columns.keys(change)
         if after is not None:
             fact = (change.commit_ts, True, partition, offset, change.after)
             self.add(table, after, fact, size)
         if before is not None and before != after:
             self.add(table, before, (change.commit_ts, False, partition, offset, None), 64)
-        return (after is not None) + (before is not None and before != after)
 
-    def _add_rows(self, table: int, change: RowChange, size: int) -> int:
+    def _add_rows(self, table: int, change: RowChange, size: int) -> None:
         """One row less, one row more. Only TiKV's key shows that a change is a copy."""
         columns, rows = self._columns(table), self._rows[table]
-        images = [(-1, change.before), (1, change.after)]
-        rows_changed = [(sign, image) for sign, image in images if image is not None]
-        for sign, image in rows_changed:
+        for sign, image in ((-1, change.before), (1, change.after)):
+            if image is None:
+                continue
             row = columns.row(image, change.after or image)
             slot: Slot = (row, change.commit_ts, change.row_key, sign)
             if change.row_key is None:
@@ -147,7 +147,6 @@ class Fold:
                 rows[slot] += sign
             else:
                 self.counts.duplicates[table] += 1
-        return len(rows_changed)
 
     def add_raw(
         self,

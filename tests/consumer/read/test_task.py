@@ -76,6 +76,14 @@ def test_a_row_of_which_only_the_key_was_sent_is_not_passed_over() -> None:
         reading.feed(reading.progress[PLACE], None, row(2, ',"onlyHandleKey":true'), 0, 0)
 
 
+def test_a_row_without_a_value_of_the_targets_key_stops() -> None:
+    sent = row(1).replace(b'["id"]', b"null")
+    tables = tables_in(decoded(OPTIONS, [(None, sent)]))
+    reading = Reading(job_of(OPTIONS, tables, keys={("d", "t"): ("id",)}), [WHOLE])
+    with pytest.raises(Stop, match=r"d\.t: no value for key column id"):
+        reading.feed(reading.progress[PLACE], None, sent.replace(b'"id":"1"', b'"id":null'), 0, 0)
+
+
 def test_what_was_flushed_is_not_held_any_more() -> None:
     job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])))
     reading = Reading(job, [WHOLE])

@@ -54,3 +54,18 @@ def test_the_last_of_all_attempts_says_whether_it_may_have_been_committed(
     with pytest.raises(Unavailable, match="refused 2 times, last: ") as error:
         until_known(here.store, 1, attempts(LOST, last), lambda: False)
     assert ("whether the last was committed shows" in str(error.value)) == doubt
+
+
+@pytest.mark.parametrize(("first", "asked"), [(AWAY, ["session"]), (LOST, ["happened"])])
+def test_a_refusal_has_the_session_seen_to_a_lost_commit_asks_whether_it_happened(
+    here: Bank, monkeypatch: pytest.MonkeyPatch, first: Exception, asked: list[str]
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(here.store, "recover", lambda: seen.append("session"))
+
+    def happened() -> bool:
+        seen.append("happened")
+        return False
+
+    until_known(here.store, 1, attempts(first, None), happened)
+    assert seen == asked

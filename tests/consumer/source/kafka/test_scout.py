@@ -17,6 +17,11 @@ ROW = (
     b'"ts":1,"sql":"","sqlType":{"id":4},"mysqlType":{"id":"int"},"old":null,"data":[{"id":"1"}],'
     b'"_tidb":{"commitTs":1}}'
 )
+DDL = (
+    b'{"id":0,"database":"w","table":"","pkNames":null,"isDdl":true,"type":"QUERY","es":1,"ts":1,'
+    b'"sql":"CREATE DATABASE w","sqlType":null,"mysqlType":null,"data":null,"old":null,'
+    b'"_tidb":{"commitTs":1}}'
+)
 
 
 def mark(resolved_ts: int) -> bytes:
@@ -60,6 +65,7 @@ def test_rows_without_a_mark_stop_only_once_the_brokers_have_given_all(
     monkeypatch.setattr(scout_of_kafka, "BATCH", 1)
     scout, topic = follow(ROW, ROW, ROW)
     cluster = Cluster({**mock_kafka.config, "log_level": "2"}, (topic,))
+    scout.require_marks(60.0, cluster.list)
     assert until(lambda: bool(scout.poll(0.1)) and scout.position(topic) == 1, 30, 0)
     time.sleep(0.01)
     scout.require_marks(0.001, cluster.list)  # they are silent, or slow
@@ -68,6 +74,37 @@ def test_rows_without_a_mark_stop_only_once_the_brokers_have_given_all(
     with pytest.raises(Stop, match="rows, and no resolved ts: set enable-tidb-extension=true"):
         scout.require_marks(0.001, cluster.list)
     cluster.close()
+
+
+def test_a_topic_of_ddl_alone_needs_no_mark_yet(follow: Follow, mock_kafka: brokers.Mock) -> None:
+    scout, topic = follow(DDL)
+    cluster = Cluster({**mock_kafka.config, "log_level": "2"}, (topic,))
+    scout.read_to(9, {topic: 1}, 30)
+    assert [seen.ddl.query for seen in scout.ddls()] == ["CREATE DATABASE w"]
+    scout.require_marks(0.0, cluster.list)
+    cluster.close()
+
+
+def test_the_newest_message_tells_its_time(follow: Follow) -> None:
+    begin = time.time()
+    scout, topic = follow(ROW, mark(7))
+    assert scout.newest is None
+    scout.read_to(9, {topic: 2}, 30)
+    assert scout.newest is not None
+    assert begin - 1 < scout.newest < time.time() + 1
+
+
+def test_topics_are_read_from_where_they_are_followed_until_all_have_the_mark(
+    follow: Follow, mock_kafka: brokers.Mock
+) -> None:
+    scout, one = follow(mark(5), mark(9))
+    other = mock_kafka.create_topic("items", 1)
+    mock_kafka.produce([Message(other, 0, None, mark(resolved_ts)) for resolved_ts in (6, 7, 10)])
+    scout.follow({other: 1})
+    scout.read_to(9, {one: 2, other: 3}, 30)
+    assert {topic: top.resolved_ts for topic, top in scout.top.items()} == {one: 9, other: 10}
+    found = {(each.topic, each.resolved_ts) for each in scout.marks}
+    assert found == {(one, 5), (one, 9), (other, 7), (other, 10)}
 
 
 def test_a_resolved_ts_that_is_sent_again_or_goes_back_is_no_new_mark(follow: Follow) -> None:

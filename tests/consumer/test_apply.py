@@ -23,15 +23,18 @@ from support.loading import (
     layout_of_accounts,
     open_bank,
     opened,
+    options,
     place,
 )
 from ticdc_consumer import failpoints
-from ticdc_consumer.apply import Applied, Step, apply_groups
+from ticdc_consumer.apply import Applied, Step, apply, apply_groups
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.upstream.repair.writing import Repair, RepairedTable
 from ticdc_consumer.waiting import at_pace
 
 
@@ -68,6 +71,23 @@ def test_a_cut_without_rows_moves_the_checkpoint(sqlite_url: str) -> None:
         here = bank(target)
         assert here.apply(change=NoChange()) == Applied()
         assert stands_at(sqlite_url) == (BEFORE, here.new)
+
+
+def test_a_repair_makes_room_for_the_rows_of_its_cut(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        relation = target.quote(*place(target))
+        target.execute(f"CREATE UNIQUE INDEX owners ON {relation} (owner)").close()
+        with target.transaction():
+            target.execute(f"INSERT INTO {relation} VALUES (7, 'dan')")  # noqa: S608
+        _, encode_keys = encoders(target.dialect)
+        gone = encode_keys(here.layout, [pa.array(["7"])])
+        repair = Repair(1, [RepairedTable(here.layout, gone, pa.array([], pa.binary()))])
+        step = Step(here.old, here.new, repair=repair)
+        strict = options(sqlite_url, on_drift="stop")
+        change = replace(here.change, absent=(2, 3, 4))
+        apply(here.ddl_context, here.store, step, change, strict)
+        assert accounts(target) == AFTER
 
 
 def test_what_a_refused_attempt_had_counted_is_not_counted_twice(

@@ -136,6 +136,7 @@ def test_the_spelling_of_the_table_is_the_upstreams(sqlite_url: str) -> None:
         ("DROP DATABASE bank", "", "bank was not created through the stream"),
         ("CREATE TABLE log (id INT", "log", ""),
         ("TRUNCATE TABLE other", "accounts", "names bank.other"),
+        ("DROP VIEW other", "seen", "names bank.other"),
     ],
 )
 def test_what_cannot_run_waits_for_a_person_behind_its_cut(
@@ -154,6 +155,7 @@ def test_what_cannot_run_waits_for_a_person_behind_its_cut(
         assert text.startswith(query) and why in text
         assert "commit_ts 199, number 1" in text
         assert text.endswith("ticdc-consumer run CONFIG --ddl-done 199:1")
+        assert [waiting.id for waiting in here.store.monitor.look().ddls] == ["199:1"]
     with opened(target_url) as target:  # a restart says the same
         here = open_bank(target)
         with pytest.raises(Stop, match="--ddl-done 199:1"):

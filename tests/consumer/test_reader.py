@@ -12,9 +12,10 @@ from ticdc_consumer.read.report import Report
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.source import Source
+from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import Mark
 from ticdc_consumer.spark.starter import SparkStarter
-from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.targets.layout import TableName
 from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.sql.parser import parse_create_table
@@ -36,10 +37,17 @@ class Quiet:
     def __init__(self) -> None:
         self.schemas = Schemas(OPTIONS)
         self.top: dict[str, Mark] = {}
+        self.followed: dict[str, int] = {}
 
     def forget(self, applied: int) -> None: ...
 
-    def follow(self, starts: dict[str, int]) -> None: ...
+    def follow(self, starts: dict[str, int]) -> None:
+        self.followed |= starts
+
+    def list_patiently(self, known: object, patience: float) -> Listing:
+        return Listing({("old", 0): 90, ("new", 0): 3}, {"old": "", "new": ""})
+
+    def read_to(self, reach: int, ends: dict[str, int], patience: float) -> None: ...
 
     def poll(self, wait: float) -> int:
         return 0
@@ -123,3 +131,11 @@ def test_a_ddl_of_a_table_that_waits_is_left_to_its_release(
     reader.set_aside, reader.released = frozenset({("shop", "items")}), released
     ddl = Ddl("shop", table, f"DROP TABLE {table}", 5)
     assert reader.is_of_another_run(ddl) == is_of_another
+
+
+def test_the_greatest_mark_is_looked_for_from_where_each_topic_is_read(reader: Reader) -> None:
+    source = cast(Quiet, reader.source)
+    source.marks = (Mark(7), Mark(9))
+    base = replace(BASE, positions={("old", 0): Position("old", "", 0, 80)})
+    assert reader.greatest_mark(base) == 9
+    assert source.followed == {"old": 80, "new": 0}

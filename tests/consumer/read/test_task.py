@@ -1,5 +1,6 @@
 """What one task reads, literally."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from ticdc_consumer.read.report import Report, unpack
 from ticdc_consumer.read.task import Reading, read
 from ticdc_consumer.reconcile.gathered import gather_here
 from ticdc_consumer.source import ProgressT, Receiver
+from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Ddl
 
 OPTIONS = options_for("canal-json")
@@ -105,6 +107,23 @@ def test_rows_of_tables_that_are_set_aside_or_left_out_are_counted_and_not_read(
             ({("d", "t"): 1}, {}) if job is aside else ({}, {("d", "t"): 1})
         )
         assert [*reading.fold.flush()] == []
+
+
+def test_facts_of_a_merged_table_name_its_shard() -> None:
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])))
+    (layout,) = job.layouts
+    merged = replace(
+        layout,
+        source=(*layout.source, Column("shard", ColumnType("varchar"))),
+        columns=("id", "shard"),
+        codecs=("text", "text"),
+        key=("id", "shard"),
+        shard="a",
+    )
+    reading = Reading(replace(job, layouts=(merged,)), [WHOLE])
+    reading.feed(reading.progress[PLACE], None, row(1), 0, 0)
+    (batch,) = reading.fold.flush()
+    assert [json.loads(fact["row"]) for fact in batch.to_pylist()] == [["1", "a"]]
 
 
 @pytest.mark.parametrize(("resolved_ts", "done"), [(8, False), (9, True), (10, True)])

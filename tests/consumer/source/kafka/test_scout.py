@@ -107,6 +107,15 @@ def test_topics_are_read_from_where_they_are_followed_until_all_have_the_mark(
     assert found == {(one, 5), (one, 9), (other, 7), (other, 10)}
 
 
+def test_a_topic_is_read_no_further_than_the_mark(
+    follow: Follow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scout_of_kafka, "BATCH", 1)
+    scout, topic = follow(mark(5), mark(9), mark(10))
+    scout.read_to(9, {topic: 3}, 30)
+    assert scout.position(topic) == 2
+
+
 def test_a_resolved_ts_that_is_sent_again_or_goes_back_is_no_new_mark(follow: Follow) -> None:
     scout, topic = follow(mark(7), mark(7), mark(5), mark(9))
     scout.read_to(1 << 60, {topic: 4}, 30)

@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT))
 
 import pytest  # noqa: E402
 from mutants.core import CORE, TESTS  # noqa: E402
-from mutants.equivalent import EQUIVALENT  # noqa: E402
+from mutants.equivalent import EQUIVALENT, WITH_SERVERS  # noqa: E402
 from mutants.judge import Judge  # noqa: E402
 from mutants.operators import Change, changes_of  # noqa: E402
 
@@ -27,10 +27,10 @@ def _order(change: Change) -> str:
 def chosen(names: Sequence[str], most: int) -> list[Change]:
     """Of the changes whose name holds one of `names`, so many as a sample.
 
-    Raises `LookupError` if an equivalent one is of no change any more.
+    Raises `LookupError` if one that is listed as surviving is of no change any more.
     """
     every = sorted((each for module in CORE for each in changes_of(module)), key=_order)
-    if stale := EQUIVALENT.keys() - {each.name for each in every}:
+    if stale := (EQUIVALENT.keys() | WITH_SERVERS.keys()) - {each.name for each in every}:
         raise LookupError(f"of no change any more: {', '.join(sorted(stale))}")
     return [each for each in every if any(part in each.name for part in names or [""])][:most]
 
@@ -46,17 +46,20 @@ def main() -> int:
     arguments = parser.parse_args()
     sample = chosen(arguments.names, arguments.of)[arguments.skip :]
     judge = Judge(
-        [each for each in sample if each.name not in EQUIVALENT],
+        [each for each in sample if each.name not in EQUIVALENT | WITH_SERVERS],
         time.monotonic() + arguments.seconds,
         arguments.histories,
     )
     quietly = ["-q", "--fast", "--no-summary", "--tb=short", "-p", "no:cacheprovider"]
     tests = [str(ROOT / path) for path in arguments.tests]
     pytest.main([*tests, *quietly, f"--rootdir={ROOT.parent}"], plugins=[judge])
+    names = {each.name for each in sample}
     print(
-        f"{len(sample)} changes, {len(sample) - len(judge.changes)} of them equivalent; "
+        f"{len(sample)} changes, {len(names & EQUIVALENT.keys())} of them equivalent, "
+        f"{len(names & WITH_SERVERS.keys())} left to tests with servers; "
         f"{judge.tried} tried, {judge.endless} do not end, {len(judge.alive)} survive"
     )
+    print("".join(f"ended oddly: {each}\n" for each in judge.odd), end="")
     return 1 if judge.alive or judge.tried < len(judge.changes) else 0
 
 

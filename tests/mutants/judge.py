@@ -53,6 +53,8 @@ class Judge:
         self.tried = 0
         self.endless = 0
         """Changes that were noticed because something took five times as long, and more."""
+        self.odd: list[str] = []
+        """Those whose process ended in another way, by exit code: to be looked at."""
         self.alive: list[str] = []
         self._failed = False
         self._costs: dict[pytest.Item, Cost] = {}
@@ -112,7 +114,7 @@ class Judge:
 
     def _passes(self, items: Sequence[pytest.Item]) -> bool:
         self._failed = False
-        for item, after in zip(items, [*items[1:], None], strict=True):
+        for item, after in zip(items, [*items[1:], None], strict=False):
             if cost := self._costs.get(item):
                 _end_after(5 * cost.wall)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
@@ -138,6 +140,8 @@ class Judge:
     def _says_so(self, change: Change, passes: Callable[[], bool]) -> bool:
         with applied(change.module, {change.function: change.code()}):
             code = _exit_code(passes)
+        if code not in (0, NOTICED, -signal.SIGALRM):
+            self.odd.append(f"{change.name}: {code}")
         self.endless += code == -signal.SIGALRM
         return code == 0
 
@@ -172,11 +176,7 @@ def _exit_code(passes: Callable[[], bool]) -> int | None:
         with Path(os.devnull).open("w") as nothing:
             os.dup2(nothing.fileno(), 1)
             os.dup2(nothing.fileno(), 2)
-        code = NOTICED
-        try:
-            code = 0 if passes() else NOTICED
-        finally:
-            os._exit(code)
+        os._exit(0 if passes() else NOTICED)
 
     process = multiprocessing.get_context("fork").Process(target=run)
     process.start()

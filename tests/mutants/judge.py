@@ -23,6 +23,7 @@ KILLED = "consumer/test_apply.py"
 """With SQLite."""
 NOTICED = 7
 """How a process ends in which a test failed."""
+ENDLESS = -signal.SIGKILL
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,6 @@ class Judge:
     def _passes(self, items: Sequence[pytest.Item]) -> bool:
         self._failed = False
         for item, after in zip(items, [*items[1:], None], strict=False):
-            if cost := self._costs.get(item):
-                _end_after(5 * cost.wall)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if self._failed:
                 return False
@@ -127,22 +126,17 @@ class Judge:
             return all(place.play(Plan.of(n)).broken is None for n in range(self.histories))
 
     def _survives(self, change: Change, items: Sequence[pytest.Item]) -> bool:
-        if not self._says_so(change, lambda: self._passes(items)):
-            return False
-        most = 5 * self._of_histories
+        wall = sum(self._costs[item].wall for item in items)
+        return self._says_so(change, lambda: self._passes(items), wall) and self._says_so(
+            change, self._plays, self._of_histories
+        )
 
-        def plays() -> bool:
-            _end_after(most)
-            return self._plays()
-
-        return self._says_so(change, plays)
-
-    def _says_so(self, change: Change, passes: Callable[[], bool]) -> bool:
+    def _says_so(self, change: Change, passes: Callable[[], bool], wall: float) -> bool:
         with applied(change.module, {change.function: change.code()}):
-            code = _exit_code(passes)
-        if code not in (0, NOTICED, -signal.SIGALRM):
+            code = _exit_code(passes, 30 + 5 * wall)
+        if code not in (0, NOTICED, ENDLESS):
             self.odd.append(f"{change.name}: {code}")
-        self.endless += code == -signal.SIGALRM
+        self.endless += code == ENDLESS
         return code == 0
 
 
@@ -163,14 +157,8 @@ def _reached(modules: set[str]) -> Iterator[set[tuple[str, str]]]:
         yield called
 
 
-def _end_after(seconds: float) -> None:
-    """This process does, half a minute later than that."""
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(30 + round(seconds))
-
-
-def _exit_code(passes: Callable[[], bool]) -> int | None:
-    """That of a process of its own."""
+def _exit_code(passes: Callable[[], bool], most: float = 900) -> int | None:
+    """That of a process of its own, which has so many seconds."""
 
     def run() -> None:
         with Path(os.devnull).open("w") as nothing:
@@ -180,5 +168,8 @@ def _exit_code(passes: Callable[[], bool]) -> int | None:
 
     process = multiprocessing.get_context("fork").Process(target=run)
     process.start()
-    process.join()
+    process.join(most)
+    if process.is_alive():
+        process.kill()
+        process.join()
     return process.exitcode

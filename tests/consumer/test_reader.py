@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 from support.both_paths import options_for
-from ticdc_consumer.errors import SchemaMissing
+from ticdc_consumer.errors import SchemaMissing, Stop
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.read.report import Report
@@ -13,7 +13,7 @@ from ticdc_consumer.reader import Reader
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.source import Source
 from ticdc_consumer.source.listing import Listing
-from ticdc_consumer.source.marks import Mark
+from ticdc_consumer.source.marks import Mark, SeenDdl
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.targets.layout import TableName
@@ -139,3 +139,19 @@ def test_the_greatest_mark_is_looked_for_from_where_each_topic_is_read(reader: R
     base = replace(BASE, positions={("old", 0): Position("old", "", 0, 80)})
     assert reader.greatest_mark(base) == 9
     assert source.followed == {"old": 80, "new": 0}
+
+
+@pytest.mark.parametrize(("commit_ts", "reach"), [(4, 9), (7, 7), (9, 9)])
+def test_a_cut_ends_before_a_ddl_of_a_table_that_waits_and_of_another(
+    reader: Reader, commit_ts: int, reach: int
+) -> None:
+    reader.set_aside = frozenset({("shop", "items")})
+    seen = SeenDdl(Ddl("shop", "a", "RENAME TABLE shop.items TO shop.a", commit_ts), "orders", 0)
+    assert reader._before_joined(5, 9, [seen]) == reach
+
+
+def test_a_ddl_of_a_table_that_waits_and_of_another_stops_if_it_is_next(reader: Reader) -> None:
+    reader.set_aside = frozenset({("shop", "items")})
+    seen = SeenDdl(Ddl("shop", "a", "RENAME TABLE shop.items TO shop.a", 5), "orders", 0)
+    with pytest.raises(Stop, match="release it before"):
+        reader._before_joined(5, 9, [seen])

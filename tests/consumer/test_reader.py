@@ -9,9 +9,10 @@ from ticdc_consumer.errors import SchemaMissing, Stop
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.read.report import Report
-from ticdc_consumer.reader import Reader
+from ticdc_consumer.reader import SMALL_BYTES, Reader
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.source import Source
+from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import Mark, SeenDdl
 from ticdc_consumer.spark.starter import SparkStarter
@@ -46,6 +47,12 @@ class Quiet:
 
     def list_patiently(self, known: object, patience: float) -> Listing:
         return Listing({("old", 0): 90, ("new", 0): 3}, {"old": "", "new": ""})
+
+    def ddls(self) -> list[SeenDdl]:
+        return []
+
+    def tasks(self, *of: object, here: bool) -> KafkaTasks:
+        return KafkaTasks({})
 
     def read_to(self, reach: int, ends: dict[str, int], patience: float) -> None: ...
 
@@ -155,3 +162,11 @@ def test_a_ddl_of_a_table_that_waits_and_of_another_stops_if_it_is_next(reader: 
     seen = SeenDdl(Ddl("shop", "a", "RENAME TABLE shop.items TO shop.a", 5), "orders", 0)
     with pytest.raises(Stop, match="release it before"):
         reader._before_joined(5, 9, [seen])
+
+
+@pytest.mark.parametrize(
+    ("here", "most"), [(True, SMALL_BYTES), (False, OPTIONS.memory_budget)], ids=["driver", "Spark"]
+)
+def test_the_driver_reads_little_by_itself(reader: Reader, here: bool, most: int) -> None:
+    assert OPTIONS.memory_budget > SMALL_BYTES
+    assert reader._job(BASE, CUT, (), {}, here).most_bytes == most

@@ -64,6 +64,7 @@ def test_rows_and_checkpoint_move_together(target_url: str) -> None:
         assert stands_at(target_url) == (AFTER, here.new)
     counts = applied.tables["bank.accounts"]
     assert (counts.deleted, counts.upserted, counts.cleared) == (1, 2, 0)
+    assert applied.rows() == 3
 
 
 def test_a_cut_without_rows_moves_the_checkpoint(sqlite_url: str) -> None:

@@ -36,6 +36,10 @@ def mark(resolved_ts: int) -> bytes:
     ).encode()
 
 
+WITHOUT_KEY = row(1).replace(b'["id"]', b"null")
+NULL_KEY = WITHOUT_KEY.replace(b'"id":"1"', b'"id":null')
+
+
 @dataclass(frozen=True)
 class OneByOne:
     """A source of these messages, a step for each."""
@@ -79,11 +83,28 @@ def test_a_row_of_which_only_the_key_was_sent_is_not_passed_over() -> None:
 
 
 def test_a_row_without_a_value_of_the_targets_key_stops() -> None:
-    sent = row(1).replace(b'["id"]', b"null")
-    tables = tables_in(decoded(OPTIONS, [(None, sent)]))
+    tables = tables_in(decoded(OPTIONS, [(None, WITHOUT_KEY)]))
     reading = Reading(job_of(OPTIONS, tables, keys={("d", "t"): ("id",)}), [WHOLE])
     with pytest.raises(Stop, match=r"d\.t: no value for key column id"):
-        reading.feed(reading.progress[PLACE], None, sent.replace(b'"id":"1"', b'"id":null'), 0, 0)
+        reading.feed(reading.progress[PLACE], None, NULL_KEY, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "table"),
+    [
+        (NULL_KEY, "Stop", ("d", "t")),
+        (b"{", "WireError", None),
+    ],
+    ids=["a row", "no row at all"],
+)
+def test_an_error_is_reported_with_the_table_that_it_is_about(
+    value: bytes, kind: str, table: tuple[str, str] | None
+) -> None:
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, WITHOUT_KEY)])), {("d", "t"): ("id",)})
+    (report,) = read(replace(job, source=OneByOne([value])), [WHOLE])
+    found = unpack(report.to_pylist()[0]["row"])
+    assert found.error is not None
+    assert (found.error[0], found.error_table) == (kind, table)
 
 
 def test_what_was_flushed_is_not_held_any_more() -> None:

@@ -163,6 +163,7 @@ def test_what_cannot_run_waits_for_a_person_behind_its_cut(
         done = done_by_operator(target, here.store.ledger, "199:1")
         assert done == replace(entry(query, table), state="done", reason=BY_OPERATOR)
         run_pending(here)
+        assert here.store.monitor.look().ddls == ()
         assert exists(target, "log")
         assert states(here) == ["done", "done"]
 

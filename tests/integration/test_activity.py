@@ -155,7 +155,7 @@ def test_a_start_that_waits_for_the_source_prints_that(
     with consumer:
         pass
     (sentence,) = sentences
-    assert sentence.startswith("starting by asking the source what its log holds, since ")
+    assert sentence.startswith("starting by asking the source what its log holds, ")
 
 
 def test_the_end_of_a_run_does_not_wait_for_a_target_that_hangs(

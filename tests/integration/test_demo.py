@@ -51,10 +51,10 @@ def test_the_demo_ends_equal_to_its_upstream(
     assert told[-1].startswith("every table equals the upstream at R = ")
     assert sum("rows, equal to upstream" in line for line in told) == len(TABLES)
     figures = {line[:36].strip(): int(line[36:48].replace(",", "")) for line in told[-14:-1]}
-    assert figures["upstream: row changes"] >= 3000
-    assert figures["reader: torn transactions seen"] == 0
-    assert figures["reader: looks at the tables"] > 0
-    assert figures["read: of them repeated"] > 0
+    assert figures["upstream: rows changed"] >= 3000
+    assert figures["torn transactions that it saw"] == 0
+    assert figures["checks by a second reader"] > 0
+    assert figures["read: dropped, duplicates"] > 0
 
 
 # A shell's background job ignores the signal, and its children do.
@@ -78,7 +78,7 @@ def test_a_signal_ends_the_demo_wherever_it_is_and_leaves_nothing(
         start_new_session=True,
     ) as process:
         assert process.stdout is not None and process.stderr is not None
-        while process.stdout.readline() != "Spark starts ...\n":
+        while process.stdout.readline() != "starting Spark ...\n":
             assert process.poll() is None
         time.sleep(seconds)
         started = psutil.Process(process.pid).children(recursive=True)

@@ -65,7 +65,7 @@ def serving(monitor: Monitor) -> Iterator[str]:
 
 
 STATES: list[tuple[Callable[[], Monitor], str, str, str]] = [
-    (healthy, "ready", "there is nothing to do: all that is resolved is applied", "nothing"),
+    (healthy, "ready", "all is well: everything that TiCDC has resolved is applied", "nothing"),
     (lagging, "not ready", "TiCDC itself is behind", "look at TiCDC: its checkpoint lag"),
     (stopped, "stopped", "7:1 waits for an operator", "ticdc-consumer run CONFIG --ddl-done 7:1"),
 ]

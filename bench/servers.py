@@ -35,3 +35,8 @@ def target_url(name: str) -> Iterator[str]:
     else:
         with databases.fresh_database(os.environ[URLS[name]]) as url:
             yield url
+
+
+def verdict(is_met: bool) -> str:
+    """What follows a goal."""
+    return "met" if is_met else "not met"

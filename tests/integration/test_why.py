@@ -251,7 +251,7 @@ def test_a_partition_without_a_resolved_ts(begin: Begin) -> None:
     with running(run):
         numbers = count(201)
         shown = comes_to(run, "partition-without-resolved-ts", lambda: feed.mark(next(numbers), 1))
-        assert f"{feed.topic}[0] has no resolved ts above R" in shown.sentence
+        assert f"{feed.topic}[0] gets no resolved ts" in shown.sentence
         feed.mark(900)
         assert until(lambda: run.resolved_ts == ts(900), SOON, pause=0.2)
 

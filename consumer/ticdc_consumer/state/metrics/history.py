@@ -32,7 +32,7 @@ class LagSample:
         return cls(activity.at, max(0.0, activity.at - seconds(activity.resolved_ts)))
 
 
-class History:
+class PageHistory:
     """The lag's samples of an hour, and the tables' rows of the last minute; older ones are
     dropped."""
 

@@ -13,7 +13,7 @@ from support.loading import at
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.state.activity.activity import CutActivity, LastDdl, WaitingDdl
 from ticdc_consumer.state.activity.monitor import Monitor
-from ticdc_consumer.state.metrics.history import HOUR, MOST_SAMPLES, STEP, History, LagSample
+from ticdc_consumer.state.metrics.history import HOUR, MOST_SAMPLES, STEP, LagSample, PageHistory
 from ticdc_consumer.state.metrics.hosts import is_admitted
 from ticdc_consumer.state.metrics.page import MOST_LINES, document
 from ticdc_consumer.state.metrics.plot import HEIGHT, WIDTH, bar, lag_plot
@@ -294,7 +294,7 @@ def test_a_bar_is_as_long_as_its_share(share: float, width: str) -> None:
 
 def test_an_hour_of_samples_is_remembered() -> None:
     now = 0.0
-    history, monitor = History(lambda: now), Monitor()
+    history, monitor = PageHistory(lambda: now), Monitor()
     history.note(monitor.look)
     assert list(history.samples) == []  # there is no R
     monitor.resolved_ts = R
@@ -314,7 +314,7 @@ def test_tables_come_by_their_rate_over_the_last_minute() -> None:
     monitor = Monitor()
     looks = [replace(monitor.look(), at=1000.0 + STEP * n, tables=tables) for n, tables in ROWS]
     now = 0.0
-    history = History(lambda: now)
+    history = PageHistory(lambda: now)
     for look in looks[:-1]:
         now += STEP
         history.note(iter([look]).__next__)

@@ -55,3 +55,8 @@ def cpu_of(url: str) -> float:
                 seconds += times.user + times.system
             return float(seconds)
     return 0.0
+
+
+def verdict(is_met: bool) -> str:
+    """What follows a goal."""
+    return "met" if is_met else "not met"

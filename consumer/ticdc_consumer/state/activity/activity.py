@@ -229,8 +229,8 @@ class Activity:
     @property
     def sentence(self) -> str:
         """What it is at and since when, with the figures that belong to it."""
-        since = duration(max(0.0, self.at - self.since))
-        parts = [f"{self.stage} {self.detail}".strip() + f", since {since}"]
+        so_far = duration(max(0.0, self.at - self.since))
+        parts = [f"{self.stage} {self.detail}".strip() + f", {so_far} so far"]
         parts += self._figures()
         parts += [f"waiting for {blocker.text}" for blocker in self.blockers[:1]]
         if self.retry is not None:

@@ -156,6 +156,11 @@ class PostgreSQL(Target):
             if not until(has_ended, GONE_WITHIN, pause=0.02):
                 raise Unavailable(f"PostgreSQL's session {pid} does not end")
 
+    def has_session(self, session_id: str) -> bool:
+        pid, _, started = session_id.partition("@")
+        with self.errors():
+            return self._exists(pid, started)
+
     def _exists(self, pid: str, started: str) -> bool:
         # Inside a transaction the view would stay as it was first seen.
         self.execute("SELECT pg_stat_clear_snapshot()")

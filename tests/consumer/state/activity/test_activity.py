@@ -76,7 +76,7 @@ def thrice_locked(monitor: Monitor) -> None:
 
 
 SENTENCES: list[tuple[Callable[[Monitor], None], list[str], list[str]]] = [
-    (lambda m: None, [], ["starting", "since 0.0 s"]),
+    (lambda m: None, [], ["starting", "0.0 s so far"]),
     (
         lambda m: m.waiting(time.time() - 50, {}),
         [],

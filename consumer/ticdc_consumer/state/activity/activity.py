@@ -243,7 +243,7 @@ class Activity:
         cut = self.cut
         if self.stage == "waiting" and self.newest_message is not None:
             age = duration(max(0.0, self.at - self.newest_message))
-            return [f"the newest message of a partition 0 is {age} old"]
+            return [f"the newest message in partition 0 is {age} old"]
         if cut is None:
             return []
         if self.stage == "reading" and cut.messages:

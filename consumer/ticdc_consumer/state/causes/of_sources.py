@@ -157,7 +157,9 @@ def _nobody_writes(situation: Situation) -> Explanation | None:
     if activity is None:
         return None
     if source is None or not source.partitions:
-        nothing = source is None and activity.newest_message is None and not activity.newest_ts
+        # A consumer has read nothing since its start, if R was reached by one before it.
+        read = activity.newest_message or activity.newest_ts or activity.resolved_ts
+        nothing = source is None and not read
     else:
         nothing = all(facts.begin >= facts.end for facts in source.partitions.values())
     if not nothing:
@@ -174,7 +176,7 @@ def _ticdc_stopped(situation: Situation) -> Explanation | None:
     newest = source.newest if source is not None and source.tails else activity.newest_message
     if newest is None or situation.now - newest < thresholds.QUIET:
         return None
-    where = "any partition" if source is not None and source.tails else "a partition 0"
+    where = "any partition" if source is not None and source.tails else "partition 0"
     return Explanation(
         f"TiCDC has stopped sending: the newest message in {where} is "
         f"{duration(situation.now - newest)} old",

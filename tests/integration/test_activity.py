@@ -124,7 +124,7 @@ def test_a_run_that_commits_nothing_prints_what_it_is_at(
         consumer._epochs.next(None, 0.5)
         assert soon(lambda: caplog.text.count("waiting") >= 2)
     line = caplog.messages[-1]
-    assert line.startswith(f"R {ts(100)} (") and "waiting for a resolved ts above R, since" in line
+    assert line.startswith(f"R {ts(100)} (") and "waiting for a resolved ts above R, " in line
 
 
 def test_the_first_line_of_a_run_comes_sooner_than_the_next(

@@ -77,9 +77,9 @@ def fenced(monitor: Monitor) -> None:
 
 
 READINESS: list[tuple[Callable[[Monitor], None], int, str]] = [
-    (lambda _: None, 503, "not taken over yet; starting, since"),
+    (lambda _: None, 503, "not taken over yet; starting, "),
     (begun, 503, "behind"),
-    (behind, 503, "the limit is 60.0 s (metrics.ready_lag); starting, since"),
+    (behind, 503, "the limit is 60.0 s (metrics.ready_lag); starting, "),
     (caught_up, 200, "ready"),
     (fenced, 503, "the consumer has stopped: a newer consumer took over"),
 ]

@@ -4,17 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from support import brokers
 from ticdc_encoder.message import Message
 
 
 def read(kafka: brokers.Kafka, topic: str, partition: int, number: int) -> list[bytes | None]:
-    consumer = Consumer(
-        {**kafka.config, "group.id": "reader", "enable.auto.commit": False}
-        | {"auto.offset.reset": "earliest"}
-    )
-    consumer.assign([TopicPartition(topic, partition)])
+    consumer = Consumer({**kafka.config, "group.id": "reader", "enable.auto.commit": False})
+    # Not where the group is: brokers that have just started may not know its coordinator yet.
+    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
     records = consumer.consume(number, 30)
     consumer.close()
     return [record.value() for record in records]

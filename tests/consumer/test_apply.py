@@ -27,10 +27,12 @@ from support.loading import (
     place,
 )
 from ticdc_consumer import failpoints
-from ticdc_consumer.apply import Applied, Step, apply, apply_groups
+from ticdc_consumer.apply import Applied, Step, ToTarget, apply, apply_groups
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
+from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.loading import LoadNotes, TableLoad
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.target import Target
@@ -89,6 +91,38 @@ def test_a_repair_makes_room_for_the_rows_of_its_cut(sqlite_url: str) -> None:
         change = replace(here.change, absent=(2, 3, 4))
         apply(here.ddl_context, here.store, step, change, strict)
         assert accounts(target) == AFTER
+
+
+def test_a_value_that_a_deleted_row_had_goes_to_another_row(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        target.execute(f"CREATE UNIQUE INDEX owners ON {target.quote(*place(target))} (owner)")
+        change = Change([here.layout], absent=(2,), present=((5, "bob"),))
+        strict = options(sqlite_url, on_drift="stop")
+        apply(here.ddl_context, here.store, Step(here.old, here.new), change, strict)
+        assert accounts(target) == [(1, "ann"), (3, "cid"), (5, "bob")]
+
+
+def test_a_table_that_is_filled_beside_says_once_that_rows_go_elsewhere(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        tables = TableLayouts(here.options, target)
+        applier = ToTarget(here.options, target, here.store, tables)
+        notes = LoadNotes(target, CHANGEFEED)
+        statement, beside = "CREATE TABLE logs (id INT PRIMARY KEY)", (None, "filled")
+        load = TableLoad(("bank", "logs"), "rows", statement, True, beside=beside)
+        news = [applier.tend()]
+        with target.transaction():
+            notes.begin(100, [load])
+        for _ in range(2):
+            applier._beside._next_look = 0.0
+            news.append(applier.tend())
+        with target.transaction():
+            notes.end()
+        applier._beside._next_look = 0.0
+        news.append(applier.tend())
+        # What was read before goes to another table, so it is read again.
+        assert news == [False, True, False, True]
 
 
 def test_what_a_refused_attempt_had_counted_is_not_counted_twice(

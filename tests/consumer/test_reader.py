@@ -1,5 +1,6 @@
 """What a reader says while it waits for a schema, and when it reads a cut again."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.source import Source
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.source.listing import Listing
-from ticdc_consumer.source.marks import Mark, SeenDdl
+from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.targets.layout import TableName
@@ -39,6 +40,7 @@ class Quiet:
         self.schemas = Schemas(OPTIONS)
         self.top: dict[str, Mark] = {}
         self.followed: dict[str, int] = {}
+        self.begin_of_new = 0
 
     def forget(self, applied: int) -> None: ...
 
@@ -47,6 +49,15 @@ class Quiet:
 
     def list_patiently(self, known: object, patience: float) -> Listing:
         return Listing({("old", 0): 90, ("new", 0): 3}, {"old": "", "new": ""})
+
+    def position(self, topic: str) -> int:
+        return self.followed[topic]
+
+    def begins(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, self.begin_of_new)
+
+    def expected(self, known: Iterable[TopicPartition]) -> set[TopicPartition]:
+        return set(known)
 
     def ddls(self) -> list[SeenDdl]:
         return []
@@ -148,6 +159,28 @@ def test_the_greatest_mark_is_looked_for_from_where_each_topic_is_read(reader: R
     assert source.followed == {"old": 80, "new": 0}
 
 
+@pytest.mark.parametrize(
+    ("known", "begin_of_new", "lost"),
+    [
+        (
+            Position("old", "", 0, 91),
+            0,
+            r"old\[0\] ends at offset 90, but the next cut begins at 91",
+        ),
+        (Position("gone", "", 0, 5), 0, r"gone\[0\] is in the checkpoint, but not listed"),
+        (Position("old", "", 0, 90), 2, r"new\[0\] joins, but its log begins at offset 2"),
+    ],
+    ids=["truncated", "deleted", "joins too late"],
+)
+def test_no_cut_is_planned_over_a_gap_of_the_log(
+    reader: Reader, known: Position, begin_of_new: int, lost: str
+) -> None:
+    source = cast(Quiet, reader.source)
+    source.marks, source.begin_of_new = (Mark(BASE.resolved_ts + 1),), begin_of_new
+    with pytest.raises(Stop, match=lost):
+        reader.plan(replace(BASE, positions={(known.topic, 0): known}), None, 0.0)
+
+
 @pytest.mark.parametrize(("commit_ts", "reach"), [(4, 9), (7, 7), (9, 9)])
 def test_a_cut_ends_before_a_ddl_of_a_table_that_waits_and_of_another(
     reader: Reader, commit_ts: int, reach: int
@@ -162,6 +195,16 @@ def test_a_ddl_of_a_table_that_waits_and_of_another_stops_if_it_is_next(reader: 
     seen = SeenDdl(Ddl("shop", "a", "RENAME TABLE shop.items TO shop.a", 5), "orders", 0)
     with pytest.raises(Stop, match="release it before"):
         reader._before_joined(5, 9, [seen])
+
+
+@pytest.mark.parametrize(("commit_ts", "reach"), [(4, 9), (5, 5), (8, 8), (9, 9)])
+def test_no_cut_goes_past_a_ddl_that_has_to_wait(
+    reader: Reader, commit_ts: int, reach: int
+) -> None:
+    reader.holds = lambda ddl: ddl.table == "items"
+    ddls = [Ddl("shop", "orders", "", 6), Ddl("shop", "items", "", commit_ts)]
+    seen = [SeenDdl(ddl, "orders", place) for place, ddl in enumerate(ddls)]
+    assert reader._reach_before_waiting(seen, 5, 9) == reach
 
 
 @pytest.mark.parametrize(

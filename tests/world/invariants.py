@@ -11,6 +11,13 @@ APPLY = "tests/consumer/test_apply.py"
 LOG = "tests/consumer/source/test_log.py"
 ASIDE = "tests/integration/test_quarantine.py"
 FILES = "tests/integration/test_storage_source.py"
+READER = "tests/consumer/test_reader.py"
+FACTS = "tests/consumer/read/test_facts.py"
+TASK = "tests/consumer/read/test_task.py"
+ROW = "tests/consumer/read/test_table_reader.py"
+RANGE = "tests/consumer/read/test_cut_range.py"
+KEYLESS = "tests/consumer/read/test_keyless.py"
+TIMESTAMPS = "tests/consumer/protocols/test_timestamps.py"
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,46 @@ CUTS = (
                 f"{LOG}::test_run_plan_and_check_agree_after_a_checkpoint",
             ),
             mutant(
+                "gaps-are-passed",
+                "a gap of the log is found, and the cut is planned",
+                "reader:Reader._starts",
+                "require(gaps_since(base.positions, base.resolved_ts, log, expected))",
+                "pass",
+                f"{READER}::test_no_cut_is_planned_over_a_gap_of_the_log",
+            ),
+            mutant(
+                "truncated-log",
+                "a log that ends before the restart offset is read from its end",
+                "source.log:_gaps_of",
+                "elif end < offset:",
+                "elif False:",
+                f"{READER}::test_no_cut_is_planned_over_a_gap_of_the_log",
+            ),
+            mutant(
+                "deleted-partition",
+                "a partition of the checkpoint that is not listed any more is left out",
+                "source.log:gaps_since",
+                "elif topic_partition in expected:",
+                "elif False:",
+                f"{READER}::test_no_cut_is_planned_over_a_gap_of_the_log",
+            ),
+            mutant(
+                "joins-too-late",
+                "a partition that joins is read from where its log begins",
+                "source.log:gaps_since",
+                "if (begin := log.begins.get(topic_partition, 0)) > 0:",
+                "if False:",
+                f"{READER}::test_no_cut_is_planned_over_a_gap_of_the_log",
+            ),
+            mutant(
+                "missed-partition",
+                "rows below R0 of a partition that joins are replays, whenever they were sent",
+                "read.cut_range:CutRange._require_later",
+                "if not self.begin or time > self._latest_replay:",
+                "if True:",
+                f"{RANGE}::test_a_replay_in_a_new_partition_is_one_if_it_was_sent_after_the_proof",
+            ),
+            mutant(
                 "recreated-is-not-seen",
                 "a recreated topic is taken for the old one",
                 "source.log:_gaps_of",
@@ -253,6 +300,22 @@ ROWS = (
                 "if False:",
                 f"{FOLD}::test_both_folds_find_two_different_rows_of_one_key_and_commit_ts",
             ),
+            mutant(
+                "conflict-is-not-looked-for",
+                "a task takes the second row of one key and commit_ts for a copy",
+                "read.facts:Fold.add",
+                "if fact[1] and fact[4] != known[4]:",
+                "if False:",
+                f"{FACTS}::test_two_different_rows_of_one_key_and_commit_ts_are_a_conflict",
+            ),
+            mutant(
+                "conflict-is-passed",
+                "columns that differ do not stop the task",
+                "read.facts:Fold._compare",
+                "if differing:",
+                "if False:",
+                f"{FACTS}::test_two_different_rows_of_one_key_and_commit_ts_are_a_conflict",
+            ),
         ),
     ),
     Invariant(
@@ -268,6 +331,23 @@ ROWS = (
                 "reconcile.net_change:keys_to_delete",
                 "facts if replaces else",
                 "facts if False else",
+            ),
+            Mutant(
+                "rows-first",
+                "the rows come before the deletes",
+                (
+                    (
+                        "apply:_write",
+                        "    for table, keys in change.deletes():\n",
+                        "    def deletes():\n      for table, keys in change.deletes():\n",
+                    ),
+                    (
+                        "apply:_write",
+                        "    for staged in change.staged:\n",
+                        "    deletes()\n    for staged in change.staged:\n",
+                    ),
+                ),
+                (f"{APPLY}::test_a_value_that_a_deleted_row_had_goes_to_another_row",),
             ),
         ),
     ),
@@ -361,6 +441,110 @@ COMMITS = (
         ),
     ),
 )
+REFUSALS = (
+    Invariant(
+        "A checkpoint is gone on from only with the settings that give R its meaning.",
+        "Topics, filter, routes, merged tables, protocol and time zone decide which changes are "
+        "below R, and what they are: with others, R would cover rows that were never read.",
+        (
+            mutant(
+                "any-scope",
+                "other settings than the checkpoint's are taken",
+                "state.scope:check_scope",
+                "if stored == scope_hash(options):",
+                "if True:",
+                f"{STORE}::test_a_change_of_scope_is_refused_with_what_changed_and_how_to_go_on",
+            ),
+            mutant(
+                "protocol-not-in-scope",
+                "the protocol is no part of them",
+                "state.scope:scope_text",
+                '"protocol": options.protocol,',
+                "",
+                f"{STORE}::test_a_change_of_scope_is_refused_with_what_changed_and_how_to_go_on",
+            ),
+        ),
+    ),
+    Invariant(
+        "What cannot be applied correctly stops the run where it is; nothing of its cut is "
+        "committed.",
+        "R would cover a row that was passed over, and nothing would bring it again.",
+        (
+            mutant(
+                "any-timestamp",
+                "a timestamp of the far future, or of none, is believed",
+                "protocols.protocol:check_ts",
+                "if not 0 < ts <= latest:",
+                "if False:",
+                f"{TIMESTAMPS}::test_a_timestamp_is_above_zero_and_not_of_the_future",
+            ),
+            mutant(
+                "two-shapes",
+                "rows of two shapes are one table's in one cut",
+                "read.table_reader:TableReader._require_shape",
+                "if expected is not None and (sent := shape(table)) != expected:",
+                "if False:",
+                f"{ROW}::test_a_change_that_is_not_one_of_the_layouts_rows_stops",
+            ),
+            mutant(
+                "another-key",
+                "rows are found by another key than that which the stream names",
+                "read.table_reader:TableReader._require_key",
+                "if handle and set(handle) != set(key):",
+                "if False:",
+                f"{ROW}::test_a_change_that_is_not_one_of_the_layouts_rows_stops",
+            ),
+            mutant(
+                "delete-without-key",
+                "a DELETE may lack a column of the key",
+                "read.table_reader:TableReader._require_key_columns",
+                "if missing:",
+                "if False:",
+                f"{ROW}::test_a_change_that_is_not_one_of_the_layouts_rows_stops",
+            ),
+            mutant(
+                "large-row-is-passed",
+                "a row of which only the key was sent waits for an upstream that no setting names",
+                "read.large_rows:LargeRows.hold",
+                "if self._options.upstream_url is None:",
+                "if False:",
+                f"{TASK}::test_a_row_of_which_only_the_key_was_sent_is_not_passed_over",
+            ),
+            mutant(
+                "rows-that-are-not-there",
+                "rows of a table without a key that are to be deleted, and are not there, are "
+                "passed",
+                "apply:_delete_rows",
+                'if missing and options.on_drift == "stop":',
+                "if False:",
+                f"{KEYLESS}::test_rows_that_are_not_there_stop_the_load_or_are_counted[sqlite]",
+            ),
+        ),
+    ),
+    Invariant(
+        "A table that is loaded beside the one in use takes its place at a commit, whole.",
+        "While it is filled, each cut changes both, and no DDL of the table is run. A cut that was "
+        "read before rows go elsewhere is read again.",
+        (
+            mutant(
+                "read-ahead-is-kept",
+                "a cut that was read ahead is applied where rows went before",
+                "apply:ToTarget.tend",
+                "return self._tables.fill(self._beside.filled)",
+                "self._tables.fill(self._beside.filled)\n    return False",
+                f"{APPLY}::test_a_table_that_is_filled_beside_says_once_that_rows_go_elsewhere",
+            ),
+            mutant(
+                "ddl-while-loaded",
+                "a DDL of the table does not wait",
+                "reader:Reader._reach_before_waiting",
+                "if self.holds(ddl)",
+                "if False",
+                f"{READER}::test_no_cut_goes_past_a_ddl_that_has_to_wait",
+            ),
+        ),
+    ),
+)
 QUARANTINE = (
     Invariant(
         "A table that is set aside equals the upstream at an R of its own, and all tables do at "
@@ -414,7 +598,7 @@ QUARANTINE = (
         ),
     ),
 )
-INVARIANTS = (*CUTS, *DDL, *ROWS, *COMMITS, *QUARANTINE)
+INVARIANTS = (*CUTS, *DDL, *ROWS, *COMMITS, *QUARANTINE, *REFUSALS)
 MUTANTS = tuple(each for invariant in INVARIANTS for each in invariant.mutants)
 
 INTRODUCTION = """# Invariants

@@ -337,14 +337,11 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.state.exported import imported
+    from ticdc_consumer.state.exported import document_of, imported
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
-    try:
-        document = json.loads(_text_of(arguments.file))
-    except ValueError as error:
-        raise Usage(f"{arguments.file} is not JSON: {error}") from None
+    document = document_of(_text_of(arguments.file), arguments.file)
     with closing(open_target(options.target_url, changefeed=options.changefeed)) as target:
         state = imported(target, options, document)
     print_out(

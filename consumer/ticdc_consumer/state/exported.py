@@ -6,14 +6,16 @@ tables that rows went to, other changefeeds. That the rows are those of R it can
 whoever copied them.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
+from ticdc_encoder.sql.parser import from_json, to_json
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Usage
-from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.loading import require_loaded
 from ticdc_consumer.state.other_changefeeds import OtherChangefeeds
@@ -26,6 +28,7 @@ from ticdc_consumer.state.schema import (
     QUARANTINE,
     SCHEMA,
     STATE_VERSION,
+    Unsigned64,
 )
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import read_back
@@ -82,6 +85,14 @@ def _rows(target: Target, changefeed: str, table: sa.Table) -> list[dict[str, An
 
 def _in_json(value: Any) -> Any:
     return str(value) if isinstance(value, int) and abs(value) > EXACT_IN_JSON else value
+
+
+def document_of(text: str, name: str) -> Any:
+    """What a file called `name` holds. Raises `Usage` if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Usage(f"{name} is not JSON: {error}") from None
 
 
 def imported(target: Target, options: Options, document: Document) -> Checkpoint:
@@ -169,7 +180,8 @@ def _checked(document: Document, options: Options) -> dict[str, list[dict[str, A
             for table in TABLES
             for stored in [document["tables"][table.name]]
         }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        _require_readable(rows)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise Usage(f"this is not whole: {error!r} is missing or is of another type") from error
     if len(rows[CHECKPOINT.name]) != 1:
         raise Usage("this is not whole: it has no checkpoint")
@@ -187,11 +199,54 @@ def _stored(table: sa.Table, changefeed: str, row: Mapping[str, Any]) -> dict[st
 
 
 def _from_json(column: sa.Column[Any], value: Any) -> Any:
-    is_text = isinstance(column.type, sa.String)
     if value is None:
         if not column.nullable:
             raise ValueError(column.name)
         return None
-    if is_text != isinstance(value, str) and not isinstance(value, int | str):
+    if isinstance(column.type, sa.String):
+        return _text(column, value)
+    if isinstance(value, bool) or not isinstance(value, int | str):
         raise TypeError(column.name)
-    return value if is_text else int(value)
+    number = int(value)
+    if number not in _range(column):
+        raise ValueError(column.name)
+    return number
+
+
+def _text(column: sa.Column[Any], value: Any) -> str:
+    """Text that every target takes."""
+    if not isinstance(value, str):
+        raise TypeError(column.name)
+    value.encode()  # half a character
+    if "\0" in value or len(value) > (getattr(column.type, "length", None) or len(value)):
+        raise ValueError(column.name)
+    return value
+
+
+def _range(column: sa.Column[Any]) -> range:
+    if isinstance(column.type, Unsigned64):
+        return range(1 << 64)
+    bits = 63 if isinstance(column.type, sa.BigInteger) else 31
+    return range(-(1 << bits), 1 << bits)
+
+
+def _require_readable(rows: Mapping[str, list[dict[str, Any]]]) -> None:
+    """Reads what columns hold as JSON, as later starts will. Raises whatever that raises."""
+    for row in rows[CHECKPOINT.name]:
+        _object(row["scope_text"])
+        if not all(type(count) is int for count in _object(row["counters"]).values()):
+            raise TypeError("counters")
+    for table in (DEFINITION, SCHEMA, KEPT):
+        for row in rows[table.name]:
+            if row["definition"]:
+                to_json(from_json(_object(row["definition"])))
+    for row in rows[QUARANTINE.name]:
+        for position in json.loads(row["positions"]):
+            Position(*position)
+
+
+def _object(text: str) -> dict[str, Any]:
+    members = json.loads(text)
+    if not isinstance(members, dict):
+        raise TypeError(text)
+    return members

@@ -99,11 +99,9 @@ class Store:
 
     def unknown(self) -> Stop:
         """What to say where there is no checkpoint, and there must be one."""
-        known = ", ".join(self.changefeeds()) or "none"
-        return Stop(
-            f"changefeed {self.changefeed} has no checkpoint in the target, "
-            f"which knows the changefeeds: {known}"
-        )
+        known = ", ".join(self.changefeeds())
+        others = f"those that have one are: {known}" if known else "nor has any other"
+        return Stop(f"changefeed {self.changefeed} has no checkpoint in the target; {others}")
 
     # --- the lease -----------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ def document(
         _section("Lag", _lag(activity, samples, ready_lag), "wide"),
         _section("Where the time goes", _time(activity)),
         _section("DDL", _ddl(activity)),
-        *([_section("Set aside", _set_aside(activity))] if activity.set_aside else []),
+        *([_section("Set aside", _set_aside(activity), "wide")] if activity.set_aside else []),
         _section("Partitions", _partitions(activity)),
         _section("Tables", _tables(activity, rates)),
     )

@@ -94,7 +94,7 @@ CASES = [
         "open-protocol",
         "output-old-value",
         config={"sink": {"open": {"output-old-value": False}}},
-        check="unless the changefeed has output-old-value = true in [sink.open], UPDATEs look like",
+        check="Unless the changefeed has output-old-value = true in [sink.open], UPDATEs look like",
     ),
     Lossy(
         "open-protocol",
@@ -167,7 +167,7 @@ CASES = [
         "avro",
         "output-raw-change-event",
         config={"sink": {"kafka-config": {"output-raw-change-event": True}}},
-        check="nothing shows whether output-raw-change-event=true in the changefeed, which",
+        check="No message shows whether output-raw-change-event is true in the changefeed",
     ),
 ]
 

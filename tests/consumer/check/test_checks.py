@@ -139,7 +139,7 @@ def test_retention_is_told_where_the_brokers_tell(kafka: Kafka, sqlite_url: str)
         assert "keeps messages for" in finding.text
     else:
         assert (
-            finding.text == "retention and compaction are not known: the brokers do not give them"
+            finding.text == "retention and compaction are not known: the brokers do not report them"
         )
 
 

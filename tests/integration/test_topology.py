@@ -622,7 +622,7 @@ def test_a_filter_that_lets_nothing_pass_is_told(
     feed.mark(100)
     mistaken = command([feed], sqlite_url, tables__filter="shopp.*")
     warning = (
-        "warning: the filter lets no table pass that rows came of; it left out 4 rows: "
+        "warning: no row has passed the filter; it left out 4 rows: "
         "shop.items (3), shop.others (1); see [tables] filter\n"
     )
     found = list(check(mistaken.options()))

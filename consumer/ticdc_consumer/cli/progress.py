@@ -85,7 +85,7 @@ def nothing_passes(left_out: Counter[str]) -> str:
     if len(named) < len(left_out):
         tables += " and others"
     return (
-        f"warning: the filter lets no table pass that rows came of; it left out "
+        f"warning: no row has passed the filter; it left out "
         f"{left_out.total():,} rows: {tables}; see [tables] filter"
     )
 

@@ -37,8 +37,8 @@ def old_rows(premises: Premises) -> Iterator[Finding]:
         yield warn(
             "old rows",
             "UPDATEs come without their old row, so an UPDATE of a key must come as DELETE and "
-            "INSERT. No message shows whether output-raw-change-event is true in the changefeed: make sure "
-            f"that it is not{cure}",
+            "INSERT. No message shows whether output-raw-change-event is true in the changefeed: "
+            f"make sure that it is not{cure}",
         )
     elif protocol.updates_may_look_like_inserts and sample.rows and not sample.with_before:
         yield warn(

@@ -19,6 +19,7 @@ from ticdc_consumer.targets import open_target
 from ticdc_consumer.upstream.load.loading import load
 from ticdc_encoder.event import Ddl, RowChange
 from ticdc_encoder.values import FAMILIES
+from ticdc_torture.process import PATIENCE
 
 
 @pytest.mark.parametrize("odd", [False, True], ids=["types", "odd dates"])
@@ -129,7 +130,8 @@ def crash(long: bool, monkeypatch: pytest.MonkeyPatch) -> Callable[[Command, str
     def crash(run: Command, step: str) -> bool:
         name, _, number = step.partition(":")
         if long or run.target_url.startswith("sqlite"):
-            code, said = run.driver(f"{name}:kill:{number}", command="load").wait()
+            driver = run.driver(f"{name}:kill:{number}", command="load")
+            code, said = driver.wait(600.0 if long else PATIENCE)
             assert code in (-9, 0), said
             return code == -9
         failpoints._hits.clear()

@@ -25,7 +25,7 @@ _NULL = 0xFB
 _WIDER = ((0xFC, 2), (0xFD, 3), (0xFE, 8))
 """The first byte of a longer length, and how many bytes follow."""
 _END, _ERROR = 0xFE, 0xFF
-"""The first byte of a packet that is no row."""
+"""The first byte of packets other than rows."""
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 Booleans = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -53,7 +53,7 @@ class RowPackets:
                 starts, position = self._whole_rows(rows)
                 if starts:
                     yield self._taken(starts, position)
-                if len(starts) < rows and position < BATCH:  # what follows is no row as the others
+                if len(starts) < rows and position < BATCH:  # something else follows
                     is_large, packet = self._packet()
                     if is_large:
                         ends = _numbers([len(packet)])

@@ -633,7 +633,7 @@ def test_a_filter_that_lets_nothing_pass_is_told(
     outcome = mistaken()
     assert outcome.code == 0
     assert outcome.said.endswith(warning)
-    assert ", 0 written, 4 left out by the filter\n" in outcome.said
+    assert ", 0 changes, 4 left out by the filter\n" in outcome.said
 
 
 def test_a_filter_that_lets_some_pass_is_no_warning(

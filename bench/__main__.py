@@ -30,6 +30,7 @@ PROGRAMS = (
     ("tables.py",),
     ("many.py",),
     ("scrape.py",),
+    ("metrics.py",),
     ("verify.py",),
     ("every.py",),
     ("load.py", "--rows", "2000000"),

@@ -166,10 +166,9 @@ def _values(data: Bytes, at: Numbers, ends: Numbers) -> tuple[Pairs, Booleans]:
                 raise _malformed("a length is cut off")
             digits = [data[at[wide] + 1 + n].astype(np.int64) << 8 * n for n in range(width)]
             sizes[wide] = sum(digits)
-    following = begins + sizes
-    if (first == _ERROR).any() or (sizes < 0).any() or (following > ends).any():
+    if (first == _ERROR).any() or (sizes < 0).any() or (sizes > ends - begins).any():
         raise _malformed("a value is longer than its row")
-    return np.stack((begins, following), axis=1), nulls
+    return np.stack((begins, begins + sizes), axis=1), nulls
 
 
 def _validity(nulls: Booleans) -> Bytes | None:

@@ -62,7 +62,10 @@ class Clash(NamedTuple):
 
 
 def pieces(payloads: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """The payloads in pieces of at most CHUNK_ROWS, and of about CHUNK_BYTES."""
+    """The payloads in pieces of at most CHUNK_ROWS, and of about CHUNK_BYTES. Small chunks share a
+    piece: the target is sent one at a time."""
+    if payloads.num_chunks > 1 and len(payloads) < payloads.num_chunks * CHUNK_ROWS:
+        payloads = pa.chunked_array([payloads.combine_chunks()])
     for array in payloads.chunks:
         start = 0
         while start < len(array):

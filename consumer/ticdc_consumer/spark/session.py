@@ -44,9 +44,7 @@ DEFAULTS = {
     "spark.driver.maxResultSize": "1g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # The JVM mostly passes bytes on. In a catch-up of 300,000 changes its second compiler takes 1
-    # us of CPU per change; without it, a cut that Spark folds takes 10 to 20 % more of the JVM.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile="
+    "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile="
     + Path(__file__).with_name("log4j2.properties").as_uri(),
 }
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ticdc_consumer.read.facts import SCHEMA
 from ticdc_consumer.read.report import Report, pack
+from ticdc_consumer.read.staging import STAGE, WITH_STAGE
 from ticdc_consumer.reconcile.chunks import ChunkKind, Clash, pieces, unpack
 from ticdc_consumer.reconcile.fold import fold
 from ticdc_consumer.reconcile.net_change import (
@@ -156,6 +157,15 @@ def test_rows_of_keys_that_one_task_sent_are_not_copied() -> None:
         chunk.buffers()[2].address for table in (first, second) for chunk in table["row"].chunks
     ]
     assert [chunk.buffers()[2].address for chunk in whole.chunks] == sent
+
+
+def test_rows_of_a_table_without_a_key_are_counted_beside_staged_ones() -> None:
+    facts = table_of([(0, b"a", 1, True), (1, b"r", 1, True)])
+    staged = facts.append_column(WITH_STAGE.field(STAGE), pa.array([7, None], pa.int64()))
+    folded = fold(staged, steps=False, keyless=(1,)).facts
+    assert folded.schema == WITH_STAGE
+    assert folded["table"].to_pylist() == [0, 1]
+    assert folded[STAGE].to_pylist() == [7, None]
 
 
 def test_small_chunks_share_a_piece_and_large_ones_are_cut() -> None:

@@ -262,8 +262,8 @@ def summary(spent: Spent, staged_for: float, changes: int, equal: bool) -> str:
     return (
         f"    staged {micro:.2f} us, locked {locked:.2f} us, serial {serial:.2f} us, both "
         f"{1e6 / max(micro, serial):,.0f}/s; CPU {cpu:.2f} us, goal {GOAL:.0f} us: "
-        f"{verdict(cpu <= GOAL)}; server {spent.cpu['server'] / changes * 1e6:.2f} us; equal {equal}; "
-        f"load average {os.getloadavg()[0]:.1f}"
+        f"{verdict(cpu <= GOAL)}; server {spent.cpu['server'] / changes * 1e6:.2f} us; "
+        f"equal {equal}; load average {os.getloadavg()[0]:.1f}"
     )
 
 

@@ -217,46 +217,58 @@ class Fold:
         commit_ts, present, partitions, offsets, bodies = zip(*facts.values(), strict=True)
         keys = [key for key, _ in slots] if self._steps else slots
         encoded = encode_keys(layout, _with_shard(layout, columns.key_arrays(keys)))
-        sorted_by = pa.table({"present": pa.array(present, pa.bool_()), "key": encoded})
-        order = pc.sort_indices(sorted_by, [("present", "descending"), ("key", "ascending")])
-        rows, positions = self._encoded(number, bodies)
+        unsorted = pa.RecordBatch.from_arrays(
+            [
+                pa.array(present, pa.bool_()),
+                encoded.cast(pa.binary()),
+                pa.array(commit_ts, pa.int64()),
+                pa.array(partitions, pa.int32()),
+                pa.array(offsets, pa.int64()),
+            ],
+            names=["present", "key", "commit_ts", "place", "offset"],
+        )
+        order = pc.sort_indices(unsorted, [("present", "descending"), ("key", "ascending")])
+        rows = self._encoded(number, [bodies[i] for i in order.to_pylist()])
+        ordered = unsorted.take(order)
         return pa.RecordBatch.from_arrays(
             [
                 pa.repeat(pa.scalar(number, pa.int32()), len(bodies)),
-                encoded.take(order).cast(pa.binary()),
-                pa.array(commit_ts, pa.int64()).take(order),
-                sorted_by["present"].combine_chunks().take(order),
-                rows.take(positions.take(order)),
-                pa.array(partitions, pa.int32()).take(order),
-                pa.array(offsets, pa.int64()).take(order),
+                ordered["key"],
+                ordered["commit_ts"],
+                ordered["present"],
+                pa.concat_arrays([rows, pa.nulls(len(bodies) - len(rows), pa.binary())]),
+                ordered["place"],
+                ordered["offset"],
             ],
             schema=SCHEMA,
         )
 
-    def _encoded(self, number: int, bodies: Sequence[Body]) -> tuple[pa.BinaryArray, pa.Int32Array]:
-        """The rows for the target, and which of them each body is; null for None."""
+    def _encoded(self, number: int, bodies: Sequence[Body]) -> pa.BinaryArray:
+        """The rows for the target, in the order of the bodies, whose last may be None."""
         layout, columns = self._layouts[number], self._columns(number)
         encode_rows, _ = encoders(layout.dialect)
+
+        def encoded(canonical: Sequence[pa.Array]) -> pa.BinaryArray:
+            rows = encode_rows(layout, _with_shard(layout, columns.in_utc(canonical)))
+            return rows.cast(pa.binary())
+
         pieces = [body for body in bodies if isinstance(body, bytes)]
         decoded = [b for b in bodies if b is not None and not isinstance(b, bytes)]
-        arrays = [
-            encode_rows(layout, _with_shard(layout, columns.in_utc(canonical))).cast(pa.binary())
-            for canonical in (
-                self._parse(self._sent[number], pieces) if pieces else None,
-                columns.arrays(decoded) if decoded else None,
-            )
-            if canonical is not None
-        ]
-        rows = pa.concat_arrays(arrays) if arrays else pa.nulls(0, pa.binary())
-        if pieces and decoded:
-            following, after = iter(range(len(pieces))), iter(range(len(pieces), len(rows)))
-        else:
-            following = after = iter(range(len(rows)))
+        parts = []
+        if pieces:
+            parts.append(encoded(self._parse(self._sent[number], pieces)))
+        if decoded:
+            parts.append(encoded(columns.arrays(decoded)))
+        rows = pa.concat_arrays(parts) if parts else pa.nulls(0, pa.binary())
+        if not pieces or not decoded:
+            return rows
+        of_pieces, of_decoded = iter(range(len(pieces))), iter(range(len(pieces), len(rows)))
         positions = [
-            None if body is None else next(following if body.__class__ is bytes else after)
+            next(of_pieces if isinstance(body, bytes) else of_decoded)
             for body in bodies
+            if body is not None
         ]
-        return rows, pa.array(positions, pa.int32())
+        return rows.take(pa.array(positions, pa.int32()))
 
     def _rows_batch(self, number: int, rows: Rows) -> pa.RecordBatch:
         layout, columns = self._layouts[number], self._columns(number)

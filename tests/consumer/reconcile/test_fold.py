@@ -173,6 +173,8 @@ def test_small_chunks_share_a_piece_and_large_ones_are_cut() -> None:
     assert [piece.to_pylist() for piece in pieces(small)] == [[b"a", b"b", b"c"]]
     large = pa.chunked_array([pa.array([b"a"] * 25_000), pa.array([b"b"] * 10_000)])
     assert [len(piece) for piece in pieces(large)] == [10_000, 10_000, 5_000, 10_000]
+    rows_of_3_mib = pa.chunked_array([pa.array([b"a" * (3 << 20)]) for _ in range(3)])
+    assert [len(piece) for piece in pieces(rows_of_3_mib)] == [1, 1, 1]
     assert [*pieces(pa.chunked_array([], pa.binary()))] == []
 
 

@@ -13,6 +13,7 @@ import pytest
 import ticdc_consumer
 from support.both_paths import options_for
 from ticdc_consumer import protocols
+from ticdc_consumer.cli.arguments import DEMO_PROTOCOLS
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.protocols import NOT_READ, OURS, PROTOCOLS, protocol_of
 from ticdc_consumer.read.fast.reader import FastReader
@@ -25,6 +26,10 @@ def test_every_format_is_read_or_refused_with_a_reason() -> None:
     for name in OURS:
         assert (PROTOCOLS[name].format is not None) == (name in FORMATS)
         assert (PROTOCOLS[name].files is not None) == (name in FILE_FORMATS)
+
+
+def test_the_demo_offers_the_protocols_whose_entries_have_one() -> None:
+    assert [*DEMO_PROTOCOLS] == [name for name in OURS if PROTOCOLS[name].demo is not None]
 
 
 @pytest.mark.parametrize("name", OURS)

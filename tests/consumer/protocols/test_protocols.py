@@ -39,6 +39,32 @@ def test_a_fast_reader_that_an_entry_names_is_one(name: str) -> None:
         assert reader.take(None, None) is None
 
 
+_CANAL = b'{"id":0,"database":"w","table":"t","pkNames":null,%s,"es":1,"ts":1,"sql":"%s","data":null}'
+_LIKE_A_ROW = rb"\"isDdl\":false,\"type\":\"INSERT\""
+_LIKE_A_MARK = rb"\"isDdl\":false,\"type\":\"TIDB_WATERMARK\""
+
+
+@pytest.mark.parametrize(
+    ("value", "may_be"),
+    [
+        (_CANAL % (b'"isDdl":false,"type":"INSERT"', b""), False),
+        (_CANAL % (b'"isDdl":false,"type":"UPDATE"', b""), False),
+        (_CANAL % (b'"isDdl":false,"type":"DELETE"', _LIKE_A_MARK), False),
+        (_CANAL % (b'"isDdl":false,"type":"TIDB_WATERMARK"', b""), True),
+        (_CANAL % (b'"isDdl":false,"type":"TIDB_WATERMARK"', _LIKE_A_ROW), True),
+        (_CANAL % (b'"isDdl":true,"type":"QUERY"', _LIKE_A_ROW), True),
+        (_CANAL % (b'"type":"TIDB_WATERMARK","isDdl":false', b""), True),
+        (_CANAL % (b'"type":"INSERT","isDdl":false', b""), True),
+        (b"", True),
+        (None, True),
+    ],
+)
+def test_what_may_be_a_mark_or_ddl_of_canal_json_is_decoded(
+    value: bytes | None, may_be: bool
+) -> None:
+    assert PROTOCOLS["canal-json"].may_be_control(None, value) is may_be
+
+
 @pytest.fixture
 def points(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
     """The entry points of other distributions."""

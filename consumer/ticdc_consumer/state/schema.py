@@ -45,7 +45,10 @@ class LongText(sa.TypeDecorator[str]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        return _mysql().LONGTEXT() if dialect.name in _OF_MYSQL else self.impl_instance
+        text: sa.types.TypeEngine[Any] = self.impl_instance
+        if dialect.name in _OF_MYSQL:
+            text = _mysql().LONGTEXT()
+        return text
 
 
 _OF_MYSQL = ("mysql", "mariadb")

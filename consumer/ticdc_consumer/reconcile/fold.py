@@ -33,7 +33,10 @@ def fold(facts: pa.Table, steps: bool, keyless: Sequence[int] = ()) -> Folded:
         facts, rows = split_keyless(facts, keyless)
         folded, counted = fold(facts, steps), count_rows(rows, steps)
         return Folded(
-            pa.concat_tables([folded.facts, counted.facts]).combine_chunks(),
+            # What is counted has no column of stages.
+            pa.concat_tables(
+                [folded.facts, counted.facts], promote_options="default"
+            ).combine_chunks(),
             folded.duplicates | counted.duplicates,
             folded.clash,
         )

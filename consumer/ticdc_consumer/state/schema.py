@@ -55,8 +55,7 @@ _OF_MYSQL = ("mysql", "mariadb")
 
 
 def _mysql() -> "ModuleType":
-    """SQLAlchemy's dialect, whose import takes as long as a fourth of SQLAlchemy's own: where
-    another database is the target, it is not needed."""
+    """SQLAlchemy's dialect: its import takes long, and no other target needs it."""
     from sqlalchemy.dialects import mysql
 
     return mysql

@@ -39,7 +39,9 @@ def test_a_fast_reader_that_an_entry_names_is_one(name: str) -> None:
         assert reader.take(None, None) is None
 
 
-_CANAL = b'{"id":0,"database":"w","table":"t","pkNames":null,%s,"es":1,"ts":1,"sql":"%s","data":null}'
+_CANAL = (
+    b'{"id":0,"database":"w","table":"t","pkNames":null,%s,"es":1,"ts":1,"sql":"%s","data":null}'
+)
 _LIKE_A_ROW = rb"\"isDdl\":false,\"type\":\"INSERT\""
 _LIKE_A_MARK = rb"\"isDdl\":false,\"type\":\"TIDB_WATERMARK\""
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ticdc_consumer.read.facts import SCHEMA
 from ticdc_consumer.read.report import Report, pack
+from ticdc_consumer.read.staging import STAGE, WITH_STAGE
 from ticdc_consumer.reconcile.chunks import ChunkKind, Clash, unpack
 from ticdc_consumer.reconcile.fold import fold
 from ticdc_consumer.reconcile.net_change import FoldedChange, folded_steps
@@ -115,6 +116,15 @@ def test_driver_and_spark_fold_to_the_greatest_fact_of_each_key(
     expected = by_definition(facts, steps)
     assert by_driver(facts, steps) == expected
     assert by_spark(facts, steps, size) == expected
+
+
+def test_rows_of_a_table_without_a_key_are_counted_beside_staged_ones() -> None:
+    facts = table_of([(0, b"a", 1, True), (1, b"r", 1, True)])
+    staged = facts.append_column(WITH_STAGE.field(STAGE), pa.array([7, None], pa.int64()))
+    folded = fold(staged, steps=False, keyless=(1,)).facts
+    assert folded.schema == WITH_STAGE
+    assert folded["table"].to_pylist() == [0, 1]
+    assert folded[STAGE].to_pylist() == [7, None]
 
 
 @given(facts=FACTS, extra=st.integers(0, 39), seed=st.randoms(use_true_random=False))

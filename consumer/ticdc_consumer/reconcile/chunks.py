@@ -64,16 +64,16 @@ class Clash(NamedTuple):
 def pieces(payloads: pa.ChunkedArray) -> Iterator[pa.Array]:
     """The payloads in pieces of at most CHUNK_ROWS, and of about CHUNK_BYTES. Small chunks share a
     piece: the target is sent one at a time."""
-    held: list[pa.Array] = []
+    small: list[pa.Array] = []
     rows = size = 0
     for part in _parts(payloads):
-        if held and (rows + len(part) > CHUNK_ROWS or size + part.nbytes > CHUNK_BYTES):
-            yield _joined(held)
-            held, rows, size = [], 0, 0
-        held.append(part)
+        if small and (rows + len(part) > CHUNK_ROWS or size + part.nbytes > CHUNK_BYTES):
+            yield _joined(small)
+            small, rows, size = [], 0, 0
+        small.append(part)
         rows, size = rows + len(part), size + part.nbytes
-    if held:
-        yield _joined(held)
+    if small:
+        yield _joined(small)
 
 
 def _parts(payloads: pa.ChunkedArray) -> Iterator[pa.Array]:

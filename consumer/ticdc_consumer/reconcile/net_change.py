@@ -96,16 +96,16 @@ def _where(
 ) -> pa.ChunkedArray:
     """The column where the condition is true. What lies side by side is not copied: tasks send
     present facts first."""
-    found = []
+    chosen = []
     for batch in facts.to_batches():
         mask = condition(batch)
         count = mask.true_count
         start = pc.index(mask, True).as_py() if count else 0
         if mask.slice(start, count).true_count == count:
-            found.append(batch[column].slice(start, count))
+            chosen.append(batch[column].slice(start, count))
         else:
-            found.append(batch[column].filter(mask))
-    return pa.chunked_array(found, facts.schema.field(column).type)
+            chosen.append(batch[column].filter(mask))
+    return pa.chunked_array(chosen, facts.schema.field(column).type)
 
 
 def staged_rows(sent: pa.Table, folded: pa.Table, job: StagingJob) -> list[StagedRows]:

@@ -35,8 +35,8 @@ class _Formats(Mapping[str, Format[Any]]):
         if name not in _NAMES:
             raise KeyError(name)
         module = import_module(f"{__name__}.{name.replace('-', '_')}")
-        found: Format[Any] = module.FORMAT
-        return found
+        format_: Format[Any] = module.FORMAT
+        return format_
 
     def __contains__(self, name: object) -> bool:
         return name in _NAMES

@@ -34,7 +34,7 @@ from typing import Any
 from unittest import mock
 
 import pyarrow as pa
-from servers import target_url
+from servers import target_url, verdict
 from throughput import check, load, options
 from ticdc_consumer.apply import Step, apply
 from ticdc_consumer.config.options import Options
@@ -258,12 +258,12 @@ def row(words: str, seconds: dict[str, float], changes: int, names: tuple[str, .
 
 def summary(spent: Spent, staged_for: float, changes: int, equal: bool) -> str:
     locked, serial = (spent.clock[stage] / changes * 1e6 for stage in ("locked", "serial"))
-    micro = staged_for / changes * 1e6
+    micro, cpu = staged_for / changes * 1e6, spent.cpu["serial"] / changes * 1e6
     return (
         f"    staged {micro:.2f} us, locked {locked:.2f} us, serial {serial:.2f} us, both "
-        f"{1e6 / max(micro, serial):,.0f}/s; CPU {spent.cpu['serial'] / changes * 1e6:.2f} us "
-        f"(goal {GOAL:.0f}), server {spent.cpu['server'] / changes * 1e6:.2f} us; equal {equal}; "
-        f"load average {os.getloadavg()[0]:.1f}"
+        f"{1e6 / max(micro, serial):,.0f}/s; CPU {cpu:.2f} us, goal {GOAL:.0f} us: "
+        f"{verdict(cpu <= GOAL)}; server {spent.cpu['server'] / changes * 1e6:.2f} us; "
+        f"equal {equal}; load average {os.getloadavg()[0]:.1f}"
     )
 
 

@@ -50,11 +50,13 @@ def goals(target: str, speed: float, micro: float) -> str:
 
 @dataclass
 class Processes:
-    """CPU seconds and peak memory of the JVM, the Python workers and this driver."""
+    """CPU seconds and peak memory of the JVM, the Python workers and this driver, without what
+    watching them takes, which on a machine with many processes is a lot."""
 
     driver: psutil.Process = field(default_factory=psutil.Process)
     peak: dict[str, int] = field(default_factory=lambda: {"jvm": 0, "worker": 0, "driver": 0})
     running: bool = True
+    watching: float = 0.0
 
     def of(self) -> Iterator[tuple[str, psutil.Process]]:
         yield "driver", self.driver
@@ -72,6 +74,7 @@ class Processes:
             except psutil.Error:
                 continue
             spent[kind] += times.user + times.system
+        spent["driver"] -= self.watching
         return spent
 
     def sizes(self) -> dict[str, int]:
@@ -88,6 +91,7 @@ class Processes:
         while self.running:
             for kind, size in self.sizes().items():
                 self.peak[kind] = max(self.peak[kind], size)
+            self.watching = time.thread_time()
             time.sleep(0.1)
 
 

@@ -111,7 +111,10 @@ def comparable(gathered: Gathered) -> dict[str, Any]:
     """All that a cut's facts and its report say in whatever order partitions are read. That decides
     which of two copies is the first, and whether a copy is seen that a third fact supersedes."""
     report = gathered.report
-    facts = None if gathered.facts is None else gathered.facts.drop(["place", "offset"])
+    facts = gathered.facts
+    if facts is not None:
+        order = [(name, "ascending") for name in ("table", "key", "commit_ts", "present")]
+        facts = facts.sort_by(order).drop(["place", "offset"])
     return {
         **asdict(replace(report, facts_sent=0)),
         "tables": {number: (of.facts, of.replays) for number, of in report.tables.items()},

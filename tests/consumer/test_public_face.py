@@ -47,8 +47,16 @@ def test_importing_the_package_loads_no_client() -> None:
     assert "confluent_kafka" not in loaded
 
 
-def test_importing_the_command_line_loads_no_spark() -> None:
-    assert set(loaded_after("import ticdc_consumer.cli")).isdisjoint(HEAVY)
+def test_the_command_line_s_help_waits_for_no_client() -> None:
+    help_ = "from ticdc_consumer.cli.arguments import parser; parser().format_help()"
+    loaded = loaded_after(f"import ticdc_consumer.cli; {help_}")
+    assert set(loaded).isdisjoint({*HEAVY, "sqlalchemy", "pyarrow", "confluent_kafka"})
+
+
+def test_status_of_another_database_loads_nothing_of_mysql() -> None:
+    loaded = loaded_after("import ticdc_consumer.status")
+    assert "sqlalchemy" in loaded
+    assert "sqlalchemy.dialects.mysql" not in loaded
 
 
 def test_an_error_is_caught_without_loading_spark() -> None:

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_plus, urlsplit
 
-import sqlalchemy as sa
-
 from ticdc_consumer.config.options import Options
 
 MASK = "***"
@@ -37,6 +35,8 @@ def secrets_of(options: Options) -> frozenset[str]:
     Values of one or two characters are left to the patterns of `redact`: to mask each of their
     occurrences would make every text unreadable.
     """
+    import sqlalchemy as sa  # takes half a second, which `--help` need not wait for
+
     registry = options.registry.get("url")
     urls = (options.claim_check_url, options.storage_url, options.dump_url, registry)
     prefixes = filter(None, urls)

@@ -19,8 +19,15 @@ def _file_options(options: ReadOptions) -> canal_json.Options:
     return canal_json.Options(time_zone=options.time_zone)
 
 
+_NO_DDL = b'"isDdl":false,'
+_KINDS_OF_ROWS = (b'"type":"INSERT"', b'"type":"UPDATE"', b'"type":"DELETE"')
+
+
 def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
-    return value is None or b'"isDdl":false' not in value or b"TIDB_WATERMARK" in value
+    """A row says at its beginning that it is one. The quotes inside a text are escaped, so these
+    bytes are members, which only a row has together."""
+    at = -1 if value is None else value.find(_NO_DDL)
+    return value is None or at < 0 or not value.startswith(_KINDS_OF_ROWS, at + len(_NO_DDL))
 
 
 PROTOCOL = WireProtocol(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from ticdc_encoder.event import Row, RowChange
 
 from ticdc_consumer.errors import Stop, about
@@ -187,7 +188,9 @@ class Fold:
                 self.counts.duplicates[table] += 1
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """The facts that remain, encoded for the target, a batch per table; forgets them."""
+        """The facts that remain, encoded for the target, a batch per table; forgets them. Present
+        facts come first, both kinds in the order of their keys, so that the target's pages stay
+        together."""
         for number, facts in self._facts.items():
             if facts:
                 self.counts.sent += len(facts)
@@ -209,37 +212,63 @@ class Fold:
 
     def _batch(self, number: int, facts: Mapping[Any, Fact]) -> pa.RecordBatch:
         layout, columns = self._layouts[number], self._columns(number)
-        encode_rows, encode_keys = encoders(layout.dialect)
-        # Present facts first, those with a fast reader's pieces before decoded rows.
-        pieces = [item for item in facts.items() if type(item[1][4]) is bytes]
-        rows = [item for item in facts.items() if item[1][1] and type(item[1][4]) is not bytes]
-        absent = [item for item in facts.items() if not item[1][1]]
-        slots, ordered = zip(*pieces, *rows, *absent, strict=True)
+        _, encode_keys = encoders(layout.dialect)
+        slots: Sequence[Any] = tuple(facts)
+        commit_ts, present, partitions, offsets, bodies = zip(*facts.values(), strict=True)
         keys = [key for key, _ in slots] if self._steps else slots
-        commit_ts, _, partitions, offsets, bodies = zip(*ordered, strict=True)
-        payloads = []
-        if pieces:
-            parsed = self._parse(self._sent[number], bodies[: len(pieces)])
-            payloads.append(encode_rows(layout, _with_shard(layout, columns.in_utc(parsed))))
-        if rows:
-            decoded = columns.arrays(bodies[len(pieces) : len(pieces) + len(rows)])
-            payloads.append(encode_rows(layout, _with_shard(layout, columns.in_utc(decoded))))
-        payloads.append(pa.nulls(len(absent), pa.binary()))
-        present = [pa.repeat(True, len(pieces) + len(rows)), pa.repeat(False, len(absent))]
-        return pa.RecordBatch.from_arrays(
+        encoded = encode_keys(layout, _with_shard(layout, columns.key_arrays(keys)))
+        unsorted = pa.RecordBatch.from_arrays(
             [
-                pa.repeat(pa.scalar(number, pa.int32()), len(ordered)),
-                encode_keys(layout, _with_shard(layout, columns.key_arrays(keys))).cast(
-                    pa.binary()
-                ),
+                pa.array(present, pa.bool_()),
+                encoded.cast(pa.binary()),
                 pa.array(commit_ts, pa.int64()),
-                pa.concat_arrays(present),
-                pa.concat_arrays([payload.cast(pa.binary()) for payload in payloads]),
                 pa.array(partitions, pa.int32()),
                 pa.array(offsets, pa.int64()),
             ],
+            names=["present", "key", "commit_ts", "place", "offset"],
+        )
+        order = pc.sort_indices(unsorted, [("present", "descending"), ("key", "ascending")])
+        rows = self._encoded(number, [bodies[i] for i in order.to_pylist()])
+        ordered = unsorted.take(order)
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.repeat(pa.scalar(number, pa.int32()), len(bodies)),
+                ordered["key"],
+                ordered["commit_ts"],
+                ordered["present"],
+                pa.concat_arrays([rows, pa.nulls(len(bodies) - len(rows), pa.binary())]),
+                ordered["place"],
+                ordered["offset"],
+            ],
             schema=SCHEMA,
         )
+
+    def _encoded(self, number: int, bodies: Sequence[Body]) -> pa.BinaryArray:
+        """The rows for the target, in the order of the bodies, whose last may be None."""
+        layout, columns = self._layouts[number], self._columns(number)
+        encode_rows, _ = encoders(layout.dialect)
+
+        def encoded(canonical: Sequence[pa.Array]) -> pa.BinaryArray:
+            rows = encode_rows(layout, _with_shard(layout, columns.in_utc(canonical)))
+            return rows.cast(pa.binary())
+
+        pieces = [body for body in bodies if isinstance(body, bytes)]
+        decoded = [b for b in bodies if b is not None and not isinstance(b, bytes)]
+        parts = []
+        if pieces:
+            parts.append(encoded(self._parse(self._sent[number], pieces)))
+        if decoded:
+            parts.append(encoded(columns.arrays(decoded)))
+        rows = pa.concat_arrays(parts) if parts else pa.nulls(0, pa.binary())
+        if not pieces or not decoded:
+            return rows
+        of_pieces, of_decoded = iter(range(len(pieces))), iter(range(len(pieces), len(rows)))
+        positions = [
+            next(of_pieces if isinstance(body, bytes) else of_decoded)
+            for body in bodies
+            if body is not None
+        ]
+        return rows.take(pa.array(positions, pa.int32()))
 
     def _rows_batch(self, number: int, rows: Rows) -> pa.RecordBatch:
         layout, columns = self._layouts[number], self._columns(number)

@@ -48,8 +48,6 @@ class Stager:
             self._session.close()
 
     def _stage(self, layout: Layout, facts: pa.RecordBatch) -> pa.RecordBatch:
-        # In the order of the keys, as the driver writes rows: the target's pages stay together.
-        facts = facts.take(pc.sort_indices(facts["key"]))
         present = facts["present"]
         number = secrets.randbits(62)
         failpoints.hit("P1")

@@ -33,8 +33,9 @@ from ticdc_consumer.source.ddl_filter import wants
 from ticdc_consumer.source.marks import Span, TopicPartition
 from ticdc_consumer.targets.layout import TableName
 
-BATCH = 20_000
-"""Messages that are asked of Kafka at a time; row changes of a file between two flushes."""
+BATCH = 1_000
+"""Messages that are asked of Kafka at a time: so few that the processor's cache still has them
+when they are read; row changes of a file between two flushes."""
 FIRST_BATCH = 500
 """Messages at a time as long as no layout is known: they will be read a second time."""
 FLUSH = 48 << 20
@@ -88,9 +89,9 @@ class Reading:
         """Reads one record, whose Kafka timestamp is `time`, in ms. Raises what the decoder raises,
         and `Stop`, with the record's position."""
         progress.position = offset + 1
-        self.report.messages += 1
-        size = len(value or b"")
-        self.report.bytes += size
+        report, size = self.report, len(value or b"")
+        report.messages += 1
+        report.bytes += size
         try:
             changes = self._fast.take(key, value)
             if changes is None:
@@ -103,8 +104,12 @@ class Reading:
                 if events:
                     self._fast.learn(key, value, events)
             else:
+                within = self._range
                 for table, commit_ts, present, body, absent in changes:
-                    if self._range.holds(progress, table, commit_ts, offset, time):
+                    # What most are is asked without a call.
+                    if within.begin <= commit_ts < within.end or within.holds(
+                        progress, table, commit_ts, offset, time
+                    ):
                         self.fold.add_raw(
                             table, commit_ts, present, body, absent, progress.number, offset, size
                         )

@@ -1,6 +1,6 @@
 """What Spark's fold hands to the driver: pieces of payloads, and what was counted beside them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -62,15 +62,33 @@ class Clash(NamedTuple):
 
 
 def pieces(payloads: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """The payloads in pieces of at most CHUNK_ROWS, and of about CHUNK_BYTES."""
+    """The payloads in pieces of at most CHUNK_ROWS, and of about CHUNK_BYTES. Small chunks share a
+    piece: the target is sent one at a time."""
+    small: list[pa.Array] = []
+    rows = size = 0
+    for part in _parts(payloads):
+        if small and (rows + len(part) > CHUNK_ROWS or size + part.nbytes > CHUNK_BYTES):
+            yield _joined(small)
+            small, rows, size = [], 0, 0
+        small.append(part)
+        rows, size = rows + len(part), size + part.nbytes
+    if small:
+        yield _joined(small)
+
+
+def _parts(payloads: pa.ChunkedArray) -> Iterator[pa.Array]:
     for array in payloads.chunks:
         start = 0
         while start < len(array):
-            piece = array.slice(start, CHUNK_ROWS)
-            if piece.nbytes > CHUNK_BYTES and len(piece) > 1:
-                piece = array.slice(start, max(1, len(piece) * CHUNK_BYTES // piece.nbytes))
-            yield piece
-            start += len(piece)
+            part = array.slice(start, CHUNK_ROWS)
+            if part.nbytes > CHUNK_BYTES and len(part) > 1:
+                part = array.slice(start, max(1, len(part) * CHUNK_BYTES // part.nbytes))
+            yield part
+            start += len(part)
+
+
+def _joined(parts: Sequence[pa.Array]) -> pa.Array:
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
 
 def payload_chunk(step: int, kind: ChunkKind, table: int, payloads: pa.Array) -> pa.RecordBatch:

@@ -26,19 +26,52 @@ class Folded(NamedTuple):
 def fold(facts: pa.Table, steps: bool, keyless: Sequence[int] = ()) -> Folded:
     """The greatest fact of each key, by (commit_ts, present), of facts in any order.
 
-    With `steps` the greatest of each key and commit_ts. The result is sorted by table, key and
-    commit_ts; the facts of `keyless` tables follow at its end, in the order of `count_rows`.
+    With `steps` the greatest of each key and commit_ts. The result is sorted by table. Of a table,
+    keys that have one fact come first, as they came; then the others, by key and commit_ts. The
+    facts of `keyless` tables follow at its end, in the order of `count_rows`.
     """
-    if keyless:
-        facts, rows = split_keyless(facts, keyless)
-        folded, counted = fold(facts, steps), count_rows(rows, steps)
-        return Folded(
-            pa.concat_tables([folded.facts, counted.facts]).combine_chunks(),
-            folded.duplicates | counted.duplicates,
-            folded.clash,
-        )
-    order = [(name, "ascending") for name in ("table", "key", "commit_ts", "present")]
-    return fold_sorted(facts.take(pc.sort_indices(facts, order)).combine_chunks(), steps)
+    folded, rows = [], []
+    for number, mine in by_table(facts).items():
+        if number in keyless:
+            rows.append(mine)
+        else:
+            folded.append(_fold_table(mine, steps))
+    if rows:
+        folded.append(count_rows(pa.concat_tables(rows), steps))
+    return Folded(
+        pa.concat_tables([part.facts for part in folded] or [facts], promote_options="default"),
+        {number: count for part in folded for number, count in part.duplicates.items()},
+        next((part.clash for part in folded if part.clash is not None), None),
+    )
+
+
+def by_table(facts: pa.Table) -> dict[int, pa.Table]:
+    """The facts of each table, by its number, lowest first. A batch that has the facts of one
+    table, as tasks send them, is not copied."""
+    batches: dict[int, list[pa.RecordBatch]] = {}
+    for batch in facts.to_batches():
+        numbers = pc.unique(batch["table"]).to_pylist()
+        for number in numbers:
+            mine = batch
+            if len(numbers) > 1:
+                mine = batch.filter(pc.equal(batch["table"], number))
+            batches.setdefault(number, []).append(mine)
+    return {number: pa.Table.from_batches(batches[number]) for number in sorted(batches)}
+
+
+def _fold_table(facts: pa.Table, steps: bool) -> Folded:
+    """`fold` of one table. Only a key that has several facts needs it: most often none has, since
+    a task sends one fact of a key, and a dispatcher sends a key to one partition."""
+    keys = facts["key"].combine_chunks().dictionary_encode()
+    if len(keys.dictionary) == len(keys):
+        return Folded(facts, {}, None)
+    numbers = keys.indices.to_numpy()
+    several = pa.array(np.bincount(numbers)[numbers] > 1)
+    order = [(name, "ascending") for name in ("key", "commit_ts", "present")]
+    repeated = facts.filter(several).sort_by(order)
+    folded = fold_sorted(repeated.combine_chunks(), steps)
+    alone = facts.filter(pc.invert(several))
+    return folded._replace(facts=pa.concat_tables([alone, folded.facts]))
 
 
 def fold_sorted(facts: pa.Table, steps: bool) -> Folded:

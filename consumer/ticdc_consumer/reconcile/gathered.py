@@ -28,7 +28,7 @@ from ticdc_consumer.read.report import Report, TableCounts, unpack
 from ticdc_consumer.read.staging import STAGE
 from ticdc_consumer.read.task import read
 from ticdc_consumer.reconcile.chunks import Clash
-from ticdc_consumer.reconcile.fold import fold
+from ticdc_consumer.reconcile.fold import by_table, fold
 from ticdc_consumer.reconcile.net_change import (
     FoldedChange,
     NetChange,
@@ -96,9 +96,10 @@ def gather_here(job: ReadJob, spans: Sequence[Span]) -> Gathered:
 def of_tasks(job: ReadJob, sent: pa.Table) -> Gathered:
     """What a cut's tasks sent, folded. If their facts exceed the memory budget, `report.too_large`
     is set and there is no change. Raises what a task reported."""
-    is_report = pc.equal(sent["table"], REPORT)
-    report = merge(unpack(text) for text in sent.filter(is_report)["row"].to_pylist())
-    facts = sent.filter(pc.invert(is_report))
+    tables = by_table(sent)
+    reports = tables.pop(REPORT, sent.slice(0, 0))
+    report = merge(unpack(text) for text in reports["row"].to_pylist())
+    facts = pa.concat_tables([*tables.values(), sent.slice(0, 0)])
     stages = stages_of(job, facts)
     if report.too_large or report.is_incomplete:
         return Gathered(report, stages=stages)

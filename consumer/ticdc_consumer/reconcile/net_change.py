@@ -1,6 +1,6 @@
 """The net change of a cut: which keys must be absent, and which rows must be present."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ticdc_consumer.read.staging import STAGE
 from ticdc_consumer.reconcile.chunks import pieces
+from ticdc_consumer.reconcile.fold import by_table
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.staging import StagingJob
 
@@ -65,32 +66,46 @@ class FoldedChange:
     staged: Sequence[StagedRows] = ()
 
     def deletes(self) -> Iterator[tuple[int, pa.BinaryArray]]:
-        for number, facts in self._tables():
+        for number, facts in by_table(self.facts).items():
             for piece in pieces(keys_to_delete(facts, self.layouts[number].replaces)):
                 yield number, piece
 
     def rows(self) -> Iterator[tuple[int, pa.BinaryArray]]:
-        for number, facts in self._tables():
+        for number, facts in by_table(self.facts).items():
             for piece in pieces(rows_to_write(facts)):
                 yield number, piece
-
-    def _tables(self) -> Iterator[tuple[int, pa.Table]]:
-        for number in sorted(pc.unique(self.facts["table"]).to_pylist()):
-            yield number, self.facts.filter(pc.equal(self.facts["table"], number))
 
 
 def keys_to_delete(facts: pa.Table, replaces: bool) -> pa.ChunkedArray:
     """The absent keys of one table's folded facts; with `replaces` also the present ones, whose
     rows in the target must be out of the way before the new rows are written."""
-    return (facts if replaces else facts.filter(pc.invert(facts["present"])))["key"]
+    if replaces:
+        return facts["key"]
+    return _where(facts, "key", lambda batch: pc.invert(batch["present"]))
 
 
 def rows_to_write(facts: pa.Table) -> pa.ChunkedArray:
     """The present rows of one table's folded facts, but for those that are staged."""
-    here = facts["present"]
-    if STAGE in facts.column_names:
-        here = pc.and_(here, pc.is_null(facts[STAGE]))
-    return facts["row"].filter(here)
+    if STAGE not in facts.column_names:
+        return _where(facts, "row", lambda batch: batch["present"])
+    return _where(facts, "row", lambda batch: pc.and_(batch["present"], pc.is_null(batch[STAGE])))
+
+
+def _where(
+    facts: pa.Table, column: str, condition: Callable[[pa.RecordBatch], pa.Array]
+) -> pa.ChunkedArray:
+    """The column where the condition is true. What lies side by side is not copied: tasks send
+    present facts first."""
+    chosen = []
+    for batch in facts.to_batches():
+        mask = condition(batch)
+        count = mask.true_count
+        start = pc.index(mask, True).as_py() if count else 0
+        if mask.slice(start, count).true_count == count:
+            chosen.append(batch[column].slice(start, count))
+        else:
+            chosen.append(batch[column].filter(mask))
+    return pa.chunked_array(chosen, facts.schema.field(column).type)
 
 
 def staged_rows(sent: pa.Table, folded: pa.Table, job: StagingJob) -> list[StagedRows]:

@@ -28,6 +28,7 @@ from ticdc_consumer.state.schema import (
     QUARANTINE,
     SCHEMA,
     STATE_VERSION,
+    LongText,
     Unsigned64,
 )
 from ticdc_consumer.state.store import Store
@@ -203,7 +204,7 @@ def _from_json(column: sa.Column[Any], value: Any) -> Any:
         if not column.nullable:
             raise ValueError(column.name)
         return None
-    if isinstance(column.type, sa.String):
+    if isinstance(column.type, sa.String | LongText):
         return _text(column, value)
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise TypeError(column.name)

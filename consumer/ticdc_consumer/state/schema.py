@@ -10,10 +10,12 @@ To change the layout: change the tables below, and append a `Migration`. `upgrad
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 class Unsigned64(sa.TypeDecorator[int]):
@@ -23,7 +25,11 @@ class Unsigned64(sa.TypeDecorator[int]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        return dialect.type_descriptor(_UNSIGNED_64.get(dialect.name, self.impl_instance))
+        if dialect.name in _OF_MYSQL:
+            return dialect.type_descriptor(_mysql().BIGINT(unsigned=True))
+        return dialect.type_descriptor(
+            sa.Text() if dialect.name == "sqlite" else self.impl_instance
+        )
 
     def process_bind_param(self, value: int | None, dialect: sa.Dialect) -> Any:
         return str(value) if dialect.name == "sqlite" and value is not None else value
@@ -32,22 +38,30 @@ class Unsigned64(sa.TypeDecorator[int]):
         return None if value is None else int(value)
 
 
-_UNSIGNED_64: dict[str, sa.types.TypeEngine[Any]] = {
-    "sqlite": sa.Text(),
-    "mysql": mysql.BIGINT(unsigned=True),
-    "mariadb": mysql.BIGINT(unsigned=True),
-}
+class LongText(sa.TypeDecorator[str]):
+    """Text of any length."""
 
-_LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+    impl = sa.Text()
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        text: sa.types.TypeEngine[Any] = self.impl_instance
+        if dialect.name in _OF_MYSQL:
+            text = _mysql().LONGTEXT()
+        return text
+
+
+_OF_MYSQL = ("mysql", "mariadb")
+
+
+def _mysql() -> "ModuleType":
+    """SQLAlchemy's dialect: its import takes long, and no other target needs it."""
+    from sqlalchemy.dialects import mysql
+
+    return mysql
+
 
 METADATA = sa.MetaData()
-
-# MySQL's default collations call 'A' and 'a' equal, and MyISAM rolls nothing back.
-_EXACT: dict[str, Any] = {
-    f"{dialect}_{name}": value
-    for dialect in ("mysql", "mariadb")
-    for name, value in (("engine", "InnoDB"), ("charset", "utf8mb4"), ("collate", "utf8mb4_bin"))
-}
 
 CHECKPOINT = sa.Table(
     "ticdc_checkpoint",
@@ -58,9 +72,8 @@ CHECKPOINT = sa.Table(
     sa.Column("mark_time", sa.BigInteger, nullable=False),
     sa.Column("owner", sa.String(128), nullable=False),
     sa.Column("scope", sa.String(64), nullable=False),
-    sa.Column("scope_text", _LONG_TEXT, nullable=False),
-    sa.Column("counters", _LONG_TEXT, nullable=False),
-    **_EXACT,
+    sa.Column("scope_text", LongText, nullable=False),
+    sa.Column("counters", LongText, nullable=False),
 )
 
 OFFSET = sa.Table(
@@ -73,7 +86,6 @@ OFFSET = sa.Table(
     sa.Column("restart_offset", sa.BigInteger, nullable=False),
     sa.Column("mark_offset", sa.BigInteger),
     sa.Column("mark_crc", sa.BigInteger),
-    **_EXACT,
 )
 
 LEDGER = sa.Table(
@@ -84,12 +96,11 @@ LEDGER = sa.Table(
     sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("schema", sa.String(128), nullable=False),
     sa.Column("table", sa.String(128), nullable=False),
-    sa.Column("query", _LONG_TEXT, nullable=False),
+    sa.Column("query", LongText, nullable=False),
     sa.Column("kind", sa.Integer, nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
-    sa.Column("reason", _LONG_TEXT, nullable=False),
-    sa.Column("instead", _LONG_TEXT, nullable=False),
-    **_EXACT,
+    sa.Column("reason", LongText, nullable=False),
+    sa.Column("instead", LongText, nullable=False),
 )
 
 DEFINITION = sa.Table(
@@ -98,11 +109,10 @@ DEFINITION = sa.Table(
     sa.Column("changefeed", sa.String(128), primary_key=True),
     sa.Column("schema", sa.String(128), primary_key=True),
     sa.Column("table", sa.String(128), primary_key=True),
-    sa.Column("definition", _LONG_TEXT, nullable=False),
+    sa.Column("definition", LongText, nullable=False),
     sa.Column("basis", sa.String(16), nullable=False),
     sa.Column("target_schema", sa.String(128)),
     sa.Column("target_table", sa.String(128)),
-    **_EXACT,
 )
 
 SCHEMA = sa.Table(
@@ -112,8 +122,7 @@ SCHEMA = sa.Table(
     sa.Column("schema", sa.String(128), primary_key=True),
     sa.Column("table", sa.String(128), primary_key=True),
     sa.Column("version", Unsigned64, primary_key=True, autoincrement=False),
-    sa.Column("definition", _LONG_TEXT, nullable=False),
-    **_EXACT,
+    sa.Column("definition", LongText, nullable=False),
 )
 
 KEPT = sa.Table(
@@ -126,9 +135,8 @@ KEPT = sa.Table(
     sa.Column("table", sa.String(128), nullable=False),
     sa.Column("target_schema", sa.String(128)),
     sa.Column("target_table", sa.String(128), nullable=False),
-    sa.Column("definition", _LONG_TEXT),
+    sa.Column("definition", LongText),
     sa.Column("basis", sa.String(16), nullable=False),
-    **_EXACT,
 )
 
 ACTIVITY = sa.Table(
@@ -137,8 +145,7 @@ ACTIVITY = sa.Table(
     sa.Column("changefeed", sa.String(128), primary_key=True),
     sa.Column("generation", sa.BigInteger, nullable=False),
     sa.Column("written_at", sa.BigInteger, nullable=False),
-    sa.Column("activity", _LONG_TEXT, nullable=False),
-    **_EXACT,
+    sa.Column("activity", LongText, nullable=False),
 )
 """What a changefeed's consumer is at, as JSON (`activity/`), and when it wrote that: milliseconds
 since 1970 by the target's clock. No cut reads or writes it."""
@@ -153,8 +160,7 @@ LOAD = sa.Table(
     sa.Column("snapshot_ts", Unsigned64, nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
     sa.Column("row_count", sa.BigInteger, nullable=False),
-    sa.Column("detail", _LONG_TEXT, nullable=False),
-    **_EXACT,
+    sa.Column("detail", LongText, nullable=False),
 )
 """A load that is not finished (`loading.py`): chunk 0 is the table itself, others are its rows."""
 
@@ -167,9 +173,8 @@ REPAIR = sa.Table(
     sa.Column("found_ts", Unsigned64, nullable=False),
     sa.Column("resolved_ts", Unsigned64, nullable=False),
     sa.Column("row_count", sa.BigInteger, nullable=False),
-    sa.Column("reason", _LONG_TEXT, nullable=False),
-    sa.Column("detail", _LONG_TEXT, nullable=False),
-    **_EXACT,
+    sa.Column("reason", LongText, nullable=False),
+    sa.Column("detail", LongText, nullable=False),
 )
 """Keys whose rows `verify` found to differ at `found_ts`, and the R at which they were put right
 (`repairs.py`)."""
@@ -182,11 +187,10 @@ QUARANTINE = sa.Table(
     sa.Column("table", sa.String(128), primary_key=True),
     sa.Column("resolved_ts", Unsigned64, nullable=False),
     sa.Column("mark_time", sa.BigInteger, nullable=False),
-    sa.Column("positions", _LONG_TEXT, nullable=False),
+    sa.Column("positions", LongText, nullable=False),
     sa.Column("since", sa.BigInteger, nullable=False),
     sa.Column("waiting", sa.BigInteger, nullable=False),
-    sa.Column("cause", _LONG_TEXT, nullable=False),
-    **_EXACT,
+    sa.Column("cause", LongText, nullable=False),
 )
 """A table that is set aside (`quarantine.py`): its R, and from where its log is needed."""
 
@@ -200,12 +204,23 @@ STATE = sa.Table(
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("migrating_to", sa.Integer, nullable=False),
     sa.Column("least_release", sa.String(32), nullable=False),
-    **_EXACT,
 )
 """One row, of id 1. `migrating_to` is more than `version` while a migration is under way where DDL
 commits by itself. `least_release` is the first release that knows `migrating_to`."""
 
 OWN_TABLES = frozenset(METADATA.tables)
+
+# MySQL's default collations call 'A' and 'a' equal, and MyISAM rolls nothing back.
+_EXACT = {"engine": "InnoDB", "charset": "utf8mb4", "collate": "utf8mb4_bin"}
+
+
+def creation(table: sa.Table, dialect: str) -> sa.schema.CreateTable:
+    """What creates one of the tables above, unless it is there."""
+    if dialect in _OF_MYSQL:
+        # Said in its definition, it would make SQLAlchemy import the dialect wherever we run.
+        table.dialect_kwargs.update({f"{dialect}_{name}": v for name, v in _EXACT.items()})
+    return sa.schema.CreateTable(table, if_not_exists=True)
+
 
 Step = Callable[[sa.Connection], None]
 

@@ -221,7 +221,7 @@ class OwnTables:
             return self._target.idle_holder(self._patience)
 
     def _create(self, table: sa.Table) -> None:
-        self._run(sa.schema.CreateTable(table, if_not_exists=True))
+        self._run(schema.creation(table, self._target.connection.dialect.name))
 
     def _run(self, statement: sa.Executable) -> sa.CursorResult[Any]:
         return self._target.connection.execute(statement)

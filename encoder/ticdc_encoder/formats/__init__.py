@@ -1,8 +1,9 @@
 """One module per protocol, encode and decode side by side; `FORMATS` names them as TiCDC does."""
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
-from ticdc_encoder.formats import avro, canal_json, debezium, debezium_avro, open_protocol, simple
 from ticdc_encoder.formats.format import (
     Clock,
     Encoder,
@@ -24,12 +25,28 @@ __all__ = [
     "wall_clock",
 ]
 
-FORMATS: dict[str, Format[Any]] = {
-    "avro": avro.FORMAT,
-    "canal-json": canal_json.FORMAT,
-    "debezium": debezium.FORMAT,
-    "debezium-avro": debezium_avro.FORMAT,
-    "open-protocol": open_protocol.FORMAT,
-    "simple": simple.FORMAT,
-}
+_NAMES = ("avro", "canal-json", "debezium", "debezium-avro", "open-protocol", "simple")
+
+
+class _Formats(Mapping[str, Format[Any]]):
+    """Each is imported when it is first asked for."""
+
+    def __getitem__(self, name: str) -> Format[Any]:
+        if name not in _NAMES:
+            raise KeyError(name)
+        module = import_module(f"{__name__}.{name.replace('-', '_')}")
+        format_: Format[Any] = module.FORMAT
+        return format_
+
+    def __contains__(self, name: object) -> bool:
+        return name in _NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+FORMATS: Mapping[str, Format[Any]] = _Formats()
 """By name. Whoever knows the protocol takes its own `FORMAT`, which is typed."""

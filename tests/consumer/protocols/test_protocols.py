@@ -13,6 +13,7 @@ import pytest
 import ticdc_consumer
 from support.both_paths import options_for
 from ticdc_consumer import protocols
+from ticdc_consumer.cli.arguments import DEMO_PROTOCOLS
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.protocols import NOT_READ, OURS, PROTOCOLS, protocol_of
 from ticdc_consumer.read.fast.reader import FastReader
@@ -27,11 +28,41 @@ def test_every_format_is_read_or_refused_with_a_reason() -> None:
         assert (PROTOCOLS[name].files is not None) == (name in FILE_FORMATS)
 
 
+def test_the_demo_offers_the_protocols_whose_entries_have_one() -> None:
+    assert [*DEMO_PROTOCOLS] == [name for name in OURS if PROTOCOLS[name].demo is not None]
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_a_fast_reader_that_an_entry_names_is_one(name: str) -> None:
     if PROTOCOLS[name].fast_reader:
         reader: FastReader = resolve_name(PROTOCOLS[name].fast_reader)((), {}, 0)
         assert reader.take(None, None) is None
+
+
+_CANAL = b'{"id":0,"database":"w","table":"t","pkNames":null,%s,"es":1,"ts":1,"sql":"%s"}'
+_LIKE_A_ROW = rb"\"isDdl\":false,\"type\":\"INSERT\""
+_LIKE_A_MARK = rb"\"isDdl\":false,\"type\":\"TIDB_WATERMARK\""
+
+
+@pytest.mark.parametrize(
+    ("value", "may_be"),
+    [
+        (_CANAL % (b'"isDdl":false,"type":"INSERT"', b""), False),
+        (_CANAL % (b'"isDdl":false,"type":"UPDATE"', b""), False),
+        (_CANAL % (b'"isDdl":false,"type":"DELETE"', _LIKE_A_MARK), False),
+        (_CANAL % (b'"isDdl":false,"type":"TIDB_WATERMARK"', b""), True),
+        (_CANAL % (b'"isDdl":false,"type":"TIDB_WATERMARK"', _LIKE_A_ROW), True),
+        (_CANAL % (b'"isDdl":true,"type":"QUERY"', _LIKE_A_ROW), True),
+        (_CANAL % (b'"type":"TIDB_WATERMARK","isDdl":false', b""), True),
+        (_CANAL % (b'"type":"INSERT","isDdl":false', b""), True),
+        (b"", True),
+        (None, True),
+    ],
+)
+def test_what_may_be_a_mark_or_ddl_of_canal_json_is_decoded(
+    value: bytes | None, may_be: bool
+) -> None:
+    assert PROTOCOLS["canal-json"].may_be_control(None, value) is may_be
 
 
 @pytest.fixture

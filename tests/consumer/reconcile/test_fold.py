@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ticdc_consumer.read.facts import SCHEMA
 from ticdc_consumer.read.report import Report, pack
-from ticdc_consumer.reconcile.chunks import ChunkKind, Clash, unpack
+from ticdc_consumer.read.staging import STAGE, WITH_STAGE
+from ticdc_consumer.reconcile.chunks import ChunkKind, Clash, pieces, unpack
 from ticdc_consumer.reconcile.fold import fold
-from ticdc_consumer.reconcile.net_change import FoldedChange, folded_steps
+from ticdc_consumer.reconcile.net_change import (
+    FoldedChange,
+    folded_steps,
+    keys_to_delete,
+    rows_to_write,
+)
 from ticdc_consumer.reconcile.stream import fold_stream
 from ticdc_consumer.targets.layout import Layout
 
@@ -46,8 +52,26 @@ Net = dict[tuple[int, int], tuple[Counter[Any], Counter[Any]]]
 """(step, table) -> deletes and rows."""
 
 
-def by_driver(facts: list[Fact], steps: bool) -> Net:
+def of_tasks(facts: list[Fact], tasks: int, by_key: bool) -> pa.Table:
+    """As so many tasks send them: a batch of each table, present facts first. With `by_key` each
+    key is in one task, which sends its greatest fact, as most often."""
+    sent: dict[tuple[int, int], list[Fact]] = {}
+    if by_key:
+        greatest: dict[Any, Fact] = {}
+        for fact in facts:
+            known = greatest.setdefault(fact[:2], fact)
+            greatest[fact[:2]] = max(known, fact, key=lambda fact: fact[2:])
+        facts = [*greatest.values()]
+    for number, fact in enumerate(facts):
+        task = sum(fact[1]) if by_key else number
+        sent.setdefault((task % tasks, fact[0]), []).append(fact)
+    batches = [table_of(sorted(mine, key=lambda fact: not fact[3])) for mine in sent.values()]
+    return pa.concat_tables([*batches, SCHEMA.empty_table()])
+
+
+def by_driver(facts: list[Fact] | pa.Table, steps: bool) -> Net:
     net: Net = {}
+    sent = facts if isinstance(facts, pa.Table) else table_of(facts)
 
     def add(step: int, change: Any) -> None:
         for number, keys in change.deletes():
@@ -55,7 +79,7 @@ def by_driver(facts: list[Fact], steps: bool) -> Net:
         for number, rows in change.rows():
             net.setdefault((step, number), (Counter(), Counter()))[1].update(rows.to_pylist())
 
-    folded = fold(table_of(facts), steps).facts
+    folded = fold(sent, steps).facts
     if steps:
         for step, change in folded_steps(LAYOUTS, folded):
             add(step, change)
@@ -115,6 +139,43 @@ def test_driver_and_spark_fold_to_the_greatest_fact_of_each_key(
     expected = by_definition(facts, steps)
     assert by_driver(facts, steps) == expected
     assert by_spark(facts, steps, size) == expected
+
+
+@given(facts=FACTS, tasks=st.integers(1, 3), by_key=st.booleans())
+def test_facts_are_folded_as_tasks_send_them(facts: list[Fact], tasks: int, by_key: bool) -> None:
+    assert by_driver(of_tasks(facts, tasks, by_key), False) == by_definition(facts, False)
+
+
+def test_rows_of_keys_that_one_task_sent_are_not_copied() -> None:
+    first = table_of([(0, b"b", 1, True), (0, b"d", 1, True), (0, b"a", 1, False)])
+    second = table_of([(0, b"c", 1, True), (0, b"e", 1, False)])
+    facts = fold(pa.concat_tables([first, second]), steps=False).facts
+    whole = rows_to_write(facts)
+    assert whole.to_pylist() == [b"b@1", b"d@1", b"c@1"]
+    assert keys_to_delete(facts, replaces=False).to_pylist() == [b"a", b"e"]
+    sent = [
+        chunk.buffers()[2].address for table in (first, second) for chunk in table["row"].chunks
+    ]
+    assert [chunk.buffers()[2].address for chunk in whole.chunks] == sent
+
+
+def test_rows_of_a_table_without_a_key_are_counted_beside_staged_ones() -> None:
+    facts = table_of([(0, b"a", 1, True), (1, b"r", 1, True)])
+    staged = facts.append_column(WITH_STAGE.field(STAGE), pa.array([7, None], pa.int64()))
+    folded = fold(staged, steps=False, keyless=(1,)).facts
+    assert folded.schema == WITH_STAGE
+    assert folded["table"].to_pylist() == [0, 1]
+    assert folded[STAGE].to_pylist() == [7, None]
+
+
+def test_small_chunks_share_a_piece_and_large_ones_are_cut() -> None:
+    small = pa.chunked_array([pa.array([b"a"]), pa.array([b"b", b"c"])])
+    assert [piece.to_pylist() for piece in pieces(small)] == [[b"a", b"b", b"c"]]
+    large = pa.chunked_array([pa.array([b"a"] * 25_000), pa.array([b"b"] * 10_000)])
+    assert [len(piece) for piece in pieces(large)] == [10_000, 10_000, 5_000, 10_000]
+    rows_of_3_mib = pa.chunked_array([pa.array([b"a" * (3 << 20)]) for _ in range(3)])
+    assert [len(piece) for piece in pieces(rows_of_3_mib)] == [1, 1, 1]
+    assert [*pieces(pa.chunked_array([], pa.binary()))] == []
 
 
 @given(facts=FACTS, extra=st.integers(0, 39), seed=st.randoms(use_true_random=False))

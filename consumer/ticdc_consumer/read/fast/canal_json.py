@@ -78,9 +78,12 @@ class FastCanal:
             if match is not None:
                 groups = match.groups()
                 commit_ts = int(groups[-1])
-                if commit_ts > self._latest or not form.knows(groups[0], groups[1]):
+                if commit_ts > self._latest or not (
+                    (groups[0] in form.sql and groups[1] in form.mysql)
+                    or form.knows(groups[0], groups[1])
+                ):
                     return None
-                return ((form.row.table, commit_ts, *form.row.facts(groups)),)
+                return (form.row.change(commit_ts, groups),)
         return None
 
     def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
@@ -121,18 +124,18 @@ class _CanalForm:
             orjson.dumps(name)[1:] + b":" + orjson.dumps(type_)[:-1]
             for name, type_ in types.items()
         }
-        self._sql: set[bytes] = set()
-        self._mysql: set[bytes] = set()
+        self.sql: set[bytes] = set()
+        self.mysql: set[bytes] = set()
 
     def add(self, sql: bytes, mysql: bytes) -> None:
-        if len(self._sql) < _MOST_TYPES:
-            self._sql.add(sql)
+        if len(self.sql) < _MOST_TYPES:
+            self.sql.add(sql)
         self._keep(mysql)
 
     def knows(self, sql: bytes, mysql: bytes) -> bool:
-        if sql not in self._sql:
+        if sql not in self.sql:
             return False
-        if mysql in self._mysql:
+        if mysql in self.mysql:
             return True
         members = mysql[2:-2].split(b'","')
         if (
@@ -146,8 +149,8 @@ class _CanalForm:
         return True
 
     def _keep(self, mysql: bytes) -> None:
-        if len(self._mysql) < _MOST_TYPES:
-            self._mysql.add(mysql)
+        if len(self.mysql) < _MOST_TYPES:
+            self.mysql.add(mysql)
 
 
 def _form(

@@ -103,16 +103,16 @@ class Form:
         self._old = _key(pattern, "old")
         self._row = pattern.groupindex.get("row", 0) - 1
 
-    def facts(self, groups: Sequence[Any]) -> tuple[Key | None, bytes | None, Key | None]:
-        """The key that is present, its row, and the key that is absent."""
+    def change(self, commit_ts: int, groups: Sequence[Any]) -> FastChange:
+        """What the row's message says."""
         old = None if self._old is None else self._old(groups)
         if self._new is None:
-            return None, None, old
+            return self.table, commit_ts, None, None, old
         new = self._new(groups)
         if old.__class__ is tuple and None in old:
             # A column that was left out did not change.
             old = tuple([b if a is None else a for a, b in zip(old, new, strict=True)])
-        return new, groups[self._row], old
+        return self.table, commit_ts, new, groups[self._row], old
 
 
 def _key(pattern: "re.Pattern[bytes]", prefix: str) -> Callable[[Any], Any] | None:

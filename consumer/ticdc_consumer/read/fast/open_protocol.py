@@ -96,7 +96,7 @@ class FastOpen:
             for form in forms.get(piece[:3], ()):
                 match = (form.match_usual if usual else form.fullmatch)(piece)
                 if match is not None:
-                    changes.append((form.table, commit_ts, *form.facts(match.groups())))
+                    changes.append(form.change(commit_ts, match.groups()))
                     break
             else:
                 return None

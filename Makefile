@@ -49,8 +49,8 @@ test: setup  ## all tests; a server is used where its variable is set (tests/con
 test-fast: setup  ## the tests without Spark, brokers and servers; about a minute
 	@$(PYTHON) -m pytest --fast -n auto $(ARGS)
 
-test-versions: setup  ## the fast tests with the oldest and newest of what a wheel allows; minutes
-	@tests/versions/run $(ARGS)
+test-versions: setup  ## the fast tests with the oldest and newest of what a wheel allows; WITH=python3.13; minutes
+	@PYTHON=$(or $(WITH),python3) tests/versions/run $(ARGS)
 
 check: setup  ## formatting, lint, types
 	@$(PYTHON) -m ruff format --check -q $(SOURCES)

@@ -3,8 +3,8 @@
     python bench/load.py [--rows 20000000] [--target postgresql,mariadb] [--connections 2]
 
 Four tables of 7 columns in TiDB are loaded by Spark's tasks. Then the same rows, out of files, are
-loaded into the same tables by COPY or LOAD DATA, with as many connections. Then one table is read
-alone, by one connection. Needs TIDB_URL, and the URLs of the targets' servers.
+loaded into the same tables by COPY or LOAD DATA, with as many connections. Then rows of one table
+are read alone, by one connection. Needs TIDB_URL, and the URLs of the targets' servers.
 """
 
 import argparse
@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from servers import target_url
+from pyspark.sql import SparkSession
+from servers import cpu_of, target_url
 from support import brokers
 from support.databases import own_schema
 from support.torture_topics import Feed
@@ -33,11 +34,14 @@ from ticdc_consumer.upstream.rows import batches
 from ticdc_consumer.upstream.session import reading
 from ticdc_consumer.upstream.snapshot import current_ts
 from ticdc_consumer.upstream.tables import defined
-from verify import fill
+from verify import AT_ONCE, execute, fill
+from verify import MOST as MOST_ROWS
 
 TABLES = ("sales", "sales1", "sales2", "sales3")
 GOAL, MOST = 0.8, 500
 """Of the loader's speed; MiB of the driver."""
+MOST_READ = 1_000_000
+"""Rows that are read alone."""
 
 
 def main() -> None:
@@ -49,29 +53,44 @@ def main() -> None:
     spark = session({"spark.master": f"local[{arguments.connections}]"}, "bench")
     warm_up(spark)
     with target_url("tidb") as upstream, tempfile.TemporaryDirectory() as folder:
-        files = filled(upstream, arguments.rows // len(TABLES), Path(folder))
+        of_table = arguments.rows // len(TABLES)
+        files = list[Path]()
+        timed(
+            "TiDB: makes the rows",
+            arguments.rows,
+            lambda: files.extend(filled(upstream, of_table, Path(folder))),
+        )
         for name in arguments.target.split(","):
-            with brokers.mock() as kafka, target_url(name) as target:
-                feed = Feed(kafka)
-                with reading(upstream) as now:
-                    feed.resolve(current_ts(now))
-                options = options_of(upstream, target, feed)
-                processes = Processes()
-                threading.Thread(target=processes.watch, daemon=True).start()
-                ours = timed(f"{name}: load", arguments.rows, partial(load, options, spark=spark))
-                processes.running = False
-                theirs = timed(
-                    f"{name}: its own loader",
-                    arguments.rows,
-                    partial(load_files, target, files, arguments.connections),
-                )
-                print(
-                    f"{name}: {theirs / ours:.0%} of its own loader's speed (goal: {GOAL:.0%}), "
-                    f"driver {processes.peak['driver'] >> 20} MiB (goal: {MOST}), "
-                    f"load average {os.getloadavg()[0]:.0f}",
-                    flush=True,
-                )
-        read_one(upstream, arguments.rows // len(TABLES))
+            measure(name, upstream, files, arguments.connections, arguments.rows, spark)
+        read_one(upstream, min(of_table, MOST_READ))
+
+
+def measure(
+    name: str, upstream: str, files: list[Path], connections: int, rows: int, spark: SparkSession
+) -> None:
+    with brokers.mock() as kafka, target_url(name) as target:
+        feed = Feed(kafka)
+        with reading(upstream) as now:
+            feed.resolve(current_ts(now))
+        options, processes = options_of(upstream, target, feed), Processes()
+
+        def cpu() -> list[float]:
+            return [sum(processes.cpu().values()), cpu_of(upstream), cpu_of(target)]
+
+        before = cpu()
+        threading.Thread(target=processes.watch, daemon=True).start()
+        ours = timed(f"{name}: load", rows, partial(load, options, spark=spark))
+        processes.running = False
+        own, of_tidb, of_target = ((b - a) / rows * 1e6 for a, b in zip(before, cpu(), strict=True))
+        loader = partial(load_files, target, files, connections)
+        theirs = timed(f"{name}: its own loader", rows, loader)
+        print(
+            f"{name}: {theirs / ours:.0%} of its own loader's speed (goal: {GOAL:.0%}), "
+            f"CPU a row: ours {own:.1f} us, TiDB {of_tidb:.1f}, target {of_target:.1f}; "
+            f"driver {processes.peak['driver'] >> 20} MiB (goal: {MOST}), "
+            f"load average {os.getloadavg()[0]:.0f}",
+            flush=True,
+        )
 
 
 def filled(upstream: str, rows: int, folder: Path) -> list[Path]:
@@ -81,17 +100,21 @@ def filled(upstream: str, rows: int, folder: Path) -> list[Path]:
     with reading(upstream) as now, files[0].open("wb") as file:
         for records in now.stream("SELECT * FROM sales", (), 5_000):
             file.writelines(b"\t".join(map(_bytes, record)) + b"\n" for record in records)
-    engine = sa.create_engine(upstream, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-    with engine.connect() as connection:
-        for name, path in zip(TABLES[1:], files[1:], strict=True):
-            path.hardlink_to(files[0])
-            connection.exec_driver_sql(f"CREATE TABLE {name} LIKE sales")
-            for start in range(0, rows, 100_000):
-                connection.exec_driver_sql(
-                    f"INSERT INTO {name} SELECT * FROM sales "
-                    f"WHERE id >= {start} AND id < {start + 100_000}"
-                )
+    for name, path in zip(TABLES[1:], files[1:], strict=True):
+        path.hardlink_to(files[0])
+        execute(engine_of(upstream), f"CREATE TABLE {name} LIKE sales")
+    copies = [
+        f"INSERT INTO {name} SELECT * FROM sales WHERE id >= {start} AND id < {start + MOST_ROWS}"
+        for start in range(0, rows, MOST_ROWS)
+        for name in TABLES[1:]
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(partial(execute, engine_of(upstream)), copies))
     return files
+
+
+def engine_of(url: str) -> sa.Engine:
+    return sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
 
 
 def _bytes(value: str | bytes | None) -> bytes:
@@ -141,12 +164,13 @@ def _load_data(engine: sa.Engine, path: Path) -> None:
 
 
 def read_one(upstream: str, rows: int) -> None:
-    """Reads one table, with values as TiDB sends them and as they are written."""
+    """Reads of one table as many rows, with values as TiDB sends them and as they are written."""
     with reading(upstream) as now:
         table = defined(now, str(sa.make_url(upstream).database), "sales").table
-        statement = "SELECT * FROM sales"
+        statement = f"SELECT * FROM sales WHERE id < {rows}"
+        chunk = Chunk(("id",), None, (str(rows - 1),), rows)
         timed("TiDB: SELECT *", rows, lambda: _end(now.stream(statement, (), 5_000)))
-        timed("TiDB: rows as arrays", rows, lambda: _end(batches(now, table, Chunk())))
+        timed("TiDB: rows as arrays", rows, lambda: _end(batches(now, table, chunk)))
 
 
 def _end(rows: Iterator[object]) -> None:

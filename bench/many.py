@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from random import Random
 
 from confluent_kafka import Producer
-from servers import Kafka, kafka, target_url
+from servers import Kafka, kafka, target_url, verdict
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_encoder.changefeed import Changefeed
@@ -177,14 +177,15 @@ def report(consumer: Consumer, many: Many, sender: Sender, arguments: argparse.N
     sender.send(many.created())
     took, cpu, cuts = caught_up(consumer)
     each = tenths(cuts, tables)
+    within, growth = CREATED_WITHIN * tables / 10_000, each[-1] / each[0]
     print(f"load average {os.getloadavg()[0]:.1f}; {arguments.target}, {tables:,} tables")
     print(
         f"created in {took:7.1f} s, {len(cuts)} cuts, {cpu * 1000 / tables:.1f} ms of the driver's "
-        f"CPU each; goal {CREATED_WITHIN * tables / 10_000:.0f} s"
+        f"CPU each; goal {within:.0f} s: {verdict(took < within)}"
     )
     print(
         f"ms a table, by tenths: {' '.join(f'{ms:.1f}' for ms in each)}; last by first "
-        f"{each[-1] / each[0]:.2f}, goal {FLAT}",
+        f"{growth:.2f}, goal {FLAT}: {verdict(growth <= FLAT)}",
         flush=True,
     )
     sender.send(many.first_rows())
@@ -194,7 +195,7 @@ def report(consumer: Consumer, many: Many, sender: Sender, arguments: argparse.N
     at = statistics.quantiles(latencies, n=100)
     print(
         f"trickle over all: {len(latencies)} epochs, median {at[49]:.0f} ms, p99 {at[98]:.0f} ms; "
-        f"goal {P99:.0f} ms   load average {os.getloadavg()[0]:.1f}"
+        f"goal {P99:.0f} ms: {verdict(at[98] < P99)}   load average {os.getloadavg()[0]:.1f}"
     )
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 import sqlalchemy as sa
 from confluent_kafka import Producer
-from servers import Kafka, kafka, target_url
+from servers import Kafka, kafka, target_url, verdict
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Ddl, Row, RowChange, Transaction
 from ticdc_encoder.message import Message
@@ -106,7 +106,8 @@ def measure(target: str, feed: Feed, file: Path, rounds: int) -> None:
         runs = [first_commit(feed, file, start) for _ in range(rounds)]
         tell(target, f"first commit, {start}", [(wall, cpu) for wall, cpu, _ in runs])
         memory = max(mebibytes for _, _, mebibytes in runs)
-        goal = f"goal {GOAL_MEMORY}" if start == "when-needed" else ""
+        met = verdict(memory < GOAL_MEMORY)
+        goal = f"goal {GOAL_MEMORY}: {met}" if start == "when-needed" else ""
         print(f"{target:11} memory of all processes, {start:28} {memory:6.0f} MiB {goal}")
 
 
@@ -114,7 +115,8 @@ def tell(target: str, what: str, runs: list[tuple[float, float]]) -> None:
     wall, cpu = min(runs)
     load = os.getloadavg()[0]
     print(
-        f"{target:11} {what:40} {wall:6.2f} s, {cpu:5.2f} s of CPU, goal {GOALS[what]:.1f} s"
+        f"{target:11} {what:40} {wall:6.2f} s, {cpu:5.2f} s of CPU, goal {GOALS[what]:.1f} s: "
+        f"{verdict(wall < GOALS[what])}"
         f"   load average {load:.1f}",
         flush=True,
     )

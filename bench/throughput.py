@@ -21,7 +21,7 @@ import psutil
 import pyarrow as pa
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
-from servers import kafka, target_url
+from servers import kafka, target_url, verdict
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.spark.session import session, warm_up
@@ -31,6 +31,21 @@ from ticdc_encoder.event import Row
 from ticdc_encoder.kafka.produce import produce
 from ticdc_encoder.message import Message
 from workload import SCHEMA, START_TS, TABLES, Workload, arrays
+
+GOALS = {"sqlite": 110_000, "postgresql": 110_000, "mariadb": 100_000, "mysql": 85_000}
+"""Changes/s, with 500,000 changes on two idle cores."""
+GOAL_CPU = 9.0
+"""Microseconds a change, outside the database: not of SQLite, which is inside."""
+
+
+def goals(target: str, speed: float, micro: float) -> str:
+    """Beside what was reached."""
+    parts = []
+    if goal := GOALS.get(target):
+        parts.append(f"{goal:,}/s: {verdict(speed >= goal)}")
+    if target != "sqlite":
+        parts.append(f"{GOAL_CPU:.0f} us: {verdict(micro <= GOAL_CPU)}")
+    return ", ".join(parts)
 
 
 @dataclass
@@ -250,7 +265,7 @@ def main() -> None:
         warm_up(spark)
         print(
             "target      round  wall s   changes/s  cuts  net rows | plan  read  load | "
-            "CPU us/change: jvm workers driver all | equal"
+            "CPU us/change: jvm workers driver all | equal | goals"
         )
         for name in arguments.target.split(","):
             for number in range(arguments.rounds):
@@ -267,7 +282,8 @@ def main() -> None:
                         f"{cuts:5} {rows:9} | {seconds.get('plan', 0):4.1f} "
                         f"{seconds.get('read', 0):5.1f} {seconds.get('load', 0):5.1f} | "
                         f"{micro['jvm']:17.1f} {micro['worker']:7.1f} {micro['driver']:6.1f} "
-                        f"{sum(micro.values()):4.1f} | {equal}",
+                        f"{sum(micro.values()):4.1f} | {equal} | "
+                        f"{goals(name, arguments.changes / wall, sum(micro.values()))}",
                         flush=True,
                     )
                     target.close()

@@ -14,7 +14,7 @@ import threading
 import time
 from dataclasses import dataclass, field, replace
 
-from servers import Kafka, kafka, target_url
+from servers import Kafka, kafka, target_url, verdict
 from throughput import load, options
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.targets import open_target
@@ -57,7 +57,8 @@ def main() -> None:
         print(
             f"{name:11} {len(measured.latencies):7} {at[49]:10.0f} {at[89]:4.0f} {at[98]:4.0f} "
             f"{max(measured.latencies):4.0f} {measured.idle:5.2f}"
-            f"   load average {os.getloadavg()[0]:.1f}",
+            f"   {verdict(at[49] <= GOAL_MEDIAN)}, {verdict(at[98] <= GOAL_P99)}, "
+            f"{verdict(measured.idle < GOAL_IDLE)}   load average {os.getloadavg()[0]:.1f}",
             flush=True,
         )
 

@@ -24,6 +24,8 @@ if _typing.TYPE_CHECKING:
     from ticdc_consumer.epoch import Epoch
     from ticdc_consumer.errors import Fenced, Stop, Unavailable, Unsupported, Usage
     from ticdc_consumer.state.activity.activity import Activity
+    from ticdc_consumer.state.causes.situation import Diagnosis
+    from ticdc_consumer.status import why
 
     __version__: str
 
@@ -32,6 +34,7 @@ __all__ = [
     "ConfigError",
     "Consumer",
     "Counts",
+    "Diagnosis",
     "Epoch",
     "Fenced",
     "Options",
@@ -42,6 +45,7 @@ __all__ = [
     "Usage",
     "load",
     "parse",
+    "why",
 ]
 
 # What is logged, and where, is the application's to decide.
@@ -52,6 +56,7 @@ _HOMES = {
     "ConfigError": ("ticdc_encoder.errors", "ConfigError"),
     "Consumer": ("ticdc_consumer.consumer", "Consumer"),
     "Counts": ("ticdc_consumer.apply", "Counts"),
+    "Diagnosis": ("ticdc_consumer.state.causes.situation", "Diagnosis"),
     "Epoch": ("ticdc_consumer.epoch", "Epoch"),
     "Fenced": ("ticdc_consumer.errors", "Fenced"),
     "Options": ("ticdc_consumer.config.options", "Options"),
@@ -62,6 +67,7 @@ _HOMES = {
     "Usage": ("ticdc_consumer.errors", "Usage"),
     "load": ("ticdc_consumer.config", "load"),
     "parse": ("ticdc_consumer.config", "parse"),
+    "why": ("ticdc_consumer.status", "why"),
 }
 
 

@@ -22,7 +22,7 @@ from ticdc_consumer.state.activity.stored import StoredActivity, read
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
 
-SOON = 20.0
+SOON = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +124,7 @@ def test_a_run_that_commits_nothing_prints_what_it_is_at(
         consumer._epochs.next(None, 0.5)
         assert soon(lambda: caplog.text.count("waiting") >= 2)
     line = caplog.messages[-1]
-    assert line.startswith(f"R {ts(100)} (") and "waiting for a resolved ts above R, since" in line
+    assert line.startswith(f"R {ts(100)} (") and "waiting for a resolved ts above R, " in line
 
 
 def test_the_first_line_of_a_run_comes_sooner_than_the_next(
@@ -155,14 +155,14 @@ def test_a_start_that_waits_for_the_source_prints_that(
     with consumer:
         pass
     (sentence,) = sentences
-    assert sentence.startswith("starting by asking the source what its log holds, since ")
+    assert sentence.startswith("starting by asking the source what its log holds, ")
 
 
 def test_the_end_of_a_run_does_not_wait_for_a_target_that_hangs(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed, run = begin()
-    monkeypatch.setattr(recorder, "write", lambda *_: time.sleep(60))
+    monkeypatch.setattr(recorder, "write", lambda *_: time.sleep(600))
     monkeypatch.setattr(recorder, "LAST_WORD", 0.2)
     feed.mark(200)
     began = time.monotonic()

@@ -1,16 +1,19 @@
-"""What a trickle costs, in counted work: no time is measured, so every figure is exact."""
+"""What cuts cost, in counted work: no time is measured, so every figure is exact."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import confluent_kafka
+import pyarrow as pa
 import pytest
 import sqlalchemy as sa
+from pyspark.sql.classic.dataframe import DataFrame
 from support.torture_cli import Begin
-from support.torture_topics import Feed, inserted, ts
+from support.torture_topics import ITEMS, Feed, inserted, ts, updated
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.ddl import beside
+from ticdc_consumer.read.facts import REPORT
 from ticdc_consumer.source.kafka import follower, scout
 from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.source.kafka.brokers import Cluster
@@ -29,20 +32,34 @@ STATEMENTS = [
     "COMMIT",
 ]
 """Of one cut, beside those for its rows, which do not go through SQLAlchemy."""
+READ_BY_A_DDL = [
+    "SELECT ticdc_checkpoint.changefeed, ticdc_checkpoint.generation,",
+    'PRAGMA main.table_info("ticdc_checkpoint")',
+    'PRAGMA main.table_xinfo("ticdc_table")',
+    "SELECT ticdc_checkpoint.changefeed FROM",
+    "SELECT * FROM",
+    "SELECT type FROM",
+    "SELECT ticdc_checkpoint.changefeed, ticdc_checkpoint.generation,",
+]
+"""What one CREATE TABLE reads of the target, cut and all: the checkpoint, its own table, and
+whether another changefeed has it."""
 
 
 @dataclass
 class Work:
-    """`records` that Kafka's clients gave the driver, `listings` of the brokers, and `statements`
-    that were sent to the target, by their first words."""
+    """`records` that Kafka's clients gave the driver, `listings` of the brokers, `facts` that Spark
+    brought to the driver with the `size` of their keys and rows, and `statements` that were sent to
+    the target, by their first words."""
 
     records: int = 0
     listings: int = 0
     assignments: int = 0
+    facts: int = 0
+    size: int = 0
     statements: list[str] = field(default_factory=list)
 
     def forget(self) -> None:
-        self.records = self.listings = self.assignments = 0
+        self.records = self.listings = self.assignments = self.facts = self.size = 0
         self.statements.clear()
 
 
@@ -79,6 +96,18 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
     def executed(*given: Any) -> None:
         counted.statements.append(" ".join(given[2].split()[:3]))
 
+    collected = DataFrame.toArrow
+
+    def brought(frame: DataFrame) -> pa.Table:
+        answer = collected(frame)
+        for payload in answer["payload"]:
+            for fact in pa.ipc.open_stream(payload.as_buffer()).read_all().to_pylist():
+                if fact["table"] != REPORT:
+                    counted.facts += 1
+                    counted.size += len(fact["key"]) + len(fact["row"] or b"")
+        return answer
+
+    monkeypatch.setattr(DataFrame, "toArrow", brought)
     monkeypatch.setattr(Cluster, "list", listing)
     sa.event.listen(sa.Engine, "before_cursor_execute", executed)
     yield counted
@@ -159,3 +188,44 @@ def test_a_large_cut_between_small_ones_is_read_once_by_its_tasks(begin: Begin, 
             else:
                 assert (work.records, work.listings, work.assignments) == (tasks, 1, 1)
     assert run.rows("SELECT count(*) FROM items") == [(2 + CUTS * ROWS + 2 * 320,)]
+
+
+def test_a_large_cut_is_one_job_that_brings_the_driver_one_row_a_key(
+    begin: Begin, work: Work, spark: Any
+) -> None:
+    """Of 300 changes of each of two keys the tasks send one key and row each, and no message."""
+    feed, run = begin(spark=spark, spark__from_messages=200)
+    tracker = spark.sparkContext.statusTracker()
+    with run.consumer() as consumer:
+        feed.send(0, inserted(250, {"id": 3, "name": "three"}))
+        feed.mark(300)
+        list(consumer.epochs(ts(300)))  # the table's layout is made
+        before = {*tracker.getJobIdsForGroup(None)}
+        work.forget()
+        for partition in (0, 1):
+            rows = [
+                updated(n, {"id": partition + 1, "name": "n"}, {"id": partition + 1, "name": "n"})
+                for n in range(1000, 1300)
+            ]
+            feed.send(partition, *rows)
+        feed.mark(2000)
+        (epoch,) = consumer.epochs(ts(2000))
+    assert epoch.changes == 600
+    assert len({*tracker.getJobIdsForGroup(None)} - before) == 1
+    assert (work.facts, work.size) == (2, 2 * len('1["1","n"]'))
+
+
+def test_what_a_ddl_reads_does_not_grow_with_the_tables_that_are_known(
+    begin: Begin, work: Work
+) -> None:
+    feed, run = begin()
+    read: list[list[str]] = []
+    with Consumer(run.options()) as consumer:
+        for number in range(1, 13):
+            at = 1000 * number
+            work.forget()
+            feed.create(at, ITEMS.replace("items", f"t{number}"))
+            feed.mark(at + 10)
+            assert sum(len(epoch.ddls) for epoch in consumer.epochs(ts(at + 10))) == 1
+            read.append([text for text in work.statements if text[:6] in ("SELECT", "PRAGMA")])
+    assert read[1:] == [READ_BY_A_DDL] * 11

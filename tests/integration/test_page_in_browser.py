@@ -1,6 +1,7 @@
 """A real Chromium draws the page, in each scheme and width, and has nothing to say against it."""
 
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.activity.activity import CutActivity, WaitingDdl
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.metrics.server import MetricsServer
+from ticdc_consumer.waiting import until
 from ticdc_encoder.tso import compose
 
 LONG_NAME = "shop." + "a_table_with_a_name_for_which_no_phone_is_wide_enough_" * 3
@@ -57,15 +59,21 @@ def stopped() -> Monitor:
 def serving(monitor: Monitor) -> Iterator[str]:
     """Its page, with a sample of the lag."""
     server = MetricsServer(("127.0.0.1", 0), CollectorRegistry(), monitor.look, 60)
-    time.sleep(0.6)
+    url = f"http://127.0.0.1:{server.port}/"
+
+    def has_sample() -> bool:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return b"<polyline" in answer.read()
+
     try:
-        yield f"http://127.0.0.1:{server.port}/"
+        assert until(has_sample, 60)
+        yield url
     finally:
         server.close()
 
 
 STATES: list[tuple[Callable[[], Monitor], str, str, str]] = [
-    (healthy, "ready", "there is nothing to do: all that is resolved is applied", "nothing"),
+    (healthy, "ready", "all is well: everything that TiCDC has resolved is applied", "nothing"),
     (lagging, "not ready", "TiCDC itself is behind", "look at TiCDC: its checkpoint lag"),
     (stopped, "stopped", "7:1 waits for an operator", "ticdc-consumer run CONFIG --ddl-done 7:1"),
 ]

@@ -429,7 +429,8 @@ def test_status_and_why_say_what_waits(small: Place, capsys: pytest.CaptureFixtu
     assert shown.cause == "table-quarantined"
     assert shown.sentence.startswith(f"the table shop.items is set aside at R {ts(100)}")
     assert shown.advice == (
-        "mend the cause, stop the consumer, then: ticdc-consumer release CONFIG shop.items",
+        "fix the cause, stop the consumer, then apply what waits: "
+        "ticdc-consumer release CONFIG shop.items",
     )
     capsys.readouterr()
     assert cli.main(["status", str(small.run._file), *small.run.arguments()]) == 0

@@ -12,7 +12,7 @@ from support.torture_driver import Driver
 from support.torture_topics import Feed, inserted, ts
 from ticdc_consumer.waiting import until
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 WAITS = "standby: starts when no other consumer of the changefeed is alive"
 
 

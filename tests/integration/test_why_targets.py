@@ -1,8 +1,11 @@
 """`why` names what is the matter with a real database: who holds the lock, what is slow."""
 
+import os
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -12,6 +15,7 @@ from support.diagnoses import SOON, backlog, begun, comes_to, diagnosed, of_itse
 from support.torture_cli import Begin, Command, Make
 from support.torture_topics import Feed, deleted, inserted, table, ts, updated
 from ticdc_consumer.state.activity import monitor, recorder
+from ticdc_consumer.state.activity.stored import write
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.table import cause_of
 from ticdc_consumer.targets import open_target
@@ -41,7 +45,8 @@ SERVERS = ("postgresql", "mariadb", "mysql", "tidb")
 
 def start(name: str, request: pytest.FixtureRequest, kafka: brokers.Mock, command: Make) -> Begun:
     url = request.getfixturevalue(f"{name}_url")
-    schema = "public" if name == "postgresql" else str(make_url(url).database)
+    schemas = {"postgresql": "public", "sqlite": "shop"}
+    schema = schemas.get(name) or str(make_url(url).database)
     return Begun(*begun(command, kafka, url, schema), schema)
 
 
@@ -54,6 +59,33 @@ def session(run: Command) -> Iterator[Target]:
 
 def number(other: Target) -> str:
     return other.session_id().replace("@", " ").partition(" ")[0]
+
+
+@pytest.mark.parametrize("lives", [True, False])
+@pytest.mark.parametrize("server", ("sqlite", *SERVERS))
+def test_a_consumer_that_was_killed_is_not_taken_over_from(
+    server: str,
+    lives: bool,
+    request: pytest.FixtureRequest,
+    mock_kafka: brokers.Mock,
+    command: Make,
+) -> None:
+    """It wrote a moment ago that it runs; its session, or its process, is there or not."""
+    _, run, _ = start(server, request, mock_kafka, command)
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    former = open_target(run.target_url)
+    pid = os.getpid() if lives else ended.pid
+    session_id = former.session_id()
+    last = replace(of_itself(run), stage="waiting", session=session_id, pid=pid)
+    with closing(open_target(run.target_url)) as writer, writer.transaction():
+        assert write(writer, last)
+    if not lives:
+        former.close()
+    with running(run):
+        assert until(lambda: of_itself(run).started != last.started, SOON, pause=0.1)
+        assert (of_itself(run).takeover is not None) == lives
+    former.close()
 
 
 @pytest.mark.parametrize("server", SERVERS)

@@ -17,7 +17,7 @@ from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.testing.mock_kafka import MockKafka
 from ticdc_encoder.message import Message
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 class Kafka(ABC):

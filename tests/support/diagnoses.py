@@ -22,8 +22,8 @@ from support.torture_cli import CHANGEFEED, Command, Make
 from support.torture_topics import BASE, Feed, inserted, ts
 
 SOON = 60.0
-LIMIT = 5.0
-"""Seconds within which a cause is named."""
+LIMIT = 60.0
+"""Seconds within which a cause is named, also on a machine that is busy with other tests."""
 
 
 def diagnosed(run: Command, **settings: Any) -> Diagnosis:

@@ -14,13 +14,12 @@ from typing import Any
 import pyspark
 from ticdc_consumer.spark.java import java_home
 
+from support import jvm
 from support.ports import free_port
 from support.torture_driver import children
 
 PATIENCE = 240.0
 SPARK_HOME = Path(pyspark.__file__).parent
-QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""A JVM that lives for seconds gains nothing by the second compiler."""
 OPENED = ("java.lang", "java.lang.invoke", "java.net", "java.nio", "java.util", "sun.nio.ch")
 
 
@@ -42,7 +41,7 @@ class Cluster:
             "spark__master": self.url,
             "spark__driver.host": "127.0.0.1",
             "spark__executor.memory": "512m",
-            "spark__executor.extraJavaOptions": " ".join(QUICK),
+            "spark__executor.extraJavaOptions": " ".join(jvm.options()),
             "spark__executorEnv.PYTHONPATH": os.pathsep.join(sys.path),
             "spark__from_messages": 0,
         }
@@ -112,7 +111,7 @@ class Cluster:
         host = ["--host", "127.0.0.1", "--webui-port", "0"]
         with (self._folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
-                [*begin, *QUICK, "-Xmx256m", kind, *host, *words],
+                [*begin, *jvm.QUICK, "-Xmx256m", kind, *host, *words],
                 env={**environ, "SPARK_SCALA_VERSION": "2.13"},
                 stdout=log,
                 stderr=log,

@@ -18,7 +18,6 @@ import sqlalchemy as sa
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.testing.disturbance import Disturbance
 from ticdc_encoder.testing.shop import SCHEMA, TABLES, Key, Shop
-from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import config
 from ticdc_consumer.cli.progress import RunTotals
@@ -70,9 +69,9 @@ def demo(
         database = sa.make_url(target_url).render_as_string()
         until = ", which is removed at the end" if is_temporary else ""
         screen.line(
-            f"a shop's changes, as {protocol}, through Kafka and Spark, into {database}{until}"
+            f"a shop's changes, as {protocol}, go through Kafka and Spark into {database}{until}"
         )
-        screen.line("Spark starts ...")
+        screen.line("starting Spark ...")
         consumer = Consumer(options)
         ends = consumer.stop if page is None else upstream.finish
         signals = stack.enter_context(stopping(ends))
@@ -159,11 +158,12 @@ def _consume(
             for epoch in consumer.epochs():
                 totals.add(epoch)
                 upstream.applied(epoch.resolved_ts)
-                rate = totals.changes / (time.monotonic() - began)
+                applied = totals.changes - totals.duplicates
+                rate = applied / (time.monotonic() - began)
                 screen.progress(
-                    f"R {with_time(epoch.resolved_ts)}: {totals.changes:,} changes, {rate:,.0f}/s, "
-                    f"{totals.duplicates:,} repeated, {totals.replays:,} replays; "
-                    f"{audit.looks:,} looks at the tables"
+                    f"R {epoch.resolved_ts}: {applied:,} changes applied, {rate:,.0f}/s; "
+                    f"{totals.duplicates + totals.replays:,} repeats dropped; "
+                    f"{audit.looks:,} checks"
                 )
                 if upstream.final is not None and epoch.resolved_ts >= upstream.final:
                     break
@@ -181,18 +181,18 @@ def _figures(
     totals: RunTotals, seconds: float, upstream: Upstream, audit: Audit
 ) -> Iterator[tuple[str, int]]:
     yield "upstream: transactions", upstream.transactions
-    yield "upstream: row changes", upstream.changes
+    yield "upstream: rows changed", upstream.changes
     yield "Kafka: messages", upstream.disturbance.messages
-    yield "Kafka: of them sent again", upstream.disturbance.repeated
-    yield "read: keys set or deleted in the cut", totals.changes
-    yield "read: of them repeated", totals.duplicates
-    yield "read: replays of earlier cuts", totals.replays
-    yield "target: cuts", totals.epochs
+    yield "Kafka: messages sent again", upstream.disturbance.repeated
+    yield "read: changes (a moved key is two)", totals.changes
+    yield "read: dropped, duplicates", totals.duplicates
+    yield "read: dropped, already applied", totals.replays
+    yield "target: transactions", totals.epochs
     yield "target: rows deleted", totals.deleted
     yield "target: rows written", totals.written
-    yield "upstream's changes per second", round(upstream.changes / seconds)
-    yield "reader: looks at the tables", audit.looks
-    yield "reader: torn transactions seen", audit.torn
+    yield "rows changed upstream, per second", round(upstream.changes / seconds)
+    yield "checks by a second reader", audit.looks
+    yield "torn transactions that it saw", audit.torn
 
 
 class _Screen:

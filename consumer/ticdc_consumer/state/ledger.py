@@ -47,7 +47,8 @@ class LedgerEntry:
     @property
     def short_query(self) -> str:
         """The beginning of the statement, in one line."""
-        return " ".join(self.query.split())[:LONGEST_QUERY]
+        query = " ".join(self.query.split())
+        return query if len(query) <= LONGEST_QUERY else f"{query[:LONGEST_QUERY]}..."
 
     @property
     def order(self) -> tuple[int, int]:

@@ -49,7 +49,9 @@ class _Look(Generic[T]):
 
 
 def why(options: Options, config: str = "CONFIG") -> Diagnosis:
-    """What explains the present state best. `config` is the file of settings, for commands."""
+    """What explains the present state best, in 5 seconds at most: asks the target and the source,
+    and needs no consumer that runs. `config` is the file of settings, for the commands in the
+    advice."""
 
     def look() -> Status:
         opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)

@@ -49,26 +49,54 @@ class Comparable:
 @dataclass(frozen=True, slots=True)
 class DigestWords:
     """How the SQL of a database computes the number that stands for a row. Of the templates,
-    `hashed` makes a number of 60 bits of a text, the same in every database, and `sized` puts its
-    length before a text, so that no two rows are written alike."""
+    `digits` makes 15 hexadecimal digits of a text, `number` a number of 60 bits of those, both the
+    same in every database, and `sized` puts its length before a text, so that no two rows are
+    written alike. With `apart` the digits are computed before the numbers, in a SELECT of their
+    own."""
 
-    hashed: str
+    digits: str
+    number: str
     sized: str
     joined: Callable[[Sequence[str]], str]
+    apart: bool = False
 
-    def row(self, columns: Iterable[Comparable]) -> str:
+    def digests(
+        self,
+        columns: Iterable[Comparable],
+        key: Sequence[Comparable],
+        parts: int,
+        by_number: bool,
+        source: str,
+    ) -> str:
+        """The statement for the number, the count of rows and the sum of their hashes, of each
+        part. `source` is FROM, and what follows it."""
+        row = self._digits(columns)
+        if not self.apart:
+            part = self.part(key, parts, by_number)
+            return f"SELECT {part}, COUNT(*), SUM({self.number.format(row)}) {source} GROUP BY 1"
+        printed = key[0].integer if by_number else self._digits(key)
+        number = "part" if by_number else self.number.format("part")
+        # Without the UNION the optimizer would put both SELECTs into one.
+        return (
+            f"SELECT MOD({number}, {parts}), COUNT(digits), SUM({self.number.format('digits')}) "  # noqa: S608
+            f"FROM (SELECT {printed} AS part, {row} AS digits {source} "
+            "UNION ALL SELECT NULL, NULL FROM DUAL) AS printed GROUP BY 1 HAVING COUNT(digits) > 0"
+        )
+
+    def part(self, key: Sequence[Comparable], parts: int, by_number: bool) -> str:
+        """The number below `parts`, or above -`parts`, of the part that a row belongs to: by its
+        key's only column, an integer, or by the hash of its key."""
+        number = key[0].integer if by_number else self.number.format(self._digits(key))
+        return f"MOD({number}, {parts})"
+
+    def _digits(self, columns: Iterable[Comparable]) -> str:
         parts = list[str]()
         for column in columns:
             if column.form in ("text", "label"):
                 parts.append(self.sized.format(column.expression))
             else:
                 parts += [f"COALESCE({column.expression}, 'N')", "','"]
-        return self.hashed.format(self.joined(parts))
-
-    def part(self, key: Sequence[Comparable], parts: int, by_number: bool) -> str:
-        """The number below `parts`, or above -`parts`, of the part that a row belongs to: by its
-        key's only column, an integer, or by the hash of its key."""
-        return f"MOD({key[0].integer if by_number else self.row(key)}, {parts})"
+        return self.digits.format(self.joined(parts))
 
 
 def number(digits: str) -> str:

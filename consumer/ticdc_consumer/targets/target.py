@@ -239,6 +239,10 @@ class Target(ABC):
     def end_session(self, session_id: str) -> None:
         """Ends another session of this server, and returns when it is gone."""
 
+    def has_session(self, session_id: str) -> bool:
+        """Whether another session of this server is still there; also if that is not known."""
+        return True
+
     def alive(self) -> bool:
         """Whether the session still answers."""
         try:

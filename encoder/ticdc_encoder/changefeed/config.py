@@ -160,25 +160,26 @@ class ChangefeedConfig:
         if self.debezium_include_start_ts:
             setting = "debezium-include-start-ts"
             check_has(setting, UNRELEASED, self.version, new=self.new_architecture)
-            if self.protocol != "debezium":
-                raise ConfigError(f"{setting} is for debezium alone")
+            if not traits.may_have_start_ts:
+                raise ConfigError(f"{setting} is not for {self.protocol}")
         if traits.topic_names_table:
             _require_whole_expressions(self.dispatchers)
 
     def _check_large_messages(self) -> None:
         if self.large_message_handle_option == "none":
             return
-        if not PROTOCOLS[self.protocol].handles_large_messages:
+        traits = PROTOCOLS[self.protocol]
+        if not traits.handles_large_messages:
             raise ConfigError(f"large-message-handle-option is not for {self.protocol}")
-        if self.protocol == "canal-json" and not self.enable_tidb_extension:
+        if traits.large_messages_need_extension and not self.enable_tidb_extension:
             raise ConfigError(
-                "large-message-handle-option of canal-json needs enable-tidb-extension"
+                f"large-message-handle-option of {self.protocol} needs enable-tidb-extension"
             )
         if self.large_message_handle_option == "claim-check":
             if not self.claim_check_storage_uri:
                 raise ConfigError("claim-check needs a claim-check-storage-uri")
-            if self.claim_check_raw_value and self.protocol == "open-protocol":
-                raise ConfigError("claim-check-raw-value is not for open-protocol")
+            if self.claim_check_raw_value and not traits.has_raw_claim_checks:
+                raise ConfigError(f"claim-check-raw-value is not for {self.protocol}")
 
     def _check_force_replicate(self) -> None:
         if not self.force_replicate:

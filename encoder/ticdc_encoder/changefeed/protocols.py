@@ -49,8 +49,9 @@ def _of_debezium_with_extension(settings: _Settings) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolTraits:
     """Configuration: the TiCDC version `since` which there is the protocol, and the one that
-    `refuses_force_replicate`; whether it `handles_large_messages`, needs a schema `registry`, and
-    whether a `topic_names_table` if it is an expression.
+    `refuses_force_replicate`; whether it `handles_large_messages`, marks them in TiDB's extension
+    (`large_messages_need_extension`) and `has_raw_claim_checks`; whether rows `may_have_start_ts`;
+    whether it needs a schema `registry`, and whether a `topic_names_table` if it is an expression.
 
     Messages: whether it sends a `resolved` ts, and a `ddl`; the latter to every partition if
     `ddl_everywhere`, for these `ddl_kinds` alone (TiDB's action codes), and with the table before
@@ -60,6 +61,9 @@ class ProtocolTraits:
     since: Version | None = None
     refuses_force_replicate: Version | None = None
     handles_large_messages: bool = False
+    large_messages_need_extension: bool = False
+    has_raw_claim_checks: bool = True
+    may_have_start_ts: bool = False
     registry: bool = False
     topic_names_table: bool = False
     resolved: Condition = _always
@@ -80,11 +84,13 @@ PROTOCOLS: dict[str, ProtocolTraits] = {
     ),
     "canal-json": ProtocolTraits(
         handles_large_messages=True,
+        large_messages_need_extension=True,
         resolved=_with_extension,
         ddl_everywhere=False,
     ),
     "debezium": ProtocolTraits(
         since=Version(8, 0, 0),
+        may_have_start_ts=True,
         resolved=_of_debezium_with_extension,
         ddl=_of_debezium,
         ddl_kinds=CHANGE_TYPES,
@@ -96,7 +102,7 @@ PROTOCOLS: dict[str, ProtocolTraits] = {
         resolved=_with_watermark,
         ddl=_with_watermark,
     ),
-    "open-protocol": ProtocolTraits(handles_large_messages=True),
+    "open-protocol": ProtocolTraits(handles_large_messages=True, has_raw_claim_checks=False),
     "simple": ProtocolTraits(
         since=Version(8, 0, 0),
         handles_large_messages=True,

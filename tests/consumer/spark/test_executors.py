@@ -168,7 +168,7 @@ def test_a_cluster_without_workers_is_told_and_waited_for_until_sigterm(
         two_workers.await_stopped_tasks()
         two_workers.kill_workers()
         driver.await_words(waits, 120)
-        assert "have waited for one for" in comes_to(feed.run, "no-executors").sentence
+        assert "have been waiting for one for" in comes_to(feed.run, "no-executors").sentence
         assert feed.run.resolved_ts == ts(1000)
         two_workers.add_worker()
         await_progress(feed, two_workers, driver)

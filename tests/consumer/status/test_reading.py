@@ -72,7 +72,7 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
         "tidb_snapshot": str(R - 1),
         "resolved_time": "2021-12-20T13:30:49.196+00:00",
         "generation": 1,
-        "why": {"cause": "not-running", "sentence": "no consumer runs"},
+        "why": {"cause": "not-running", "sentence": "no consumer is running"},
         "partitions": [
             {"topic": "orders", "partition": 0, "restart_offset": 12},
             {"topic": "orders", "partition": 1, "restart_offset": 7},
@@ -131,7 +131,7 @@ def test_people_read_the_same_as_a_table() -> None:
         "resolved_ts     429918007904436226 (2021-12-20 13:30:49.196 UTC)",
         "tidb_snapshot   429918007904436225",
         "lag             4.2 s",
-        "why             no consumer runs",
+        "why             no consumer is running",
         "changes         12,345",
         "replays         3",
         "at least once   shop.log: it may have rows more than once",

@@ -272,7 +272,7 @@ def test_what_is_there_after_the_wait_is_as_the_cut_left_it(family_url: str) -> 
 
 # --- TiDB's queue --------------------------------------------------------------------------------
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 ONLY_JOBS = replace(TIDB, statements=TIDB.statements.partition("UNION ALL")[2])

@@ -27,6 +27,7 @@ from ticdc_consumer.read.fast.json import (
     Form,
     Member,
     compiled,
+    is_usual,
     is_utf_8,
     read,
     row,
@@ -71,8 +72,9 @@ class FastCanal:
         kinds = self._forms.get(value[:at])
         if kinds is None or not (value.isascii() or is_utf_8(value)):
             return None
+        usual = is_usual(value)
         for form in kinds.get(value[at + 9 : at + 10], ()):
-            match = form.row.fullmatch(value, at)
+            match = (form.row.match_usual if usual else form.row.fullmatch)(value, at)
             if match is not None:
                 groups = match.groups()
                 commit_ts = int(groups[-1])

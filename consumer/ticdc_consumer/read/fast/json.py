@@ -26,6 +26,10 @@ CHARACTERS = rb"[^\"\\\x00-\x1f]*+"
 STRING = (
     CHARACTERS + rb"(?:\\(?:[\"\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})" + CHARACTERS + rb")*+"
 )
+_UNUSUAL = bytes(range(0x20)) + b"\\"
+_USUAL = rb"[^\"]*+"
+"""What CHARACTERS and STRING come to where no byte is unusual, for a fourth of the time: of all
+sets, `re` finds the end of that one the fastest."""
 SIGNED = rb"(?:0|-?[1-9][0-9]{0,17}+(?![0-9])|-?[1-8][0-9]{18})"
 UNSIGNED = rb"(?:0|[1-9][0-9]{0,18}+(?![0-9])|1[0-7][0-9]{18})"
 """Integers of 64 bits, except for the greatest and least few."""
@@ -87,10 +91,13 @@ def row(
 
 class Form:
     """One form of a table's rows: an expression for the whole of a row's message, with the keys as
-    groups `new<i>` and `old<i>`, and the row that is present as `row`."""
+    groups `new<i>` and `old<i>`, and the row that is present as `row`. `match_usual` does the same
+    for messages that are usual."""
 
     def __init__(self, pattern: "re.Pattern[bytes]", table: int) -> None:
         self.fullmatch = pattern.fullmatch
+        usual = pattern.pattern.replace(STRING, _USUAL).replace(CHARACTERS, _USUAL)
+        self.match_usual = compiled(usual).fullmatch
         self.table = table
         self._new = _key(pattern, "new")
         self._old = _key(pattern, "old")
@@ -169,6 +176,11 @@ class FastTables:
         self._rows_read[name] += 1
         count = self._rows_read[name]
         return count >= FIRST_TRY and count & (count - 1) == 0
+
+
+def is_usual(data: bytes) -> bool:
+    """Whether no byte of it is a backslash or a control character."""
+    return len(data.translate(None, _UNUSUAL)) == len(data)
 
 
 def is_utf_8(data: bytes) -> bool:

@@ -29,6 +29,7 @@ from ticdc_consumer.read.fast.json import (
     Form,
     Member,
     compiled,
+    is_usual,
     is_utf_8,
     read,
     row,
@@ -91,8 +92,9 @@ class FastOpen:
             piece = value[begin:end]
             if not (piece.isascii() or is_utf_8(piece)):
                 return None
+            usual = is_usual(piece)
             for form in forms.get(piece[:3], ()):
-                match = form.fullmatch(piece)
+                match = (form.match_usual if usual else form.fullmatch)(piece)
                 if match is not None:
                     changes.append((form.table, commit_ts, *form.facts(match.groups())))
                     break

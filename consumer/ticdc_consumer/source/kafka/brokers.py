@@ -169,7 +169,13 @@ class Cluster:
     def _offsets(
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec
     ) -> dict[TopicPartition, int]:
-        return self._answered({KafkaTopicPartition(*name): spec for name in partitions})
+        """Raises `Unavailable` also for a partition that is answered without an offset, as a broker
+        under load does whose leader is not known at this moment."""
+        offsets = self._answered({KafkaTopicPartition(*name): spec for name in partitions})
+        for (topic, number), offset in offsets.items():
+            if offset < 0:
+                raise SourceAway(f"the brokers at {self._where} give {topic}[{number}] no offset")
+        return offsets
 
     def _answered(
         self, specs: Mapping[KafkaTopicPartition, OffsetSpec]

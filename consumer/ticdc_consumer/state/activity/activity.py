@@ -229,8 +229,8 @@ class Activity:
     @property
     def sentence(self) -> str:
         """What it is at and since when, with the figures that belong to it."""
-        since = duration(max(0.0, self.at - self.since))
-        parts = [f"{self.stage} {self.detail}".strip() + f", since {since}"]
+        so_far = duration(max(0.0, self.at - self.since))
+        parts = [f"{self.stage} {self.detail}".strip() + f", {so_far} so far"]
         parts += self._figures()
         parts += [f"waiting for {blocker.text}" for blocker in self.blockers[:1]]
         if self.retry is not None:
@@ -243,7 +243,7 @@ class Activity:
         cut = self.cut
         if self.stage == "waiting" and self.newest_message is not None:
             age = duration(max(0.0, self.at - self.newest_message))
-            return [f"the newest message of a partition 0 is {age} old"]
+            return [f"the newest message in partition 0 is {age} old"]
         if cut is None:
             return []
         if self.stage == "reading" and cut.messages:

@@ -2,6 +2,8 @@
 seconds. What fails here, or takes long, does not concern the run: `Monitor.unwritten` shows it."""
 
 import logging
+import os
+import platform
 import time
 from contextlib import suppress
 from threading import Event, Thread
@@ -10,6 +12,7 @@ from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Locked
+from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.stored import read, write
 from ticdc_consumer.state.repairs import RepairRequests
@@ -127,5 +130,23 @@ def follow(target: Target, monitor: Monitor, changefeed: str) -> None:
         stored = read(target, changefeed)
         if stored is not None:
             monitor.follows(stored.activity)
-            if stored.running:
+            if stored.running and not _was_killed(target, stored.activity):
                 monitor.overtook(stored.activity.who)
+
+
+def _was_killed(target: Target, last: Activity) -> bool:
+    """Whether a consumer that wrote lately is known to be gone: its session is, or, where sessions
+    have no names, its process, if that was on this machine."""
+    if last.session:
+        return not target.has_session(last.session)
+    return last.host == platform.node() and not _process_exists(last.pid)
+
+
+def _process_exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -12,6 +12,7 @@ from ticdc_consumer.state.causes.situation import Explanation, KnownCause, Situa
 
 DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
 RELEASE = "ticdc-consumer release {config} {table}"
+_RESUME = "let the load finish; if none is running, resume it: {load}"
 _OFFSET = re.compile(r"(\S+)\[(\d+)\] offset (\d+)$")
 """How an error ends that one message raised."""
 
@@ -31,9 +32,18 @@ def _loading(situation: Situation) -> Explanation | None:
         activity = situation.at_work
         if activity is None or activity.detail != FOR_LOAD:
             return None
-        names = ", ".join(".".join(table.name) for table in progress.tables)
-        return Explanation(f"a DDL of {names} comes next, and waits for the load: {progress}")
-    return Explanation(f"the first load, as of {progress.snapshot_ts}, is not finished: {progress}")
+        tables = [".".join(table.name) for table in progress.tables]
+        again = " ".join(f"--table {table}" for table in tables)
+        return Explanation(
+            f"the next DDL changes {', '.join(tables)}, whose load has to finish first: {progress}",
+            (),
+            (_RESUME.format(load=f"ticdc-consumer load {situation.config} {again}"),),
+        )
+    return Explanation(
+        f"the first load, as of {progress.snapshot_ts}, is not finished: {progress}",
+        (),
+        (_RESUME.format(load=f"ticdc-consumer load {situation.config}"),),
+    )
 
 
 def _ddl_waits(situation: Situation) -> Explanation | None:
@@ -56,8 +66,8 @@ def _ddl_waits(situation: Situation) -> Explanation | None:
 def _ways_on(situation: Situation, ddl: WaitingDdl) -> tuple[str, ...]:
     command = DDL_DONE.format(config=situation.config, id=ddl.id)
     return (
-        *(f"perhaps by: {statement}" for statement in ddl.suggestion),
-        f"do its work in the target, then: {command}",
+        *(f"in the target, perhaps: {statement}" for statement in ddl.suggestion),
+        f"make the change in the target yourself, then continue: {command}",
     )
 
 
@@ -68,7 +78,7 @@ def _bad_message(situation: Situation) -> Explanation | None:
     if ended is None or error is None or named is None:
         return None
     return Explanation(
-        f"a message cannot be applied, which ended the last run: {error.text}",
+        f"a message cannot be applied, and the consumer stopped there: {error.text}",
         ended.evidence,
         (f"look at it: ticdc-consumer inspect {situation.config} {' '.join(named.groups())}",),
     )
@@ -80,7 +90,7 @@ def _drift(situation: Situation) -> Explanation | None:
         return None
     ago = duration(max(0.0, situation.now - share.at))
     return Explanation(
-        f"the target is not as the upstream: {share.differs}",
+        f"the target differs from the upstream: {share.differs}",
         (f"found {ago} ago, at R = {with_time(share.resolved_ts)}",),
     )
 
@@ -93,9 +103,9 @@ def _fenced(situation: Situation) -> Explanation | None:
     if activity is None or takeover is None or activity.at - takeover.at >= thresholds.TAKEOVER:
         return None
     return Explanation(
-        f"{activity.who} took the changefeed over from {takeover.who}, "
-        f"{duration(max(0.0, activity.at - takeover.at))} ago, which had not reported its end: it "
-        "was killed, or ends with exit code 4 now",
+        f"a second consumer was started: {activity.who} took over from {takeover.who} "
+        f"{duration(max(0.0, activity.at - takeover.at))} ago, and the older one ends with exit "
+        "code 4",
         (activity.sentence,),
     )
 
@@ -106,7 +116,7 @@ def _ended(situation: Situation) -> Explanation | None:
         return None
     ago = duration(max(0.0, situation.now - error.at))
     return Explanation(
-        f"no consumer runs, and an error ended the last run: {error.text}",
+        f"no consumer is running; the last one stopped with an error: {error.text}",
         (f"{activity.who} ended with exit code {error.exit_code}, {ago} ago",),
     )
 
@@ -115,16 +125,17 @@ def _not_running(situation: Situation) -> Explanation | None:
     if situation.running or has_kind(situation.trouble, "Fenced"):
         return None
     activity = situation.activity
-    seen = f"{activity.who} was there {duration(situation.age)} ago" if activity else ""
-    return Explanation("no consumer runs", (seen,) if seen else ())
+    seen = f"the last sign of {activity.who} is {duration(situation.age)} old" if activity else ""
+    return Explanation("no consumer is running", (seen,) if seen else ())
 
 
 def _retries(situation: Situation) -> Explanation | None:
     activity, retry = situation.at_work, situation.trouble
     if activity is None or retry is None:
         return None
+    times = "once" if retry.times == 1 else f"{retry.times} times"
     return Explanation(
-        f"the consumer tries again what failed {retry.times} times: {retry.text}",
+        f"the consumer keeps retrying after an error ({times} so far): {retry.text}",
         (
             f"it first failed {duration(max(0.0, activity.at - retry.at))} ago",
             activity.sentence,
@@ -151,10 +162,10 @@ def _table_quarantined(situation: Situation) -> Explanation | None:
         f"the table {name} is set aside at R {with_time(resolved_ts)}{others}: {cause}",
         (
             f"about {rows:,} of its changes wait in the log",
-            f"of the other tables, {situation.position}",
+            f"the other tables go on: {situation.position}",
         ),
         (
-            "mend the cause, stop the consumer, then: "
+            "fix the cause, stop the consumer, then apply what waits: "
             f"{RELEASE.format(config=situation.config, table=name)}",
         ),
     )
@@ -165,8 +176,8 @@ def _nothing_to_do(situation: Situation) -> Explanation | None:
     if activity is None or activity.newest_ts > activity.resolved_ts:
         return None
     return Explanation(
-        "there is nothing to do: all that is resolved is applied, and the next resolved ts has "
-        "not come yet",
+        "all is well: everything that TiCDC has resolved is applied, and the consumer waits for "
+        "more",
         (situation.position, activity.sentence),
     )
 
@@ -180,14 +191,14 @@ def _clock_skew(situation: Situation) -> Explanation | None:
     if early >= thresholds.SKEW:
         return Explanation(
             f"the clocks differ: the resolved ts {with_time(newest)} is {duration(early)} in the "
-            "future of this machine, so that no lag is right"
+            "future of this machine, so the lag that is shown is wrong"
         )
     if abs(situation.ahead) < thresholds.SKEW:
         return None
     way = "ahead of" if situation.ahead > 0 else "behind"
     return Explanation(
         f"the clocks differ: that of {activity.host} is {duration(abs(situation.ahead))} {way} the "
-        "target's, so that no lag is right"
+        "target's, so the lag that is shown is wrong"
     )
 
 
@@ -195,26 +206,27 @@ def _stands_by(situation: Situation) -> Explanation | None:
     activity = situation.at_work
     if activity is None or activity.stage != "standby":
         return None
-    return Explanation(f"this process stands by: {activity.sentence}")
+    return Explanation(f"this process is a standby: {activity.sentence}")
 
 
 def _works(situation: Situation) -> Explanation | None:
     activity = situation.at_work
     if activity is None:
         return None
-    return Explanation(f"the consumer works: {activity.sentence}", (situation.position,))
+    return Explanation(f"the consumer is working: {activity.sentence}", (situation.position,))
 
 
 NO_STATUS = KnownCause(
     "no-status",
     "the target has no checkpoint of this changefeed, or refuses to show it",
-    "if it was never started: ticdc-consumer run {config}",
+    "if this changefeed has never run, start it: ticdc-consumer run {config}",
     _no_status,
 )
 DDL_WAITS = KnownCause(
     "ddl-waits",
     "a DDL is pending in the ledger, and a run has reported why it cannot do it",
-    "do its work in the target, then: ticdc-consumer run {config} --ddl-done ID",
+    "make the change in the target yourself, then continue: "
+    "ticdc-consumer run {config} --ddl-done ID",
     _ddl_waits,
 )
 BAD_MESSAGE = KnownCause(
@@ -225,65 +237,67 @@ BAD_MESSAGE = KnownCause(
 )
 DRIFT = KnownCause(
     "drift",
-    "`[verify] every` found rows that differ, which were not equal since",
-    "put right what still differs: ticdc-consumer verify {config} --repair; then start the "
-    "consumer, if none runs",
+    "`[verify] every` found rows that differ, and they have not been equal since",
+    "repair the rows: ticdc-consumer verify {config} --repair",
     _drift,
 )
 FENCED = KnownCause(
     "fenced",
-    "a newer consumer took over: the last run ended with exit code 4, or a consumer began in the "
-    "last two minutes and the one before had not reported its end",
-    "run one consumer of a changefeed, and do not restart one that ended with exit code 4",
+    "a newer consumer took over: the last run ended with exit code 4, or a consumer started in the "
+    "last two minutes while another one was running (one that was killed does not count)",
+    "run one consumer per changefeed, and do not restart one that ended with exit code 4",
     _fenced,
 )
 FAILED = KnownCause(
     "failed",
-    "no consumer runs, and another error ended the last run",
-    "do what the message says, then start it again: ticdc-consumer run {config}",
+    "no consumer is running, and another error stopped the last one",
+    "do what the message says, then start the consumer: ticdc-consumer run {config}",
     _ended,
 )
 LOADING = KnownCause(
     "loading",
-    "a first load is not finished, whether it is under way or was interrupted; or a DDL waits "
-    "until its table is loaded by `load --table`",
-    "let it end; if none is under way, go on with it: ticdc-consumer load {config} [--table TABLE]",
+    "a first load is not finished (it is running or was interrupted), or a DDL waits until "
+    "`load --table` has loaded its table",
+    _RESUME.format(load="ticdc-consumer load {config}"),
     _loading,
 )
 NOT_RUNNING = KnownCause(
     "not-running",
-    "no consumer has written what it is at for 20 s, or the last one has stopped",
+    "the last consumer has stopped, or has given no sign for 20 s",
     "start it: ticdc-consumer run {config}",
     _not_running,
 )
 RETRIES = KnownCause(
     "retries",
-    "the consumer tries something again, for a reason without a name of its own here",
-    "do what the message says; the consumer then goes on by itself",
+    "the consumer retries after an error that has no name of its own here",
+    "do what the message says; the consumer then continues by itself",
     _retries,
 )
 CLOCK_SKEW = KnownCause(
     "clock-skew",
     "the consumer's clock and the target's differ by 10 s, or a resolved ts is 10 s in the future",
-    "synchronise the clocks (NTP) of TiDB, the consumer and the target; rows are right either way",
+    "synchronise the clocks (NTP) of TiDB, the consumer and the target; the rows are not affected",
     _clock_skew,
 )
 TABLE_QUARANTINED = KnownCause(
     "table-quarantined",
     "a table is set aside (`[on_error] quarantine`), and nothing before this in the list holds",
-    "mend the cause, stop the consumer, then: ticdc-consumer release {config} TABLE",
+    "fix the cause, stop the consumer, then apply what waits: "
+    "ticdc-consumer release {config} TABLE",
     _table_quarantined,
 )
 STANDBY = KnownCause(
     "standby",
     "`run --standby`, while another consumer is alive; in the metric of that process alone",
-    "nothing: it begins when the other one has ended",
+    "nothing: it takes over when the other one is gone",
     _stands_by,
 )
 NOTHING_TO_DO = KnownCause(
     "nothing-to-do",
-    "the consumer waits, and has applied the newest resolved ts that it read",
+    "the consumer has applied the newest resolved ts that it has read, and waits for the next",
     "nothing",
     _nothing_to_do,
 )
-WORKING = KnownCause("working", "a consumer runs, and nothing else here holds", "nothing", _works)
+WORKING = KnownCause(
+    "working", "a consumer is running, and no other cause applies", "nothing", _works
+)

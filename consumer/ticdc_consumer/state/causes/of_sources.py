@@ -22,9 +22,9 @@ from ticdc_consumer.state.causes.situation import (
 
 def _refused(situation: Situation) -> Explanation | None:
     if isinstance(situation.unreadable, UserRefused):
-        return Explanation(f"the target refuses this user: {situation.unreadable}")
+        return Explanation(f"the target rejects the login: {situation.unreadable}")
     if text := _of_source(situation, "UserRefused"):
-        return Explanation(f"the brokers refuse this user: {text}")
+        return Explanation(f"the brokers reject the login: {text}")
     return None
 
 
@@ -61,33 +61,33 @@ def _no_topics(situation: Situation) -> Explanation | None:
     error = situation.source_error
     if situation.at_work is None or not isinstance(error, Stop):
         return None
-    return Explanation(f"the topics are not as they were: {error}")
+    return Explanation(f"the topics have changed: {error}")
 
 
 def _registry_away(situation: Situation) -> Explanation | None:
     trouble = situation.trouble
     if trouble is None or not has_kind(trouble, "RegistryAway", "RegistryError"):
         return None
-    return Explanation(f"the schema registry does not give a schema: {trouble.text}")
+    return Explanation(f"the schema registry does not answer, or lacks a schema: {trouble.text}")
 
 
 def _claim_check_away(situation: Situation) -> Explanation | None:
     trouble = situation.trouble
     if trouble is None or not has_kind(trouble, "ClaimCheckAway"):
         return None
-    return Explanation(f"the storage of claim checks cannot be read: {trouble.text}")
+    return Explanation(f"the claim-check storage cannot be read: {trouble.text}")
 
 
 def _schema_missing(situation: Situation) -> Explanation | None:
     activity, trouble = situation.at_work, situation.trouble
     if trouble is not None and has_kind(trouble, "SchemaMissing"):
-        return Explanation(f"a schema of Simple's is missing: {trouble.text}")
+        return Explanation(f"a table's schema has not come (Simple protocol): {trouble.text}")
     if activity is None or activity.stage != "waiting":
         return None
     if not activity.detail.startswith(FOR_SCHEMA):
         return None
     return Explanation(
-        f"the consumer waits {activity.detail}, since {duration(at_stage_for(activity))}",
+        f"the consumer has been waiting for {duration(at_stage_for(activity))} {activity.detail}",
         (situation.position,),
     )
 
@@ -97,14 +97,14 @@ def _retention_near(situation: Situation) -> Explanation | None:
     if source is None:
         return None
     if situation.lag >= thresholds.LAG:
-        what = "what is not applied", "the next cut begins at"
+        what = "changes that are not applied yet", "the consumer needs them from"
         near = _soon_deleted(situation, source, situation.restarts, *what)
         if near is not None:
             return near
     for table in situation.set_aside:
         restarts = {name: position.restart_offset for name, position in table.positions.items()}
         name = f"{table.schema}.{table.table}"
-        what = f"what waits for the release of {name}", "that begins at"
+        what = f"changes that wait for the release of {name}", "they begin at"
         near = _soon_deleted(situation, source, restarts, *what)
         if near is not None:
             return near
@@ -124,20 +124,21 @@ def _soon_deleted(
             continue
         keeps = source.retention.get(name[0])
         if facts.begin > offset:
-            sentence = f"retention has deleted {what} of {_named(name)}"
+            sentence = f"retention has deleted {what}, in {_named(name)}"
         elif facts.aged is not None and offset < facts.aged and keeps is not None:
             sentence = (
-                f"retention soon deletes {what} of {_named(name)}: the oldest of it "
-                f"has been there for {AGED:.0%} of the {duration(keeps)} that topic {name[0]} keeps"
+                f"retention will soon delete {what}, in {_named(name)}: the oldest has reached "
+                f"{AGED:.0%} of the {duration(keeps)} for which topic {name[0]} keeps messages"
             )
         elif _is_next(facts, offset):
-            sentence = f"retention soon deletes {what} of {_named(name)}"
+            sentence = f"retention will soon delete {what}, in {_named(name)}"
         else:
             continue
         return Explanation(
             sentence,
             (
-                f"its log has offsets {facts.begin:,} to {facts.end:,}, and {begins_at} {offset:,}",
+                f"the log has offsets {facts.begin:,} to {facts.end:,}, and {begins_at} offset "
+                f"{offset:,}",
                 situation.position,
             ),
         )
@@ -156,14 +157,16 @@ def _nobody_writes(situation: Situation) -> Explanation | None:
     if activity is None:
         return None
     if source is None or not source.partitions:
-        nothing = source is None and activity.newest_message is None and not activity.newest_ts
+        # A consumer has read nothing since its start, if R was reached by one before it.
+        read = activity.newest_message or activity.newest_ts or activity.resolved_ts
+        nothing = source is None and not read
     else:
         nothing = all(facts.begin >= facts.end for facts in source.partitions.values())
     if not nothing:
         return None
     topics = sorted({topic for topic, _ in source.partitions}) if source else []
-    named = f"topic {', '.join(topics)} holds" if len(topics) == 1 else "the topics hold"
-    return Explanation(f"nobody writes: {named} no message", (activity.sentence,))
+    named = f"topic {topics[0]} is" if len(topics) == 1 else "the topics are"
+    return Explanation(f"nothing has been sent: {named} empty", (activity.sentence,))
 
 
 def _ticdc_stopped(situation: Situation) -> Explanation | None:
@@ -173,9 +176,9 @@ def _ticdc_stopped(situation: Situation) -> Explanation | None:
     newest = source.newest if source is not None and source.tails else activity.newest_message
     if newest is None or situation.now - newest < thresholds.QUIET:
         return None
-    where = "any partition" if source is not None and source.tails else "a partition 0"
+    where = "any partition" if source is not None and source.tails else "partition 0"
     return Explanation(
-        f"TiCDC sends nothing: the newest message in {where} is "
+        f"TiCDC has stopped sending: the newest message in {where} is "
         f"{duration(situation.now - newest)} old",
         _marks(situation),
     )
@@ -196,8 +199,8 @@ def _partition_without_mark(situation: Situation) -> Explanation | None:
         first = situation.source.partitions.get((topic, 0)) if situation.source else None
         if first is not None and first.resolved_ts <= situation.resolved_ts:
             return Explanation(
-                f"{topic}[0] has no resolved ts above R, and {topic}[{number}] has "
-                f"{with_time(facts.resolved_ts)}: TiCDC sends each to every partition",
+                f"{topic}[0] gets no resolved ts, although {topic}[{number}] has "
+                f"{with_time(facts.resolved_ts)}: TiCDC sends each one to every partition",
                 _marks(situation),
             )
     return None
@@ -225,9 +228,9 @@ def _transaction_open(situation: Situation) -> Explanation | None:
         for name, facts in _tails(situation)
     )
     return Explanation(
-        f"a transaction is not complete yet: {max(seen, pending):,} messages have come since the "
-        f"last cut, the newest all of commit_ts {with_time(commit_ts)}, and no resolved ts",
-        (f"since {duration(at_stage_for(activity))} without a resolved ts", situation.position),
+        "a transaction is not complete yet: no resolved ts has come after it, and the newest of "
+        f"{max(seen, pending):,} waiting messages all have commit_ts {with_time(commit_ts)}",
+        (f"no resolved ts for {duration(at_stage_for(activity))}", situation.position),
     )
 
 
@@ -235,9 +238,9 @@ def _no_resolved_ts(situation: Situation) -> Explanation | None:
     activity = situation.waits_long
     if activity is None:
         return None
-    comes = () if activity.newest_message is None else ("other messages come",)
+    comes = () if activity.newest_message is None else ("other messages do arrive",)
     return Explanation(
-        f"no resolved ts above R has come for {duration(at_stage_for(activity))}",
+        f"TiCDC has sent no new resolved ts for {duration(at_stage_for(activity))}",
         (situation.position, *comes),
     )
 
@@ -250,8 +253,8 @@ def _ticdc_lags(situation: Situation) -> Explanation | None:
     if behind < thresholds.LAG or activity.newest_ts > activity.resolved_ts:
         return None
     return Explanation(
-        f"TiCDC itself is behind: the resolved ts that it sends is {duration(behind)} old when it "
-        "comes, and all of it is applied",
+        f"TiCDC itself is behind: its newest resolved ts was {duration(behind)} old when it sent "
+        "it, and everything up to there is applied",
         _marks(situation),
     )
 
@@ -262,86 +265,90 @@ def _named(name: TopicPartition) -> str:
 
 REFUSED = KnownCause(
     "refused",
-    "brokers or target answer, and refuse the user, the password or the certificate",
-    "set sasl.* and ssl.* of [kafka], or [target] url and its password, as the server wants them",
+    "brokers or target answer, and reject the user, the password or the certificate",
+    "correct [target] url and its password, or sasl.* and ssl.* of [kafka]",
     _refused,
 )
 BROKERS_AWAY = KnownCause(
     "brokers-away",
     "no broker answers within 2.5 s, while a consumer runs or the last run ended for that reason",
-    "see to the brokers, bootstrap.servers and advertised.listeners, and the way to them",
+    "check that the brokers run and can be reached from here (bootstrap.servers, and the brokers' "
+    "advertised.listeners); a running consumer waits, and reconnects by itself",
     _brokers_away,
 )
 NO_TOPICS = KnownCause(
     "topics-changed",
     "a topic is missing",
-    "was it deleted? A recreated topic takes a new snapshot and another changefeed",
+    "find out who deleted it; after a topic was recreated, start a new changefeed from a new "
+    "snapshot",
     _no_topics,
 )
 REGISTRY_AWAY = KnownCause(
     "registry-away",
     "Avro's schema registry does not answer, or does not have a schema",
-    "see to the registry and [registry] url; a run that has ended is started again: "
+    "check the registry and [registry] url; if the consumer has stopped, start it: "
     "ticdc-consumer run {config}",
     _registry_away,
 )
 CLAIM_CHECK_AWAY = KnownCause(
     "claim-check-away",
     "the storage that [source] claim_check names cannot be read",
-    "see to the storage, its credentials and its driver; a run that has ended is started again: "
+    "check the storage, its credentials and its driver; if the consumer has stopped, start it: "
     "ticdc-consumer run {config}",
     _claim_check_away,
 )
 SCHEMA_MISSING = KnownCause(
     "schema-missing",
-    "a row of Simple names a version of its schema that no message has brought",
-    "the changefeed repeats schemas (send-bootstrap-interval-in-sec); if an older one is missing, "
-    "load a new snapshot and start from it",
+    "a row of the Simple protocol names a schema version that no message has brought",
+    "wait a few minutes: the changefeed repeats the current schemas "
+    "(send-bootstrap-interval-in-sec); if an older version is missing, start a new changefeed from "
+    "a new snapshot",
     _schema_missing,
 )
 RETENTION_NEAR = KnownCause(
     "retention-near",
-    "what is not applied is 80 % of its topic's retention.ms old, or 80 % of what the log still "
-    "has while messages are deleted",
-    "raise retention.ms and retention.bytes of the topic now, then see why the consumer is behind; "
-    "what is deleted takes a new snapshot",
+    "changes that are not applied have reached 80 % of their topic's retention.ms, or are 80 % of "
+    "what is left of a log whose messages are being deleted",
+    "raise retention.ms and retention.bytes of the topic now, then find out why the consumer is "
+    "behind; what is deleted can only be replaced by a new snapshot",
     _retention_near,
 )
 NOBODY_WRITES = KnownCause(
     "nobody-writes",
-    "for 30 s the consumer has waited for topics that hold nothing",
-    "compare [kafka] topics with the changefeed's sink URI and its dispatchers",
+    "the consumer has waited for 30 s, and the topics are empty",
+    "check that TiCDC runs, and compare [kafka] topics with the changefeed's sink URI and its "
+    "dispatchers",
     _nobody_writes,
 )
 TICDC_STOPPED = KnownCause(
     "ticdc-stopped",
-    "for 30 s no message has come to any partition",
-    "see whether the changefeed is paused or has failed: cdc cli changefeed query -c ID",
+    "no message has come to any partition for 30 s",
+    "see whether the changefeed is paused or has failed: cdc cli changefeed list",
     _ticdc_stopped,
 )
 PARTITION_WITHOUT_MARK = KnownCause(
     "partition-without-resolved-ts",
     "another partition of the topic has a resolved ts above R, and partition 0, which is "
     "followed, has none",
-    "see whether the leader of partition 0 takes messages, and TiCDC's log; does another program "
-    "write to the topic?",
+    "check the broker that leads partition 0, TiCDC's log, and that no other program writes to the "
+    "topic",
     _partition_without_mark,
 )
 TRANSACTION_OPEN = KnownCause(
     "transaction-open",
-    "for 30 s no resolved ts, and the newest messages of all partitions are of one commit_ts",
+    "no resolved ts for 30 s, and the newest messages of all partitions have one commit_ts",
     "wait: TiCDC sends the resolved ts after the last row of the transaction",
     _transaction_open,
 )
 NO_RESOLVED_TS = KnownCause(
     "no-resolved-ts",
-    "for 30 s other messages have come, and no resolved ts",
-    "see whether TiCDC lags itself: cdc cli changefeed query -c ID, and its checkpoint",
+    "messages have come for 30 s, but no resolved ts",
+    "see whether TiCDC's own checkpoint advances: cdc cli changefeed list",
     _no_resolved_ts,
 )
 TICDC_LAGS = KnownCause(
     "ticdc-lags",
-    "all is applied, and the resolved ts was a minute old when it came",
+    "everything is applied, and the newest resolved ts was a minute old when TiCDC sent it",
     "look at TiCDC: its checkpoint lag, its sink, the upstream's regions",
     _ticdc_lags,
 )

@@ -15,7 +15,7 @@ def _no_executors(situation: Situation) -> Explanation | None:
     if lacking < thresholds.QUIET:
         return None
     return Explanation(
-        f"Spark has no executor: its jobs have waited for one for {duration(lacking)}",
+        f"Spark has no executor: jobs have been waiting for one for {duration(lacking)}",
         (activity.sentence,),
     )
 
@@ -29,22 +29,23 @@ def _executors_lost(situation: Situation) -> Explanation | None:
     if executors.lost < thresholds.LOST_EXECUTORS or ago >= thresholds.RECENT:
         return None
     return Explanation(
-        f"Spark loses its executors again and again: {executors.lost:,} since the start, the last "
+        f"Spark keeps losing executors: {executors.lost:,} since the start, the last "
         f"{duration(ago)} ago",
-        (f"{executors.count:,} are there now", activity.sentence),
+        (f"{executors.count:,} are running now", activity.sentence),
     )
 
 
 NO_EXECUTORS = KnownCause(
     "no-executors",
     "Spark's jobs have waited for a first executor for 30 s",
-    "see that the cluster's master runs, and workers with a core and [spark] executor.memory free",
+    "check that the cluster's master runs, and that a worker has a free core and enough memory for "
+    "[spark] executor.memory",
     _no_executors,
 )
 EXECUTORS_LOST = KnownCause(
     "executors-lost",
     "three executors or more have gone since the start, the last within ten minutes",
-    "look at the logs of the executors: most often they exceed their memory ([spark] "
-    "executor.memory, executor.memoryOverhead), or the cluster takes them away",
+    "look at the executors' logs: usually they exceed their memory ([spark] executor.memory, "
+    "executor.memoryOverhead), or the cluster takes them away",
     _executors_lost,
 )

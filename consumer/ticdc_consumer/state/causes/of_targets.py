@@ -33,17 +33,17 @@ def _lock(situation: Situation) -> Explanation | None:
     blockers = _blockers(situation, activity, is_locked)
     if not (blockers or is_locked):
         return None
-    who = "the consumer waits for" if situation.running else "the last run waited in vain for"
+    who = "the consumer waits for" if situation.running else "the last run gave up waiting for"
     if blockers:
         sentence = f"{who} {blockers[0].text}"
     else:
         sentence = f"{who} a lock: {trouble.text if trouble else ''}"
-    unknown = ("the database does not show this user who holds it (docs/reference/why.md)",)
+    unknown = ("the database does not show this user who holds it",)
     evidence = [line for blocker in blockers for line in blocker.details]
     if situation.running:
         evidence += [activity.sentence, *(() if blockers else unknown)]
     ends = " or ".join(blocker.end for blocker in blockers if blocker.end)
-    advice = (f"end what it does, or the session: {ends}",) if ends else ()
+    advice = (f"let that session finish, or end it: {ends}",) if ends else ()
     return Explanation(sentence, tuple(evidence), advice)
 
 
@@ -90,7 +90,7 @@ def _missing_index(situation: Situation) -> Explanation | None:
     named = ", ".join(tables[:5])
     return Explanation(
         f"an index is missing in the target: {named} {'has' if len(tables) == 1 else 'have'} no "
-        "unique key, so that each DELETE reads the whole table",
+        "unique key, so each DELETE reads the whole table",
         _slow_evidence(situation),
     )
 
@@ -99,7 +99,9 @@ def _held_up(situation: Situation) -> Explanation | None:
     burdens = situation.target.burdens if situation.target else ()
     if not burdens:
         return None
-    return Explanation(f"the target cannot clean up: {burdens[0]}", burdens[1:])
+    return Explanation(
+        f"the target cannot remove old row versions or WAL: {burdens[0]}", burdens[1:]
+    )
 
 
 def _slow_target(situation: Situation) -> Explanation | None:
@@ -107,7 +109,7 @@ def _slow_target(situation: Situation) -> Explanation | None:
         return None
     share = share_of(situation.activity, "load", "ddl")
     return Explanation(
-        f"the target is the slowest part: {share:.0%} of the time is spent in it",
+        f"the target is too slow: {share:.0%} of the time is spent in it",
         _slow_evidence(situation),
     )
 
@@ -117,13 +119,14 @@ def _slow_evidence(situation: Situation) -> tuple[str, ...]:
     if pace is None or activity is None:
         return ()
     by_stage = ", ".join(f"{stage} {part:.0%}" for stage, part in shares(activity).items())
-    return (f"the time of the last {duration(pace.window)}: {by_stage}", *pace.lines)
+    return (f"of the last {duration(pace.window)}: {by_stage}", *pace.lines)
 
 
 TARGET_AWAY = KnownCause(
     "target-away",
     "the target gives no answer within 4 s, or refuses connections",
-    "see to the server and the way to it; a consumer that runs waits for it",
+    "check that the server runs and can be reached from here; a running consumer waits, and "
+    "reconnects by itself",
     _target_away,
 )
 LOCK = KnownCause(
@@ -131,38 +134,38 @@ LOCK = KnownCause(
     "the database shows which session keeps the consumer's waiting (pg_blocking_pids; "
     "data_lock_waits, innodb_lock_waits; metadata_locks, metadata_lock_info, tidb_mdl_view), or a "
     "lock timeout was met; SQLite shows only that the file is locked",
-    "end what holds the lock; the consumer then goes on by itself, or is started again",
+    "end what holds the lock; a running consumer then continues by itself",
     _lock,
 )
 DISK_FULL = KnownCause(
     "disk-full",
-    "the target's own error of a full disk ended the last run",
-    "make room there, then start it again: ticdc-consumer run {config}",
+    "the last run ended with the target's own error of a full disk",
+    "free disk space there, then start the consumer: ticdc-consumer run {config}",
     _disk_full,
 )
 DDL_RUNS_LONG = KnownCause(
     "ddl-runs-long",
     "one DDL has been running for 30 s, and waits for no lock",
-    "wait for it: most databases copy the table",
+    "wait: most databases copy the table; the evidence shows the statement",
     _ddl_runs,
 )
 MISSING_INDEX = KnownCause(
     "missing-index",
-    "the signs of slow-target, and a table of the changefeed has no unique key",
-    "create the upstream's key in the target; a table without a key upstream is slow by nature",
+    "as slow-target, and a table of the changefeed has no unique key",
+    "create the upstream's key in the target; a table without a key upstream stays slow",
     _missing_index,
 )
 HELD_UP = KnownCause(
     "cleanup-held-up",
     "PostgreSQL: a transaction has been open for 10 min, or a replication slot keeps 1 GiB of WAL",
-    "end the transaction (pg_terminate_backend), or see to the slot's reader or drop the slot "
+    "end the transaction (pg_terminate_backend); or restart the slot's reader, or drop the slot "
     "(pg_drop_replication_slot)",
     _held_up,
 )
 SLOW_TARGET = KnownCause(
     "slow-target",
-    "R is a minute behind and does not catch up, and 60 % of the time of the last minutes is the "
-    "target's (stages load and ddl)",
-    "see there what is slow: disk, CPU, triggers, indexes that nobody needs; synchronous replicas",
+    "R is a minute behind and does not catch up, and the target took 60 % of the last minutes "
+    "(stages load and ddl)",
+    "find what is slow there: disk, CPU, triggers, unused indexes, synchronous replicas",
     _slow_target,
 )

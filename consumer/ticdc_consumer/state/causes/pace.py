@@ -14,7 +14,7 @@ from ticdc_consumer.state.causes.situation import (
     at_stage_for,
 )
 
-_UNDER_WAY: Mapping[Stage, str] = {"applying": "load", "running DDL": "ddl", "reading": "read"}
+UNDER_WAY: Mapping[Stage, str] = {"applying": "load", "running DDL": "ddl", "reading": "read"}
 """The name that the seconds of a stage have in a cut."""
 
 
@@ -32,7 +32,7 @@ class Speed:
     def lines(self) -> tuple[str, ...]:
         if self.rate_in is None or self.rate_out is None:
             return ()
-        return (f"{self.rate_in:,.0f} messages/s come, {self.rate_out:,.0f} are applied",)
+        return (f"{self.rate_in:,.0f} messages/s arrive, {self.rate_out:,.0f} are applied",)
 
 
 def speed(situation: Situation) -> Speed | None:
@@ -59,7 +59,7 @@ def shares(activity: Activity) -> dict[str, float]:
     for stage in took:
         now = last.seconds.get(stage, 0.0) if last else 0.0
         took[stage] = now - (first.seconds.get(stage, 0.0) if first else 0.0)
-    if (under_way := _UNDER_WAY.get(activity.stage)) is not None:
+    if (under_way := UNDER_WAY.get(activity.stage)) is not None:
         took[under_way] += at_stage_for(activity)
     whole = sum(took.values())
     return {stage: each / whole for stage, each in took.items()} if whole else {}
@@ -79,11 +79,11 @@ def _lag_grows(situation: Situation) -> Explanation | None:
         return None
     slowest = max(shares(activity).items(), key=lambda item: item[1], default=("read", 0.0))
     return Explanation(
-        f"the lag grows: R is {duration(situation.lag)} behind, and falls behind by "
-        f"{pace.growth:.2f} s more each second",
+        f"the lag grows: R is {duration(situation.lag)} behind, and loses another "
+        f"{pace.growth:.2f} s each second",
         (
             *pace.lines,
-            f"{slowest[1]:.0%} of the time is stage {slowest[0]}; {activity.sentence}",
+            f"{slowest[1]:.0%} of the time goes to stage {slowest[0]}; {activity.sentence}",
         ),
     )
 
@@ -96,8 +96,8 @@ def _catching_up(situation: Situation) -> Explanation | None:
         return None
     left = situation.lag / -pace.growth
     return Explanation(
-        f"the consumer catches up: R is {duration(situation.lag)} behind, and will have caught up "
-        f"in about {duration(left)}",
+        f"the consumer is catching up: R is {duration(situation.lag)} behind, and the rest takes "
+        f"about {duration(left)}",
         (*pace.lines, activity.sentence),
     )
 
@@ -114,7 +114,7 @@ def _spills(situation: Situation) -> Explanation | None:
         return None
     return Explanation(
         f"the memory budget is too small: {spilled:,} of {cuts:,} cuts did not fit "
-        "limits.memory_budget, and went through Spark's shuffle and disks",
+        "limits.memory_budget, and went through Spark's shuffle on disk",
         (situation.position, activity.sentence),
     )
 
@@ -129,8 +129,8 @@ MEMORY_BUDGET = KnownCause(
 LAG_GROWS = KnownCause(
     "lag-grows",
     "R is a minute behind, and falls further behind over the last minutes",
-    "give the slowest stage more: Spark's cores and Kafka's partitions for read, the target for "
-    "load; the how-to on sizing has what each may take",
+    "give the slowest stage more: for read, Spark's cores and Kafka's partitions; for load, the "
+    "target (docs/how-to/sizing.md)",
     _lag_grows,
 )
 CATCHING_UP = KnownCause(

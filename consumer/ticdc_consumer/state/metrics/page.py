@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
+from types import MappingProxyType
 
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, seconds, with_time
@@ -17,8 +18,8 @@ from ticdc_consumer.state.activity.activity import (
     WaitingDdl,
 )
 from ticdc_consumer.state.causes.of_runs import DDL_DONE, RELEASE
-from ticdc_consumer.state.causes.pace import shares, speed
-from ticdc_consumer.state.causes.situation import Situation
+from ticdc_consumer.state.causes.pace import UNDER_WAY, shares, speed
+from ticdc_consumer.state.causes.situation import Situation, at_stage_for
 from ticdc_consumer.state.causes.table import explain
 from ticdc_consumer.state.metrics.definitions import OTHERS
 from ticdc_consumer.state.metrics.health import unready
@@ -47,7 +48,9 @@ HEADERS: Mapping[str, str] = {
     "Refresh": str(REFRESH),
 }
 
-_TO_COPY = re.compile(r"\bticdc-(?:consumer|encoder) \S.*|(?<=perhaps by: ).*", re.DOTALL)
+_TO_COPY = re.compile(
+    r"\bticdc-(?:consumer|encoder) \S.*|(?<=in the target, perhaps: ).*", re.DOTALL
+)
 """A command of ours, or a statement, at the end of an advice."""
 _STAGES: Mapping[str, str] = {
     "plan": "planning",
@@ -57,8 +60,14 @@ _STAGES: Mapping[str, str] = {
 }
 
 
-def document(activity: Activity, samples: Sequence[LagSample], ready_lag: float) -> str:
-    """HTML that is XML, too. `samples` are those of the last hour."""
+def document(
+    activity: Activity,
+    samples: Sequence[LagSample],
+    ready_lag: float,
+    rates: Mapping[str, float] = MappingProxyType({}),
+) -> str:
+    """HTML that is XML, too. `samples` are those of the last hour, `rates` rows per second by
+    table."""
     name = _text(activity.changefeed or "ticdc-consumer")
     reason = unready(activity, ready_lag)
     state = _state(activity, reason)
@@ -70,7 +79,7 @@ def document(activity: Activity, samples: Sequence[LagSample], ready_lag: float)
         _section("DDL", _ddl(activity)),
         *([_section("Set aside", _set_aside(activity))] if activity.set_aside else []),
         _section("Partitions", _partitions(activity)),
-        _section("Tables", _tables(activity)),
+        _section("Tables", _tables(activity, rates)),
     )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
@@ -81,8 +90,8 @@ def document(activity: Activity, samples: Sequence[LagSample], ready_lag: float)
         f"<p>ticdc-consumer {_text(activity.release)}, {_text(activity.who)}, "
         f"at {_time_of(activity.at)}</p></header>"
         f"<main>{''.join(sections)}</main>"
-        f"<footer><p>The page is read-only, and comes again every {REFRESH} s. CONFIG stands for "
-        "your file of settings. <code>ticdc-consumer why CONFIG</code> also asks target and "
+        f"<footer><p>This page is read-only and reloads every {REFRESH} s. CONFIG stands for your "
+        "settings file. <code>ticdc-consumer why CONFIG</code> also asks the target and the "
         'brokers. For programs: <a href="/metrics">/metrics</a>, <a href="/healthz">/healthz</a>, '
         '<a href="/readyz">/readyz</a>.</p></footer></body></html>\n'
     )
@@ -150,9 +159,11 @@ def _time(activity: Activity) -> str:
     lately = shares(activity)
     if not lately:
         return _soft("No cut was applied yet.")
+    now = UNDER_WAY.get(activity.stage)
+    took = f' <span class="state ready">now, {duration(at_stage_for(activity))}</span>'
     rows = [
         (
-            _cell(name),
+            f"<td>{_text(name)}{took if stage == now else ''}</td>",
             f"<td>{bar(lately[stage])}</td>",
             _number(f"{lately[stage]:.0%}"),
             _number(f"{activity.seconds.get(stage, StageSeconds()).sum:,.1f} s"),
@@ -186,16 +197,20 @@ def _waiting_table(table: SetAsideTable) -> str:
     return (
         f"<p>{_text(table.table)} has waited at R {_text(with_time(table.resolved_ts))} since "
         f"{_time_of(table.at)}; {table.waiting:,} of its changes wait: {_text(table.cause)}</p>"
-        f"<p>mend the cause, stop the consumer, then:</p><code>{_text(command)}</code>"
+        "<p>Fix the cause, stop the consumer, then apply what waits:</p>"
+        f"<code>{_text(command)}</code>"
     )
 
 
 def _pending(ddl: WaitingDdl) -> str:
-    perhaps = "".join(f"<p>perhaps by:</p><code>{_text(sql)}</code>" for sql in ddl.suggestion)
+    perhaps = "".join(
+        f"<p>In the target, perhaps:</p><code>{_text(sql)}</code>" for sql in ddl.suggestion
+    )
     command = DDL_DONE.format(config="CONFIG", id=ddl.id)
     return (
         f"<p>{_text(ddl.id)} waits for an operator: {_text(ddl.reason)}</p>{perhaps}"
-        f"<p>do its work in the target, then:</p><code>{_text(command)}</code>"
+        "<p>Make the change in the target yourself, then continue:</p>"
+        f"<code>{_text(command)}</code>"
     )
 
 
@@ -203,8 +218,11 @@ def _partitions(activity: Activity) -> str:
     if not activity.partitions:
         return _soft("No partition is known yet.")
     least = _least_mark(activity)
-    # Those that hold R back come first; the others are sorted already.
-    ordered = sorted(activity.partitions, key=lambda each: not _holds_back(each, least))
+    # Those that hold R back come first.
+    ordered = sorted(
+        activity.partitions,
+        key=lambda each: (not _holds_back(each, least), each.topic, each.partition),
+    )
     rows = [_partition(activity, each, _holds_back(each, least)) for each in ordered[:MOST_LINES]]
     head = ("partition", "#next offset", "#end", "#newest resolved ts")
     return _table(head, rows) + _rest(len(ordered))
@@ -234,17 +252,26 @@ def _partition(activity: Activity, each: PartitionActivity, holds: bool) -> tupl
     )
 
 
-def _tables(activity: Activity) -> str:
-    """By rows, the most first."""
+def _tables(activity: Activity, rates: Mapping[str, float]) -> str:
+    """By their rate, and by their rows; the most first."""
     if not activity.tables:
         return _soft("No row was applied since the start.")
-    ordered = sorted(activity.tables.items(), key=lambda item: (-sum(item[1]), item[0]))
+    ordered = sorted(
+        activity.tables.items(),
+        key=lambda item: (-rates.get(item[0], 0.0), -sum(item[1]), item[0]),
+    )
     rows = [
-        (_cell(name or OTHERS), _number(f"{written:,}"), _number(f"{deleted:,}"))
+        (
+            _cell(name or OTHERS),
+            _number(f"{rates[name]:,.0f}" if name in rates else ""),
+            _number(f"{written:,}"),
+            _number(f"{deleted:,}"),
+        )
         for name, (deleted, written) in ordered[:MOST_LINES]
     ]
-    head = ("upstream table", "#rows written", "#rows deleted")
-    return _soft("Since the start.") + _table(head, rows) + _rest(len(ordered))
+    head = ("upstream table", "#rows/s", "#rows written", "#rows deleted")
+    since = _soft("Rows per second over the last minute; written and deleted since the start.")
+    return since + _table(head, rows) + _rest(len(ordered))
 
 
 def _rest(count: int) -> str:

@@ -13,7 +13,7 @@ from prometheus_client.exposition import choose_encoder
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.metrics.health import unready
-from ticdc_consumer.state.metrics.history import LagHistory
+from ticdc_consumer.state.metrics.history import PageHistory
 from ticdc_consumer.state.metrics.hosts import is_admitted
 from ticdc_consumer.state.metrics.page import HEADERS, document
 
@@ -57,7 +57,7 @@ class _Server(ThreadingHTTPServer):
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in listen[0] else socket.AF_INET
         self.listen, self.registry, self._look, self._ready_lag = listen, registry, look, ready_lag
-        self._history = LagHistory()
+        self._history = PageHistory()
         super().__init__(listen, _Handler)
 
     def service_actions(self) -> None:
@@ -69,7 +69,8 @@ class _Server(ThreadingHTTPServer):
         return unready(self._look(), self._ready_lag)
 
     def page(self) -> str:
-        return document(self._look(), self._history.samples, self._ready_lag)
+        activity, history = self._look(), self._history
+        return document(activity, history.samples, self._ready_lag, history.rates(activity))
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -49,7 +49,7 @@ td .state { padding: 0 .5rem; font-size: .75rem; }
 p, ul, dl, figure { margin: 0 0 .5rem; overflow-wrap: anywhere; }
 ul { padding-left: 1.25rem; }
 .lead { margin-bottom: .6rem; font-size: 1.3rem; font-weight: 600; line-height: 1.35; }
-.lead::first-letter { text-transform: uppercase; }
+.lead::first-letter, li::first-letter { text-transform: uppercase; }
 .soft, th { color: var(--soft); font-weight: 400; }
 code { display: block; width: fit-content; max-width: 100%; margin: .3rem 0; padding: .4rem .6rem;
   background: var(--ground); border: 1px solid var(--edge); border-radius: .3rem;

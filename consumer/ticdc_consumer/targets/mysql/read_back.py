@@ -1,6 +1,7 @@
 """What MySQL, MariaDB and TiDB hold, read back to be compared."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
@@ -18,12 +19,16 @@ from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.types import CatalogType
 from ticdc_consumer.targets.target import Target
 
-DIGEST: DigestWords | None = DigestWords(
-    hashed="CAST(CONV(LEFT(MD5({0}), 15), 16, 10) AS UNSIGNED)",
+_DIGEST = DigestWords(
+    digits="LEFT(MD5({0}), 15)",
+    number="CAST(CONV({0}, 16, 10) AS UNSIGNED)",
     # As bytes: texts of different collations could not be joined.
     sized="COALESCE(CONCAT(LENGTH({0}), ':', CAST({0} AS BINARY)), 'N')",
     joined=lambda parts: f"CONCAT({', '.join(parts)})",
 )
+DIGEST: DigestWords | None = _DIGEST
+TIDB_DIGEST = replace(_DIGEST, apart=True)
+"""TiDB evaluates CONV row by row, and with it all that is inside of it; the rest in vectors."""
 
 _NUMBERS = INTEGERS | {"year", "bit"}
 _UTF8 = frozenset({None, "utf8", "utf8mb3", "utf8mb4", "ascii"})

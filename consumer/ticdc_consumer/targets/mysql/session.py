@@ -220,6 +220,9 @@ class MySql(Target):
                 f"session {number} of the target was killed and is still rolling back"
             )
 
+    def has_session(self, session_id: str) -> bool:
+        return self._find(session_id) is not None
+
     def _find(self, session_id: str) -> tuple[int, str] | None:
         return find_session(self, self.differences, session_id)
 

@@ -10,7 +10,8 @@ from ticdc_consumer.targets.target import Target
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 DIGEST: DigestWords | None = DigestWords(
-    hashed="('x0' || substr(md5({0}), 1, 15))::bit(64)::bigint",
+    digits="substr(md5({0}), 1, 15)",
+    number="('x0' || {0})::bit(64)::bigint",
     sized="COALESCE(octet_length({0}) || ':' || {0}, 'N')",
     joined=" || ".join,
 )

@@ -109,10 +109,9 @@ class PostgreSQL(Target):
             connection.exec_driver_sql(_NEWER_SETTINGS).close()
         except sa.exc.DBAPIError as error:
             url, reason = self.engine.url, str(error.orig).splitlines()[0]
+            where = f"{url.host}:{url.port or 5432}" if url.host else "its local socket"
             raise (UserRefused if errors.refuses(error) else Away)(
-                "cannot connect to PostgreSQL at "
-                f"{url.host}:{url.port or 5432}/{url.database or ''}: "
-                f"{reason}"
+                f"cannot connect to PostgreSQL at {where}/{url.database or ''}: {reason}"
             ) from error
         return connection
 
@@ -155,6 +154,11 @@ class PostgreSQL(Target):
         with self.errors():
             if not until(has_ended, GONE_WITHIN, pause=0.02):
                 raise Unavailable(f"PostgreSQL's session {pid} does not end")
+
+    def has_session(self, session_id: str) -> bool:
+        pid, _, started = session_id.partition("@")
+        with self.errors():
+            return self._exists(pid, started)
 
     def _exists(self, pid: str, started: str) -> bool:
         # Inside a transaction the view would stay as it was first seen.

@@ -19,8 +19,7 @@ from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.comparable import Comparable, DigestWords, Form
 from ticdc_consumer.targets.layout import Layout, TargetTable
 from ticdc_consumer.targets.mysql.quoting import string_literal
-from ticdc_consumer.targets.mysql.read_back import DIGEST as UPSTREAM_DIGEST
-from ticdc_consumer.targets.mysql.read_back import comparable
+from ticdc_consumer.targets.mysql.read_back import TIDB_DIGEST, comparable
 from ticdc_consumer.targets.mysql.types import CatalogType
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.tables import quoted, sent
@@ -114,13 +113,16 @@ class Pair:
     def upstream_digests(self) -> str:
         """The statement for the number, the count of rows and the sum of their hashes, of each
         part."""
-        row = self._upstream_words.row(column.upstream for column in self.columns)
-        part = self._upstream_part
-        return f"SELECT {part}, COUNT(*), SUM({row}) {self._from_upstream()} GROUP BY 1"
+        columns = [column.upstream for column in self.columns]
+        key = [column.upstream for column in self._key_columns]
+        source = self._from_upstream()
+        return self._upstream_words.digests(columns, key, PARTS, self._by_number, source)
 
     def target_digests(self) -> str:
-        row = self._target_words.row(column.target for column in self.columns)
-        return f"SELECT {self._target_part}, COUNT(*), SUM({row}) {self._from_target()} GROUP BY 1"
+        columns = [column.target for column in self.columns]
+        key = [column.target for column in self._key_columns]
+        source = self._from_target()
+        return self._target_words.digests(columns, key, PARTS, self._by_number, source)
 
     @property
     def _upstream_part(self) -> str:
@@ -134,7 +136,7 @@ class Pair:
 
     @property
     def _upstream_words(self) -> DigestWords:
-        words = UPSTREAM_DIGEST if self.other is None else self.other.words
+        words = TIDB_DIGEST if self.other is None else self.other.words
         assert words is not None
         return words
 

@@ -1,6 +1,5 @@
 """One state of the target, with the R that it holds, as several sessions see it."""
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target, read_back
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import Deadline, sleep
 
 PATIENCE = 60.0
 """Seconds for which a pending DDL is waited for, and for a moment without a commit in which all
@@ -62,18 +62,18 @@ class TargetState:
 def one_state(options: Options, sessions: int, *, same_scope: bool = True) -> Iterator[TargetState]:
     """Without `same_scope` the changefeed may have been reached by other settings. Raises `Stop`
     where R is not set, or a DDL stays pending: the tables are not at R then."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = Deadline(PATIENCE)
     while True:
         with ExitStack() as stack:
             state = _begin(options, stack, sessions, deadline, same_scope)
             if state is not None:
                 yield state
                 return
-        time.sleep(_PAUSE)
+        sleep(_PAUSE)
 
 
 def _begin(
-    options: Options, stack: ExitStack, sessions: int, deadline: float, same_scope: bool
+    options: Options, stack: ExitStack, sessions: int, deadline: Deadline, same_scope: bool
 ) -> TargetState | None:
     """None if the sessions do not see one state, or not one at R, and there is time left."""
 
@@ -92,7 +92,7 @@ def _begin(
     if len(seen) == 1 and not pending:
         set_aside = store.quarantine.tables()
         return TargetState(targets, seen.pop(), store.ledger.known(), set_aside, shared)
-    if time.monotonic() > deadline:
+    if deadline.passed:
         raise _unsettled(pending)
     return None
 

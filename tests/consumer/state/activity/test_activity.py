@@ -76,11 +76,11 @@ def thrice_locked(monitor: Monitor) -> None:
 
 
 SENTENCES: list[tuple[Callable[[Monitor], None], list[str], list[str]]] = [
-    (lambda m: None, [], ["starting", "since 0.0 s"]),
+    (lambda m: None, [], ["starting", "0.0 s so far"]),
     (
         lambda m: m.waiting(time.time() - 50, {}),
         [],
-        ["waiting for a resolved ts above R", "newest message of a partition 0 is 50.", "s old"],
+        ["waiting for a resolved ts above R", "newest message in partition 0 is 50.", "s old"],
     ),
     (applying, ["applying"], ["applying", "80 of 200 changes loaded, 40%"]),
     (applying, ["applying", "reading"], ["applying", "80 of 200"]),

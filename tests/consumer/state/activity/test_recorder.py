@@ -16,7 +16,7 @@ from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import until
 
-SOON = 30.0
+SOON = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -102,5 +102,5 @@ def test_its_end_is_soon_although_its_table_is_locked(
                 other.execute("DELETE FROM ticdc_activity")
                 began = time.monotonic()
                 one.end()
-                assert time.monotonic() - began < 5
+                assert time.monotonic() - began < 30
             assert one._thread.daemon

@@ -80,7 +80,8 @@ OF_ITSELF: list[tuple[str, Activity]] = [
     ("ticdc-stopped", replace(QUIET, set_aside=(WITHOUT,))),
     ("ticdc-stopped", QUIET),
     ("no-resolved-ts", replace(QUIET, newest_message=NOW - 1)),
-    ("nobody-writes", replace(QUIET, newest_message=None, newest_ts=0)),
+    ("nobody-writes", replace(QUIET, newest_message=None, newest_ts=0, resolved_ts=0)),
+    ("no-resolved-ts", replace(QUIET, newest_message=None, newest_ts=0)),
     ("nothing-to-do", replace(QUIET, since=NOW - 29)),
     ("brokers-away", replace(QUIET, source=trouble("SourceAway", "Unavailable"))),
     ("refused", replace(QUIET, source=trouble("UserRefused", "Unavailable"))),
@@ -191,15 +192,15 @@ def test_a_lock_is_explained_by_who_holds_it_since_when_and_what_ends_it() -> No
         "its transaction has been open for 12 min",
         "it runs, or ran last: UPDATE accounts",
     )
-    assert shown.advice == ("end what it does, or the session: KILL 4711",)
+    assert shown.advice == ("let that session finish, or end it: KILL 4711",)
     assert f"waiting for {words}" in replace(BUSY, blockers=(BLOCKER,)).sentence
 
 
 def test_rates_and_the_end_of_the_lag_are_told() -> None:
     shown = explain(Situation.of(paced(0.5)))
-    assert "R is 10 min behind, and falls behind by 0.50 s more each second" in shown.sentence
-    assert shown.evidence[0] == "4 messages/s come, 2 are applied"
-    assert "in about 20 min" in explain(Situation.of(paced(-0.5))).sentence
+    assert "R is 10 min behind, and loses another 0.50 s each second" in shown.sentence
+    assert shown.evidence[0] == "4 messages/s arrive, 2 are applied"
+    assert "the rest takes about 20 min" in explain(Situation.of(paced(-0.5))).sentence
 
 
 def test_the_document_lists_every_cause_in_its_order() -> None:

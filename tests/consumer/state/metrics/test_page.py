@@ -4,6 +4,7 @@ import re
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ from support.loading import at
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.state.activity.activity import CutActivity, LastDdl, WaitingDdl
 from ticdc_consumer.state.activity.monitor import Monitor
-from ticdc_consumer.state.metrics.history import HOUR, MOST_SAMPLES, STEP, LagHistory, LagSample
+from ticdc_consumer.state.metrics.history import HOUR, MOST_SAMPLES, STEP, LagSample, PageHistory
 from ticdc_consumer.state.metrics.hosts import is_admitted
 from ticdc_consumer.state.metrics.page import MOST_LINES, document
 from ticdc_consumer.state.metrics.plot import HEIGHT, WIDTH, bar, lag_plot
@@ -78,7 +79,7 @@ SAYS: list[tuple[Callable[[], Monitor], str, list[str]]] = [
         Monitor,
         "Why",
         [
-            "starting, since",
+            "starting, 0.",
             "R is not known yet",
             "Not ready: the changefeed is not taken over yet",
         ],
@@ -89,8 +90,8 @@ SAYS: list[tuple[Callable[[], Monitor], str, list[str]]] = [
     (Monitor, "DDL", ["No DDL waits for an operator.", "No DDL has come since the start."]),
     (Monitor, "Partitions", ["No partition is known yet."]),
     (Monitor, "Tables", ["No row was applied since the start."]),
-    (busy, "Why", ["the consumer works: waiting for a resolved ts", "The consumer is ready."]),
-    (again, "Why", ["the consumer tries again what failed 1 times: deadlock"]),
+    (busy, "Why", ["the consumer is working: waiting for a resolved ts", "The consumer is ready."]),
+    (again, "Why", ["the consumer keeps retrying after an error (once so far): deadlock"]),
     (
         busy,
         "Position",
@@ -109,7 +110,7 @@ SAYS: list[tuple[Callable[[], Monitor], str, list[str]]] = [
     (stopped_at_a_ddl, "Why", ["What to do", "Not ready: the consumer has stopped: DDL 7:1"]),
     (stopped_at_a_ddl, "Position", ["last error DDL 7:1 of shop.a stops"]),
     (stopped_at_a_ddl, "Set aside", ["shop.notes has waited at R 7", "no such column"]),
-    (stopped_at_a_ddl, "DDL", ["perhaps by: ALTER TABLE a ADD b INTEGER"]),
+    (stopped_at_a_ddl, "DDL", ["perhaps: ALTER TABLE a ADD b INTEGER"]),
 ]
 
 
@@ -293,7 +294,7 @@ def test_a_bar_is_as_long_as_its_share(share: float, width: str) -> None:
 
 def test_an_hour_of_samples_is_remembered() -> None:
     now = 0.0
-    history, monitor = LagHistory(lambda: now), Monitor()
+    history, monitor = PageHistory(lambda: now), Monitor()
     history.note(monitor.look)
     assert list(history.samples) == []  # there is no R
     monitor.resolved_ts = R
@@ -307,6 +308,37 @@ def test_an_hour_of_samples_is_remembered() -> None:
     assert history.samples[0].at <= history.samples[-1].at
     first = history.samples[0]
     assert first.lag == pytest.approx(first.at - 1_700_000_000, abs=0.01)
+
+
+def test_tables_come_by_their_rate_over_the_last_minute() -> None:
+    monitor = Monitor()
+    looks = [replace(monitor.look(), at=1000.0 + STEP * n, tables=tables) for n, tables in ROWS]
+    now = 0.0
+    history = PageHistory(lambda: now)
+    for look in looks[:-1]:
+        now += STEP
+        history.note(iter([look]).__next__)
+    rates = history.rates(looks[-1])
+    assert rates == {"shop.a": pytest.approx(1.0), "shop.b": pytest.approx(6.0)}
+    text = document(looks[-1], (), 60, rates)
+    assert text.index("shop.b") < text.index("shop.a") and '<td class="number">6</td>' in text
+    assert history.rates(replace(looks[-1], at=1000.5)) == {}
+
+
+ROWS: list[tuple[int, dict[str, tuple[int, int]]]] = [
+    (0, {"shop.a": (1, 999)}),
+    (1, {"shop.a": (1, 1000)}),
+    (2, {"shop.a": (11, 1019), "shop.b": (0, 180)}),
+]
+"""The number of a sample, and rows deleted and written by table."""
+
+
+def test_the_stage_of_the_cut_under_way_is_marked() -> None:
+    monitor = busy()
+    monitor.applies(CutActivity(R, R + 1, 9, changes=9))
+    with monitor.at("applying", "the cut"):
+        assert "the transaction now, 0.0 s" in words(section(monitor, "Where the time goes"))
+    assert "now" not in words(section(busy(), "Where the time goes"))
 
 
 HOSTS: list[tuple[list[str], bool]] = [

@@ -6,6 +6,7 @@ here, since sqlglot's own tree loses display widths, element order and TiDB's cl
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 from ticdc_encoder.column import Column, ColumnType, ForeignKey, Index
@@ -65,6 +66,7 @@ def parse_create_table(sql: str, default_schema: str) -> Table:
             raise DefinitionError(f"not a CREATE TABLE with columns but {type(other).__name__}")
 
 
+@lru_cache(maxsize=128)  # each is read by the scout, by the tasks, and once it runs
 def parse_ddl(query: str, schema: str) -> Statement:
     """The one statement in `query`. Unqualified names belong to `schema`. A backslash counts as one
     if TiCDC does not escape it: see `escaped`. Raises DefinitionError."""
@@ -80,6 +82,7 @@ def parse_ddl(query: str, schema: str) -> Statement:
     return statement
 
 
+@lru_cache(maxsize=128)
 def altered_table(query: str, schema: str) -> tuple[str, str, bool] | None:
     """Schema and table that an ALTER TABLE or RENAME TABLE names first, and whether it renames
     it. None for any other statement."""

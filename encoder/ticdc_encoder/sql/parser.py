@@ -53,6 +53,10 @@ __all__ = [
 ]
 
 
+MOST_KEPT = 1 << 16
+"""Characters of a statement that is remembered once it was parsed."""
+
+
 def parse_create_table(sql: str, default_schema: str) -> Table:
     """The table that a CREATE TABLE defines; `default_schema` is its schema if its name is not
     qualified.
@@ -66,10 +70,13 @@ def parse_create_table(sql: str, default_schema: str) -> Table:
             raise DefinitionError(f"not a CREATE TABLE with columns but {type(other).__name__}")
 
 
-@lru_cache(maxsize=128)  # each is read by the scout, by the tasks, and once it runs
 def parse_ddl(query: str, schema: str) -> Statement:
     """The one statement in `query`. Unqualified names belong to `schema`. A backslash counts as one
     if TiCDC does not escape it: see `escaped`. Raises DefinitionError."""
+    return (_known if len(query) <= MOST_KEPT else _parsed)(query, schema)
+
+
+def _parsed(query: str, schema: str) -> Statement:
     words = SqlWords(escaped(query))
     if words.done() or words.at(";"):
         raise DefinitionError("an empty statement")
@@ -82,7 +89,10 @@ def parse_ddl(query: str, schema: str) -> Statement:
     return statement
 
 
-@lru_cache(maxsize=128)
+_known = lru_cache(maxsize=128)(_parsed)
+"""Each statement is read by the scout, by the tasks, and once it runs."""
+
+
 def altered_table(query: str, schema: str) -> tuple[str, str, bool] | None:
     """Schema and table that an ALTER TABLE or RENAME TABLE names first, and whether it renames
     it. None for any other statement."""

@@ -106,7 +106,8 @@ def soak(url: str, run: psutil.Process, temporary: Path, seconds: float) -> None
     for number in range(1, LOOKS + 1):
         time.sleep(seconds / LOOKS)
         looks.append(held(run, temporary))
-        behind = lag(resolved_ts(url))
+        reached = resolved_ts(url)
+        behind = lag(reached) if reached else float("inf")  # nothing was committed yet
         values = [f"{looks[-1][name]:11,}" for name in names]
         minute = number * seconds / LOOKS / 60
         late = " above the goal" if behind > MOST_LAG else ""

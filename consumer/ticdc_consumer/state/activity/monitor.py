@@ -60,7 +60,7 @@ _BEFORE: frozenset[Stage] = frozenset(("planning", "starting Spark", "reading"))
 """The stages of a cut that is not applied yet."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)  # threads leave stages at the same time: none looks into another
 class _Entered:
     stage: Stage
     detail: str

@@ -53,6 +53,25 @@ def test_what_is_stored_is_what_was_seen() -> None:
     assert plain["partitions"][0]["end_offset"] == 9
 
 
+def test_stages_that_two_threads_leave_at_the_same_time_are_both_left() -> None:
+    monitor = Monitor()
+    applying = monitor.at("applying", "the cut up to 7")
+
+    class OtherThread(str):
+        """Whoever compares it lets the other thread go on."""
+
+        def __eq__(self, other: object) -> bool:
+            applying.__exit__(None, None, None)
+            return False
+
+        __hash__ = str.__hash__
+
+    applying.__enter__()
+    with monitor.at("applying", OtherThread("the cut up to 8")):
+        pass
+    assert [entered.detail for entered in monitor._entered] == ["the cut up to 7"]
+
+
 def test_fields_of_a_later_release_are_left_out() -> None:
     plain = busy().look().to_json()
     plain["cut"]["colour"] = plain["colour"] = "blue"

@@ -103,6 +103,21 @@ def test_a_value_that_a_deleted_row_had_goes_to_another_row(sqlite_url: str) -> 
         assert accounts(target) == [(1, "ann"), (3, "cid"), (5, "bob")]
 
 
+def test_a_row_that_no_cut_wrote_and_that_holds_a_unique_value_is_drift(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        target.execute(f"CREATE UNIQUE INDEX owners ON {target.quote(*place(target))} (owner)")
+        taken = Change([layout_of_accounts(target)], present=((5, "bob"),))
+        step = Step(here.old, here.new)
+        with pytest.raises(Stop, match=r"bank.accounts: UNIQUE constraint failed: accounts.owner"):
+            apply(here.ddl_context, here.store, step, taken, options(sqlite_url, on_drift="stop"))
+        assert stands_at(sqlite_url) == (BEFORE, here.old)
+        overwriting = options(sqlite_url, on_drift="overwrite")
+        applied = apply(here.ddl_context, here.store, step, taken, overwriting)
+        assert applied.tables["bank.accounts"].cleared == 1
+        assert (5, "bob") in accounts(target) and (2, "bob") not in accounts(target)
+
+
 def test_a_table_that_is_filled_beside_says_once_that_rows_go_elsewhere(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)

@@ -11,6 +11,7 @@ from support.both_paths import WHOLE, job_of, options_for
 from support.loading import options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.errors import Stop
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.protocols.pickled_once import BLOCK, PickledInBlocks, unpacked
 from ticdc_consumer.protocols.shape import PickledShapes
@@ -19,7 +20,7 @@ from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
-from ticdc_encoder.event import Resolved, RowChange
+from ticdc_encoder.event import Resolved, RowChange, Table
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.sql.parser import parse_create_table
 
@@ -55,8 +56,8 @@ STAYING = [
 class Changefeed:
     """A SQLite file with the tables above, whose rows have come."""
 
-    def __init__(self, path: Path) -> None:
-        self.options = options(f"sqlite:///{path}")
+    def __init__(self, path: Path, **settings: object) -> None:
+        self.options = options(f"sqlite:///{path}", **settings)
         self.target = open_target(self.options.target_url)
         self.store = Store(self.target, self.options.changefeed)
         self.store.start(1.0)
@@ -87,8 +88,8 @@ class Changefeed:
 
 
 @contextmanager
-def changefeed(path: Path) -> Iterator[Changefeed]:
-    feed = Changefeed(path / "target.db")
+def changefeed(path: Path, **settings: object) -> Iterator[Changefeed]:
+    feed = Changefeed(path / "target.db", **settings)
     try:
         yield feed
     finally:
@@ -167,3 +168,73 @@ def test_a_task_builds_what_it_needs_of_the_three_tables_that_it_meets_of_300() 
     assert sorted(reading.fold._met) == [7, 8, 250]
     # t7 and t8 are in one block of layouts; all blocks of shapes are equal here.
     assert BLOCK == 32 and unpacked.cache_info().misses == 3
+
+
+BARE = "CREATE TABLE bare (id INT, v INT)"
+TWO = "CREATE TABLE two (a INT NOT NULL UNIQUE, b INT NOT NULL UNIQUE)"
+TRIGGER = "CREATE TRIGGER seen AFTER INSERT ON far BEGIN SELECT 1; END"
+REFUSED = [
+    (TRIGGER, CREATED["far"], ("id",), "shop.far: trigger seen would see net changes only"),
+    (BARE, BARE, (), "shop.bare: no valid key: neither the messages nor the target's table"),
+    (BARE, BARE, ("id",), r"shop.bare: rows are identified by \(id\), but"),
+    (TWO, TWO, (), "shop.two: the messages do not name the key, and .* has several"),
+    (TWO, TWO, ("a", "b"), r"shop.two: rows are identified by \(a, b\), but"),
+    ("SELECT 1", BARE, ("id",), 'shop.bare: the target has no table "bare"'),
+]
+"""What was run in the target; a table as its rows show it, and the key that they name; why not."""
+
+
+def as_rows_show(query: str, *handle_key: str) -> Table:
+    return replace(parse_create_table(query, "shop"), indexes=(), handle_key=handle_key)
+
+
+@pytest.mark.parametrize(("run", "query", "key", "why"), REFUSED, ids=[r[-1] for r in REFUSED])
+def test_a_table_whose_rows_cannot_be_applied_exactly_is_refused(
+    tmp_path: Path, run: str, query: str, key: tuple[str, ...], why: str
+) -> None:
+    with changefeed(tmp_path) as feed:
+        feed.target.execute(run).close()
+        with pytest.raises(Stop, match=why):
+            feed.tables.add(as_rows_show(query, *key), deletes_only=False, fresh=False)
+
+
+ALLOWED = [
+    (TRIGGER, CREATED["far"], ("id",), {"apply": "transactions"}),
+    (TRIGGER, CREATED["far"], ("id",), {"allow_triggers": ("shop.far",)}),
+    (BARE, BARE, (), {"at_least_once": ("shop.bare",)}),
+    (TWO, TWO, (), {"keys": {"shop.two": ("b",)}}),
+]
+
+
+@pytest.mark.parametrize(("run", "query", "key", "settings"), ALLOWED)
+def test_what_an_operator_allows_is_not_refused(
+    tmp_path: Path, run: str, query: str, key: tuple[str, ...], settings: dict[str, object]
+) -> None:
+    with changefeed(tmp_path, **settings) as feed:
+        feed.target.execute(run).close()
+        table = as_rows_show(query, *key)
+        feed.tables.add(table, deletes_only=False, fresh=False)
+        assert table.name in feed.built()
+
+
+def test_a_foreign_key_that_no_session_can_defer_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with changefeed(tmp_path) as feed:
+        described = feed.target.describe(None, "far")
+        assert described is not None
+        strict = replace(described, strict_foreign_keys=(("fk", "ALTER TABLE far ..."),))
+        monkeypatch.setattr(feed.target, "describe", lambda *_: strict)
+        with pytest.raises(Stop, match=r"shop.far: foreign key fk cannot be deferred; run: ALTER"):
+            feed.tables.add(
+                parse_create_table(CREATED["far"], "shop"), deletes_only=False, fresh=False
+            )
+
+
+def test_a_first_start_refuses_a_table_that_has_rows(tmp_path: Path) -> None:
+    with changefeed(tmp_path) as feed:
+        far = parse_create_table(CREATED["far"], "shop")
+        feed.tables.add(far, deletes_only=False, fresh=True)
+        feed.target.execute("INSERT INTO far VALUES (1, 1)").close()
+        with pytest.raises(Stop, match=r"shop.far: the target's table has rows"):
+            feed.tables.add(far, deletes_only=False, fresh=True)

@@ -17,6 +17,9 @@ TASK = "tests/consumer/read/test_task.py"
 ROW = "tests/consumer/read/test_table_reader.py"
 RANGE = "tests/consumer/read/test_cut_range.py"
 KEYLESS = "tests/consumer/read/test_keyless.py"
+LAYOUTS = "tests/consumer/test_layouts.py"
+REFUSED = f"{LAYOUTS}::test_a_table_whose_rows_cannot_be_applied_exactly_is_refused"
+EPOCH = "tests/consumer/test_epoch.py"
 TIMESTAMPS = "tests/consumer/protocols/test_timestamps.py"
 
 
@@ -508,6 +511,70 @@ REFUSALS = (
                 "if self._options.upstream_url is None:",
                 "if False:",
                 f"{TASK}::test_a_row_of_which_only_the_key_was_sent_is_not_passed_over",
+            ),
+            mutant(
+                "trigger-sees-net-changes",
+                "a trigger of the target's sees net changes, and nobody said that it may",
+                "layouts:TableLayouts._refuse",
+                "described.triggers if not allowed else ()",
+                "()",
+                REFUSED,
+            ),
+            mutant(
+                "strict-foreign-key",
+                "rows of a table are written under a foreign key that cannot be deferred",
+                "layouts:TableLayouts._refuse",
+                "in described.strict_foreign_keys",
+                "in ()",
+                f"{LAYOUTS}::test_a_foreign_key_that_no_session_can_defer_is_refused",
+            ),
+            mutant(
+                "no-valid-key",
+                "a table of which nothing identifies a row is taken unasked",
+                "layouts:TableLayouts._key",
+                "if source.columns and self._accepts_keyless(source):",
+                "if source.columns:",
+                REFUSED,
+            ),
+            mutant(
+                "not-the-targets-key",
+                "rows are found by a key of the target that is not the stream's",
+                "layouts:TableLayouts._key",
+                "if {c.lower() for c in columns} == {i.lower() for i in identifying}:",
+                "if True:",
+                REFUSED,
+            ),
+            mutant(
+                "any-of-two-keys",
+                "of two keys that may identify a row, the first is taken",
+                "layouts:TableLayouts._key",
+                "if len(candidates) > 1:",
+                "if False:",
+                REFUSED,
+            ),
+            mutant(
+                "rows-of-before",
+                "a first start goes on over rows that no changefeed wrote",
+                "layouts:TableLayouts._require_empty",
+                "if self._target.has_rows(*relation):",
+                "if False:",
+                f"{LAYOUTS}::test_a_first_start_refuses_a_table_that_has_rows",
+            ),
+            mutant(
+                "stale-ddl",
+                "a DDL below R that a new topic brings is taken for a replay, though it never ran",
+                "epoch:Epochs._check_stale",
+                "if not stale:",
+                "if True:",
+                f"{EPOCH}::test_a_ddl_below_r_that_a_new_topic_brings_must_have_been_executed",
+            ),
+            mutant(
+                "drift-is-cleared",
+                "a row that no cut wrote is deleted where it holds a unique value, unasked",
+                "targets.sqlite.bulk:SqliteBulk.insert",
+                'self._clashing(layout, written) if on_drift == "overwrite" else []',
+                "self._clashing(layout, written)",
+                f"{APPLY}::test_a_row_that_no_cut_wrote_and_that_holds_a_unique_value_is_drift",
             ),
             mutant(
                 "rows-that-are-not-there",

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from ticdc_encoder.formats import FORMATS
+from ticdc_encoder.storage.layout import FILE_FORMATS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = {
@@ -243,6 +245,19 @@ def test_a_difference_is_an_entry_and_not_a_branch(attribute: str, owner: str) -
         for node in ast.walk(tree)
         if isinstance(node, ast.expr | ast.stmt)
         and any(mentions(side, attribute) for side in compared(node))
+    ]
+    assert branches == []
+
+
+def test_the_encoder_compares_no_protocol_with_its_name() -> None:
+    names = {*FORMATS, *FILE_FORMATS}
+    branches = [
+        f"{'.'.join(parts)}:{node.lineno}"
+        for parts, tree in trees()["ticdc_encoder"].items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        or (isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "startswith")
+        if any(isinstance(each, ast.Constant) and each.value in names for each in ast.walk(node))
     ]
     assert branches == []
 

@@ -34,7 +34,7 @@ class SmallDisk:
         _allocate(self._filler, free.f_bavail * free.f_frsize - (mebibytes << 20))
 
     def empty(self) -> None:
-        self._filler.unlink()
+        self._filler.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Also while a server has files there."""

@@ -19,6 +19,7 @@ from ticdc_consumer.state.causes.situation import Diagnosis, Situation
 from ticdc_consumer.state.causes.table import explain
 from ticdc_consumer.status.reading import Status, read
 from ticdc_consumer.targets import import_target, open_target
+from ticdc_consumer.waiting import Deadline
 
 PATIENCE = 4.0
 """Seconds that target and source may take, both at once."""
@@ -62,13 +63,13 @@ def why(options: Options, config: str = "CONFIG") -> Diagnosis:
         return facts_of(options, REQUEST)
 
     import_target(options.target_url)
-    ends = time.monotonic() + PATIENCE
+    deadline = Deadline(PATIENCE)
     of_source, of_target = _Look(look_at_source, "ticdc-topics"), _Look(look, "ticdc-why")
     of_target.wait(PATIENCE)
     if of_target.answer is None:
         error = of_target.error or Away(f"it gives no answer within {PATIENCE:g} s")
         return explain(Situation(now=time.time(), unreadable=error, config=config))
-    of_source.wait(max(0.0, ends - time.monotonic()))
+    of_source.wait(deadline.left)
     status = of_target.answer
     return explain(status.situation(config, of_source.answer, of_source.error))
 

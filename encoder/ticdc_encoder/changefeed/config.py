@@ -121,8 +121,9 @@ class ChangefeedConfig:
         ]
         values = read_settings(SETTINGS, in_file, in_uri)
         protocol = values["protocol"] = _ALIASES.get(values["protocol"], values["protocol"])
-        family = "debezium" if protocol.startswith("debezium") else "open"
-        old_value = OLD_VALUE[family].read(in_file, in_uri)
+        if protocol not in FORMATS:
+            raise ConfigError(f"protocol is {protocol!r}, not one of {', '.join(sorted(FORMATS))}")
+        old_value = OLD_VALUE[PROTOCOLS[protocol].old_value].read(in_file, in_uri)
         if new_architecture and version < _NEW_ARCHITECTURE_HEEDS_OLD_VALUE:
             old_value = True
         values["integrity_check"] = values.pop("integrity_check_level") == "correctness"
@@ -143,10 +144,6 @@ class ChangefeedConfig:
         return parsed
 
     def _check_protocol(self) -> None:
-        if self.protocol not in FORMATS:
-            raise ConfigError(
-                f"protocol is {self.protocol!r}, not one of {', '.join(sorted(FORMATS))}"
-            )
         traits = PROTOCOLS[self.protocol]
         if traits.registry and any(path.startswith(GLUE) for path in self.ignored):
             raise ConfigError(f"{GLUE} is not supported")

@@ -51,11 +51,14 @@ class ProtocolTraits:
     """Configuration: the TiCDC version `since` which there is the protocol, and the one that
     `refuses_force_replicate`; whether it `handles_large_messages`, marks them in TiDB's extension
     (`large_messages_need_extension`) and `has_raw_claim_checks`; whether rows `may_have_start_ts`;
-    whether it needs a schema `registry`, and whether a `topic_names_table` if it is an expression.
+    whether it needs a schema `registry`, and whether a `topic_names_table` if it is an expression;
+    which of `OLD_VALUE` it reads (`old_value`), and from which version to which TiCDC turns old
+    values off (`without_old_values`).
 
-    Messages: whether it sends a `resolved` ts, and a `ddl`; the latter to every partition if
-    `ddl_everywhere`, for these `ddl_kinds` alone (TiDB's action codes), and with the table before
-    and after it if `ddl_has_tables`. With `bootstraps` it sends schemas between rows, too.
+    Messages: whether an UPDATE has but `one_row`, the one after it; whether it sends a `resolved`
+    ts, and a `ddl`; the latter to every partition if `ddl_everywhere`, for these `ddl_kinds` alone
+    (TiDB's action codes), and with the table before and after it if `ddl_has_tables`. With
+    `bootstraps` it sends schemas between rows, too.
     """
 
     since: Version | None = None
@@ -66,6 +69,9 @@ class ProtocolTraits:
     may_have_start_ts: bool = False
     registry: bool = False
     topic_names_table: bool = False
+    old_value: str = "open"
+    without_old_values: tuple[tuple[str, str], ...] = ()
+    one_row: bool = False
     resolved: Condition = _always
     ddl: Condition = _always
     ddl_everywhere: bool = True
@@ -79,6 +85,8 @@ PROTOCOLS: dict[str, ProtocolTraits] = {
         refuses_force_replicate=Version(7, 3, 0),
         registry=True,
         topic_names_table=True,
+        without_old_values=(("6.5.3", "6.5.x"), ("7.1.1", "7.1.3"), ("7.2.0", "7.3.x")),
+        one_row=True,
         resolved=_with_watermark,
         ddl=_with_watermark,
     ),
@@ -88,9 +96,11 @@ PROTOCOLS: dict[str, ProtocolTraits] = {
         resolved=_with_extension,
         ddl_everywhere=False,
     ),
+    "csv": ProtocolTraits(one_row=True),
     "debezium": ProtocolTraits(
         since=Version(8, 0, 0),
         may_have_start_ts=True,
+        old_value="debezium",
         resolved=_of_debezium_with_extension,
         ddl=_of_debezium,
         ddl_kinds=CHANGE_TYPES,
@@ -99,6 +109,7 @@ PROTOCOLS: dict[str, ProtocolTraits] = {
     "debezium-avro": ProtocolTraits(
         refuses_force_replicate=Version(7, 3, 0),
         registry=True,
+        old_value="debezium",
         resolved=_with_watermark,
         ddl=_with_watermark,
     ),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain, islice
 
+from ticdc_encoder.changefeed.protocols import PROTOCOLS
 from ticdc_encoder.changefeed.sorter import SortOrder, stored
 from ticdc_encoder.changefeed.spool import ROOM, Spool
 from ticdc_encoder.changefeed.versions import check_architecture
@@ -148,7 +149,7 @@ def split_mode(
     architecture."""
     number = version_number(version)
     check_architecture(number, new=new_architecture)
-    protocols = (ALL, CSV_AVRO if protocol in ("avro", "csv") else ROWS)
+    protocols = (ALL, CSV_AVRO if PROTOCOLS[protocol].one_row else ROWS)
     release = _NEW_ARCHITECTURE
     if not new_architecture:
         release = next(r for r in _RELEASES if r.protocol in protocols and _up_to(r, number))

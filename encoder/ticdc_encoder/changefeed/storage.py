@@ -80,7 +80,7 @@ class StorageChangefeed:
             new_architecture=new_architecture,
             time_zone=time_zone,
         )
-        self._extension = FILE_FORMATS[settings.protocol].extension
+        self._format = FILE_FORMATS[settings.protocol]
         self._encoder: csv.Encoder | canal_json.Encoder = (
             csv.Encoder(settings.format_options)
             if isinstance(settings.format_options, csv.Options)
@@ -110,7 +110,7 @@ class StorageChangefeed:
             for _, value in self._encoder.row(change):
                 if value is not None:
                     rows.append(value)
-                    if self._settings.protocol == "canal-json":
+                    if self._format.terminated:
                         rows.append(self._settings.terminator.encode())
         return files
 
@@ -149,7 +149,7 @@ class StorageChangefeed:
         files = []
         for directory, rows in self._rows.items():
             number = self._numbers[directory] = self._numbers.get(directory, 0) + 1
-            name = directory.name(number, self._extension, self._settings.index_digits)
+            name = directory.name(number, self._format.extension, self._settings.index_digits)
             files.append(StorageFile(directory.path + name, b"".join(rows)))
             files.append(StorageFile(directory.index_path, index_json(name)))
         self._rows = {}

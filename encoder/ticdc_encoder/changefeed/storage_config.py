@@ -4,7 +4,7 @@ If both have a setting, the sink URI's rules. Source: TiCDC's "Replicate Data to
 page and `pkg/sink/cloudstorage/config.go`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -81,6 +81,7 @@ _CANAL_JSON_SETTINGS: dict[str, SinkSetting] = {
         "sink.delete-only-output-handle-key-columns", False
     ),
 }
+_FORMAT_SETTINGS = {"csv": _CSV_SETTINGS, "canal-json": _CANAL_JSON_SETTINGS}
 _ALL_SETTINGS = (*_SETTINGS.values(), *_CSV_SETTINGS.values(), *_CANAL_JSON_SETTINGS.values())
 _LISTS = ("filter.event-filters", "filter.ignore-txn-start-ts", "filter.rules")
 # They change the rows or files in ways that are not implemented here.
@@ -143,6 +144,34 @@ _IGNORED_IN_URI = frozenset(
 )
 
 
+def _csv_options(
+    values: dict[str, Any], *, terminator: str, time_zone: str, new_architecture: bool
+) -> csv.Options:
+    # The new architecture has no such column.
+    handle_key = values.pop("output_handle_key") and not new_architecture
+    return csv.Options(
+        terminator=terminator, time_zone=time_zone, output_handle_key=handle_key, **values
+    )
+
+
+def _canal_json_options(
+    values: dict[str, Any], *, terminator: str, time_zone: str, new_architecture: bool
+) -> canal_json.Options:
+    """The rows end with the terminator, but that is not the encoder's."""
+    return canal_json.Options(
+        time_zone=time_zone,
+        max_message_bytes=1 << 62,
+        new_architecture=new_architecture,
+        **values,
+    )
+
+
+_OPTIONS: dict[str, Callable[..., canal_json.Options | csv.Options]] = {
+    "csv": _csv_options,
+    "canal-json": _canal_json_options,
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageConfig:
     """`format_options` are those of the protocol's files."""
@@ -182,20 +211,18 @@ class StorageConfig:
             raise ConfigError("target-schema and target-table are not supported for cloud storage")
         check_old_value(in_file, version)
         values = read_settings(_SETTINGS, in_file, in_uri)
-        of_csv = read_settings(_CSV_SETTINGS, in_file, in_uri)
-        of_canal_json = read_settings(_CANAL_JSON_SETTINGS, in_file, in_uri)
-        # The new architecture has no such column.
-        of_csv["output_handle_key"] = of_csv["output_handle_key"] and not new_architecture
-        options: canal_json.Options | csv.Options
-        if values["protocol"] == "csv":
-            options = csv.Options(terminator=values["terminator"], time_zone=time_zone, **of_csv)
-        else:
-            options = canal_json.Options(
-                time_zone=time_zone,
-                max_message_bytes=1 << 62,
-                new_architecture=new_architecture,
-                **of_canal_json,
-            )
+        # Both are read: a setting that is not valid is refused, whichever the protocol.
+        of_formats = {
+            name: read_settings(settings, in_file, in_uri)
+            for name, settings in _FORMAT_SETTINGS.items()
+        }
+        protocol = values["protocol"]
+        options = _OPTIONS[protocol](
+            of_formats[protocol],
+            terminator=values["terminator"],
+            time_zone=time_zone,
+            new_architecture=new_architecture,
+        )
         filters = filter_settings(in_file, version, new_architecture=new_architecture)
         return cls(format_options=options, **values, **filters)
 

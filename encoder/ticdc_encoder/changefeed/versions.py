@@ -1,5 +1,6 @@
 """What TiCDC's versions change in how a configuration is read."""
 
+from ticdc_encoder.changefeed.protocols import PROTOCOLS
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.version import Version, last_of, version_number
 
@@ -13,7 +14,6 @@ UNRELEASED = Version(9, 0, 0)
 8.5.7 or beta of 9.0. Here 9.0.0 stands for it."""
 _FOLDS_CASE = (("6.5.6", "6.5.x"), ("7.1.3", "7.1.x"), ("7.5.0", "x.x.x"))
 """From the first version to the last, `case-sensitive` is false by default."""
-_AVRO_WITHOUT_OLD_VALUES = (("6.5.3", "6.5.x"), ("7.1.1", "7.1.3"), ("7.2.0", "7.3.x"))
 
 
 def check_architecture(version: Version, *, new: bool) -> None:
@@ -55,4 +55,4 @@ def default_goes_by_index(version: Version, protocol: str) -> bool:
     """Whether the partition rule `default` is `index-value` for tables of one unique key: where
     old values are off. Source: `default.go` of `mq/dispatcher/partition`, and
     `ForceDisableOldValueProtocols` of `pkg/config/sink.go`."""
-    return protocol == "avro" and _is_within(version, _AVRO_WITHOUT_OLD_VALUES)
+    return _is_within(version, PROTOCOLS[protocol].without_old_values)

@@ -99,8 +99,7 @@ def _decoded(arguments: argparse.Namespace) -> Iterator[str]:
         raise ConfigError("name what to decode: either FILE or --kafka TOPIC")
     if (arguments.file, arguments.key, arguments.table).count("-") > 1:
         raise ConfigError("standard input is one file, not two")
-    events = _csv(arguments) if arguments.protocol == "csv" else _messages(arguments)
-    return islice(events, arguments.count)
+    return islice(_READERS.get(arguments.protocol, _messages)(arguments), arguments.count)
 
 
 def _csv(arguments: argparse.Namespace) -> Iterator[str]:
@@ -133,6 +132,10 @@ def _messages(arguments: argparse.Namespace) -> Iterator[str]:
         FORMATS[arguments.protocol].Options, arguments.option, require_commit_ts=False
     )
     return lines(arguments.protocol, options, _records(arguments))
+
+
+_READERS = {"csv": _csv}
+"""What reads a protocol's events, if not `_messages`."""
 
 
 def _records(arguments: argparse.Namespace) -> Iterator[Located]:
@@ -217,7 +220,7 @@ def _add_decode(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    decode.add_argument("protocol", choices=[*sorted(FORMATS), "csv"], metavar="PROTOCOL")
+    decode.add_argument("protocol", choices=[*sorted(FORMATS), *_READERS], metavar="PROTOCOL")
     decode.add_argument("file", nargs="?", metavar="FILE", help="or - for standard input")
     add: Callable[..., object] = decode.add_argument
     add("--kafka", metavar="TOPIC", help="a topic instead of a file, all that it holds")

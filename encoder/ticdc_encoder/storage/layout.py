@@ -196,11 +196,13 @@ def checkpoint_ts(metadata: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """A protocol of data files: `changes(data, table, options)` gives a file's, one by one."""
+    """A protocol of data files: `changes(data, table, options)` gives a file's, one by one. A row
+    ends with the sink's terminator if it is `terminated` by the file and not by its encoder."""
 
     extension: str
     changes: Callable[[bytes, Table, Any], Iterator[RowChange]]
     Options: Callable[..., Any]
+    terminated: bool
 
     def decode(self, data: bytes, table: Table, options: Any) -> list[RowChange]:
         return [*self.changes(data, table, options)]
@@ -224,6 +226,6 @@ def _canal_json(data: bytes, table: Table, options: Any) -> Iterator[RowChange]:
 
 
 FILE_FORMATS: dict[str, FileFormat] = {
-    "csv": FileFormat("csv", csv.changes, csv.Options),
-    "canal-json": FileFormat("json", _canal_json, canal_json.Options),
+    "csv": FileFormat("csv", csv.changes, csv.Options, terminated=False),
+    "canal-json": FileFormat("json", _canal_json, canal_json.Options, terminated=True),
 }

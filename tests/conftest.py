@@ -14,6 +14,7 @@ Every broker and database is empty and the test's own. A test whose server is mi
 with REQUIRE_SERVICES=1 it fails. `long` says whether all is to be tried (`--long`), not a choice.
 """
 
+import gc
 import os
 import re
 import shutil
@@ -97,6 +98,12 @@ def _shares(item: pytest.Item) -> bool:
         for name in getattr(item, "fixturenames", ())
         for definition in parts.getfixturedefs(name, item) or ()
     )
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Thousands of tests stay until the end: the garbage collector need not look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 NEED_PARTS = {"spark", "kafka", "mock_kafka", "real_kafka", "command", "postgresql_server"}

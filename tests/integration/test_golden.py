@@ -43,6 +43,8 @@ class Case(NamedTuple):
     target: str
     way: str
     again: bool
+    spared: bool = False
+    """Whether the driver reads it: that Spark's tasks give the same facts is a property's."""
 
     def __str__(self) -> str:
         repeated = "-repeated" if self.again else ""
@@ -75,7 +77,7 @@ LEFT_OUT = {
 Avro cannot carry a row with the invalid ENUM, for which the changefeed stops."""
 
 INTO_SQLITE = [
-    Case(*variant, "sqlite", WAYS[number % 2], number // 2 % 2 == 1)
+    Case(*variant, "sqlite", WAYS[number % 2], number // 2 % 2 == 1, number % 8 not in (2, 7))
     for number, variant in enumerate(VARIANTS)
     if variant[1].removeprefix("classic.").startswith(("canal-json", "open"))
 ]
@@ -209,7 +211,7 @@ def test_the_target_is_what_tidb_was_at_every_resolved_ts(
             place,
             spark,
             case.way,
-            by_spark=case.again,
+            by_spark=case.again and not case.spared,
             rules=frozenset().union(*(work.rules for work in own.values())),
             filter=("*.*", *(f"!{table}" for table in sorted(left_out))),
             at_least_once=keyless,

@@ -20,7 +20,7 @@ CASES = [
     ("canal-json", "sqlite", "transactions", 1000),
     ("canal-json", "postgresql", "transactions", IN_MEMORY),
     ("canal-json", "mariadb", "net", IN_MEMORY),
-    ("open", "sqlite", "net", 1000),
+    ("open", "sqlite", "net", IN_MEMORY),
     ("open", "postgresql", "net", IN_MEMORY),
     ("open", "mariadb", "transactions", IN_MEMORY),
     ("open", "mysql", "net", IN_MEMORY),

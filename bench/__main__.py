@@ -31,6 +31,7 @@ PROGRAMS = (
     ("many.py",),
     ("scrape.py",),
     ("verify.py",),
+    ("every.py",),
     ("load.py", "--rows", "2000000"),
 )
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
-from servers import cpu_of, target_url
+from servers import cpu_of, target_url, verdict
 from support import brokers
 from support.databases import own_schema
 from support.torture_topics import Feed
@@ -84,10 +84,12 @@ def measure(
         own, of_tidb, of_target = ((b - a) / rows * 1e6 for a, b in zip(before, cpu(), strict=True))
         loader = partial(load_files, target, files, connections)
         theirs = timed(f"{name}: its own loader", rows, loader)
+        share, driver = theirs / ours, processes.peak["driver"] >> 20
         print(
-            f"{name}: {theirs / ours:.0%} of its own loader's speed (goal: {GOAL:.0%}), "
+            f"{name}: {share:.0%} of its own loader's speed (goal: {GOAL:.0%}) "
+            f"{verdict(share >= GOAL)}; "
+            f"driver {driver} MiB (goal: {MOST}) {verdict(driver < MOST)}; "
             f"CPU a row: ours {own:.1f} us, TiDB {of_tidb:.1f}, target {of_target:.1f}; "
-            f"driver {processes.peak['driver'] >> 20} MiB (goal: {MOST}), "
             f"load average {os.getloadavg()[0]:.0f}",
             flush=True,
         )

@@ -257,7 +257,7 @@ def test_kills_at_any_moment_leave_nothing_half_repaired(
     long: bool,
     request: pytest.FixtureRequest,
 ) -> None:
-    rng = Random(kind)
+    rng, patience = Random(kind), 600.0 if long else 60.0
     feed = Feed(mock_kafka)
     target_url = request.getfixturevalue(f"{kind}_url")
     run = moving(command, feed, upstream_url, target_url, limits__standby_after=6)
@@ -265,7 +265,7 @@ def test_kills_at_any_moment_leave_nothing_half_repaired(
     workload.begin()
     consumer, repairing = run.driver(), list[Driver]()
     try:
-        assert until(lambda: has_rows(run), 60.0), consumer.text
+        assert until(lambda: has_rows(run), patience), consumer.text
         for number in range(30 if long else 2):
             spoil(run, rng)
             step = STEPS[number] if number < len(STEPS) else None
@@ -273,7 +273,7 @@ def test_kills_at_any_moment_leave_nothing_half_repaired(
                 consumer.kill()
                 consumer = run.driver(step)
             repairing.append(Driver(["verify", str(run._file), "--repair", *run.arguments()]))
-            until(lambda: not consumer.running, 60.0 if step else rng.uniform(0.5, 9.0))  # noqa: B023
+            until(lambda: not consumer.running, patience if step else rng.uniform(0.5, 9.0))  # noqa: B023
             assert step is None or not consumer.running, consumer.text
             if rng.random() < 0.3:
                 repairing[-1].kill()

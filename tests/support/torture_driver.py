@@ -5,9 +5,12 @@ starts in a second.
 """
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ticdc_torture.process import PATIENCE, ConsumerProcess
@@ -25,7 +28,22 @@ class Driver(ConsumerProcess):
             command = ["-m", "support.torture_driver"]
         environ = {**os.environ, **({"TICDC_FAILPOINT": failpoint} if failpoint else {})}
         environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+        environ["PYTHONFAULTHANDLER"] = "1"  # SIGABRT writes the stacks of all threads to stderr
         super().__init__([sys.executable, *command, *arguments], environ)
+
+    def wait(self, patience: float = PATIENCE) -> tuple[int, str]:
+        """The exit code, and what it said on stderr. Raises AssertionError if it does not end: with
+        what its threads are at, and how much CPU it got, which tells a hang from a busy machine."""
+        try:
+            return super().wait(patience)
+        except subprocess.TimeoutExpired:
+            cpu = sum(map(int, self._stat()[11:13])) / os.sysconf("SC_CLK_TCK")
+            self.process.send_signal(signal.SIGABRT)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(PATIENCE)
+            text = self.text
+            self.kill()
+        raise AssertionError(f"it did not end in {patience:.0f} s, {cpu:.1f} s of CPU: {text}")
 
     def wait_until_stopped(self, patience: float = PATIENCE) -> None:
         """Returns once it has stopped itself. Raises AssertionError if it ends instead."""
@@ -36,7 +54,11 @@ class Driver(ConsumerProcess):
             time.sleep(0.01)
 
     def _state(self) -> str:
-        return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return self._stat()[0]
+
+    def _stat(self) -> list[str]:
+        """From the state on, which is the third field."""
+        return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
 
     def await_words(self, words: str, patience: float = PATIENCE) -> None:
         """Returns once they are on its stderr."""

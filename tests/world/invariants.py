@@ -514,7 +514,7 @@ REFUSALS = (
             ),
             mutant(
                 "trigger-sees-net-changes",
-                "a trigger of the target's sees net changes, and nobody said that it may",
+                "a trigger of the target sees net changes, though no setting allows it",
                 "layouts:TableLayouts._refuse",
                 "described.triggers if not allowed else ()",
                 "()",

@@ -103,6 +103,9 @@ def tables(premises: Premises) -> Iterator[Finding]:
             yield from _table(premises, opened, sample, checked, sources[name])
 
 
+_LOAD = "ticdc-consumer load CONFIG creates and fills it"
+
+
 def _table(
     premises: Premises, opened: Target, sample: Sample, checked: TableLayouts, source: Table
 ) -> Iterator[Finding]:
@@ -125,6 +128,10 @@ def _table(
         _probe(opened, layout)
         yield ok(subject, _described(layout))
     except NoTable as error:
+        of_load = premises.options.upstream_url or premises.options.dump_url
+        if of_load and not begun:
+            yield warn(subject, f"it is missing in the target: {_LOAD}")
+            return
         offer = missing_table(opened, relation, definition, source)
         yield fail(subject, str(error).removeprefix(f"{name[0]}.{name[1]}: ") + offer)
     except TicdcError as error:

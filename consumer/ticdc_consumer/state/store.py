@@ -106,10 +106,11 @@ class Store:
 
     def unknown(self) -> Stop:
         """What to say where there is no checkpoint, and there must be one."""
-        known = ", ".join(self.changefeeds()) or "none"
+        known = ", ".join(self.changefeeds())
+        others = f", which has those of: {known}" if known else ""
         return Stop(
-            f"changefeed {self.changefeed} has no checkpoint in the target, "
-            f"which knows the changefeeds: {known}"
+            f"changefeed {self.changefeed} has no checkpoint in the target{others}; "
+            "its first run or load writes one"
         )
 
     # --- the lease -----------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 """The rows of a chunk -> arrays of canonical values, as the stream's decoders give them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 from ticdc_encoder.column import INTEGERS, Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.values import single
 
+from ticdc_consumer.errors import Stop
 from ticdc_consumer.upstream.chunks import Chunk, source
 from ticdc_consumer.upstream.session import UpstreamSession
 from ticdc_consumer.upstream.tables import quoted, sent
@@ -14,7 +15,7 @@ from ticdc_consumer.upstream.tables import quoted, sent
 AT_ONCE = 5_000
 """Rows of a batch, at most."""
 
-Restore = Callable[[str | bytes], str | bytes]
+Restore = Callable[[bytes], str | bytes]
 
 _AS_NUMBER = frozenset({"bit", "enum", "set"})
 """Types that TiDB prints as bytes and labels."""
@@ -36,12 +37,10 @@ def batches(
     if most is not None:
         statement += f" LIMIT {most}"
     restores = [_restore(column) for column in columns]
-    for records in session.stream(statement, parameters, rows):
+    for arrays in session.columns(statement, parameters, rows):
         yield [
             _array(column, restore, values)
-            for column, restore, values in zip(
-                columns, restores, zip(*records, strict=True), strict=True
-            )
+            for column, restore, values in zip(columns, restores, arrays, strict=True)
         ]
 
 
@@ -65,17 +64,16 @@ def _restore(column: Column) -> Restore | None:
         return lambda value: repr(single(float(value)))
     if type_.name == "binary":
         length = type_.length or 0
-        return lambda value: _bytes(value).ljust(length, b"\0")
-    return _bytes if type_.binary else None
+        return lambda value: value.ljust(length, b"\0")
+    return None
 
 
-def _bytes(value: str | bytes) -> bytes:
-    return value.encode() if isinstance(value, str) else value
-
-
-def _array(
-    column: Column, restore: Restore | None, values: Sequence[str | bytes | None]
-) -> pa.Array:
+def _array(column: Column, restore: Restore | None, values: pa.Array) -> pa.Array:
+    type_ = pa.binary() if column.type.binary else pa.string()
     if restore is not None:
-        values = [None if value is None else restore(value) for value in values]
-    return pa.array(values, pa.binary() if column.type.binary else pa.string())
+        restored = [None if value is None else restore(value) for value in values.to_pylist()]
+        return pa.array(restored, type_)
+    try:
+        return values.cast(type_)
+    except pa.ArrowInvalid:
+        raise Stop("the upstream holds text that is not UTF-8") from None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
@@ -15,6 +16,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Retry, Stop, Unavailable, Usage
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.session import connect, engine_of
+from ticdc_consumer.upstream.packets import RowPackets
 
 Record = tuple[str | bytes | None, ...]
 """A row as TiDB prints it."""
@@ -108,6 +110,17 @@ class UpstreamSession:
             while batch := cursor.fetchmany(rows):
                 yield batch
             cursor.close()
+
+    def columns(
+        self, statement: str, parameters: Sequence[object], rows: int
+    ) -> Iterator[list[pa.Array]]:
+        """The same as arrays of bytes, one for each column: a fifth of the CPU."""
+        with self._errors():
+            driver = self._driver()
+            with driver.cursor() as cursor:
+                text = cursor.mogrify(statement, tuple(parameters))
+            driver.query(text, unbuffered=True)
+            yield from RowPackets(driver).batches(rows)
 
     def _driver(self) -> Any:
         return self._connection.connection.dbapi_connection

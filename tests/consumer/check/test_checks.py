@@ -341,6 +341,9 @@ def test_a_missing_table_comes_with_its_create_table(mock_kafka: Kafka, target_u
     settings = options(mock_kafka, topic, target_url, from_ts=445644700000000000)
     (missing,) = [t for t in lines(report(settings), "fail") if t.startswith("table ")]
     assert "the target has no table" in missing
+    to_load = options(mock_kafka, topic, target_url, source__upstream="mysql+pymysql://u@tidb:4000")
+    (waits,) = [t for t in lines(report(to_load), "warn") if t.startswith("table ")]
+    assert waits.startswith("table shop.t: it is missing in the target: ticdc-consumer load CONFIG")
     statements = missing.partition("; perhaps by: ")[2].split("; ")
     target = open_target(target_url)
     with target.transaction():

@@ -138,8 +138,8 @@ def _is_of_tidb(item: pytest.Item) -> bool:
 
 def _take_in_turn(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of tests that differ by a server of MySQL's family alone, leaves one, by a checksum of their
-    name. The contract of each database is whole. TiDB gets half of its share: a table costs it
-    25 ms of a processor, and each test that has our state makes more than ten."""
+    name. The contract of each database is whole. TiDB gets a quarter of its share: a table costs
+    it 25 ms of a processor, and each test that has our state makes more than ten."""
     alike = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         if FAMILY.search(item.nodeid) and "tests/targets/" not in item.nodeid:
@@ -148,8 +148,8 @@ def _take_in_turn(config: pytest.Config, items: list[pytest.Item]) -> None:
     for name, group in alike.items():
         rounds, turn = divmod(zlib.crc32(name.encode()), len(group))
         others = [number for number, item in enumerate(group) if not _is_of_tidb(item)]
-        if turn not in others and others and rounds % 2:
-            turn = others[rounds // 2 % len(others)]
+        if turn not in others and others and rounds % 4:
+            turn = others[rounds // 4 % len(others)]
         left.update(item for number, item in enumerate(group) if number != turn)
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=[*left])

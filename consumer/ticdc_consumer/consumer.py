@@ -277,7 +277,7 @@ class Consumer:
         what ends a run.
         """
         if "_epochs" in self.__dict__:
-            raise Usage("a table is released before the loop begins")
+            raise Usage("release() must be called before the loop over epochs begins")
         with self.store.lease.explaining():
             yield from released(self.options, self._opened, table, self._spark)
             self._tables.learn(self.store.ledger)

@@ -97,7 +97,9 @@ def test_a_ddl_that_waits_is_shown_with_its_reason_and_the_way_out(
     assert f"  once done     ticdc-consumer run {command[1]} --ddl-done {ts(150)}:1" in lines
     assert cli.main(["list", *command[1:]]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith(f"proof: R {ts(150) + 1} ") and ", 1 DDL pending; none runs: " in line
+    assert (
+        line.startswith(f"proof: R {ts(150) + 1} ") and ", 1 DDL pending; none is running: " in line
+    )
 
 
 def test_what_cannot_be_written_delays_and_fails_no_cut(begin: Begin) -> None:

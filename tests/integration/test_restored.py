@@ -164,8 +164,8 @@ REFUSED = [
     (2, changed(format="x"), {}, "this is not what `ticdc-consumer export` writes"),
     (2, changed(version=1), {}, "it was exported in version 1, and this release has version"),
     (2, changed(changefeed="other"), {}, "it is the checkpoint of changefeed other, and CONFIG is"),
-    (2, without("tables"), {}, "this is not whole: KeyError('tables')"),
-    (2, of_one_table, {}, "this is not whole: ValueError('restart_offset')"),
+    (2, without("tables"), {}, "the file is incomplete or damaged: KeyError('tables')"),
+    (2, of_one_table, {}, "the file is incomplete or damaged: ValueError('restart_offset')"),
     (3, changed(), {"tables__filter": "shop.*"}, "was reached with other settings"),
 ]
 

@@ -622,19 +622,18 @@ def test_a_filter_that_lets_nothing_pass_is_told(
     feed.mark(100)
     mistaken = command([feed], sqlite_url, tables__filter="shopp.*")
     warning = (
-        "warning: the filter lets no table pass that rows came of; it left out 4 rows: "
+        "warning: no row has passed the filter; it left out 4 rows: "
         "shop.items (3), shop.others (1); see [tables] filter\n"
     )
     found = list(check(mistaken.options()))
     assert (
-        "it lets none of the 2 tables pass that the first messages are of, 4 rows: shop.items, "
-        "shop.others"
+        "leaves out all 2 tables of the first messages, with 4 rows: shop.items, shop.others"
     ) in [one.text for one in found if one.level == "warn"]
     assert exit_code(found) == 0
     outcome = mistaken()
     assert outcome.code == 0
     assert outcome.said.endswith(warning)
-    assert ", 0 written, 4 left out by the filter\n" in outcome.said
+    assert ", 0 changes, 4 left out by the filter\n" in outcome.said
 
 
 def test_a_filter_that_lets_some_pass_is_no_warning(

@@ -154,7 +154,8 @@ def test_a_log_that_is_not_whole_is_refused(
     code, report = verify(run)
     assert code == 3
     assert (
-        f"{feed.topic}[1] begins at offset 2: the log is not whole; begin from a" in report["equal"]
+        f"{feed.topic}[1] begins at offset 2: the log is incomplete; begin from a"
+        in report["equal"]
     )
     code, report = verify(run, "--at", str(ts(60)))
     assert code == 2 and "[source] upstream is not set" in report["equal"]

@@ -1,4 +1,4 @@
-"""`why` names what is the matter, each made for real, in less than 5 seconds."""
+"""`why` names what is the matter, each made for real."""
 
 import json
 import socket

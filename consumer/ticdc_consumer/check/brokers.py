@@ -36,7 +36,7 @@ def retention(premises: Premises) -> Iterator[Finding]:
             yield from _retention(subject, settings)
         else:
             yield warn(
-                subject, "retention and compaction are not known: the brokers do not give them"
+                subject, "retention and compaction are not known: the brokers do not report them"
             )
 
 

@@ -32,18 +32,18 @@ def old_rows(premises: Premises) -> Iterator[Finding]:
     if sample is None:
         return
     setting = protocol.needs_for_old_rows
-    cure = f", or {setting} set" if setting else ""
+    cure = f", or set {setting}" if setting else ""
     if sample.without_before:
         yield warn(
             "old rows",
-            "UPDATEs come without their old row, so that one of a key must come as DELETE and "
-            "INSERT: nothing shows whether output-raw-change-event=true in the changefeed, which "
-            f"it must not be{cure}",
+            "UPDATEs come without their old row, so an UPDATE of a key must come as DELETE and "
+            "INSERT. No message shows whether output-raw-change-event is true in the changefeed: "
+            f"make sure that it is not{cure}",
         )
     elif protocol.updates_may_look_like_inserts and sample.rows and not sample.with_before:
         yield warn(
             "old rows",
-            "no UPDATE with its old row is among the first messages: unless the changefeed has "
-            f"{setting}, UPDATEs look like INSERTs, and one of a key must come as DELETE and "
+            "none of the first messages is an UPDATE with its old row. Unless the changefeed has "
+            f"{setting}, UPDATEs look like INSERTs, and an UPDATE of a key must come as DELETE and "
             "INSERT (no output-raw-change-event=true)",
         )

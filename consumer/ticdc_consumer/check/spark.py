@@ -23,7 +23,7 @@ def spark(premises: Premises) -> Iterator[Finding]:
 
     version, master = pyspark.__version__, premises.options.spark.get("spark.master")
     if master is None:
-        yield ok("spark", f"{version}, master its default, or spark-submit's")
+        yield ok("spark", f"{version}, with the default master or that of spark-submit")
         return
     form = _MASTER.fullmatch(master)
     if form is None:

@@ -31,8 +31,8 @@ def left_out_by_filter(
     if len(out) == len(tables):
         yield warn(
             "filter",
-            f"it lets none of the {len(tables):,} tables pass that the first messages are of, "
-            f"{rows:,} rows: {named}{more}",
+            f"leaves out all {len(tables):,} tables of the first messages, with {rows:,} rows: "
+            f"{named}{more}",
         )
     elif out:
         yield ok("filter", f"leaves out {len(out):,} of {len(tables):,} tables: {named}{more}")

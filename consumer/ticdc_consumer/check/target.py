@@ -72,7 +72,7 @@ def privileges(premises: Premises) -> Iterator[Finding]:
         return
     grant = opened.grant_to_create()
     if allowed is None:
-        text = "whether the checkpoint's tables may be created is not known"
+        text = "it is not known whether the checkpoint's tables may be created"
         offer = f", since roles and wildcards may allow it; if not, run {grant}" if grant else ""
         yield warn("privileges", f"{text}{offer}")
     else:
@@ -95,7 +95,9 @@ def tables(premises: Premises) -> Iterator[Finding]:
     checked.definitions = {**sample.created, **checked.definitions}
     sources = {**checked.definitions, **sample.tables}
     if not sources:
-        yield warn("tables", "no row has been read yet: which tables will be needed is not known")
+        yield warn(
+            "tables", "no rows have been read yet, so it is not known which tables are needed"
+        )
         return
     yield from left_out_by_filter(options, rules, sources, sample.rows)
     for name in sorted(sources):

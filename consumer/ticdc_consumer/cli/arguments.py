@@ -24,7 +24,7 @@ EXAMPLES = {
   ticdc-consumer run orders.toml --until caught-up --set 'kafka.topics=orders,^shop_.*'
   ticdc-consumer run orders.toml --from-ts 429918007904436226     # the target holds a snapshot
   ticdc-consumer run orders.toml --load                          # loads what is not loaded yet
-  ticdc-consumer run orders.toml --ddl-done 429918007904436300    # you have run that DDL
+  ticdc-consumer run orders.toml --ddl-done 429918007904436300    # you have made its change
   ticdc-consumer run orders.toml --ddl-run 429918007904436300:2 instead.sql
   ticdc-consumer run orders.toml --log-format json --log-level warning
 """,
@@ -87,8 +87,8 @@ NO_COMMANDS = {
 COMPLETED_SHELLS = ("bash", "zsh", "fish")
 
 SETTINGS = """\
-settings are in CONFIG; each can be given as --set kafka.topics=a,b or as TICDC_KAFKA_TOPICS=a,b,
-too. `ticdc-consumer settings` lists them with type, default and allowed values.
+Settings are in CONFIG. Each can also be given as --set kafka.topics=a,b or TICDC_KAFKA_TOPICS=a,b.
+`ticdc-consumer settings` lists them with type, default and allowed values.
 """
 
 
@@ -131,37 +131,43 @@ def parser() -> Parser:
         prog="ticdc-consumer",
         description="Applies TiCDC's Kafka topics to a database, exactly, through Spark.",
         epilog="exit codes: 0 done; 1 broker, target or Spark unreachable; 2 wrong usage or"
-        " options; 3 something that an operator must decide; 4 a newer consumer took over;"
-        " 5 verify: the target is not as the upstream; trace: not as the log."
+        " options; 3 an operator must decide; 4 a newer consumer took over;"
+        " 5 verify: the target differs from the upstream; trace: from the log."
         " TICDC_DEBUG=1 shows tracebacks.",
     )
     parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
     commands = parser.add_subparsers(
         required=True, metavar="COMMAND", dest="command", parser_class=Parser
     )
-    _demo(_command(commands, "demo", "show all of it at work on this machine, with a Kafka inside"))
-    _init(_command(commands, "init", "ask three questions, write a configuration"))
+    _demo(
+        _command(commands, "demo", "show everything at work on this machine, with a Kafka inside")
+    )
+    _init(_command(commands, "init", "ask three questions and write a configuration"))
     _run(_command(commands, "run", "apply the topics to the target"))
     _load(_command(commands, "load", "copy the tables from the upstream, as of one timestamp"))
     _check(_command(commands, "check", "check every precondition; nothing is written"))
-    _plan(_command(commands, "plan", "show what the next cuts would do; nothing is done"))
+    _plan(_command(commands, "plan", "show what the next cuts would do; nothing is written"))
     for name, description in (
-        ("status", "show where the target is, and what its consumer is at"),
-        ("why", "explain what the changefeed is at, and what to do"),
+        ("status", "show R, the lag, and what the consumer is doing"),
+        ("why", "explain the present state in one sentence, and what to do"),
         ("list", "show all changefeeds of the target"),
     ):
         answering = _command(commands, name, description)
         _takes_config(answering)
         _answers(answering)
-    _release(_command(commands, "release", "apply what waits of a table that is set aside"))
-    _forget(_command(commands, "forget", "end a changefeed; its tables stay as they are"))
+    _release(_command(commands, "release", "bring a table that was set aside up to the others"))
+    _forget(
+        _command(
+            commands, "forget", "delete a changefeed's checkpoint; its tables stay as they are"
+        )
+    )
     _export(_command(commands, "export", "write a changefeed's checkpoint into a file"))
-    _import(_command(commands, "import", "take a checkpoint that was exported over"))
+    _import(_command(commands, "import", "take over an exported checkpoint"))
     _verify(_command(commands, "verify", "prove that the target equals the upstream at R"))
     _trace(_command(commands, "trace", "show what happened to one row, from the log to the target"))
     _inspect(_command(commands, "inspect", "show one message, decoded as far as possible"))
     _settings(_command(commands, "settings", "list the settings of a configuration"))
-    _completion(_command(commands, "completion", "print what completes the commands in a shell"))
+    _completion(_command(commands, "completion", "print the completion script of a shell"))
     return parser
 
 
@@ -178,7 +184,11 @@ def _command(commands: "argparse._SubParsersAction[Parser]", name: str, descript
 
 def _demo(demo: Parser) -> None:
     demo.add_argument(
-        "--rows", type=_count, default=30_000, metavar="N", help="row changes, about; default 30000"
+        "--rows",
+        type=_count,
+        default=30_000,
+        metavar="N",
+        help="about how many row changes; default 30000",
     )
     protocols = [name for name in OURS if PROTOCOLS[name].demo is not None]
     demo.add_argument(
@@ -219,19 +229,19 @@ def _run(run: Parser) -> None:
         help="end when the resolved ts that the topics hold now is applied, or at exactly TS; "
         "default: never",
     )
-    _from_ts(run, "first start: the target is at this ts (a TSO)")
+    _from_ts(run, "first start: the target holds a snapshot of this ts (a TSO)")
     run.add_argument(
         "--standby",
         action="store_true",
         help="wait while another consumer of the changefeed is alive, instead of taking over",
     )
     run.add_argument(
-        "--load", action="store_true", help="first start: load the tables from the upstream before"
+        "--load", action="store_true", help="first start: load the tables from the upstream first"
     )
     run.add_argument(
         "--ddl-done",
         metavar="TS[:SEQ]",
-        help="you have run this DDL, which stopped the last run",
+        help="mark this DDL, which stopped the last run, as done: you have made its change",
     )
     run.add_argument(
         "--ddl-run",
@@ -244,7 +254,7 @@ def _run(run: Parser) -> None:
 def _load(load: Parser) -> None:
     _takes_config(load)
     load.add_argument(
-        "--at", type=_timestamp, metavar="TS", help="the timestamp to load; the upstream's present"
+        "--at", type=_timestamp, metavar="TS", help="the timestamp to load; default: now"
     )
     load.add_argument(
         "--replace", action="store_true", help="delete the rows of tables that have some"
@@ -265,11 +275,11 @@ def _load(load: Parser) -> None:
 
 def _release(release: Parser) -> None:
     _takes_config(release)
-    release.add_argument("table", metavar="TABLE", help="upstream, as SCHEMA.TABLE")
+    release.add_argument("table", metavar="TABLE", help="the upstream's name, as SCHEMA.TABLE")
     release.add_argument(
         "--load",
         action="store_true",
-        help="replace its rows by the upstream's as of R - 1: its log is gone, or unreadable",
+        help="copy its rows from the upstream as of R - 1, because the log is gone or unreadable",
     )
 
 
@@ -290,7 +300,9 @@ def _plan(plan: Parser) -> None:
     )
     _from_ts(plan, "the same as for run")
     plan.add_argument(
-        "--sql", action="store_true", help="also the statements of small cuts, with their values"
+        "--sql",
+        action="store_true",
+        help="also print the statements of small cuts, with their values",
     )
     _answers(plan)
 
@@ -340,7 +352,9 @@ def _trace(trace: Parser) -> None:
         action="store_true",
         help="read the log a second time, for the other halves of UPDATEs that changed the key",
     )
-    trace.add_argument("--show-values", action="store_true", help="all columns, not only the key")
+    trace.add_argument(
+        "--show-values", action="store_true", help="print all columns, not only the key"
+    )
     _answers(trace)
 
 
@@ -355,12 +369,12 @@ def _verify(verify: Parser) -> None:
         help="only tables that match this filter rule, such as shop.orders; may be repeated",
     )
     verify.add_argument(
-        "--show-values", action="store_true", help="the values that differ, beside their keys"
+        "--show-values", action="store_true", help="print the values that differ, beside their keys"
     )
     verify.add_argument(
         "--metrics-file",
         metavar="FILE",
-        help="write what was found there, for node_exporter's textfile collector",
+        help="write the result to a file for node_exporter's textfile collector",
     )
     others = verify.add_mutually_exclusive_group()
     others.add_argument(
@@ -372,7 +386,7 @@ def _verify(verify: Parser) -> None:
         "--at",
         type=_timestamp,
         metavar="TS",
-        help="with --topics: begin from the upstream as of TS; default: from where the log begins",
+        help="with --topics: begin with the upstream's rows as of TS; default: the log's begin",
     )
     others.add_argument(
         "--against",
@@ -382,13 +396,13 @@ def _verify(verify: Parser) -> None:
     verify.add_argument(
         "--against-changefeed",
         metavar="NAME",
-        help="the other changefeed, where --against is a URL; default: of the same name",
+        help="the other changefeed, if --against is a URL; default: the same name",
     )
     repairing = verify.add_mutually_exclusive_group()
     repairing.add_argument(
         "--repair",
         action="store_true",
-        help="put the rows that differ right, in a cut of the consumer that runs, and verify again",
+        help="correct the rows that differ, in a cut of the running consumer, and verify again",
     )
     repairing.add_argument(
         "--repair-sql", metavar="FILE", help="write the SQL that makes the target equal"
@@ -398,7 +412,7 @@ def _verify(verify: Parser) -> None:
         type=_count,
         default=1_000,
         metavar="N",
-        help="differing rows of a table that are looked for; default 1000",
+        help="list at most N differing rows of a table; default 1000",
     )
     verify.add_argument(
         "--sessions", type=_count, default=2, metavar="N", help="sessions on each side; default 2"
@@ -437,13 +451,13 @@ def _takes_config(parser: Parser) -> None:
         "--log-level",
         choices=LEVELS,
         default="info",
-        help="the least level that is logged; default info",
+        help="log this level and above; default info",
     )
     parser.add_argument(
         "--log-format",
         choices=list(FORMATTERS),
         default="text",
-        help="lines for people, or an object of JSON a line; default text",
+        help="lines for people, or one JSON object a line; default text",
     )
     parser.epilog = f"{str(parser.epilog).rstrip()}\n\n{SETTINGS}"
 

@@ -80,6 +80,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.consumer import Consumer
 
     options = _options(arguments)
+    _check_ddl_ids(arguments)
     sql = _text_of(arguments.ddl_run[1]) if arguments.ddl_run else None
     if arguments.load and not _loaded(options):
         return 0
@@ -110,6 +111,16 @@ def _run(arguments: argparse.Namespace) -> int:
             handler.require_reader()
     progress.sum_up(f"stopped by {signals[0].name}" if signals else "done")
     return 0
+
+
+def _check_ddl_ids(arguments: argparse.Namespace) -> None:
+    """Before anything is asked or started: a mistyped id needs no broker and no target."""
+    from ticdc_consumer.ddl.manual import parsed_id
+
+    if arguments.ddl_done:
+        parsed_id(arguments.ddl_done, "--ddl-done")
+    if arguments.ddl_run:
+        parsed_id(arguments.ddl_run[0], "--ddl-run")
 
 
 def _load(arguments: argparse.Namespace) -> int:

@@ -57,7 +57,7 @@ def init(arguments: argparse.Namespace) -> str:
     try:
         config.loads(text)
     except TicdcError as error:
-        raise Usage(f"that makes no configuration: {error}") from error
+        raise Usage(f"these answers are no valid configuration: {error}") from error
     _write(path, text)
     password = "" if url.password is None else "set TICDC_TARGET_PASSWORD (it is not in the file); "
     return f"{path} is written; {password}next: ticdc-consumer check {path}"

@@ -116,7 +116,7 @@ def _read(options: Options, topic: str, partition: int, offset: int) -> KafkaMes
     with closing(records_from(options.kafka, {(topic, partition): offset}, 1, PATIENCE)) as records:
         for _, message in records:
             if message is None:
-                raise Usage(f"{name} has no message from offset {offset} on")
+                raise Usage(f"{name} has no message at offset {offset} or after it")
             if message.offset() != offset:
                 raise Usage(f"{name} has no offset {offset}; the next is {message.offset()}")
             return message

@@ -1,4 +1,4 @@
-"""What a run logs while it goes on: at most one line a second, and a sum at the end."""
+"""What a run logs while it goes on: at most a line every ten seconds, and a sum at the end."""
 
 import logging
 import time
@@ -16,9 +16,9 @@ from ticdc_consumer.state.ledger import LedgerEntry
 
 logger = logging.getLogger(__name__)
 
-SECONDS_PER_LINE = 1.0
+SECONDS_PER_LINE = 10.0
 SECONDS_OF_SILENCE = 30.0
-"""After which a run that commits nothing prints what it is at, and again after each."""
+"""After which a run that commits nothing prints what it is doing, and again after each."""
 SECONDS_TO_FIRST_WORD = 10.0
 """The same before its first line: whoever has just started it waits for a sign."""
 SECONDS_TO_PASS = 60.0
@@ -64,14 +64,18 @@ class RunTotals:
         }
 
     def __str__(self) -> str:
-        cleared = f", {self.cleared:,} drifted rows cleared" if self.cleared else ""
-        missing = f", {self.missing:,} rows to delete that did not exist" if self.missing else ""
-        left_out = f", {self.left_out.total():,} left out by the filter" if self.left_out else ""
-        return (
-            f"{self.messages:,} messages, {self.changes:,} changes ({self.duplicates:,} of them "
-            f"repeated), {self.replays:,} replays, {self.deleted:,} rows deleted, "
-            f"{self.written:,} written{cleared}{missing}{left_out}"
-        )
+        text = f"{self.messages:,} messages, {self.changes:,} changes"
+        for count, what in (
+            (self.duplicates, "repeated"),
+            (self.replays, "replays"),
+            (self.deleted, "rows deleted"),
+            (self.written, "rows written"),
+            (self.cleared, "drifted rows cleared"),
+            (self.missing, "rows to delete that did not exist"),
+            (self.left_out.total(), "left out by the filter"),
+        ):
+            text += f", {count:,} {what}" if count else ""
+        return text
 
 
 def nothing_passes(left_out: Counter[str]) -> str:
@@ -81,14 +85,14 @@ def nothing_passes(left_out: Counter[str]) -> str:
     if len(named) < len(left_out):
         tables += " and others"
     return (
-        f"warning: the filter lets no table pass that rows came of; it left out "
+        f"warning: no row has passed the filter; it left out "
         f"{left_out.total():,} rows: {tables}; see [tables] filter"
     )
 
 
 class RunProgress:
     """Logs the epochs since the last line, the first at once; `sum_up` logs all of them together.
-    Inside `watching`, a run that commits nothing logs what it is at."""
+    Inside `watching`, a run that commits nothing logs what it is doing."""
 
     def __init__(self) -> None:
         self._next_silence = min(SECONDS_OF_SILENCE, SECONDS_TO_FIRST_WORD)
@@ -149,7 +153,7 @@ class RunProgress:
 
     @contextmanager
     def watching(self, activity: Callable[[], Activity]) -> Iterator[None]:
-        """Inside, logs what the consumer is at whenever nothing was logged for a while."""
+        """Inside, logs what the consumer is doing whenever nothing was logged for a while."""
         ends = Event()
 
         def watch() -> None:

@@ -81,7 +81,7 @@ def refuse_begun(entry: LedgerEntry) -> None:
     if entry.instead:
         raise Stop(
             "the SQL that an operator had run in its place was cut off or refused, and some of it "
-            "may be done; bring the target to where it should be, by --ddl-run again if that helps"
+            "may be done; finish it in the target, or run it again by --ddl-run"
         )
 
 
@@ -134,16 +134,18 @@ def _refused(target: Target, what: str) -> Iterator[None]:
         raise Stop(f"--ddl-run: the target refused {what}: {error.orig}") from error
 
 
-def _pending(ledger: Ledger, entry_id: str, option: str) -> LedgerEntry:
-    commit_ts, _, seq = entry_id.partition(":")
-    if not commit_ts.isdecimal() or (":" in entry_id and not seq.isdecimal()):
+def parsed_id(entry_id: str, option: str) -> tuple[int, int | None]:
+    """TS, and SEQ if it is given. Raises `Usage` for what is not the id of a DDL."""
+    commit_ts, colon, seq = entry_id.partition(":")
+    if not commit_ts.isdecimal() or (colon and not seq.isdecimal()):
         raise Usage(f"{option} takes TS or TS:SEQ, two numbers; not {entry_id!r}")
+    return int(commit_ts), int(seq) if seq else None
+
+
+def _pending(ledger: Ledger, entry_id: str, option: str) -> LedgerEntry:
+    commit_ts, seq = parsed_id(entry_id, option)
     pending = ledger.pending()
-    meant = [
-        entry
-        for entry in pending
-        if entry.commit_ts == int(commit_ts) and (not seq or entry.seq == int(seq))
-    ]
+    meant = [e for e in pending if e.commit_ts == commit_ts and seq in (None, e.seq)]
     if len(meant) != 1:
         waiting = ", ".join(entry.id for entry in pending) or "none"
         number = "more than one" if meant else "no"

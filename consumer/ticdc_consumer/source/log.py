@@ -77,7 +77,7 @@ def gaps_of_whole(log: Log, instead: str = LOAD_A_SNAPSHOT) -> Iterator[Gap]:
         if begin > 0:
             yield _gap(
                 topic_partition,
-                f"begins at offset {begin}: the log is not whole; {instead}",
+                f"begins at offset {begin}: the log is incomplete; {instead}",
             )
 
 

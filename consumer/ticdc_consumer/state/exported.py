@@ -171,8 +171,8 @@ def _checked(document: Document, options: Options) -> dict[str, list[dict[str, A
         )
     if document.get("changefeed") != options.changefeed:
         raise Usage(
-            f"it is the checkpoint of changefeed {document.get('changefeed')}, and CONFIG is that "
-            f"of {options.changefeed}"
+            f"it is the checkpoint of changefeed {document.get('changefeed')}, and CONFIG is for "
+            f"{options.changefeed}"
         )
     try:
         rows = {
@@ -182,9 +182,9 @@ def _checked(document: Document, options: Options) -> dict[str, list[dict[str, A
         }
         _require_readable(rows)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise Usage(f"this is not whole: {error!r} is missing or is of another type") from error
+        raise Usage(f"the file is incomplete or damaged: {error!r}") from error
     if len(rows[CHECKPOINT.name]) != 1:
-        raise Usage("this is not whole: it has no checkpoint")
+        raise Usage("the file is incomplete: it has no checkpoint")
     return rows
 
 

@@ -54,12 +54,12 @@ def check_scope(
     wider = ""
     if filter_before(stored_text, options) is not None:
         wider = (
-            "if the filter takes more tables now, and none less, load these: ticdc-consumer load "
+            "if the filter was only widened, load the new tables: ticdc-consumer load "
             "CONFIG --table SCHEMA.TABLE; "
         )
     raise Stop(
         f"the checkpoint of changefeed {changefeed} at R = {resolved_ts} was reached with other "
-        f"settings: {changed}. Set them back; {wider}or bring the tables that they add to R "
-        f"(load them with tidb_snapshot = {resolved_ts - 1}) and start under another `changefeed` "
-        f"name with --from-ts {resolved_ts - 1}"
+        f"settings: {changed}. Set them back; {wider}or start under another `changefeed` "
+        f"name with --from-ts {resolved_ts - 1}, once tables that are new to the target hold "
+        f"the upstream's rows of tidb_snapshot = {resolved_ts - 1}"
     )

@@ -67,7 +67,7 @@ def why(options: Options, config: str = "CONFIG") -> Diagnosis:
     of_source, of_target = _Look(look_at_source, "ticdc-topics"), _Look(look, "ticdc-why")
     of_target.wait(PATIENCE)
     if of_target.answer is None:
-        error = of_target.error or Away(f"it gives no answer within {PATIENCE:g} s")
+        error = of_target.error or Away(f"no answer within {PATIENCE:g} s")
         return explain(Situation(now=time.time(), unreadable=error, config=config))
     of_source.wait(deadline.left)
     status = of_target.answer

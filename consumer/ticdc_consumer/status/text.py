@@ -126,7 +126,7 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
     for name, count in sorted(status.counters.items()):
         yield name, f"{count:,}"
     for table in status.at_least_once:
-        yield "at least once", f"{table}: it may have rows more than once"
+        yield "at least once", f"{table}: rows may be in it more than once"
     for column in status.left_out:
         yield "left out", f"{'.'.join(column.table)}: {column.text()}"
     for waiting in status.set_aside:
@@ -134,7 +134,7 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
         stands = f"waits at R {with_time(waiting.resolved_ts)}"
         yield "set aside", f"{name} {stands}; {waiting.waiting:,} changes wait"
         yield "  because", waiting.cause
-        yield "  once mended", RELEASE.format(config=config, table=name)
+        yield "  once fixed", RELEASE.format(config=config, table=name)
     for entry in status.pending:
         yield "DDL pending", _ddl(entry)
         yield from _way_out(_waiting(status, entry), entry.id, config)
@@ -181,13 +181,13 @@ def _activity_rows(stored: StoredActivity) -> Iterator[tuple[str, str]]:
 
 
 def described(stored: StoredActivity) -> str:
-    """Whether a consumer runs, where, and what it is at."""
+    """Whether a consumer runs, where, and what it is doing."""
     activity, age = stored.activity, duration(stored.age)
     if stored.running:
-        return f"runs as {activity.who}: {activity.sentence}"
+        return f"running as {activity.who}: {activity.sentence}"
     if activity.stage == "stopped":
-        return f"none runs: {activity.who} stopped {age} ago"
-    return f"none runs: {activity.who} ended without a word, its last is {age} old"
+        return f"none is running: {activity.who} stopped {age} ago"
+    return f"none is running: {activity.who} has given no sign for {age}"
 
 
 def _table(table: TableStatus) -> str:
@@ -205,7 +205,7 @@ def list_to_text(changefeeds: Sequence[ChangefeedStatus]) -> str:
 def _changefeed(each: ChangefeedStatus) -> str:
     pending = f", {each.pending} DDL pending" if each.pending else ""
     pending += f", tables set aside: {each.set_aside}" if each.set_aside else ""
-    consumer = described(each.activity) if each.activity else "it is not known whether one runs"
+    consumer = described(each.activity) if each.activity else "whether one is running is not known"
     lag_text = duration(each.lag_seconds)
     return (
         f"{each.changefeed}: R {with_time(each.resolved_ts)}, lag {lag_text}{pending}; {consumer}"

@@ -52,7 +52,7 @@ class RowPackets:
             while not is_read:
                 starts, position = self._whole_rows(rows)
                 if starts:
-                    yield self._taken(starts, position)
+                    yield self._take(starts, position)
                 if len(starts) < rows and position < BATCH:  # something else follows
                     is_large, packet = self._packet()
                     if is_large:
@@ -80,7 +80,7 @@ class RowPackets:
             position = following
         return starts, position
 
-    def _taken(self, starts: list[int], end: int) -> list[pa.Array]:
+    def _take(self, starts: list[int], end: int) -> list[pa.Array]:
         data = bytes(self._data[:end])
         del self._data[:end]
         at = _numbers(starts)
@@ -115,9 +115,9 @@ class RowPackets:
     def _bytes(self, count: int) -> bytes:
         while len(self._data) < count:
             self._receive()
-        taken = bytes(self._data[:count])
+        first = bytes(self._data[:count])
         del self._data[:count]
-        return taken
+        return first
 
     def _receive(self) -> None:
         try:

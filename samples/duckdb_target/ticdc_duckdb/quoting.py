@@ -5,5 +5,5 @@ from ticdc_consumer.errors import Unsupported
 
 def quote_name(name: str) -> str:
     if "\0" in name or not name:
-        raise Unsupported(f"the name {name!r} cannot be one of DuckDB")
+        raise Unsupported(f"DuckDB cannot have the name {name!r}")
     return '"' + name.replace('"', '""') + '"'

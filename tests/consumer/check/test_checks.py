@@ -139,7 +139,7 @@ def test_retention_is_told_where_the_brokers_tell(kafka: Kafka, sqlite_url: str)
         assert "keeps messages for" in finding.text
     else:
         assert (
-            finding.text == "retention and compaction are not known: the brokers do not give them"
+            finding.text == "retention and compaction are not known: the brokers do not report them"
         )
 
 
@@ -174,7 +174,7 @@ def test_a_log_that_lost_its_beginning_is_told(kafka: Kafka, sqlite_url: str) ->
     kafka.delete_records(topic, 1, 3)
     (words,) = lines(report(options(kafka, topic, sqlite_url)), "fail")
     assert words.startswith(
-        f"{topic}[1]: begins at offset 3: the log is not whole; load a snapshot"
+        f"{topic}[1]: begins at offset 3: the log is incomplete; load a snapshot"
     )
 
 

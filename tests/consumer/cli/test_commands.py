@@ -154,6 +154,8 @@ def test_wrong_usage_exits_2(arguments: list[str], capsys: pytest.CaptureFixture
 ERRORS = [
     (2, ["status", "nowhere.toml"], "cannot read the configuration nowhere.toml"),
     (2, ["run", "{}", "--set", "target.aply=net"], "there is no setting target.aply; did you"),
+    (2, ["run", "{}", "--ddl-done", "now"], "--ddl-done takes TS or TS:SEQ, two numbers"),
+    (2, ["run", "{}", "--ddl-run", "1:", "x.sql"], "--ddl-run takes TS or TS:SEQ, two numbers"),
     (2, ["settings", "kafak"], "there is no setting kafak; did you mean kafka?"),
     (2, ["check", "{}", "--set", "protocol=x"], "protocol must be "),
     (2, ["check", "{}", "--from-ts", "17"], "from_ts must be a TiDB timestamp"),

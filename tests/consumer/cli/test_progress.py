@@ -12,6 +12,23 @@ def epoch(changes: int, seconds: float) -> Epoch:
     return Epoch(429918007904436226, {}, changes, 0, changes, 0, 0, (), {"read": seconds})
 
 
+def test_lines_come_every_ten_seconds_with_what_there_was(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, "ticdc_consumer.cli")
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    progress = RunProgress()
+    for at in (1.0, 5.0, 10.9, 11.0, 20.0, 21.0):
+        now = at
+        progress.report(epoch(10, 0.1))
+    assert [text.partition(" changes/s: ")[2] for text in caplog.messages] == [
+        "10 messages, 10 changes",
+        "30 messages, 30 changes",
+        "20 messages, 20 changes",
+    ]
+
+
 def test_the_rate_of_a_run_does_not_count_what_came_before_its_first_changes(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

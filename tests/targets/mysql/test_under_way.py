@@ -6,6 +6,7 @@ TiDB is being upgraded, and queues all DDL until then, as what a kill -9 left th
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -322,6 +323,7 @@ def queued(server: OwnServer, url: str, statement: str) -> Iterator[None]:
         thread.start()
         while not jobs(watcher, "paused"):
             assert thread.is_alive()
+            time.sleep(0.1)
         yield
         server.let_ddl_go()
         patience.cancel()

@@ -174,7 +174,9 @@ class Cluster:
         offsets = self._answered({KafkaTopicPartition(*name): spec for name in partitions})
         for (topic, number), offset in offsets.items():
             if offset < 0:
-                raise SourceAway(f"the brokers at {self._where} give {topic}[{number}] no offset")
+                raise SourceAway(
+                    f"the brokers at {self._where} name no offset of {topic}[{number}]"
+                )
         return offsets
 
     def _answered(

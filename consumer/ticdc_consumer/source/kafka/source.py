@@ -78,7 +78,7 @@ class KafkaSource:
         except (Stop, Unavailable) as error:
             topic, partition = topic_partition
             raise Unavailable(
-                f"{topic}[{partition}] does not give offset {offset}: {error}"
+                f"offset {offset} of {topic}[{partition}] cannot be read: {error}"
             ) from error
         raise AssertionError("records_from has no end")
 

@@ -142,12 +142,12 @@ _METRICS = (
         _one(lambda activity: activity.newest_message),
     ),
     MetricDefinition(
-        "stage", "gauge", "1 for what the consumer is at, 0 for the others.", _stages, ("stage",)
+        "stage", "gauge", "1 for what the consumer is doing, 0 for the others.", _stages, ("stage",)
     ),
     MetricDefinition(
         "stage_begin_timestamp_seconds",
         "gauge",
-        "Since when it is at this stage.",
+        "When this stage began.",
         _one(lambda activity: activity.since),
     ),
     MetricDefinition(
@@ -269,7 +269,7 @@ _METRICS = (
     MetricDefinition(
         "differing_rows",
         "gauge",
-        "Rows that are not as upstream, until they are compared again or repaired.",
+        "Rows that differ from the upstream, until they are compared again or repaired.",
         _one(lambda activity: activity.verified.differing if activity.verified else 0),
     ),
     # Tables that are set aside.

@@ -1,4 +1,4 @@
-"""The page at `/`: what a consumer is at, for an operator's browser. It is made here as a whole,
+"""The page at `/`: what a consumer is doing, for an operator's browser. It is made here as a whole,
 and works without scripts."""
 
 import re
@@ -77,7 +77,7 @@ def document(
         _section("Lag", _lag(activity, samples, ready_lag), "wide"),
         _section("Where the time goes", _time(activity)),
         _section("DDL", _ddl(activity)),
-        *([_section("Set aside", _set_aside(activity))] if activity.set_aside else []),
+        *([_section("Set aside", _set_aside(activity), "wide")] if activity.set_aside else []),
         _section("Partitions", _partitions(activity)),
         _section("Tables", _tables(activity, rates)),
     )
@@ -127,17 +127,16 @@ def _figures(activity: Activity) -> str:
         ("messages behind", f"{behind:,}" if activity.partitions else "–"),
     ]
     if pace is not None and pace.rate_in is not None and pace.rate_out is not None:
-        figures.append(("messages/s come", f"{pace.rate_in:,.0f}"))
+        figures.append(("messages/s arriving", f"{pace.rate_in:,.0f}"))
         figures.append(("messages/s applied", f"{pace.rate_out:,.0f}"))
     cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
     return f'<dl class="figures">{cells}</dl>'
 
 
 def _position(activity: Activity) -> str:
-    ts, committed, error = activity.resolved_ts, activity.committed, activity.error
+    ts, error = activity.resolved_ts, activity.error
     lines = [
         ("R", _text(with_time(ts)) if ts else "not known yet"),
-        ("last commit", _time_of(committed) if committed else "none yet"),
         ("stage", _text(activity.sentence)),
         ("generation", str(activity.generation)),
     ]
@@ -152,7 +151,7 @@ def _lag(activity: Activity, samples: Sequence[LagSample], ready_lag: float) -> 
     now = LagSample.of(activity)
     if now is None:
         return _soft("R is not known yet.")
-    return lag_plot((*samples, now), activity.at, ready_lag) or _soft("No sample of it yet.")
+    return lag_plot((*samples, now), activity.at, ready_lag) or _soft("No samples yet.")
 
 
 def _time(activity: Activity) -> str:
@@ -225,7 +224,8 @@ def _partitions(activity: Activity) -> str:
     )
     rows = [_partition(activity, each, _holds_back(each, least)) for each in ordered[:MOST_LINES]]
     head = ("partition", "#next offset", "#end", "#newest resolved ts")
-    return _table(head, rows) + _rest(len(ordered))
+    followed = _soft("Resolved ts are read from partition 0 of each topic; one proves all of them.")
+    return followed + _table(head, rows) + _rest(len(ordered))
 
 
 def _least_mark(activity: Activity) -> int | None:
@@ -248,7 +248,7 @@ def _partition(activity: Activity, each: PartitionActivity, holds: bool) -> tupl
         f"<td>{_text(f'{each.topic}[{each.partition}]')}{mark}</td>",
         _number(f"{each.restart_offset:,}"),
         _number("" if each.end_offset is None else f"{each.end_offset:,}"),
-        _number(age if each.partition == 0 else ""),
+        _number(age if each.partition == 0 else "–"),
     )
 
 

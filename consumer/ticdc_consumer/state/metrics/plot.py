@@ -30,18 +30,22 @@ def lag_plot(samples: Sequence[LagSample], now: float, limit: float) -> str:
     first, last = recent[0], recent[-1]
     risen = (last.at - last.lag) - (first.at - first.lag)
     label = f"lag over the last {since}: {duration(last.lag)} now, {duration(most)} at most"
-    limited = f" Above the dashed line, {duration(limit)}, it is not ready." if limit < top else ""
+    limited = f" Above the dashed line ({duration(limit)}) it is not ready." if limit < top else ""
     return (
         f'<figure><figcaption class="axis"><span>{duration(top)}</span></figcaption>'
         f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" '
         f'role="img" aria-label="{label}">{_grid(limit, top)}'
         f'<polygon class="area" points="{left},{HEIGHT} {line} {right},{HEIGHT}"/>'
         f'<polyline class="line" points="{line}"/></svg>'
-        f'<p class="axis"><span>{since} ago</span><span>{duration(whole / 2)} ago</span>'
+        f'<p class="axis"><span>{_ago(whole)}</span><span>{_ago(whole / 2)}</span>'
         "<span>now</span></p>"
         f"<p>At most {duration(most)}; R rose by {duration(max(0.0, risen))} in the last {since}."
         f"{limited}</p></figure>"
     )
+
+
+def _ago(age: float) -> str:
+    return f"{age:.0f} s ago" if 10 <= age < 120 else f"{duration(age)} ago"
 
 
 def _grid(limit: float, top: float) -> str:

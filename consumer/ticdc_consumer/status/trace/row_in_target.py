@@ -74,7 +74,7 @@ def row_in_target(
         except Stop as refusal:
             return replace(state, problem=problems_of(refusal)[0])
         if not layout.key:
-            raise Usage(f"{layout.name} has no key: nothing tells its rows apart")
+            raise Usage(f"{layout.name} has no key, so that its rows cannot be told apart")
         key.require(layout.sent.key, layout.name)
         keys = _encoded(options, layout, RowChange(table, 1, before=key.row(table)))
         return _read(store, state, layout, keys, with_values)

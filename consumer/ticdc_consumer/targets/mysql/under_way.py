@@ -39,7 +39,7 @@ class Wait:
         waited = time.monotonic() - self._began
         message = f"{who} of the target still runs: {' '.join(text.split())[:200]}"
         if waited > LONGEST:
-            raise Unavailable(f"{message}; it was waited for for {duration(waited)}")
+            raise Unavailable(f"{message}; after {duration(waited)} the wait was given up")
         if waited - self._logged_at >= EVERY:
             logger.warning(
                 "%s; waiting for it, %s so far",

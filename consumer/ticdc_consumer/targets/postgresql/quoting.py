@@ -8,7 +8,7 @@ LONGEST_NAME = 63
 
 def quote_name(name: str) -> str:
     if "\0" in name or not name:
-        raise Unsupported(f"the name {name!r} cannot be one of PostgreSQL")
+        raise Unsupported(f"PostgreSQL cannot have the name {name!r}")
     if len(name.encode()) > LONGEST_NAME:
         raise Unsupported(f"the name {name!r} is longer than PostgreSQL's {LONGEST_NAME} bytes")
     return '"' + name.replace('"', '""') + '"'

@@ -152,8 +152,8 @@ class _Again:
         self._require_applied()
         if new := [".".join(load.name) for load in self._notes.beside() if load.created]:
             raise Stop(
-                f"{', '.join(new)}: [tables] filter takes it newly, and the changefeed is under "
-                "that filter already: go on with the load"
+                f"{', '.join(new)}: [tables] filter newly matches it, and the changefeed "
+                "already uses that filter: finish the load"
             )
         if not self._begun():
             raise Stop(f"{', '.join(self._labels)}: no load of it is under way")

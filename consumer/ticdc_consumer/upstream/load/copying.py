@@ -111,5 +111,5 @@ def _locked_ts(target: Target, changefeed: str) -> int:
     """R - 1, and nobody moves R before the end of the transaction."""
     checkpoint = Store(target, changefeed).lease.locked_row()
     if checkpoint is None:
-        raise Stop(f"changefeed {changefeed} was ended meanwhile")
+        raise Stop(f"the checkpoint of changefeed {changefeed} was deleted meanwhile (forget)")
     return int(checkpoint.resolved_ts) - 1

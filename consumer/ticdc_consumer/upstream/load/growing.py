@@ -103,22 +103,22 @@ class Growth:
         wide = set(names(session, self.options))
         if less := (earlier - wide) or self._unknown_now(narrow):
             raise Stop(
-                f"[tables] filter no longer takes {_joined(less)}: it may take more tables than "
-                "before, and none less"
+                f"[tables] filter no longer matches {_joined(less)}: a filter may be widened, but "
+                "not narrowed"
             )
         new = {".".join(name): name for name in wide - earlier - known}
         if missing := sorted(set(new) - set(self.labels)):
             command = "".join(f" --table {label}" for label in sorted(new))
             raise Stop(
-                f"[tables] filter takes {', '.join(missing)}, too: ticdc-consumer load CONFIG"
-                f"{command}"
+                f"[tables] filter also matches {', '.join(missing)}, which must be loaded with the "
+                f"others: ticdc-consumer load CONFIG{command}"
             )
         if wrong := {label for label in self.labels if label not in new} & {
             ".".join(name) for name in wide
         }:
             raise Stop(
-                f"{', '.join(sorted(wrong))}: [tables] filter took it before; load it again after "
-                "the tables that the filter takes newly"
+                f"{', '.join(sorted(wrong))}: [tables] filter matched it before; first load the "
+                "tables that the filter newly matches, then this one again"
             )
         tables = {name: defined(session, *name) for name in sorted(new.values())}
         for each in tables.values():

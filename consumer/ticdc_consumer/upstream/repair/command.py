@@ -68,7 +68,7 @@ def _wait(
             return
         if deadline.passed:
             raise Unavailable(
-                f"the consumer has put nothing right within {PATIENCE:.0f} s, and the request is "
+                f"the consumer repaired nothing within {PATIENCE:.0f} s, and the request is "
                 f"withdrawn: {state.reason or 'no cut without DDL was committed; see `why`'}"
             )
         sleep(PAUSE)

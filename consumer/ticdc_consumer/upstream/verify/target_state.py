@@ -114,7 +114,7 @@ def resolved_ts_of(options: Options, target: Target, same_scope: bool) -> int:
         raise store.unknown()
     if not checkpoint.resolved_ts:
         raise Stop(
-            f"changefeed {options.changefeed} has no R yet: its tables are not whole; "
+            f"changefeed {options.changefeed} has no R yet: its tables are not loaded; "
             "`status` shows what the consumer is at"
         )
     if same_scope:

@@ -31,7 +31,9 @@ from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, 
 
 ROUNDS = 5
 """How often tables are read anew because a DDL came while they were read."""
-_LOADING = "it is not whole yet: go on with ticdc-consumer load CONFIG --table, then verify again"
+_LOADING = (
+    "its load is not finished: finish it by ticdc-consumer load CONFIG --table, then verify again"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def verify(options: Options, request: Request) -> Iterator[TableReport]:
         if last:
             raise Unavailable(
                 f"{doubtful[0].name}: DDL came while its rows were read, {ROUNDS} times: "
-                "verify again when there is less of it"
+                "verify again when fewer DDL come"
             )
 
 

@@ -26,7 +26,7 @@ def test_an_end_that_the_brokers_do_not_know_now_is_asked_for_again(
         return dict.fromkeys(specs, future)
 
     monkeypatch.setattr(cluster._admin, "list_offsets", list_offsets)
-    with pytest.raises(SourceAway, match=rf"give {topic}\[0\] no offset"):
+    with pytest.raises(SourceAway, match=rf"name no offset of {topic}\[0\]"):
         cluster.list()
     assert cluster.list_patiently([(topic, 0)], 30).ends == {(topic, 0): 0}
     assert len(answers) == 2

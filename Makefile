@@ -60,7 +60,7 @@ check: setup  ## formatting, lint, types
 bench: setup  ## speed and memory, with the servers of tests/services
 	@$(PYTHON) bench $(ARGS)
 
-fuzz: setup  ## damaged messages, DDL, filters and settings; ARGS="--seconds 3600 --seed 7"
+fuzz: setup  ## damaged messages, DDL, settings, files; guided by coverage; ARGS="--seconds 3600 --seed 7"
 	@PYTHONPATH=tests $(PYTHON) tests/fuzz $(ARGS)
 
 world: setup  ## random histories in a simulated world; SEED=7 tells one; ARGS="--seconds 3600"

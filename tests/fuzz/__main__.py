@@ -1,20 +1,23 @@
-"""`make fuzz ARGS="--seconds 3600"`: any length, any subject; a failing input is saved."""
+"""`make fuzz ARGS="--seconds 3600"`: any length, any subject; a failing input is saved.
+
+Guided by coverage where atheris is installed; else, and with `--blind`, by a seed alone.
+"""
 
 import argparse
 import resource
 import sys
 import time
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from fuzz.search import tried  # noqa: E402
+from fuzz import guides  # noqa: E402
+from fuzz.search import MEMORY, Kinds, tried  # noqa: E402
 from fuzz.subjects import SUBJECTS, failure  # noqa: E402
 
-MEMORY = 4 << 30
-"""Bytes of address space: more than any input of a few kilobytes may ask for."""
 SLICE = 100
 """Inputs of one subject before the next one's turn."""
 
@@ -24,6 +27,8 @@ def main() -> int:
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
     parser.add_argument("--seconds", type=float, default=60.0, help="how long")
     parser.add_argument("--seed", type=int, default=1, help="other seeds try other inputs")
+    parser.add_argument("--blind", action="store_true", help="not guided by what inputs reach")
+    parser.add_argument("--keep", action="store_true", help="adds what reached more to the tree")
     parser.add_argument("--only", type=int, help="one input, by its number")
     parser.add_argument("--folder", type=Path, default=Path(".fuzz"), help="for failing inputs")
     parser.add_argument("--file", type=Path, nargs="+", help="the parts of one saved input")
@@ -31,6 +36,13 @@ def main() -> int:
     names = arguments.subjects or [*SUBJECTS]
     if unknown := set(names) - set(SUBJECTS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    if not (arguments.blind or arguments.file or arguments.only is not None):
+        if find_spec("atheris"):
+            code = guides.search(names, arguments.seed, arguments.seconds, arguments.folder)
+            if arguments.keep:
+                guides.keep_found(names, arguments.folder)
+            return code
+        print("without atheris: not guided by coverage")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     if arguments.file:
         error = failure(names[0], tuple(path.read_bytes() for path in arguments.file))
@@ -46,25 +58,18 @@ def main() -> int:
 
 
 def _search(names: list[str], seed: int, seconds: float, folder: Path) -> int:
-    end, kinds = time.monotonic() + seconds, dict[str, int]()
+    """The same inputs for the same seed, whatever they reach."""
+    end, kinds = time.monotonic() + seconds, Kinds(folder)
     for begin in count(0, SLICE):
         for name in names:
             for number in range(begin, begin + SLICE):
                 if time.monotonic() > end:
-                    print(f"{begin:,} inputs of each subject, {sum(kinds.values())} failed")
-                    return 1 if kinds else 0
+                    failed = sum(kinds.failed.values())
+                    print(f"{begin:,} inputs of each subject, {failed} failed")
+                    return 1 if failed else 0
                 found = tried(name, seed, number)
-                if found is None:
-                    continue
-                trace = found.error.__traceback__
-                while trace is not None and trace.tb_next is not None:
-                    trace = trace.tb_next
-                where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
-                kind = f"{name} {type(found.error).__name__} {where}"
-                kinds[kind] = kinds.get(kind, 0) + 1
-                if kinds[kind] == 1:  # the first of its kind
-                    print(f"{found}\n  {where}", flush=True)
-                    found.save(folder)
+                if found is not None:
+                    kinds.add(found)
     return 0
 
 

@@ -2,17 +2,18 @@
 
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
 from fuzz.mutator import Record
+from fuzz.outside import checkpoint, claim_check, records_file, storage_path
+from fuzz.subject import Subject, golden_variants, records, text_of
 from support.both_paths import decoded, fast_for, job_of, learning_at_once, same, tables_in
 from support.both_paths import options_for as options_of_consumer
 from support.ddl_cases import CASES, cases
 from support.fast_messages import PEOPLE, PERSON
-from support.golden import Variant, scenario
 from support.wire_simple import simple_options
 from ticdc_consumer import config
 from ticdc_consumer.protocols import decoder
@@ -29,56 +30,31 @@ FAULT = "fault of this program"
 """What the reader says of an exception that is not ours."""
 
 
-@dataclass(frozen=True)
-class Subject:
-    corpus: Sequence[Record]
-    run: Callable[[Record], object]
-
-
-def _records(variants: Iterable[Variant], most: int = 60) -> list[Record]:
-    """The shortest messages of each variant, and some others."""
-    found: list[Record] = []
-    for variant in variants:
-        records = {(r.key, r.value): None for r in variant.records if len(r.value or b"") < 8000}
-        by_size = sorted(records, key=lambda record: len(record[1] or b""))
-        found += by_size[:: max(1, len(by_size) // most)]
-    return found
-
-
-def _variants(*names: str) -> list[Variant]:
-    return [
-        scenario(part).variants[name]
-        for part in ("types", "keys", "ddl")
-        for name in names
-        if name in scenario(part).variants
-    ]
-
-
 def _fast(protocol: str, *variants: str) -> Subject:
     """Both paths of a protocol, behind messages that both know."""
-    records = [(r[0], r[1]) for r in _records(_variants(*variants), 25)]
+    known = [(r[0], r[1]) for r in records(golden_variants(*variants), 25)]
     options = options_of_consumer(protocol)
     decode = decoder(options)
-    job = job_of(options, tables_in(decoded(options, records)))
+    job = job_of(options, tables_in(decoded(options, known)))
 
     def run(record: Record) -> None:
         decode(record[0], record[1])
         reader = fast_for(job)
         with learning_at_once():
-            known = [r for r in records if (r[1] or b"")[:200] == (record[1] or b"")[:200]]
-            result = same(job, [*known[:3], (record[0], record[1])], reader)
+            alike = [r for r in known if (r[1] or b"")[:200] == (record[1] or b"")[:200]]
+            result = same(job, [*alike[:3], (record[0], record[1])], reader)
         assert not any(FAULT in words for words in result.error), result.error
 
-    return Subject(records, run)
+    return Subject(known, run)
 
 
 def _plain(protocol: str, *variants: str) -> Subject:
     decode = decoder(options_of_consumer(protocol))
-    return Subject(_records(_variants(*variants)), lambda record: decode(record[0], record[1]))
+    return Subject(records(golden_variants(*variants)), lambda record: decode(record[0], record[1]))
 
 
 def _simple(name: str) -> Subject:
-    variants = _variants(name)
+    variants = golden_variants(name)
     options = simple_options(variants[0])
     known = Decoder(options)
     for variant in variants:
@@ -93,19 +69,19 @@ def _simple(name: str) -> Subject:
         finally:
             seasoned.decode(record[0], record[1])
 
-    return Subject(_records(variants), run)
+    return Subject(records(variants), run)
 
 
 def _avro(protocol: str, name: str) -> Subject:
-    variants = _variants(name)
+    variants = golden_variants(name)
     schemas = {schema["id"]: schema["schema"] for v in variants for schema in v.schemas}
     options = FORMATS[protocol].Options(registry=MemoryRegistry(schemas))
     decode = FORMATS[protocol].decode
-    return Subject(_records(variants), lambda record: decode(record[0] or b"", record[1], options))
+    return Subject(records(variants), lambda record: decode(record[0] or b"", record[1], options))
 
 
 def _csv() -> Subject:
-    (variant, *_) = _variants("csv.committs-oldvalue")
+    (variant, *_) = golden_variants("csv.committs-oldvalue")
     settings = tomllib.loads(variant.config_toml)["sink"]["csv"]
     settings.pop("output-handle-key", None)
     options = csv.Options(**{name.replace("-", "_"): value for name, value in settings.items()})
@@ -124,7 +100,7 @@ def _csv() -> Subject:
 def _ddl() -> Subject:
     told = [
         event.query
-        for v in _variants("simple.json")
+        for v in golden_variants("simple.json")
         for r in v.records
         for _, event in Decoder(simple_options(v)).decode(r.key, r.value)
         if hasattr(event, "query")
@@ -136,7 +112,7 @@ def _ddl() -> Subject:
         for text in (case.table, case.statement)
     ]
     corpus: list[Record] = [(text.encode(),) for text in dict.fromkeys([*told, *of_cases]) if text]
-    return Subject(corpus, lambda record: parse_ddl(_text(record), "shop"))
+    return Subject(corpus, lambda record: parse_ddl(text_of(record), "shop"))
 
 
 EXPRESSIONS = (
@@ -152,14 +128,14 @@ PATTERNS = ("*.*", "!shop.*", "shop.or?er[0-9]", '`a b`."c"', "/^sh(op|ips)$/.*"
 
 def _expression() -> Subject:
     def run(record: Record) -> None:
-        condition(_text(record), PEOPLE)(PERSON)
+        condition(text_of(record), PEOPLE)(PERSON)
 
     return Subject([(text.encode(),) for text in EXPRESSIONS], run)
 
 
 def _patterns() -> Subject:
     def run(record: Record) -> None:
-        TableFilter((_text(record),)).matches("shop", "a" * 30)
+        TableFilter((text_of(record),)).matches("shop", "a" * 30)
 
     return Subject([(text.encode(),) for text in PATTERNS], run)
 
@@ -214,10 +190,6 @@ def _configuration() -> Subject:
     return Subject([(CONFIGURATION.encode(),)], run)
 
 
-def _text(record: Record) -> str:
-    return (record[0] or b"").decode("utf-8", "replace")
-
-
 SUBJECTS: dict[str, Callable[[], Subject]] = {
     "canal-json": partial(_fast, "canal-json", "canal-json.ext", "classic.canal-json.ext"),
     "open-protocol": partial(_fast, "open-protocol", "open.batch1", "classic.open.batch16"),
@@ -231,6 +203,10 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "expression": _expression,
     "patterns": _patterns,
     "configuration": _configuration,
+    "claim-check": claim_check,
+    "storage-path": storage_path,
+    "checkpoint": checkpoint,
+    "records-file": records_file,
 }
 
 

@@ -1,10 +1,13 @@
 """`make world SEED=7` tells one history in words, and shrinks it if it goes wrong; `make world
-ARGS="--seconds 3600 --first 1000000"` plays one after the other."""
+ARGS="--seconds 3600 --first 1000000"` plays one after the other, with `--small` short ones; `make
+world ARGS="--real 200"` plays so many for real, too, on the Kafka and the servers that the
+environment names (tests/README.md)."""
 
 import argparse
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -28,19 +31,29 @@ def main() -> int:
     parser.add_argument("--faults", type=_numbers, help="of a seed: only these, as 0,2")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long, without a seed")
     parser.add_argument("--first", type=int, default=0, help="the seed to begin with")
+    parser.add_argument("--small", action="store_true", help="short histories, quickly played")
+    parser.add_argument("--real", type=int, metavar="N", help="so many, on real parts")
     arguments = parser.parse_args()
+    planned = Plan.small if arguments.small else Plan.of
+    if arguments.real:
+        from world.real_search import search
+
+        return search(planned, arguments.first, arguments.real)
     with worlds() as place:
         if arguments.seed is None:
-            return _search(place, arguments.first, arguments.seconds)
-        plan = Plan.of(arguments.seed)
+            return _search(place, planned, arguments.first, arguments.seconds)
+        plan = planned(arguments.seed)
         if arguments.steps is not None:
             plan = replace(plan, steps=arguments.steps)
         if arguments.faults is not None:
             plan = replace(plan, faults=tuple(plan.faults[n] for n in arguments.faults))
-        return _tell(place, plan)
+        return _tell(place, planned, plan)
 
 
-def _search(place: Worlds, first: int, seconds: float) -> int:
+Planned = Callable[[int], Plan]
+
+
+def _search(place: Worlds, planned: Planned, first: int, seconds: float) -> int:
     begun, wrong, covered = MONOTONIC(), 0, Counter[str]()
     for seed in count(first):
         spent = MONOTONIC() - begun
@@ -49,7 +62,7 @@ def _search(place: Worlds, first: int, seconds: float) -> int:
             print(f"{played:,} histories, {played / spent:.1f} a second, {wrong} wrong")
             print(", ".join(f"{what}: {number:,}" for what, number in sorted(covered.items())))
             return 1 if wrong else 0
-        outcome = place.play(Plan.of(seed))
+        outcome = place.play(planned(seed))
         covered.update(outcome.covered)
         if outcome.broken is not None:
             wrong += 1
@@ -57,7 +70,7 @@ def _search(place: Worlds, first: int, seconds: float) -> int:
     return 0
 
 
-def _tell(place: Worlds, plan: Plan) -> int:
+def _tell(place: Worlds, planned: Planned, plan: Plan) -> int:
     outcome = place.play(plan, words=True)
     if outcome.broken is None:
         _print(outcome)
@@ -65,10 +78,12 @@ def _tell(place: Worlds, plan: Plan) -> int:
     kind = type(outcome.broken)
     least = shrunk(plan, lambda smaller: isinstance(place.play(smaller).broken, kind))
     _print(place.play(least, words=True))
-    whole = Plan.of(plan.seed)
+    whole = planned(plan.seed)
     faults = ",".join(str(whole.faults.index(fault)) for fault in least.faults)
     steps = ",".join(map(str, least.steps))
-    print(f'again: make world SEED={plan.seed} ARGS="--steps {steps} --faults {faults}"')
+    small = "--small " if planned == Plan.small else ""
+    again = f"{small}--steps {steps} --faults {faults}"
+    print(f'again: make world SEED={plan.seed} ARGS="{again}"')
     return 1
 
 

@@ -1,5 +1,6 @@
 """A whole history from a seed: what happens upstream, which settings, what fails, and the end."""
 
+import gc
 import sqlite3
 import tempfile
 from collections import Counter
@@ -55,6 +56,10 @@ FAULTS: dict[str, tuple[tuple[str, int], ...]] = {
     "task runs twice": (("task", 20),),
 }
 """What fails without harm: at which doors, up to which number."""
+SOON = {
+    kind: tuple((door, min(most, 80)) for door, most in doors) for kind, doors in FAULTS.items()
+}
+"""The same in a short history, which has not so many doors."""
 HARMFUL: dict[str, tuple[tuple[str, int], ...]] = {
     "retention": (("poll", 60), ("statement", 250)),
     "truncation": (("poll", 60), ("statement", 250)),
@@ -76,6 +81,24 @@ class Plan:
     steps: tuple[int, ...]
     faults: tuple[Fault, ...]
     of_ddl: float
+    per_table: bool | None = None
+    """Whether each table has a topic of its own; None if the changefeed's settings say."""
+
+    @classmethod
+    def small(cls, seed: int) -> "Plan":
+        """A short history, quickly played: one topic, three faults, 5 to 10 transactions."""
+        rng = Random(f"{seed} small")
+        faults = [_fault(rng, SOON if rng.random() < 0.95 else HARMFUL) for _ in range(3)]
+        return cls(
+            seed,
+            rng.choice(PROTOCOLS),
+            rng.choice(WAYS),
+            rng.choice(KINDS),
+            tuple(range(rng.randint(5, 10))),
+            tuple(sorted(faults)),
+            rng.choice([0.0, 0.1, 0.3]),
+            per_table=False,
+        )
 
     @classmethod
     def of(cls, seed: int) -> "Plan":
@@ -120,15 +143,24 @@ class Outcome:
 class History:
     """One world. Consumers are started again until one has reached the goal, or must stop."""
 
-    def __init__(self, plan: Plan, file: Path, words: bool = False) -> None:
-        self.plan = plan
+    def __init__(
+        self,
+        plan: Plan,
+        file: Path,
+        words: bool = False,
+        schema: str = SCHEMA,
+        topic: str = "main",
+    ) -> None:
+        """`schema` is that of the tables, `topic` that of the resolved ts: where others have such,
+        too, they need names of their own."""
+        self.plan, self.schema = plan, schema
         self.outcome = Outcome(plan)
         self.scheduler = Scheduler(plan.random("schedule"), plan.faults, words)
-        self.upstream = TiDB(nullable_defaults=plan.protocol != "debezium")
+        self.upstream = TiDB(plan.protocol != "debezium", schema)
         for step in plan.steps:
             self.upstream.step(plan.random(f"step {step}"), plan.of_ddl)
         rng = plan.random("parts")
-        feed = Feed.of(rng, plan.protocol)
+        feed = Feed.of(rng, plan.protocol, topic, plan.per_table)
         self.brokers = Brokers(self.scheduler)
         self.cdc = TiCDC(rng, self.upstream, self.brokers, feed, self.scheduler.say)
         self.scheduler.actor = self.cdc.step
@@ -143,7 +175,7 @@ class History:
         self.options = Options(
             changefeed="world",
             protocol=plan.protocol,
-            topics=topics(feed, SCHEMA),
+            topics=topics(feed, schema),
             kafka={},
             target_url=f"{plan.kind}:///world",
             apply=cast("Any", plan.way),
@@ -314,5 +346,20 @@ def worlds() -> Iterator[Worlds]:
             prefix="world-", dir=memory if memory.is_dir() else None
         ) as folder,
         replaced(),
+        collected_seldom(),
     ):
         yield Worlds(Path(folder))
+
+
+@contextmanager
+def collected_seldom() -> Iterator[None]:
+    """What was imported is not looked through for garbage, and the rest less often."""
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()

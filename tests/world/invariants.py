@@ -382,9 +382,8 @@ COMMITS = (
                     ("state.store:Store.lock", "self.lease.own(self.lease.locked_row())", "old"),
                     (
                         "state.store:Store.write",
-                        "            CHECKPOINT.c.generation == old.generation,\n"
-                        "            CHECKPOINT.c.resolved_ts == old.resolved_ts,\n",
-                        "",
+                        "_MOVE, left | ",
+                        "sa.update(CHECKPOINT).where(CHECKPOINT.c.changefeed == self.changefeed), ",
                     ),
                 ),
                 (f"{STORE}::test_a_later_start_refuses_the_earlier_one[sqlite]",),

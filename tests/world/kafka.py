@@ -1,5 +1,6 @@
 """Kafka: topics, partitions, offsets, and what its clients see of them."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 from ticdc_encoder.message import Message
+from ticdc_torture.history import Topic as Created
 from world.schedule import BEGIN, Fault, Scheduler
 
 
@@ -25,6 +27,18 @@ class Log:
     records: dict[int, Record] = field(default_factory=dict)
     begin: int = 0
     end: int = 0
+    sent: list[int] = field(default_factory=list)
+    """The offsets of all records that there ever were."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a fault takes away: of a partition, all records before the `records`-th."""
+
+    kind: str
+    topic: str = ""
+    partition: int = 0
+    records: int = 0
 
 
 @dataclass
@@ -51,6 +65,8 @@ class Brokers:
         self._ids = 0
         self.compacts = False
         """Whether `cleanup.policy` is `compact`."""
+        self.story: list[object] = []
+        """All that the brokers took and lost, in its order, and whatever else is put there."""
         scheduler.handlers |= {
             "brokers are silent": self._fall_silent,
             "retention": self._retain,
@@ -64,6 +80,7 @@ class Brokers:
         if name not in self.topics and (name, 0) not in self._frozen:
             self._ids += 1
             self.topics[name] = Topic(self._ids, [Log() for _ in range(partitions)])
+            self.story.append(Created(name, partitions))
             self.scheduler.say(f"topic {name} is created with {partitions} partitions")
 
     def produce(self, messages: Iterable[Message]) -> None:
@@ -77,6 +94,8 @@ class Brokers:
                 log.end += rng.randint(1, 2)
             time = int(self.scheduler.now * 1000)
             log.records[log.end] = Record(message.key, message.value, time)
+            log.sent.append(log.end)
+            self.story.append(message)
             log.end += 1
 
     @property
@@ -106,6 +125,7 @@ class Brokers:
         log = self.topics[name].logs[number]
         log.begin += fault.size // 7 % (log.end - log.begin + 1)
         log.records = {o: record for o, record in log.records.items() if o >= log.begin}
+        self.story.append(Lost(fault.kind, name, number, bisect_left(log.sent, log.begin)))
         if log.begin > restart:
             self._harm(fault, name)
 
@@ -117,23 +137,27 @@ class Brokers:
             log.end = fault.size // 7 % restart
             log.begin = min(log.begin, log.end)
             log.records = {o: record for o, record in log.records.items() if o < log.end}
+            self.story.append(Lost(fault.kind, name, number))
             self._harm(fault, name, number)
 
     def _recreate(self, fault: Fault) -> None:
         known = self._known(fault)
         if known is not None and known[2] and self.has_ids:
             partitions = len(self.topics.pop(known[0]).logs)
+            self.story.append(Lost(fault.kind, known[0]))
             self.create(known[0], partitions)
             self._harm(fault, known[0], *range(partitions))
 
     def _delete(self, fault: Fault) -> None:
         if (known := self._known(fault)) is not None:
             partitions = len(self.topics.pop(known[0]).logs)
+            self.story.append(Lost(fault.kind, known[0]))
             self._harm(fault, known[0], *range(partitions))
 
     def _compact(self, fault: Fault) -> None:
         """Of the records of a key only the last stays."""
         self.compacts = True
+        self.story.append(Lost(fault.kind))
         self.harmed.append("compaction")
         for log in (log for topic in self.topics.values() for log in topic.logs):
             newest = {record.key: offset for offset, record in log.records.items()}

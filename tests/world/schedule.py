@@ -48,8 +48,6 @@ class Process:
     baton: threading.Lock = field(default_factory=threading.Lock)
     wakes: float = 0.0
     dead: bool = False
-    ended: bool = False
-    error: BaseException | None = None
     on_death: list[Callable[[], None]] = field(default_factory=list)
     work: "Work | None" = None
     """What a second thread of the process would do."""
@@ -70,6 +68,8 @@ class Scheduler:
         self.words: list[str] | None = [] if words else None
         self.actor: Callable[[], bool] = lambda: False
         self.handlers: dict[str, Callable[[Fault], None]] = {}
+        self.heard: Callable[[Fault], object] = lambda fault: None
+        """Is told of each fault before it does what it does."""
         self.current: Process | None = None
         self.processes: list[Process] = []
         self.pace = rng.choice([0.02, 0.1, 0.4])
@@ -80,6 +80,9 @@ class Scheduler:
             self._due.setdefault((fault.door, fault.at), []).append(fault)
         self._main = threading.Lock()
         self._main.acquire()
+        self._until: Callable[[], bool] = lambda: False
+        self._error: BaseException | None = None
+        self._is_over = False
 
     def say(self, text: str) -> None:
         """A line of the history in words."""
@@ -117,6 +120,7 @@ class Scheduler:
         for fault in due:
             self.fired.append(fault)
             self.say(f"** {fault}")
+            self.heard(fault)
             handler = self.handlers.get(fault.kind)
             if handler is None:
                 left.append(fault)
@@ -163,39 +167,54 @@ class Scheduler:
             work()
 
     def go(self, until: Callable[[], bool]) -> None:
-        """Runs all processes until none is left, or `until`; then ends those that are left."""
+        """Runs all processes until none is left, or `until`; then ends those that are left. Raises
+        what a process, the actor or `until` raised."""
+        self._until = until
         try:
-            while self.processes and not until():
-                self._one_step()
+            if (first := self._chosen()) is not None:
+                self._resume(first)
+            if self._error is not None:
+                raise self._error
         finally:
+            self._is_over = True
             for process in list(self.processes):
                 process.dead = True
             while self.processes:
                 self._resume(self.processes[0])
 
-    def _one_step(self) -> None:
-        awake = [process for process in self.processes if process.wakes <= self.now]
-        if not awake:
-            nearest = min(process.wakes for process in self.processes)
-            # Whoever sleeps may wake up late.
-            self.now = nearest + self.rng.choice([0, 0, 0.01, 0.1])
-            self.actor()
-            return
-        process = awake[0] if len(awake) == 1 else self.rng.choice(awake)
-        self._resume(process)
-        if process.ended and process.error is not None:
-            raise process.error
+    def _chosen(self) -> Process | None:
+        """Who goes on now, None if it is over. It is the process that leaves who looks: it goes on
+        itself, or hands over, without a thread between the two."""
+        self.current = None
+        try:
+            while not self._is_over and self._error is None:
+                if not self.processes or self._until():
+                    break
+                awake = [process for process in self.processes if process.wakes <= self.now]
+                if awake:
+                    chosen = awake[0] if len(awake) == 1 else self.rng.choice(awake)
+                    self.current = chosen
+                    return chosen
+                nearest = min(process.wakes for process in self.processes)
+                # Whoever sleeps may wake up late.
+                self.now = nearest + self.rng.choice([0, 0, 0.01, 0.1])
+                self.actor()
+        except BaseException as error:  # noqa: BLE001 - raised by `go`
+            self._error = error
+        return None
 
     def _resume(self, process: Process) -> None:
+        """Returns when it is over, or, at the end, when the process has ended."""
         self.current = process
         process.baton.release()
         self._main.acquire()
         self.current = None
-        if process.ended:
-            self.processes.remove(process)
 
     def _leave(self, process: Process) -> None:
-        self._main.release()
+        chosen = self._chosen()
+        if chosen is process:
+            return
+        (self._main if chosen is None else chosen.baton).release()
         process.baton.acquire()
 
     def _run(self, process: Process) -> None:
@@ -208,9 +227,11 @@ class Scheduler:
             pass
         except BaseException as error:  # noqa: BLE001 - raised by `go`
             # What a process does once it is killed concerns nobody.
-            process.error = None if process.dead else error
-        process.ended = True
-        self._main.release()
+            if not process.dead:
+                self._error = error
+        self.processes.remove(process)
+        chosen = self._chosen()
+        (self._main if chosen is None else chosen.baton).release()
 
 
 class Work:

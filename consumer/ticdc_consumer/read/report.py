@@ -6,7 +6,7 @@ from typing import Self
 import orjson
 import pyarrow as pa
 from ticdc_encoder.event import Ddl, Table
-from ticdc_encoder.sql.parser import from_json, to_json
+from ticdc_encoder.sql.parser import from_json
 
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.read.facts import REPORT, SCHEMA
@@ -86,11 +86,11 @@ def pack(report: Report) -> pa.RecordBatch:
     text = orjson.dumps(
         {
             "restarts": [[*partition, offset] for partition, offset in report.restarts.items()],
-            "missing": [[to_json(table), only] for table, only in report.missing.values()],
+            "missing": [[table, only] for table, only in report.missing.values()],
             "unknown_ddls": [_ddl_json(ddl) for ddl in report.unknown_ddls],
             "stale_ddls": [_ddl_json(ddl) for ddl in report.stale_ddls],
             "unread": [[*key, *record] for key, record in report.unread.items()],
-            "schemas": [to_json(table) for table in report.schemas],
+            "schemas": report.schemas,
             "tables": [[number, *astuple(counts)] for number, counts in report.tables.items()],
             "messages": report.messages,
             "bytes": report.bytes,

@@ -44,6 +44,9 @@ class Lease:
         self._tables = tables
         self._monitor = monitor
         self._mine = CHECKPOINT.c.changefeed == changefeed
+        # Made once: each cut runs them.
+        self._to_read = sa.select(CHECKPOINT).where(self._mine)
+        self._to_lock = target.locking_read(self._to_read)
         self._takeover_after = 30.0
         self._began: tuple[int, str] | None = None
         """The checkpoint's generation when `take` began, and the session that it began in."""
@@ -196,7 +199,7 @@ class Lease:
 
     def _stored_generation(self) -> int:
         with self._target.errors():
-            row = self._row(sa.select(CHECKPOINT).where(self._mine))
+            row = self._row(self._to_read)
         return 0 if row is None else int(row.generation)
 
     def _newly_read(self) -> Any:
@@ -211,7 +214,7 @@ class Lease:
         """The checkpoint's row, without waiting; None also if the target does not give it."""
         try:
             with self._target.errors():
-                return self._row(sa.select(CHECKPOINT).where(self._mine))
+                return self._row(self._to_read)
         except TicdcError:
             return None
 
@@ -236,7 +239,7 @@ class Lease:
 
     def locked_row(self) -> Any:
         """The checkpoint's row, which no other session can change before this transaction ends."""
-        return self._row(self._target.locking_read(sa.select(CHECKPOINT).where(self._mine)))
+        return self._row(self._to_lock)
 
     def update(self, **values: object) -> None:
         """Writes columns of the checkpoint, inside a transaction that locked it."""
@@ -267,7 +270,7 @@ class Lease:
         """The stored session, read without waiting. Raises `Fenced` if it is a newer consumer's:
         a session that begins (`generation` is 0) ends any other."""
         with self._target.errors():
-            row = self._row(sa.select(CHECKPOINT).where(self._mine))
+            row = self._row(self._to_read)
         if self.generation:
             self.own(row)
         return str(row.owner) if row is not None else ""

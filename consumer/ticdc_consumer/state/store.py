@@ -35,6 +35,13 @@ AT_ONCE = 2_000
 _COLUMNS = attrgetter(*[column.name for column in list(OFFSET.c)[1:]])
 """What `OFFSET` has of a position, after the changefeed."""
 
+_MOVE = sa.update(CHECKPOINT).where(
+    CHECKPOINT.c.changefeed == sa.bindparam("left_changefeed"),
+    CHECKPOINT.c.generation == sa.bindparam("left_generation"),
+    CHECKPOINT.c.resolved_ts == sa.bindparam("left_resolved_ts"),
+)
+"""Moves a checkpoint that is as it was left."""
+
 
 def _nothing() -> None:
     """Beside a first checkpoint there need be nothing else."""
@@ -204,15 +211,12 @@ class Store:
         """Moves the checkpoint from `old` to `new`; inside the transaction of the rows."""
         if new.resolved_ts <= old.resolved_ts:
             raise ValueError("a cut must raise R: the outcome of a lost COMMIT shows in R alone")
-        touched = self._run(
-            sa.update(CHECKPOINT)
-            .where(
-                CHECKPOINT.c.changefeed == self.changefeed,
-                CHECKPOINT.c.generation == old.generation,
-                CHECKPOINT.c.resolved_ts == old.resolved_ts,
-            )
-            .values(_moving(new))
-        )
+        left = {
+            "left_changefeed": self.changefeed,
+            "left_generation": old.generation,
+            "left_resolved_ts": old.resolved_ts,
+        }
+        touched = self._run(_MOVE, left | _moving(new))
         if touched.rowcount != 1:
             self.lock(old)
             raise Fenced(f"the checkpoint of changefeed {self.changefeed} could not be moved")

@@ -6,6 +6,7 @@ Source: TiDB `pkg/util/table-filter`, which TiCDC uses for both.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ticdc_encoder.errors import ConfigError
@@ -135,6 +136,7 @@ def _lines(pattern: str) -> Iterator[str]:
             yield line
 
 
+@lru_cache(maxsize=1024)  # each task of each cut has a filter
 def _rule(text: str, case_sensitive: bool) -> _TableRule:
     rest = text.removeprefix("!")
     try:

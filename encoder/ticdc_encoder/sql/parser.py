@@ -6,6 +6,7 @@ here, since sqlglot's own tree loses display widths, element order and TiDB's cl
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 from ticdc_encoder.column import Column, ColumnType, ForeignKey, Index
@@ -52,6 +53,10 @@ __all__ = [
 ]
 
 
+MOST_KEPT = 1 << 16
+"""Characters of a statement that is remembered once it was parsed."""
+
+
 def parse_create_table(sql: str, default_schema: str) -> Table:
     """The table that a CREATE TABLE defines; `default_schema` is its schema if its name is not
     qualified.
@@ -68,6 +73,10 @@ def parse_create_table(sql: str, default_schema: str) -> Table:
 def parse_ddl(query: str, schema: str) -> Statement:
     """The one statement in `query`. Unqualified names belong to `schema`. A backslash counts as one
     if TiCDC does not escape it: see `escaped`. Raises DefinitionError."""
+    return (_known if len(query) <= MOST_KEPT else _parsed)(query, schema)
+
+
+def _parsed(query: str, schema: str) -> Statement:
     words = SqlWords(escaped(query))
     if words.done() or words.at(";"):
         raise DefinitionError("an empty statement")
@@ -78,6 +87,10 @@ def parse_ddl(query: str, schema: str) -> Statement:
     if not words.done():
         raise DefinitionError(f"unexpected {words.upcoming()} after the statement")
     return statement
+
+
+_known = lru_cache(maxsize=128)(_parsed)
+"""Each statement is read by the scout, by the tasks, and once it runs."""
 
 
 def altered_table(query: str, schema: str) -> tuple[str, str, bool] | None:

@@ -18,6 +18,7 @@ import gc
 import os
 import re
 import shutil
+import signal
 import tempfile
 import zlib
 from collections import defaultdict
@@ -59,6 +60,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     lanes = [lane for lane in ("fast", "long") if config.getoption(f"--{lane}")]
     settings.load_profile(lanes[0] if lanes else "untimed")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So a shell begins what runs in its background. The consumers of tests must hear Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 SLOW = (

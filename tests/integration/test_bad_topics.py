@@ -233,7 +233,7 @@ def test_another_scope_is_refused(begin: Begin, name: str, value: str | None, wo
         run,
         f"the checkpoint of changefeed proof at R = {ts(100)} was reached with other settings",
         words,
-        f"load them with tidb_snapshot = {ts(100) - 1}",
+        f"rows of tidb_snapshot = {ts(100) - 1}",
         f"--from-ts {ts(100) - 1}",
         **{name: value},
     )

@@ -433,7 +433,7 @@ def test_a_filter_that_takes_more_tables_goes_on_once_they_are_loaded(
     outcome = narrow(**wide)
     assert (outcome.code, "load CONFIG --table" in outcome.said) == (3, True), outcome.said
     outcome = narrow.load("--table", f"{tidb.schema}.stock", **wide)
-    assert f"takes {tidb.schema}.news, too" in outcome.said
+    assert f"also matches {tidb.schema}.news" in outcome.said
     news(tidb, feed, 2)
     with later(feed, tidb):
         begin_and_die(narrow, f"{tidb.schema}.news", monkeypatch, 2, **wide)

@@ -647,6 +647,6 @@ def test_a_filter_that_lets_some_pass_is_no_warning(
     run = command([feed], sqlite_url, tables__filter="shop.others")
     outcome = run()
     assert "warning" not in outcome.said
-    assert ", 1 written, 3 left out by the filter\n" in outcome.said
+    assert ", 1 rows written, 3 left out by the filter\n" in outcome.said
     assert ids(run, "others") == [1]
     assert [f for f in check(run.options()) if f.subject == "filter"] == []

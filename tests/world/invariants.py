@@ -290,7 +290,7 @@ ROWS = (
             mutant(
                 "delete-wins",
                 "at one commit_ts, the fact that comes last counts",
-                "reconcile.fold:fold",
+                "reconcile.fold:_fold_table",
                 '"commit_ts", "present")',
                 '"commit_ts", "offset")',
                 f"{FOLD}::test_driver_and_spark_fold_to_the_greatest_fact_of_each_key",
@@ -332,8 +332,8 @@ ROWS = (
                 "present-keys-stay",
                 "the keys of rows that are written are not deleted before",
                 "reconcile.net_change:keys_to_delete",
-                "facts if replaces else",
-                "facts if False else",
+                "if replaces:",
+                "if False:",
             ),
             Mutant(
                 "rows-first",

@@ -4,7 +4,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -51,8 +51,9 @@ def cpu_of(url: str) -> float:
             ended = server.cpu_times()
             seconds = ended.children_user + ended.children_system
             for process in (server, *server.children(recursive=True)):
-                times = process.cpu_times()
-                seconds += times.user + times.system
+                with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                    times = process.cpu_times()
+                    seconds += times.user + times.system
             return float(seconds)
     return 0.0
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from support.server_address import missing
 
 
 class SmallDisk:
@@ -18,7 +18,7 @@ class SmallDisk:
         mount: list[str | Path] = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", path]
         done = subprocess.run(mount, capture_output=True, text=True, check=False)
         if done.returncode:
-            pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
+            missing(f"a small disk cannot be mounted here: {done.stderr.strip()}")
 
     def grow(self, mebibytes: int) -> None:
         """To so many."""

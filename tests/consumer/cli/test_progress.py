@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 
 import pytest
 from ticdc_consumer.cli.progress import RunProgress
@@ -12,15 +13,23 @@ def epoch(changes: int, seconds: float) -> Epoch:
     return Epoch(429918007904436226, {}, changes, 0, changes, 0, 0, (), {"read": seconds})
 
 
-def test_lines_come_every_ten_seconds_with_what_there_was(
+@pytest.fixture
+def at(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> Callable[[float], None]:
+    """Sets the clock, which begins at 0; what is logged is kept."""
+    now = [0.0]
     caplog.set_level(logging.INFO, "ticdc_consumer.cli")
-    now = 0.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return lambda seconds: now.__setitem__(0, seconds)
+
+
+def test_lines_come_every_ten_seconds_with_what_there_was(
+    caplog: pytest.LogCaptureFixture, at: Callable[[float], None]
+) -> None:
     progress = RunProgress()
-    for at in (1.0, 5.0, 10.9, 11.0, 20.0, 21.0):
-        now = at
+    for seconds in (1.0, 5.0, 10.9, 11.0, 20.0, 21.0):
+        at(seconds)
         progress.report(epoch(10, 0.1))
     assert [text.partition(" changes/s: ")[2] for text in caplog.messages] == [
         "10 messages, 10 changes",
@@ -30,16 +39,17 @@ def test_lines_come_every_ten_seconds_with_what_there_was(
 
 
 def test_the_rate_of_a_run_does_not_count_what_came_before_its_first_changes(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture, at: Callable[[float], None]
 ) -> None:
-    caplog.set_level(logging.INFO, "ticdc_consumer.cli")
-    now = 0.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
     progress = RunProgress()
-    for at, done in ((20.0, epoch(0, 1.0)), (32.0, epoch(1_000, 2.0)), (34.0, epoch(2_000, 2.0))):
-        now = at
+    for seconds, done in (
+        (20.0, epoch(0, 1.0)),
+        (32.0, epoch(1_000, 2.0)),
+        (34.0, epoch(2_000, 2.0)),
+    ):
+        at(seconds)
         progress.report(done)
-    now = 40.0
+    at(40.0)
     progress.sum_up("done")
     (sum_up,) = [text for text in caplog.messages if text.startswith("done: ")]
     assert " after 3 cuts in 40.0 s, 300 changes/s: " in sum_up

@@ -32,6 +32,7 @@ from pyspark.sql import SparkSession
 from support import brokers, jvm
 from support.databases import fresh_database
 from support.server_address import REQUIRED, missing, server_address
+from ticdc_consumer.cli import masking
 from ticdc_consumer.spark.session import session
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(jvm.options()))
@@ -162,6 +163,12 @@ def _take_in_turn(config: pytest.Config, items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def long(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--long"))
+
+
+@pytest.fixture(autouse=True)
+def no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process masks the passwords of all its configurations; here a process runs many tests."""
+    monkeypatch.setattr(masking, "_secrets", set[str]())
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from ticdc_consumer.reconcile.stream import fold_stream
 from ticdc_consumer.source.marks import Span
 from ticdc_consumer.spark.session import failures
 from ticdc_consumer.spark.spilled import STREAMING, SpilledCut, spilled_change
+from ticdc_consumer.spark.worker import in_worker
 
 MAX_RESULT_SIZE = "spark.driver.maxResultSize"
 """What all tasks of a job may send together; Spark ends a job that sends more."""
@@ -91,9 +92,8 @@ def _source(
 ) -> DataFrame:
     frozen = tuple(tuple(group) for group in groups)
     tasks = spark.range(0, len(frozen), 1, len(frozen))
-    if packed:
-        return tasks.mapInArrow(partial(_run_packed, job, frozen), PACKED_STRUCT)
-    return tasks.mapInArrow(partial(_run, job, frozen), FACTS_STRUCT)
+    run, columns = (_run_packed, PACKED_STRUCT) if packed else (_run, FACTS_STRUCT)
+    return tasks.mapInArrow(partial(in_worker, partial(run, job, frozen)), columns)
 
 
 def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[Span]]) -> Gathered:
@@ -156,7 +156,8 @@ def _folded(job: ReadJob, facts: DataFrame, parts: int, steps: bool) -> DataFram
     """Facts -> CHUNKS, by a shuffle; with `steps` sorted by step and pass over all partitions."""
     replaces = tuple(layout.replaces for layout in job.layouts)
     without_key = keyless(job, range(len(job.layouts)))
-    fold_them = partial(fold_stream, replaces=replaces, steps=steps, keyless=without_key)
+    fold = partial(fold_stream, replaces=replaces, steps=steps, keyless=without_key)
+    fold_them = partial(in_worker, fold)
     if steps:
         sorted_facts = facts.repartitionByRange(parts, "commit_ts").sortWithinPartitions(
             "commit_ts", "table", "key", "present"

@@ -1,0 +1,32 @@
+"""What a Python worker of Spark does before each task."""
+
+import gc
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from ticdc_consumer.spark.session import warm_up
+from ticdc_consumer.spark.worker import in_worker
+
+COUNTS = pa.schema([pa.field("frozen", pa.int64()), pa.field("walked", pa.int64())])
+
+
+def _counts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        counts = [[gc.get_freeze_count()], [len(gc.get_objects())]]
+        yield pa.RecordBatch.from_arrays([pa.array(each) for each in counts], schema=COUNTS)
+
+
+def test_the_collector_does_not_walk_over_what_modules_hold_after_each_task(
+    spark: SparkSession,
+) -> None:
+    warm_up(spark, 1)
+    tasks = spark.range(0, 2, 1, 2)
+    for _ in range(2):  # the first imports this module
+        counted = tasks.mapInArrow(
+            partial(in_worker, _counts), "frozen long, walked long"
+        ).toArrow()
+    for count in counted.to_pylist():
+        assert count["frozen"] > 50_000
+        assert count["walked"] < 10_000

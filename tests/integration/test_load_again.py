@@ -228,7 +228,7 @@ class Judge(Observer):
                 if rows not in (expected, spoilt):
                     self.wrong.append((found[0][0], set(rows) ^ set(expected)))
                 self.compared += 1
-                sleep(0.02)
+                sleep(0.1)
 
 
 def test_kills_at_any_moment_leave_the_old_or_the_new_table(

@@ -159,7 +159,7 @@ class Bench:
         before, deadline = self.resolved_ts, time.monotonic() + PATIENCE
         while self.resolved_ts == before and driver.running:
             assert time.monotonic() < deadline, "the driver does nothing"
-            time.sleep(0.01)
+            time.sleep(0.05)
 
 
 @contextmanager
@@ -252,6 +252,7 @@ def test_kill_9_of_what_spark_runs_loses_nothing(
         for _ in range(kills):
             while not (workers := below(driver, "pyspark.daemon")):
                 assert driver.running, driver.wait()
+                time.sleep(0.1)
             for worker in workers:
                 with suppress(ProcessLookupError):
                     os.kill(worker, signal.SIGKILL)

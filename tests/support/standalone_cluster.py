@@ -20,6 +20,9 @@ from support.torture_driver import children
 
 PATIENCE = 240.0
 SPARK_HOME = Path(pyspark.__file__).parent
+JARS = SPARK_HOME / "jars"
+CLASS_PATH = f"{SPARK_HOME / 'conf'}:{next(JARS.glob('slf4j-api-*'))}:{JARS / '*'}"
+"""That of Spark's scripts, or the JVM does not take the archived classes."""
 OPENED = ("java.lang", "java.lang.invoke", "java.net", "java.nio", "java.util", "sun.nio.ch")
 
 
@@ -101,17 +104,12 @@ class Cluster:
         """One of Spark's own, started as its scripts start it, but without a JVM before it."""
         environ = {**os.environ, "SPARK_HOME": str(SPARK_HOME), "JAVA_HOME": str(java_home())}
         opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-        begin: list[str | Path] = [
-            java_home() / "bin" / "java",
-            "-cp",
-            SPARK_HOME / "jars" / "*",
-            *opens,
-        ]
+        begin = [java_home() / "bin" / "java", "-cp", CLASS_PATH, *opens]
         kind = f"org.apache.spark.deploy.{kind}"
         host = ["--host", "127.0.0.1", "--webui-port", "0"]
         with (self._folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
-                [*begin, *jvm.QUICK, "-Xmx256m", kind, *host, *words],
+                [*begin, *jvm.options(), "-Xmx256m", kind, *host, *words],
                 env={**environ, "SPARK_SCALA_VERSION": "2.13"},
                 stdout=log,
                 stderr=log,
@@ -128,7 +126,7 @@ def _until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, "the cluster does not get there"
-        time.sleep(0.02)
+        time.sleep(0.1)
 
 
 def _send(number: signal.Signals, processes: Iterable[int]) -> None:

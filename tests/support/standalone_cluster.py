@@ -104,7 +104,7 @@ class Cluster:
         """One of Spark's own, started as its scripts start it, but without a JVM before it."""
         environ = {**os.environ, "SPARK_HOME": str(SPARK_HOME), "JAVA_HOME": str(java_home())}
         opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-        begin = [java_home() / "bin" / "java", "-cp", CLASS_PATH, *opens]
+        begin: list[str | Path] = [java_home() / "bin" / "java", "-cp", CLASS_PATH, *opens]
         kind = f"org.apache.spark.deploy.{kind}"
         host = ["--host", "127.0.0.1", "--webui-port", "0"]
         with (self._folder / f"{name}.log").open("wb") as log:

@@ -27,6 +27,7 @@ from ticdc_consumer.config.redact import redact, secret_values
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.config.settings import (
     NAMES,
+    OTHER_VARIABLES,
     REQUIRED,
     SECTIONS,
     SETTINGS,
@@ -46,9 +47,6 @@ Settings = Mapping[str, Any]
 
 UTF_8 = "utf-8-sig"
 """Editors on Windows may put a byte order mark before the first character."""
-
-OTHER_VARIABLES = frozenset({"TICDC_DEBUG", "TICDC_FAILPOINT"})
-"""Variables of the environment that are not settings."""
 
 NAMED_BY_USERS = (
     *("hadoop.", "executorEnv.", "yarn.appMasterEnv.", "kubernetes.driverEnv.", "sql.catalog."),

@@ -21,6 +21,9 @@ SETTINGS = _declared(Setting)
 URLS = _declared(UrlSetting)
 SECTIONS = _declared(Section)
 
+OTHER_VARIABLES = frozenset({"TICDC_DEBUG", "TICDC_FAILPOINT"})
+"""Variables of the environment that are not settings."""
+
 NAMES = frozenset(setting.name for setting in SETTINGS.values())
 TABLES = tuple(setting.name for setting in SETTINGS.values() if setting.is_table)
 PREFIXES = tuple(f"{section.name}." for section in SECTIONS.values())

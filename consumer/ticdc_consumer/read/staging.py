@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +14,9 @@ from ticdc_consumer.read.facts import SCHEMA
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.staging import StagingJob
-from ticdc_consumer.targets.target import Target
+
+if TYPE_CHECKING:
+    from ticdc_consumer.targets.target import Target
 
 LEAST_ROWS = 1_000
 """Rows of one table that a task sends at a time; for fewer a table costs more than it saves."""
@@ -60,7 +63,7 @@ class Stager:
         columns["row"] = pa.nulls(facts.num_rows, pa.binary())
         return pa.RecordBatch.from_arrays([*columns.values(), stage], schema=WITH_STAGE)
 
-    def _target(self) -> Target:
+    def _target(self) -> "Target":
         if self._session is None:
             try:
                 self._session = open_target(self._job.url, changefeed=self._job.changefeed)

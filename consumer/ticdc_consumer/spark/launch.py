@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ticdc_consumer.config.loading import OTHER_VARIABLES
-from ticdc_consumer.config.settings import variable
+from ticdc_consumer.config.settings import OTHER_VARIABLES, variable
 
 _SUBMIT_ARGS = "PYSPARK_SUBMIT_ARGS"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"

@@ -15,16 +15,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-import sqlalchemy as sa
 
 from ticdc_consumer.config.choices import Publish
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.targets.comparable import Comparable, DigestWords
 from ticdc_consumer.targets.layout import Layout, TargetColumn
-from ticdc_consumer.targets.target import Target
+
+if TYPE_CHECKING:  # a fifth of a second, which Spark's tasks need not wait for
+    import sqlalchemy as sa
+
+    from ticdc_consumer.targets.target import Target
 
 Encode = Callable[[Layout, Sequence[pa.Array]], pa.Array]
 
@@ -38,12 +41,12 @@ class ReadBack(Protocol):
     def column(self, existing: TargetColumn, codec: str, name: str) -> Comparable:
         """How a column is read that `codec` writes; `name` is quoted."""
 
-    def begin(self, target: Target, state: str | None) -> str | None:
+    def begin(self, target: "Target", state: str | None) -> str | None:
         """Begins a transaction that only reads. Returns what any session takes as `state` to see
         the same, for as long as this one lasts; "" if sessions that begin at once are likely to;
         None if no other can."""
 
-    def rows(self, target: Target, statement: str) -> Iterator[tuple[Any, ...]]:
+    def rows(self, target: "Target", statement: str) -> Iterator[tuple[Any, ...]]:
         """The rows of a SELECT, which are not held in memory together."""
 
 
@@ -67,7 +70,7 @@ class Database:
     requirement: str = ""
     session_name: str = ""
 
-    def open(self, url: sa.URL, *, to_look: bool = False) -> Target:
+    def open(self, url: "sa.URL", *, to_look: bool = False) -> "Target":
         session: Target = self.session().open_session(url, to_look)
         return session
 
@@ -144,6 +147,8 @@ def _names() -> list[str]:
 def import_target(url: str) -> None:
     """What `open_target` would import: that takes seconds on a busy machine. What is missing is for
     `open_target` to say."""
+    import sqlalchemy as sa
+
     with suppress(sa.exc.ArgumentError, ModuleNotFoundError, Usage):
         parsed = sa.make_url(url)
         database(parsed.get_backend_name()).session()
@@ -157,7 +162,7 @@ def open_target(
     write_source: int | None = None,
     changefeed: str = "",
     publish: Publish = "driver",
-) -> Target:
+) -> "Target":
     """Connects to the database of a SQLAlchemy URL; the server shows the session as one of
     `changefeed`, unless the URL names it.
 
@@ -166,6 +171,8 @@ def open_target(
     a URL, or names an unknown database or one whose driver is not installed, or cannot mark writes,
     or has no staging tables to `publish` from, and `Unavailable` if the database does not answer.
     """
+    import sqlalchemy as sa
+
     try:
         parsed = sa.make_url(url)
         name = parsed.get_backend_name()

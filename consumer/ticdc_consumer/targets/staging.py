@@ -10,10 +10,12 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ticdc_consumer.errors import Retry
-from ticdc_consumer.targets.target import Target
+
+if TYPE_CHECKING:  # which Spark's tasks need not wait for
+    from ticdc_consumer.targets.target import Target
 
 STAGING_TABLE: Final = "ticdc_stage_"
 """What their names begin with."""
@@ -44,14 +46,14 @@ class Unneeded:
     def add(self, names: Iterable[str]) -> None:
         self._names.extend(names)
 
-    def drop(self, target: Target) -> None:
+    def drop(self, target: "Target") -> None:
         """Drops them. A table that the target does not drop now is left for the next start."""
         names = [self._names.popleft() for _ in range(len(self._names))]
         with suppress(Retry):
             target.drop_staging(names)
 
 
-def drop_left(target: Target, changefeed: str) -> None:
+def drop_left(target: "Target", changefeed: str) -> None:
     """Drops what an earlier consumer of the changefeed left. A task of its may be at work on one:
     it can publish nothing, and its table goes with the start after this one."""
     if target.has_staging:

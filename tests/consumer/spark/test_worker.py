@@ -1,6 +1,8 @@
 """What a Python worker of Spark does before each task."""
 
 import gc
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 
@@ -30,3 +32,13 @@ def test_the_collector_does_not_walk_over_what_modules_hold_after_each_task(
     for count in counted.to_pylist():
         assert count["frozen"] > 50_000
         assert count["walked"] < 10_000
+
+
+def test_a_worker_waits_for_no_database_or_broker_before_its_first_task() -> None:
+    program = "import ticdc_consumer.spark.jobs, sys; print(*sys.modules)"
+    process = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    loaded = set(process.stdout.split())
+    assert "ticdc_consumer.read.task" in loaded
+    assert not loaded & {"sqlalchemy", "sqlglot", "confluent_kafka"}

@@ -27,7 +27,7 @@ from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.event import Ddl
-from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.sql.parser import parse_create_table, parse_ddl
 
 LOG = "CREATE TABLE log (id INT PRIMARY KEY, note VARCHAR(20) COMMENT '100% sure')"
 DROP = "DROP TABLE `bank`.`accounts`"
@@ -276,6 +276,39 @@ def test_a_fenced_consumer_marks_nothing_done(target_url: str) -> None:
                 here.store.recover()
                 raise
         assert [e.state for e in Store(other, CHANGEFEED).ledger.entries()] == ["pending"]
+
+
+def test_what_a_target_needs_before_its_ddl_runs_once_in_the_cut(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        monkeypatch.setattr(type(target), "before_ddl", "CREATE TABLE prepared (id INT)")
+        here.apply(entry(TRUNCATE), entry(LOG, "log", seq=2))
+        assert states(here) == ["done", "done"]
+        assert exists(target, "prepared")
+
+
+@pytest.mark.parametrize(
+    ("query", "relations"),
+    [
+        ("CREATE TABLE t (id INT)", ["bank.t"]),
+        ("CREATE TABLE t LIKE seen.u", ["bank.t"]),
+        ("ALTER TABLE t ADD COLUMN c INT", ["bank.t"]),
+        ("TRUNCATE TABLE seen.t", ["seen.t"]),
+        ("DROP TABLE t", ["bank.t"]),
+        ("RENAME TABLE t TO seen.u", ["bank.t", "seen.u"]),
+        ("RECOVER TABLE t", ["bank.t"]),
+        ("CREATE VIEW v AS SELECT id FROM t", ["bank.v"]),
+        ("DROP VIEW v", ["bank.v"]),
+        ("CREATE DATABASE seen", []),
+    ],
+)
+def test_a_ddl_waits_for_others_at_the_tables_and_views_that_it_names(
+    query: str, relations: list[str]
+) -> None:
+    statement = parse_ddl(query, "bank")
+    assert [".".join(name) for name in ddl._relations(statement)] == relations
 
 
 def test_deferred_checks_do_not_keep_postgresql_from_its_ddl(postgresql_url: str) -> None:

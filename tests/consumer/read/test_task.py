@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 import pytest
 from support.both_paths import PLACE, WHOLE, decoded, job_of, options_for, tables_in
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.read import task
 from ticdc_consumer.read.report import Report, unpack
-from ticdc_consumer.read.task import Reading, read
+from ticdc_consumer.read.task import MOST_CORRUPTED, Reading, read
 from ticdc_consumer.reconcile.gathered import gather_here
 from ticdc_consumer.source import ProgressT, Receiver
+from ticdc_consumer.targets.layout import TableName
 from ticdc_encoder.column import Column, ColumnType
-from ticdc_encoder.event import Ddl
+from ticdc_encoder.event import Ddl, RowChange
+from ticdc_encoder.formats.simple import Waiting
 
 OPTIONS = options_for("canal-json")
 NOW = 1 << 50
@@ -107,6 +110,34 @@ def test_an_error_is_reported_with_the_table_that_it_is_about(
     assert (found.error[0], found.error_table) == (kind, table)
 
 
+def corrupted(number: int) -> RowChange:
+    (change,) = decoded(OPTIONS, [(None, row(number))])
+    assert isinstance(change, RowChange)
+    return replace(change, corrupted=True)
+
+
+def test_rows_that_differ_from_their_checksums_are_counted_and_the_first_of_them_told() -> None:
+    options = options_for("canal-json", on_corruption="warn")
+    job = job_of(options, tables_in(decoded(options, [(None, row(1))])))
+    reading = Reading(job, [WHOLE])
+    for number in range(1, MOST_CORRUPTED + 3):
+        list(reading.feed_file(reading.progress[PLACE], b"", number, [corrupted(number)]))
+    report = reading.report
+    assert (report.corrupted, len(report.corrupted_rows)) == (12, 10)
+    assert report.corrupted_rows[6] == (
+        "d.t: the row with key id=7 of commit_ts 7 differs from its checksum; "
+        f"at {PLACE[0]}[{PLACE[1]}] offset 7"
+    )
+    assert sum(batch.num_rows for batch in reading.fold.flush()) == 12
+
+
+def test_a_row_that_differs_from_its_checksum_stops() -> None:
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])))
+    reading = Reading(job, [WHOLE])
+    with pytest.raises(Stop, match="the row with key id=3 of commit_ts 3 differs"):
+        list(reading.feed_file(reading.progress[PLACE], b"", 0, [corrupted(3)]))
+
+
 def test_what_was_flushed_is_not_held_any_more() -> None:
     job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])))
     reading = Reading(job, [WHOLE])
@@ -128,6 +159,38 @@ def test_rows_of_tables_that_are_set_aside_or_left_out_are_counted_and_not_read(
             ({("d", "t"): 1}, {}) if job is aside else ({}, {("d", "t"): 1})
         )
         assert [*reading.fold.flush()] == []
+
+
+LACKING = [
+    ("of the cut", "d", 7, {}, {("d", "t", 2): (*PLACE, 3)}, None),
+    ("of a later cut", "d", 9, {}, {}, 3),
+    ("of a table that is set aside", "aside", 7, {("aside", "t"): 1}, {}, None),
+    ("of a table that is left out", "out", 9, {}, {}, None),
+    ("of one that joins, of the cut", "joins", 7, {}, {}, None),
+    ("of one that joins, of a later cut", "joins", 9, {}, {}, 3),
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "commit_ts", "waiting", "unread", "kept"),
+    [each[1:] for each in LACKING],
+    ids=[each[0] for each in LACKING],
+)
+def test_a_row_that_lacks_its_schema_is(
+    schema: str,
+    commit_ts: int,
+    waiting: dict[TableName, int],
+    unread: dict[SchemaKey, tuple[str, int, int]],
+    kept: int | None,
+) -> None:
+    options = options_for("simple", filter=("d.*", "aside.*"))
+    job = job_of(options, {}, begin=5, end=9)
+    job = replace(job, joining=("joins.*",), set_aside=frozenset({("aside", "t")}))
+    reading = Reading(job, [WHOLE])
+    progress = reading.progress[PLACE]
+    reading.read_waiting(progress, Waiting(0, commit_ts, schema, "t", 2), 3, NOW)
+    report = reading.report
+    assert (report.waiting, report.unread, progress.least_later) == (waiting, unread, kept)
 
 
 def test_facts_of_a_merged_table_name_its_shard() -> None:

@@ -70,6 +70,7 @@ def test_rows_without_a_mark_stop_only_once_the_brokers_have_given_all(
     time.sleep(0.01)
     scout.require_marks(0.001, cluster.list)  # they are silent, or slow
     assert until(lambda: bool(scout.poll(0.1)) and scout.position(topic) == 3, 30, 0)
+    scout.require_marks(60.0, cluster.list)  # the last has just come
     time.sleep(0.01)
     with pytest.raises(Stop, match="rows, and no resolved ts: set enable-tidb-extension=true"):
         scout.require_marks(0.001, cluster.list)
@@ -105,6 +106,15 @@ def test_topics_are_read_from_where_they_are_followed_until_all_have_the_mark(
     assert {topic: top.resolved_ts for topic, top in scout.top.items()} == {one: 9, other: 10}
     found = {(each.topic, each.resolved_ts) for each in scout.marks}
     assert found == {(one, 5), (one, 9), (other, 7), (other, 10)}
+
+
+def test_what_was_read_since_a_topic_was_followed_is_at_hand_for_a_small_cut(
+    follow: Follow,
+) -> None:
+    scout, topic = follow(mark(5), ROW)
+    assert scout.recent.partitions == {(topic, 0)}
+    scout.read_to(9, {topic: 2}, 30)
+    assert [message.value() for message in scout.recent.since((topic, 0), 0)] == [mark(5), ROW]
 
 
 def test_a_topic_is_read_no_further_than_the_mark(

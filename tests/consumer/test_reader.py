@@ -308,3 +308,21 @@ def test_of_two_rows_of_one_key_that_differ_no_more_is_read_again_than_has_both(
     cut = replace(CUT, ends={("orders", 1): 20, ("orders", 0): 10}, messages=30.0)
     reader.read_again(BASE, cut, (), {}, Clash(0, 7, first, second))
     assert cuts == [replace(cut, starts=starts, ends=ends, messages=0.0)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "leave_out", "read"),
+    [
+        ((), (), ()),
+        ((), ("shop.items",), ("*.*", "!shop.items")),
+        (("shop.*",), (), ("shop.*",)),
+        (("shop.*",), ("shop.items", "a.b"), ("shop.*", "!shop.items", "!a.b")),
+    ],
+)
+def test_rows_that_are_left_out_are_not_read(
+    rules: tuple[str, ...], leave_out: tuple[str, ...], read: tuple[str, ...]
+) -> None:
+    options = replace(OPTIONS, filter=rules)
+    reader = Reader(options, SparkStarter({}, "c"), cast(Source, Quiet()))
+    reader.leave_out = leave_out
+    assert reader._read_options().filter == read

@@ -5,7 +5,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
-from support.both_paths import PLACE, WHOLE, decoded, job_of, options_for, tables_in
+from support.both_paths import (
+    PLACE,
+    WHOLE,
+    decoded,
+    job_of,
+    learning_at_once,
+    options_for,
+    same,
+    tables_in,
+)
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.read import task
@@ -78,6 +87,17 @@ def test_a_task_that_lacks_a_table_looks_ahead_for_others(monkeypatch: pytest.Mo
     assert (rows, report.messages, [*report.missing]) == (0, 3, [("d", "t")])
 
 
+def test_what_a_task_has_sent_counts_against_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task, "FLUSH", 0)
+    records = [(None, row(number)) for number in range(1, 6)]
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, records)))
+    job = replace(job, source=OneByOne([value for _, value in records]))
+    size = sum(batch.nbytes for batch in list(read(job, [WHOLE]))[:-1])
+    for budget, too_large in ((size, False), (size - 1, True)):
+        *_, report = read(replace(job, most_bytes=budget), [WHOLE])
+        assert unpack(report.to_pylist()[0]["row"]).too_large == too_large
+
+
 def test_a_row_of_which_only_the_key_was_sent_is_not_passed_over() -> None:
     job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])))
     reading = Reading(job, [WHOLE])
@@ -108,6 +128,17 @@ def test_an_error_is_reported_with_the_table_that_it_is_about(
     found = unpack(report.to_pylist()[0]["row"])
     assert found.error is not None
     assert (found.error[0], found.error_table) == (kind, table)
+
+
+def test_a_file_is_one_message_with_as_many_bytes_for_each_row() -> None:
+    records = [(None, row(number)) for number in range(1, 4)]
+    reading = Reading(job_of(OPTIONS, tables_in(decoded(OPTIONS, records))), [WHOLE])
+    changes = [change for change in decoded(OPTIONS, records) if isinstance(change, RowChange)]
+    assert [
+        *reading.feed_file(reading.progress[PLACE], b"first\nsecond\nthird\n", 5, changes)
+    ] == []
+    assert (reading.report.messages, reading.report.bytes, reading.fold.bytes) == (1, 19, 3 * 4)
+    assert reading.progress[PLACE].position == 6
 
 
 def corrupted(number: int) -> RowChange:
@@ -191,6 +222,17 @@ def test_a_row_that_lacks_its_schema_is(
     reading.read_waiting(progress, Waiting(0, commit_ts, schema, "t", 2), 3, NOW)
     report = reading.report
     assert (report.waiting, report.unread, progress.least_later) == (waiting, unread, kept)
+
+
+def test_what_is_beside_the_cut_is_counted_or_kept_also_where_it_is_read_fast() -> None:
+    records = [(None, row(number)) for number in (6, 4, 7, 9, 8, 3)]
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, records)), begin=5, end=9)
+    with learning_at_once():
+        found = same(job, records)
+    assert (found.read_fast, len(found.facts)) == (5, 3)
+    progress, *_, report = found.report
+    assert progress.restart == 3
+    assert unpack(report.to_pylist()[0]["row"]).tables[0].replays == 2
 
 
 def test_facts_of_a_merged_table_name_its_shard() -> None:

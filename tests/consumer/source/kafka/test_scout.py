@@ -117,6 +117,18 @@ def test_what_was_read_since_a_topic_was_followed_is_at_hand_for_a_small_cut(
     assert [message.value() for message in scout.recent.since((topic, 0), 0)] == [mark(5), ROW]
 
 
+@pytest.mark.parametrize(("far_behind", "kept"), [(1, False), (2, True)])
+def test_what_no_small_cut_will_need_is_not_kept(
+    follow: Follow, monkeypatch: pytest.MonkeyPatch, far_behind: int, kept: bool
+) -> None:
+    monkeypatch.setattr(scout_of_kafka, "BATCH", 1)
+    monkeypatch.setattr(scout_of_kafka, "FAR_BEHIND", far_behind)
+    scout, topic = follow(mark(5), ROW)
+    scout.read_to(9, {topic: 2}, 30)
+    assert scout.recent.covers((topic, 0), 0) == kept
+    assert scout.recent.covers((topic, 0), 2)
+
+
 def test_a_topic_is_read_no_further_than_the_mark(
     follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ from ticdc_consumer.errors import Fenced, Retry, StagedRowsLost, Stop, Unavailab
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reconcile.net_change import NoChange, StagedRows
 from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.loading import LoadNotes, TableLoad
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import encoders
@@ -126,6 +127,29 @@ def test_staged_rows_are_published_only_if_the_target_still_has(
             with pytest.raises(StagedRowsLost, match=r"bank\.accounts: the target lost rows"):
                 here.apply(change=change)
             assert stands_at(sqlite_url) == (BEFORE, here.old)
+
+
+@pytest.mark.parametrize(
+    ("waits", "entries", "looks"),
+    [(True, (), 1), (False, (), 0), (True, (LedgerEntry(199, 1, "bank", "t", ""),), 0)],
+    ids=["one may wait", "none waits", "a DDL is in the cut"],
+)
+def test_a_cut_looks_for_a_repair_if(
+    sqlite_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    waits: bool,
+    entries: tuple[LedgerEntry, ...],
+    looks: int,
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        looked: list[None] = []
+        monkeypatch.setattr(here.store.repairs, "oldest_pending", lambda: looked.append(None))
+        here.store.monitor.repair_waits = waits
+        step = Step(here.old, here.new, entries)
+        assert [applier._repair(step) for _ in range(2)] == [None, None]
+        assert len(looked) == looks  # once is enough until another look finds a request
 
 
 def test_a_copy_gets_the_same_rows_and_is_not_counted(sqlite_url: str) -> None:

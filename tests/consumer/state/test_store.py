@@ -21,6 +21,7 @@ from support.loading import (
 )
 from ticdc_consumer.errors import Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
+from ticdc_consumer.state import lease
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.scope import scope_hash
@@ -128,6 +129,21 @@ def test_changefeeds_of_one_target_do_not_touch_each_other(target_url: str) -> N
         assert two.changefeeds() == ["Feed", "feed"]
 
 
+def test_where_there_is_no_checkpoint_those_of_other_changefeeds_are_named(
+    sqlite_url: str,
+) -> None:
+    with opened(sqlite_url) as target, opened(sqlite_url) as other:
+        store = Store(target, "mine")
+        words = (
+            "changefeed mine has no checkpoint in the target{}; its first run or load writes one"
+        )
+        assert str(store.unknown()) == words.format("")
+        for name in ("one", "two"):
+            first(Store(other, name), 10)
+        known = ", which has those of: one, two"
+        assert str(store.unknown()) == words.format(known)
+
+
 def test_the_end_of_a_changefeed_removes_what_the_target_holds_of_it_alone(
     target_url: str,
 ) -> None:
@@ -220,6 +236,36 @@ def test_of_two_first_starts_one_is_refused(target_url: str) -> None:
         late = Store(other, CHANGEFEED)
         late.start(IMPATIENT)
         with pytest.raises(Fenced, match="another consumer began it first"):
+            late.begin_first(Checkpoint.first(options(""), 20, {}))
+
+
+@pytest.mark.parametrize(
+    ("faster", "error", "what"),
+    [
+        (True, Fenced, "another consumer began it first"),
+        (False, Unavailable, "it is not known whether its first checkpoint was written"),
+    ],
+)
+def test_a_first_start_that_loses_its_session_looks_whether_another_began(
+    sqlite_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    faster: bool,
+    error: type[Exception],
+    what: str,
+) -> None:
+    with opened(sqlite_url) as target, opened(sqlite_url) as other:
+        late = Store(target, CHANGEFEED)
+        late.start(IMPATIENT)
+
+        def lost(*_: object) -> None:
+            if faster:
+                first(Store(other, CHANGEFEED), 10)
+            raise Retry("the session was lost")
+
+        monkeypatch.setattr(target, "overtake", lost)
+        monkeypatch.setattr(late.lease, "_other_began", lambda: False)  # it shows a moment later
+        monkeypatch.setattr(lease, "SHOWN_AFTER", 0.0)
+        with pytest.raises(error, match=what):
             late.begin_first(Checkpoint.first(options(""), 20, {}))
 
 

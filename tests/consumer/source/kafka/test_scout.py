@@ -1,7 +1,11 @@
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import cast
 
 import pytest
+from confluent_kafka import KafkaError
+from confluent_kafka import Message as KafkaMessage
 from support import brokers
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import SourceAway, Stop
@@ -127,6 +131,40 @@ def test_what_no_small_cut_will_need_is_not_kept(
     scout.read_to(9, {topic: 2}, 30)
     assert scout.recent.covers((topic, 0), 0) == kept
     assert scout.recent.covers((topic, 0), 2)
+
+
+@dataclass(frozen=True)
+class End:
+    """Stands for librdkafka's message that a partition ends at `at`."""
+
+    name: str
+    at: int
+
+    def topic(self) -> str:
+        return self.name
+
+    def offset(self) -> int:
+        return self.at
+
+    def error(self) -> KafkaError:
+        return KafkaError(KafkaError._PARTITION_EOF)
+
+
+@pytest.mark.parametrize(("end", "position"), [(1, 2), (2, 2), (3, 3)])
+def test_a_topic_that_ends_behind_its_last_record_is_read_to_its_end(
+    follow: Follow, end: int, position: int
+) -> None:
+    scout, topic = follow(mark(5), mark(9))
+    scout.read_to(9, {topic: 2}, 30)
+    scout._read(cast(KafkaMessage, End(topic, end)), 1 << 62)
+    assert scout.position(topic) == position
+
+
+def test_a_scout_that_is_closed_asks_the_brokers_no_more(follow: Follow) -> None:
+    scout, _ = follow(ROW)
+    scout.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        scout.poll(0)
 
 
 def test_a_topic_is_read_no_further_than_the_mark(

@@ -19,8 +19,9 @@ from support.loading import (
 )
 from ticdc_consumer import apply as apply_step
 from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.manual import BY_OPERATOR, done_by_operator
-from ticdc_consumer.errors import Fenced, Stop
+from ticdc_consumer.errors import Denied, Fenced, Stop
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -203,6 +204,26 @@ def test_a_ddl_that_the_target_refuses_leaves_nothing_and_can_be_tried_again(
 def apply_texts(target: Target, texts: Sequence[str]) -> None:
     for text in texts:
         target.connection.exec_driver_sql(text, None, {"no_parameters": True})
+
+
+def test_a_ddl_that_the_user_may_not_run_stops_before_those_that_follow(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    def denied(context: DdlContext, entry: LedgerEntry) -> None:
+        tried.append(entry.seq)
+        raise Denied("permission denied for table accounts")
+
+    monkeypatch.setattr(ddl, "_attempt", denied)
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        with target.transaction():
+            here.store.ledger.add([entry(TRUNCATE), entry(LOG, "log", seq=2)])
+        with pytest.raises(Denied, match=r"TRUNCATE .*number 1\) waits: permission denied"):
+            run_pending(here)
+        (waiting,) = here.store.monitor.look().ddls
+        assert (tried, waiting.id, waiting.suggestion) == ([1], "199:1", ())
 
 
 COLUMNS = "id INT PRIMARY KEY, owner VARCHAR(20)"

@@ -17,6 +17,8 @@ EQUIVALENT = {
     "time.monotonic() - self._last_record <= silence": (
         "differs only if exactly so many nanoseconds have passed"
     ),
+    "ticdc_consumer.reconcile.chunks:_parts: part.nbytes > CHUNK_BYTES -> "
+    "part.nbytes >= CHUNK_BYTES": "a part of exactly so many bytes is cut to its own length",
     "ticdc_consumer.ddl.renames:run: failpoints.hit('D2') -> pass": (
         "nothing happens there unless a test arms it"
     ),

@@ -98,6 +98,19 @@ def test_what_a_task_has_sent_counts_against_its_budget(monkeypatch: pytest.Monk
         assert unpack(report.to_pylist()[0]["row"]).too_large == too_large
 
 
+@pytest.mark.parametrize(
+    ("most_bytes", "knows_the_table", "whole"),
+    [(0, True, True), (1, True, False), (0, False, False)],
+    ids=["whole", "too large", "without a table"],
+)
+def test_a_cut_has_a_change_only_if_all_of_it_was_read(
+    most_bytes: int, knows_the_table: bool, whole: bool
+) -> None:
+    tables = tables_in(decoded(OPTIONS, [(None, row(1))])) if knows_the_table else {}
+    job = replace(job_of(OPTIONS, tables), source=OneByOne([row(1)]), most_bytes=most_bytes)
+    assert (gather_here(job, [WHOLE]).change is not None) == whole
+
+
 def test_a_row_of_which_only_the_key_was_sent_is_not_passed_over() -> None:
     job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])))
     reading = Reading(job, [WHOLE])

@@ -81,6 +81,20 @@ def test_rows_without_a_mark_stop_only_once_the_brokers_have_given_all(
     cluster.close()
 
 
+def test_rows_without_a_mark_do_not_stop_as_long_as_one_topic_has_more_to_give(
+    follow: Follow, mock_kafka: brokers.Mock
+) -> None:
+    scout, topic = follow(ROW)
+    other = mock_kafka.create_topic("items", 1)
+    mock_kafka.produce([Message(other, 0, None, ROW)])
+    cluster = Cluster({**mock_kafka.config, "log_level": "2"}, (topic, other))
+    scout.read_to(9, {topic: 1}, 30)
+    scout._next[other] = 0  # it has not come yet
+    time.sleep(0.01)
+    scout.require_marks(0.001, cluster.list)
+    cluster.close()
+
+
 def test_a_topic_of_ddl_alone_needs_no_mark_yet(follow: Follow, mock_kafka: brokers.Mock) -> None:
     scout, topic = follow(DDL)
     cluster = Cluster({**mock_kafka.config, "log_level": "2"}, (topic,))

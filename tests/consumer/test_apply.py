@@ -28,13 +28,16 @@ from support.loading import (
 )
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply import Applied, Step, ToTarget, apply, apply_groups
-from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable
+from ticdc_consumer.errors import Fenced, Retry, StagedRowsLost, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.reconcile.net_change import NoChange
+from ticdc_consumer.reconcile.net_change import NoChange, StagedRows
 from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.loading import LoadNotes, TableLoad
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import encoders
+from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.staging import STAGING_TABLE
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.repair.writing import Repair, RepairedTable
 from ticdc_consumer.waiting import at_pace
@@ -91,6 +94,75 @@ def test_a_repair_makes_room_for_the_rows_of_its_cut(sqlite_url: str) -> None:
         change = replace(here.change, absent=(2, 3, 4))
         apply(here.ddl_context, here.store, step, change, strict)
         assert accounts(target) == AFTER
+
+
+@pytest.mark.parametrize(
+    ("staged", "there"),
+    [([1, 2], True), ([1], False), ([1, 2, 3], False), (None, False)],
+    ids=["all of them", "too few", "too many", "no table"],
+)
+def test_staged_rows_are_published_only_if_the_target_still_has(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, staged: list[int] | None, there: bool
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        name = f"{STAGING_TABLE}1"
+        if staged is not None:
+            target.execute(f"CREATE TABLE {name} (id INT)")
+            for number in staged:
+                target.execute(f"INSERT INTO {name} VALUES ({number})")  # noqa: S608
+        published: list[str] = []
+
+        def publish(layout: Layout, name: str, on_drift: str) -> int:
+            published.append(name)
+            return 0
+
+        monkeypatch.setattr(target, "publish", publish)
+        rows = StagedRows(0, name, pa.array([], pa.binary()), 2)
+        change = replace(here.change, staged=[rows])
+        if there:
+            assert here.apply(change=change).tables["bank.accounts"].upserted == 4
+            assert published == [name]
+        else:
+            with pytest.raises(StagedRowsLost, match=r"bank\.accounts: the target lost rows"):
+                here.apply(change=change)
+            assert stands_at(sqlite_url) == (BEFORE, here.old)
+
+
+@pytest.mark.parametrize(
+    ("waits", "entries", "looks"),
+    [(True, (), 1), (False, (), 0), (True, (LedgerEntry(199, 1, "bank", "t", ""),), 0)],
+    ids=["one may wait", "none waits", "a DDL is in the cut"],
+)
+def test_a_cut_looks_for_a_repair_if(
+    sqlite_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    waits: bool,
+    entries: tuple[LedgerEntry, ...],
+    looks: int,
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        looked: list[None] = []
+        monkeypatch.setattr(here.store.repairs, "oldest_pending", lambda: looked.append(None))
+        here.store.monitor.repair_waits = waits
+        step = Step(here.old, here.new, entries)
+        assert [applier._repair(step) for _ in range(2)] == [None, None]
+        assert len(looked) == looks  # once is enough until another look finds a request
+
+
+def test_a_copy_gets_the_same_rows_and_is_not_counted(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        target.execute("CREATE TABLE beside (id INT PRIMARY KEY, owner TEXT)")
+        target.execute("INSERT INTO beside VALUES (3, 'cid')")
+        step = Step(here.old, here.new, copies={("bank", "accounts"): '"beside"'})
+        applied = apply(here.ddl_context, here.store, step, here.change, here.options)
+        counts = applied.tables["bank.accounts"]
+        assert (counts.deleted, counts.upserted, counts.cleared) == (1, 2, 0)
+        assert accounts(target) == AFTER
+        assert target.query("SELECT id, owner FROM beside") == [(2, "bea"), (4, "dan")]
 
 
 def test_a_value_that_a_deleted_row_had_goes_to_another_row(sqlite_url: str) -> None:

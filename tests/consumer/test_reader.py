@@ -1,24 +1,29 @@
 """What a reader says while it waits for a schema, and when it reads a cut again."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
 from support.both_paths import options_for
 from ticdc_consumer.errors import SchemaMissing, Stop
-from ticdc_consumer.plan import Cut
+from ticdc_consumer.plan import Cut, Estimates
 from ticdc_consumer.protocols.schemas import Schemas
+from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.report import Report
 from ticdc_consumer.reader import SMALL_BYTES, Reader
+from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.source import Source
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
+from ticdc_consumer.spark import jobs as spark_jobs
+from ticdc_consumer.spark import session as spark_session
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.targets.staging import StagingJob
 from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.sql.parser import parse_create_table
 
@@ -213,3 +218,111 @@ def test_no_cut_goes_past_a_ddl_that_has_to_wait(
 def test_the_driver_reads_little_by_itself(reader: Reader, here: bool, most: int) -> None:
     assert OPTIONS.memory_budget > SMALL_BYTES
     assert reader._job(BASE, CUT, (), {}, here).most_bytes == most
+
+
+@dataclass
+class Cluster:
+    """Spark, of which each job gives one of these."""
+
+    left: list[Gathered]
+    jobs: list[tuple[bool, int, int]] = field(default_factory=list)
+    """Whether tasks stage rows, the bytes that they may send, the partitions that fold them."""
+
+    def session(self) -> None: ...
+
+    def gather(self, spark: None, job: ReadJob, groups: Sequence[object], spill: int) -> Gathered:
+        self.jobs.append((job.staging is not None, job.most_bytes, spill))
+        return self.left.pop(0)
+
+
+CLASH = Clash(0, 7, (0, 5), (0, 6))
+TOO_LARGE = Report(too_large=True, messages=2_000, bytes=8_000)
+IN_DRIVER, BY_SPARK = (True, OPTIONS.memory_budget, 0), (False, 0, 12)
+WITHOUT_STAGING = (False, OPTIONS.memory_budget, 0)
+
+
+@pytest.mark.parametrize(
+    ("fits", "gives", "jobs", "unneeded"),
+    [
+        (True, [Gathered(Report())], [IN_DRIVER], []),
+        (True, [Gathered(Report(), clash=CLASH)], [IN_DRIVER], []),
+        (
+            True,
+            [Gathered(Report(), clash=CLASH, stages=("s1",)), Gathered(Report())],
+            [IN_DRIVER, WITHOUT_STAGING],
+            ["s1"],
+        ),
+        (
+            True,
+            [Gathered(TOO_LARGE, stages=("s1",)), Gathered(Report())],
+            [IN_DRIVER, BY_SPARK],
+            ["s1"],
+        ),
+        (False, [Gathered(Report())], [BY_SPARK], []),
+    ],
+    ids=["fits", "a clash", "a clash of staged rows", "does not fit after all", "does not fit"],
+)
+def test_spark_reads_a_cut_that(
+    monkeypatch: pytest.MonkeyPatch,
+    fits: bool,
+    gives: list[Gathered],
+    jobs: list[tuple[bool, int, int]],
+    unneeded: list[str],
+) -> None:
+    cluster = Cluster([*gives])
+    monkeypatch.setattr(spark_jobs, "gather", cluster.gather)
+    monkeypatch.setattr(spark_session, "cores", lambda spark: 2)
+    monkeypatch.setattr(spark_session, "shuffle_partitions", lambda spark, size: size // 1_000)
+    reader = Reader(OPTIONS, cast(SparkStarter, cluster), cast(Source, Quiet()))
+    reader._estimates = Estimates(1.0, 4.0)
+    cut = replace(CUT, messages=3_000.0)
+    job = replace(reader._job(BASE, cut, (), {}, here=False), staging=cast(StagingJob, object()))
+    assert reader._gather_by_spark(cut, job, fits) is gives[-1]
+    assert cluster.jobs == jobs
+    assert [*reader.unneeded._names] == unneeded
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "starts", "ends"),
+    [
+        (
+            (1, 8),
+            (0, 3),
+            {("orders", 0): 3, ("orders", 1): 8},
+            {("orders", 0): 4, ("orders", 1): 9},
+        ),
+        ((1, 8), (1, 3), {("orders", 1): 3}, {("orders", 1): 9}),
+        ((1, 3), (1, 8), {("orders", 1): 3}, {("orders", 1): 9}),
+    ],
+    ids=["of two partitions", "the later first", "the earlier first"],
+)
+def test_of_two_rows_of_one_key_that_differ_no_more_is_read_again_than_has_both(
+    reader: Reader,
+    first: tuple[int, int],
+    second: tuple[int, int],
+    starts: dict[TopicPartition, int],
+    ends: dict[TopicPartition, int],
+) -> None:
+    cuts: list[Cut] = []
+    cast(Any, reader).read = lambda base, cut, layouts, shapes: cuts.append(cut)
+    cut = replace(CUT, ends={("orders", 1): 20, ("orders", 0): 10}, messages=30.0)
+    reader.read_again(BASE, cut, (), {}, Clash(0, 7, first, second))
+    assert cuts == [replace(cut, starts=starts, ends=ends, messages=0.0)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "leave_out", "read"),
+    [
+        ((), (), ()),
+        ((), ("shop.items",), ("*.*", "!shop.items")),
+        (("shop.*",), (), ("shop.*",)),
+        (("shop.*",), ("shop.items", "a.b"), ("shop.*", "!shop.items", "!a.b")),
+    ],
+)
+def test_rows_that_are_left_out_are_not_read(
+    rules: tuple[str, ...], leave_out: tuple[str, ...], read: tuple[str, ...]
+) -> None:
+    options = replace(OPTIONS, filter=rules)
+    reader = Reader(options, SparkStarter({}, "c"), cast(Source, Quiet()))
+    reader.leave_out = leave_out
+    assert reader._read_options().filter == read

@@ -81,7 +81,7 @@ def _parts(payloads: pa.ChunkedArray) -> Iterator[pa.Array]:
         start = 0
         while start < len(array):
             part = array.slice(start, CHUNK_ROWS)
-            if part.nbytes > CHUNK_BYTES and len(part) > 1:
+            if part.nbytes > CHUNK_BYTES:
                 part = array.slice(start, max(1, len(part) * CHUNK_BYTES // part.nbytes))
             yield part
             start += len(part)

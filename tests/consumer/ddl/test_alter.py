@@ -71,8 +71,9 @@ def rename(old: str, new: str, final: str) -> Ddl:
             rename("x", "b", "b"),
             rename("y", "a", "a"),
         ],
+        [rename("a", "t", "b"), rename("t", "b", "b"), rename("c", "t", "t")],
     ],
-    ids=["one", "a swap", "a shift", "a chain", "a swap by two names"],
+    ids=["one", "a swap", "a shift", "a chain", "a swap by two names", "a name that two get"],
 )
 def test_renames_of_one_statement_run_so_that_each_finds_its_name(renames: list[Ddl]) -> None:
     for turn in range(len(renames)):

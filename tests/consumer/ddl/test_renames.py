@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -17,6 +18,7 @@ from support.loading import (
     opened,
     place,
 )
+from ticdc_consumer.ddl import renames
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.names import MARKER_NAME
 from ticdc_consumer.errors import Fenced, Stop
@@ -81,6 +83,73 @@ def renaming(target: Target) -> Iterator[list[str]]:
     sa.event.listen(target.engine, "before_cursor_execute", watch)
     yield ran
     sa.event.remove(target.engine, "before_cursor_execute", watch)
+
+
+@pytest.fixture
+def by_itself(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bank]:
+    """Two tables in SQLite, as if each of its DDL committed by itself."""
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        two_tables(here)
+        monkeypatch.setattr(type(target), "transactional_ddl", False)
+        yield here
+
+
+DROP = "DROP TABLE `bank`.`log`"
+BROKEN = "RENAME TABLE `bank`.`accounts`"
+LATER = LedgerEntry(200, 1, "bank", "y", "RENAME TABLE `bank`.`log` TO `bank`.`y`")
+INSTEAD = replace(entry(LATER.query, "y", 4), instead="SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("pending", "sizes"),
+    [
+        (SWAP, [3]),
+        ([*SWAP, LATER], [3, 1]),
+        ([*SWAP, INSTEAD, replace(LATER, commit_ts=199, seq=5)], [3, 1, 1]),
+        ([SWAP[0], entry(DROP, "log", 2), SWAP[2]], [1, 1, 1]),
+        ([entry(BROKEN, "x", 1), entry(LATER.query, "y", 2)], [1, 1]),
+        ([SWAP[0], entry(BROKEN, "x", 2), entry(LATER.query, "y", 3)], [1, 1, 1]),
+    ],
+    ids=["a swap", "a later one", "of an operator", "another DDL", "broken first", "broken second"],
+)
+def test_renames_that_follow_each_other_at_one_commit_ts_are_one_statement(
+    by_itself: Bank, pending: list[LedgerEntry], sizes: list[int]
+) -> None:
+    with by_itself.target.transaction():
+        by_itself.store.ledger.add(pending)
+    groups = [*renames.groups(by_itself.ddl_context)]
+    assert [len(group) for group in groups] == sizes
+    assert [one for group in groups for one in group] == pending
+
+
+def test_a_swap_takes_a_marker_along(by_itself: Bank) -> None:
+    assert renames.statements(by_itself.ddl_context, SWAP) == (
+        'CREATE TABLE IF NOT EXISTS "ticdc_renaming_61a0117f_199" (nothing INT)',
+        'RENAME TABLE "accounts" TO "x", "log" TO "accounts", "x" TO "log", '
+        '"ticdc_renaming_61a0117f_199" TO "ticdc_renamed_61a0117f_199"',
+    )
+    by_itself.target.execute('CREATE TABLE "ticdc_renamed_61a0117f_199" (id INT)')
+    assert renames.statements(by_itself.ddl_context, SWAP) is None
+
+
+@pytest.mark.parametrize(
+    ("in_the_way", "why"),
+    [("CREATE TABLE x (id INT)", "x.*both exist"), ("DROP TABLE log", 'there is no "log"')],
+)
+def test_no_table_is_renamed_unless_the_names_are_as_they_should_be(
+    by_itself: Bank, in_the_way: str, why: str
+) -> None:
+    by_itself.target.execute(in_the_way)
+    with pytest.raises(Stop, match=why):
+        renames.statements(by_itself.ddl_context, SWAP)
+
+
+def test_no_table_is_renamed_to_where_rows_of_another_go(by_itself: Bank) -> None:
+    with by_itself.target.transaction():
+        by_itself.store.ledger.define(parse_create_table("CREATE TABLE x (id INT)", "other"))
+    with pytest.raises(Stop, match=r"other\.x"):
+        renames.statements(by_itself.ddl_context, SWAP)
 
 
 def test_a_swap_is_one_statement_where_ddl_commits_by_itself(target_url: str) -> None:

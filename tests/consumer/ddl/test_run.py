@@ -19,15 +19,16 @@ from support.loading import (
 )
 from ticdc_consumer import apply as apply_step
 from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.manual import BY_OPERATOR, done_by_operator
-from ticdc_consumer.errors import Fenced, Stop
+from ticdc_consumer.errors import Denied, Fenced, Stop
 from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.event import Ddl
-from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.sql.parser import parse_create_table, parse_ddl
 
 LOG = "CREATE TABLE log (id INT PRIMARY KEY, note VARCHAR(20) COMMENT '100% sure')"
 DROP = "DROP TABLE `bank`.`accounts`"
@@ -205,6 +206,26 @@ def apply_texts(target: Target, texts: Sequence[str]) -> None:
         target.connection.exec_driver_sql(text, None, {"no_parameters": True})
 
 
+def test_a_ddl_that_the_user_may_not_run_stops_before_those_that_follow(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    def denied(context: DdlContext, entry: LedgerEntry) -> None:
+        tried.append(entry.seq)
+        raise Denied("permission denied for table accounts")
+
+    monkeypatch.setattr(ddl, "_attempt", denied)
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        with target.transaction():
+            here.store.ledger.add([entry(TRUNCATE), entry(LOG, "log", seq=2)])
+        with pytest.raises(Denied, match=r"TRUNCATE .*number 1\) waits: permission denied"):
+            run_pending(here)
+        (waiting,) = here.store.monitor.look().ddls
+        assert (tried, waiting.id, waiting.suggestion) == ([1], "199:1", ())
+
+
 COLUMNS = "id INT PRIMARY KEY, owner VARCHAR(20)"
 
 
@@ -276,6 +297,39 @@ def test_a_fenced_consumer_marks_nothing_done(target_url: str) -> None:
                 here.store.recover()
                 raise
         assert [e.state for e in Store(other, CHANGEFEED).ledger.entries()] == ["pending"]
+
+
+def test_what_a_target_needs_before_its_ddl_runs_once_in_the_cut(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        monkeypatch.setattr(type(target), "before_ddl", "CREATE TABLE prepared (id INT)")
+        here.apply(entry(TRUNCATE), entry(LOG, "log", seq=2))
+        assert states(here) == ["done", "done"]
+        assert exists(target, "prepared")
+
+
+@pytest.mark.parametrize(
+    ("query", "relations"),
+    [
+        ("CREATE TABLE t (id INT)", ["bank.t"]),
+        ("CREATE TABLE t LIKE seen.u", ["bank.t"]),
+        ("ALTER TABLE t ADD COLUMN c INT", ["bank.t"]),
+        ("TRUNCATE TABLE seen.t", ["seen.t"]),
+        ("DROP TABLE t", ["bank.t"]),
+        ("RENAME TABLE t TO seen.u", ["bank.t", "seen.u"]),
+        ("RECOVER TABLE t", ["bank.t"]),
+        ("CREATE VIEW v AS SELECT id FROM t", ["bank.v"]),
+        ("DROP VIEW v", ["bank.v"]),
+        ("CREATE DATABASE seen", []),
+    ],
+)
+def test_a_ddl_waits_for_others_at_the_tables_and_views_that_it_names(
+    query: str, relations: list[str]
+) -> None:
+    statement = parse_ddl(query, "bank")
+    assert [".".join(name) for name in ddl._relations(statement)] == relations
 
 
 def test_deferred_checks_do_not_keep_postgresql_from_its_ddl(postgresql_url: str) -> None:

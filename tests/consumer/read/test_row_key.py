@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 from ticdc_consumer.errors import Usage
-from ticdc_consumer.read.row_key import RowKey, RowMatch, text_of, value_of
+from ticdc_consumer.read.row_key import RowKey, RowMatch, Texts, text_of, texts, value_of
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.sql.parser import parse_create_table
@@ -130,3 +130,16 @@ def test_a_table_that_had_other_columns_then_has_no_such_row() -> None:
 def test_a_part_of_the_key_is_refused_with_the_whole() -> None:
     with pytest.raises(Usage, match=r"identified by Order, line: give Order=\.\.\. line=\.\.\."):
         RowKey.parse(["order=7"]).require(LINES.handle_key, "shop.lines")
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (None, {"id": "1", "note": None}),
+        (["note"], {"note": None}),
+        (["id", "gone"], {"id": "1"}),
+    ],
+    ids=["all", "one", "one that the image leaves out"],
+)
+def test_the_values_of_a_row_are_shown(names: list[str] | None, shown: Texts) -> None:
+    assert texts({"id": 1, "note": None}, names) == shown

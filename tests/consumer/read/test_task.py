@@ -5,15 +5,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
-from support.both_paths import PLACE, WHOLE, decoded, job_of, options_for, tables_in
+from support.both_paths import (
+    PLACE,
+    WHOLE,
+    decoded,
+    job_of,
+    learning_at_once,
+    options_for,
+    same,
+    tables_in,
+)
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.read import task
 from ticdc_consumer.read.report import Report, unpack
-from ticdc_consumer.read.task import Reading, read
+from ticdc_consumer.read.task import MOST_CORRUPTED, Reading, read
 from ticdc_consumer.reconcile.gathered import gather_here
 from ticdc_consumer.source import ProgressT, Receiver
+from ticdc_consumer.targets.layout import TableName
 from ticdc_encoder.column import Column, ColumnType
-from ticdc_encoder.event import Ddl
+from ticdc_encoder.event import Ddl, RowChange
+from ticdc_encoder.formats.simple import Waiting
 
 OPTIONS = options_for("canal-json")
 NOW = 1 << 50
@@ -75,6 +87,30 @@ def test_a_task_that_lacks_a_table_looks_ahead_for_others(monkeypatch: pytest.Mo
     assert (rows, report.messages, [*report.missing]) == (0, 3, [("d", "t")])
 
 
+def test_what_a_task_has_sent_counts_against_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task, "FLUSH", 0)
+    records = [(None, row(number)) for number in range(1, 6)]
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, records)))
+    job = replace(job, source=OneByOne([value for _, value in records]))
+    size = sum(batch.nbytes for batch in list(read(job, [WHOLE]))[:-1])
+    for budget, too_large in ((size, False), (size - 1, True)):
+        *_, report = read(replace(job, most_bytes=budget), [WHOLE])
+        assert unpack(report.to_pylist()[0]["row"]).too_large == too_large
+
+
+@pytest.mark.parametrize(
+    ("most_bytes", "knows_the_table", "whole"),
+    [(0, True, True), (1, True, False), (0, False, False)],
+    ids=["whole", "too large", "without a table"],
+)
+def test_a_cut_has_a_change_only_if_all_of_it_was_read(
+    most_bytes: int, knows_the_table: bool, whole: bool
+) -> None:
+    tables = tables_in(decoded(OPTIONS, [(None, row(1))])) if knows_the_table else {}
+    job = replace(job_of(OPTIONS, tables), source=OneByOne([row(1)]), most_bytes=most_bytes)
+    assert (gather_here(job, [WHOLE]).change is not None) == whole
+
+
 def test_a_row_of_which_only_the_key_was_sent_is_not_passed_over() -> None:
     job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])))
     reading = Reading(job, [WHOLE])
@@ -107,6 +143,45 @@ def test_an_error_is_reported_with_the_table_that_it_is_about(
     assert (found.error[0], found.error_table) == (kind, table)
 
 
+def test_a_file_is_one_message_with_as_many_bytes_for_each_row() -> None:
+    records = [(None, row(number)) for number in range(1, 4)]
+    reading = Reading(job_of(OPTIONS, tables_in(decoded(OPTIONS, records))), [WHOLE])
+    changes = [change for change in decoded(OPTIONS, records) if isinstance(change, RowChange)]
+    assert [
+        *reading.feed_file(reading.progress[PLACE], b"first\nsecond\nthird\n", 5, changes)
+    ] == []
+    assert (reading.report.messages, reading.report.bytes, reading.fold.bytes) == (1, 19, 3 * 4)
+    assert reading.progress[PLACE].position == 6
+
+
+def corrupted(number: int) -> RowChange:
+    (change,) = decoded(OPTIONS, [(None, row(number))])
+    assert isinstance(change, RowChange)
+    return replace(change, corrupted=True)
+
+
+def test_rows_that_differ_from_their_checksums_are_counted_and_the_first_of_them_told() -> None:
+    options = options_for("canal-json", on_corruption="warn")
+    job = job_of(options, tables_in(decoded(options, [(None, row(1))])))
+    reading = Reading(job, [WHOLE])
+    for number in range(1, MOST_CORRUPTED + 3):
+        list(reading.feed_file(reading.progress[PLACE], b"", number, [corrupted(number)]))
+    report = reading.report
+    assert (report.corrupted, len(report.corrupted_rows)) == (12, 10)
+    assert report.corrupted_rows[6] == (
+        "d.t: the row with key id=7 of commit_ts 7 differs from its checksum; "
+        f"at {PLACE[0]}[{PLACE[1]}] offset 7"
+    )
+    assert sum(batch.num_rows for batch in reading.fold.flush()) == 12
+
+
+def test_a_row_that_differs_from_its_checksum_stops() -> None:
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])))
+    reading = Reading(job, [WHOLE])
+    with pytest.raises(Stop, match="the row with key id=3 of commit_ts 3 differs"):
+        list(reading.feed_file(reading.progress[PLACE], b"", 0, [corrupted(3)]))
+
+
 def test_what_was_flushed_is_not_held_any_more() -> None:
     job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])))
     reading = Reading(job, [WHOLE])
@@ -128,6 +203,49 @@ def test_rows_of_tables_that_are_set_aside_or_left_out_are_counted_and_not_read(
             ({("d", "t"): 1}, {}) if job is aside else ({}, {("d", "t"): 1})
         )
         assert [*reading.fold.flush()] == []
+
+
+LACKING = [
+    ("of the cut", "d", 7, {}, {("d", "t", 2): (*PLACE, 3)}, None),
+    ("of a later cut", "d", 9, {}, {}, 3),
+    ("of a table that is set aside", "aside", 7, {("aside", "t"): 1}, {}, None),
+    ("of a table that is left out", "out", 9, {}, {}, None),
+    ("of one that joins, of the cut", "joins", 7, {}, {}, None),
+    ("of one that joins, of a later cut", "joins", 9, {}, {}, 3),
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "commit_ts", "waiting", "unread", "kept"),
+    [each[1:] for each in LACKING],
+    ids=[each[0] for each in LACKING],
+)
+def test_a_row_that_lacks_its_schema_is(
+    schema: str,
+    commit_ts: int,
+    waiting: dict[TableName, int],
+    unread: dict[SchemaKey, tuple[str, int, int]],
+    kept: int | None,
+) -> None:
+    options = options_for("simple", filter=("d.*", "aside.*"))
+    job = job_of(options, {}, begin=5, end=9)
+    job = replace(job, joining=("joins.*",), set_aside=frozenset({("aside", "t")}))
+    reading = Reading(job, [WHOLE])
+    progress = reading.progress[PLACE]
+    reading.read_waiting(progress, Waiting(0, commit_ts, schema, "t", 2), 3, NOW)
+    report = reading.report
+    assert (report.waiting, report.unread, progress.least_later) == (waiting, unread, kept)
+
+
+def test_what_is_beside_the_cut_is_counted_or_kept_also_where_it_is_read_fast() -> None:
+    records = [(None, row(number)) for number in (6, 4, 7, 9, 8, 3)]
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, records)), begin=5, end=9)
+    with learning_at_once():
+        found = same(job, records)
+    assert (found.read_fast, len(found.facts)) == (5, 3)
+    progress, *_, report = found.report
+    assert progress.restart == 3
+    assert unpack(report.to_pylist()[0]["row"]).tables[0].replays == 2
 
 
 def test_facts_of_a_merged_table_name_its_shard() -> None:

@@ -17,9 +17,11 @@ from ticdc_consumer.reconcile.net_change import (
     folded_steps,
     keys_to_delete,
     rows_to_write,
+    staged_rows,
 )
 from ticdc_consumer.reconcile.stream import fold_stream
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.staging import StagingJob
 
 Fact = tuple[int, bytes, int, bool]
 """(table, key, commit_ts, present); the row follows from them, as the wire promises."""
@@ -168,13 +170,35 @@ def test_rows_of_a_table_without_a_key_are_counted_beside_staged_ones() -> None:
     assert folded[STAGE].to_pylist() == [7, None]
 
 
+def test_of_staged_rows_those_are_published_that_no_later_one_supersedes() -> None:
+    facts = table_of(
+        [(0, b"a", 1, True), (0, b"b", 1, True), (0, b"b", 2, True), (1, b"c", 1, True)]
+    )
+    sent = facts.append_column(WITH_STAGE.field(STAGE), pa.array([7, 7, 8, 9], pa.int64()))
+    job = StagingJob("sqlite://", "c")
+    staged = staged_rows(sent, fold(sent, steps=False).facts, job)
+    found = [(each.table, each.name, each.superseded.to_pylist(), each.count) for each in staged]
+    assert found == [
+        (0, job.name(7), [b"b"], 1),
+        (0, job.name(8), [], 1),
+        (1, job.name(9), [], 1),
+    ]
+
+
 def test_small_chunks_share_a_piece_and_large_ones_are_cut() -> None:
     small = pa.chunked_array([pa.array([b"a"]), pa.array([b"b", b"c"])])
     assert [piece.to_pylist() for piece in pieces(small)] == [[b"a", b"b", b"c"]]
     large = pa.chunked_array([pa.array([b"a"] * 25_000), pa.array([b"b"] * 10_000)])
     assert [len(piece) for piece in pieces(large)] == [10_000, 10_000, 5_000, 10_000]
+    full = pa.chunked_array([pa.array([b"a"] * 4_000), pa.array([b"b"] * 6_000)])
+    assert [len(piece) for piece in pieces(full)] == [10_000]
     rows_of_3_mib = pa.chunked_array([pa.array([b"a" * (3 << 20)]) for _ in range(3)])
     assert [len(piece) for piece in pieces(rows_of_3_mib)] == [1, 1, 1]
+    sizes = [1, 1, 1, 1, 1, 1, 1, 5]
+    uneven = pa.chunked_array([pa.array([b"a" * (size << 20) for size in sizes])])
+    assert [len(piece) for piece in pieces(uneven)] == [2, 3, 2, 1]
+    rows_of_5_mib = pa.chunked_array([pa.array([b"a" * (5 << 20)] * 2)])
+    assert [len(piece) for piece in pieces(rows_of_5_mib)] == [1, 1]
     assert [*pieces(pa.chunked_array([], pa.binary()))] == []
 
 

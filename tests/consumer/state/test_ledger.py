@@ -23,6 +23,7 @@ from ticdc_consumer.errors import Fenced, Stop
 from ticdc_consumer.state import known_tables
 from ticdc_consumer.state.known_tables import Basis, KnownTables
 from ticdc_consumer.state.ledger import (
+    LONGEST_QUERY,
     DroppedTable,
     Ledger,
     LedgerEntry,
@@ -179,6 +180,19 @@ class Play:
             patch.setattr(target, "lost", lambda _: True)
             yield
         assert (target.execute, target.lost) == (execute, lost)
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("DROP  TABLE\n t", "DROP TABLE t"),
+        ("x" * LONGEST_QUERY, "x" * LONGEST_QUERY),
+        ("x" * (LONGEST_QUERY + 1), "x" * LONGEST_QUERY + "..."),
+    ],
+    ids=["several lines", "just short enough", "too long"],
+)
+def test_the_beginning_of_a_statement_is_one_line(query: str, shown: str) -> None:
+    assert LedgerEntry(7, 1, "s", "t", query).short_query == shown
 
 
 @pytest.mark.parametrize("seed", range(15))

@@ -21,6 +21,7 @@ from support.loading import (
 )
 from ticdc_consumer.errors import Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
+from ticdc_consumer.state import lease
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.scope import scope_hash
@@ -128,6 +129,51 @@ def test_changefeeds_of_one_target_do_not_touch_each_other(target_url: str) -> N
         assert two.changefeeds() == ["Feed", "feed"]
 
 
+def test_where_there_is_no_checkpoint_those_of_other_changefeeds_are_named(
+    sqlite_url: str,
+) -> None:
+    with opened(sqlite_url) as target, opened(sqlite_url) as other:
+        store = Store(target, "mine")
+        words = (
+            "changefeed mine has no checkpoint in the target{}; its first run or load writes one"
+        )
+        assert str(store.unknown()) == words.format("")
+        for name in ("one", "two"):
+            first(Store(other, name), 10)
+        known = ", which has those of: one, two"
+        assert str(store.unknown()) == words.format(known)
+
+
+def test_the_end_of_a_changefeed_removes_what_the_target_holds_of_it_alone(
+    target_url: str,
+) -> None:
+    with opened(target_url) as target, opened(target_url) as other:
+        one, two = Store(target, "one"), Store(other, "two")
+        first(one, 10)
+        at_two = first(two, 20)
+        for store in (one, two):
+            with store.target.transaction():
+                store.ledger.define(ACCOUNTS)
+        assert Store(target, "three").end(IMPATIENT) is None
+        ended = one.end(IMPATIENT)
+        assert ended is not None and ended.resolved_ts == 10
+        assert one.read() is None
+        assert Store(target, "one").ledger.definitions() == {}
+        assert (two.read(), two.changefeeds()) == (at_two, ["two"])
+        assert [*two.ledger.definitions()] == [("bank", "accounts")]
+
+
+def test_a_consumer_that_was_overtaken_ends_nothing(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target, opened(sqlite_url) as other:
+        older, newer = Store(target, CHANGEFEED), Store(other, CHANGEFEED)
+        first(older)
+        newer.start(IMPATIENT)
+        deleted: list[str] = []
+        with pytest.raises(Fenced, match="generation 2, this one has 1"):
+            older.lease.end(lambda: deleted.append("all"))
+        assert deleted == []
+
+
 def test_several_consumers_create_the_tables_at_once(target_url: str) -> None:
     failures: list[BaseException] = []
 
@@ -193,6 +239,36 @@ def test_of_two_first_starts_one_is_refused(target_url: str) -> None:
             late.begin_first(Checkpoint.first(options(""), 20, {}))
 
 
+@pytest.mark.parametrize(
+    ("faster", "error", "what"),
+    [
+        (True, Fenced, "another consumer began it first"),
+        (False, Unavailable, "it is not known whether its first checkpoint was written"),
+    ],
+)
+def test_a_first_start_that_loses_its_session_looks_whether_another_began(
+    sqlite_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    faster: bool,
+    error: type[Exception],
+    what: str,
+) -> None:
+    with opened(sqlite_url) as target, opened(sqlite_url) as other:
+        late = Store(target, CHANGEFEED)
+        late.start(IMPATIENT)
+
+        def lost(*_: object) -> None:
+            if faster:
+                first(Store(other, CHANGEFEED), 10)
+            raise Retry("the session was lost")
+
+        monkeypatch.setattr(target, "overtake", lost)
+        monkeypatch.setattr(late.lease, "_other_began", lambda: False)  # it shows a moment later
+        monkeypatch.setattr(lease, "SHOWN_AFTER", 0.0)
+        with pytest.raises(error, match=what):
+            late.begin_first(Checkpoint.first(options(""), 20, {}))
+
+
 def test_a_later_start_refuses_the_earlier_one(target_url: str) -> None:
     with opened(target_url) as target:
         older = Store(target, CHANGEFEED)
@@ -220,6 +296,22 @@ def test_a_first_start_is_over_once_its_checkpoint_is_written(target_url: str) -
         store.reconnect()  # the checkpoint names another session than the first
         with pytest.raises(Retry, match="lost again"), store.lease.explaining():
             raise Retry("the session was lost again")
+
+
+@pytest.mark.parametrize(
+    ("generation", "owner", "other"),
+    [(1, "older", False), (1, "mine", False), (2, "mine", False), (2, "newer", True)],
+)
+def test_a_consumer_that_began_later_has_raised_the_generation_from_another_session(
+    sqlite_url: str, generation: int, owner: str, other: bool
+) -> None:
+    with opened(sqlite_url) as target:
+        store = Store(target, CHANGEFEED)
+        first(store)
+        with target.transaction():
+            store.lease.update(generation=generation, owner=owner)
+        store.lease._began = (1, "mine")
+        assert store.lease._other_began() == other
 
 
 def test_what_stops_a_consumer_that_was_overtaken_is_the_newer_ones_work(sqlite_url: str) -> None:

@@ -1,7 +1,11 @@
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import cast
 
 import pytest
+from confluent_kafka import KafkaError
+from confluent_kafka import Message as KafkaMessage
 from support import brokers
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import SourceAway, Stop
@@ -70,9 +74,24 @@ def test_rows_without_a_mark_stop_only_once_the_brokers_have_given_all(
     time.sleep(0.01)
     scout.require_marks(0.001, cluster.list)  # they are silent, or slow
     assert until(lambda: bool(scout.poll(0.1)) and scout.position(topic) == 3, 30, 0)
+    scout.require_marks(60.0, cluster.list)  # the last has just come
     time.sleep(0.01)
     with pytest.raises(Stop, match="rows, and no resolved ts: set enable-tidb-extension=true"):
         scout.require_marks(0.001, cluster.list)
+    cluster.close()
+
+
+def test_rows_without_a_mark_do_not_stop_as_long_as_one_topic_has_more_to_give(
+    follow: Follow, mock_kafka: brokers.Mock
+) -> None:
+    scout, topic = follow(ROW)
+    other = mock_kafka.create_topic("items", 1)
+    mock_kafka.produce([Message(other, 0, None, ROW)])
+    cluster = Cluster({**mock_kafka.config, "log_level": "2"}, (topic, other))
+    scout.read_to(9, {topic: 1}, 30)
+    scout._next[other] = 0  # it has not come yet
+    time.sleep(0.01)
+    scout.require_marks(0.001, cluster.list)
     cluster.close()
 
 
@@ -105,6 +124,61 @@ def test_topics_are_read_from_where_they_are_followed_until_all_have_the_mark(
     assert {topic: top.resolved_ts for topic, top in scout.top.items()} == {one: 9, other: 10}
     found = {(each.topic, each.resolved_ts) for each in scout.marks}
     assert found == {(one, 5), (one, 9), (other, 7), (other, 10)}
+
+
+def test_what_was_read_since_a_topic_was_followed_is_at_hand_for_a_small_cut(
+    follow: Follow,
+) -> None:
+    scout, topic = follow(mark(5), ROW)
+    assert scout.recent.partitions == {(topic, 0)}
+    scout.read_to(9, {topic: 2}, 30)
+    assert [message.value() for message in scout.recent.since((topic, 0), 0)] == [mark(5), ROW]
+
+
+@pytest.mark.parametrize(("far_behind", "kept"), [(1, False), (2, True)])
+def test_what_no_small_cut_will_need_is_not_kept(
+    follow: Follow, monkeypatch: pytest.MonkeyPatch, far_behind: int, kept: bool
+) -> None:
+    monkeypatch.setattr(scout_of_kafka, "BATCH", 1)
+    monkeypatch.setattr(scout_of_kafka, "FAR_BEHIND", far_behind)
+    scout, topic = follow(mark(5), ROW)
+    scout.read_to(9, {topic: 2}, 30)
+    assert scout.recent.covers((topic, 0), 0) == kept
+    assert scout.recent.covers((topic, 0), 2)
+
+
+@dataclass(frozen=True)
+class End:
+    """Stands for librdkafka's message that a partition ends at `at`."""
+
+    name: str
+    at: int
+
+    def topic(self) -> str:
+        return self.name
+
+    def offset(self) -> int:
+        return self.at
+
+    def error(self) -> KafkaError:
+        return KafkaError(KafkaError._PARTITION_EOF)
+
+
+@pytest.mark.parametrize(("end", "position"), [(1, 2), (2, 2), (3, 3)])
+def test_a_topic_that_ends_behind_its_last_record_is_read_to_its_end(
+    follow: Follow, end: int, position: int
+) -> None:
+    scout, topic = follow(mark(5), mark(9))
+    scout.read_to(9, {topic: 2}, 30)
+    scout._read(cast(KafkaMessage, End(topic, end)), 1 << 62)
+    assert scout.position(topic) == position
+
+
+def test_a_scout_that_is_closed_asks_the_brokers_no_more(follow: Follow) -> None:
+    scout, _ = follow(ROW)
+    scout.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        scout.poll(0)
 
 
 def test_a_topic_is_read_no_further_than_the_mark(

@@ -246,7 +246,7 @@ def test_run_with_load_does_both_and_loads_once(
     run = into(sqlite_url)
     first = run("--load")
     assert first.code == 0, first.said
-    assert "loaded: 1 rows; R " in first.said
+    assert "loaded: 1 row; R " in first.said
     feed.resolve(later := tidb.ts())
     again = run("--load")
     assert (again.code, run.resolved_ts) == (0, later), again.said

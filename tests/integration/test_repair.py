@@ -98,7 +98,7 @@ def test_what_cannot_be_put_right_is_named_and_the_rest_is_done(
     code, out, _ = drifted.verify("--repair")
     assert code == 5
     assert "log: not repaired: nothing identifies its rows: load it anew" in out
-    assert "4 rows of 1 tables are to be put right" in out
+    assert "to be put right: 4 rows of 1 table\n" in out
     assert "4 rows put right at R = " in out
     assert {name for name, *_ in drifted.differences()} == {"log"}
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import sqlalchemy as sa
+from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.state.schema import REPAIR
@@ -68,10 +69,10 @@ class RepairState:
     reason: str
 
     def __str__(self) -> str:
-        reason = f": {self.reason}" if self.reason else ""
+        reason, rows = f": {self.reason}" if self.reason else "", counted(self.rows, "row")
         if self.state == "done":
-            return f"{self.rows} rows put right at R = {with_time(self.resolved_ts)}{reason}"
-        return f"{self.rows} rows wait for a cut of the consumer{reason}"
+            return f"{rows} put right at R = {with_time(self.resolved_ts)}{reason}"
+        return f"{rows} waiting for a cut of the consumer{reason}"
 
     def to_json(self) -> dict[str, object]:
         """For programs."""

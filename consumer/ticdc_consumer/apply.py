@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
 import pyarrow as pa
+from ticdc_encoder.counted import counted
 from ticdc_encoder.event import Ddl, Table
 
 from ticdc_consumer import failpoints
@@ -357,7 +358,7 @@ class ToTarget:
             from ticdc_consumer.upstream.repair.reading import read_repair
         except ModuleNotFoundError as error:
             return Repair(request.number).refused(f"{error.name} is not installed: {UPSTREAM}")
-        with self._store.monitor.at("applying", f"a repair of {request.rows} rows"):
+        with self._store.monitor.at("applying", f"a repair of {counted(request.rows, 'row')}"):
             return read_repair(self._options, self._store, request, step.new.resolved_ts)
 
     def _applied(self, step: Step, gathered: Gathered) -> Applied:

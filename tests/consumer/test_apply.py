@@ -88,7 +88,7 @@ def test_a_repair_makes_room_for_the_rows_of_its_cut(sqlite_url: str) -> None:
             target.execute(f"INSERT INTO {relation} VALUES (7, 'dan')")  # noqa: S608
         _, encode_keys = encoders(target.dialect)
         gone = encode_keys(here.layout, [pa.array(["7"])])
-        repair = Repair(1, [RepairedTable(here.layout, gone, pa.array([], pa.binary()))])
+        repair = Repair(1, [RepairedTable(here.layout, len(gone), gone, pa.array([], pa.binary()))])
         step = Step(here.old, here.new, repair=repair)
         strict = options(sqlite_url, on_drift="stop")
         change = replace(here.change, absent=(2, 3, 4))

@@ -436,7 +436,7 @@ def test_status_and_why_say_what_waits(small: Place, capsys: pytest.CaptureFixtu
     assert cli.main(["status", str(small.run._file), *small.run.arguments()]) == 0
     text = capsys.readouterr().out
     assert f"set aside       shop.items waits at R {ts(100)}" in text
-    assert "3 changes wait" in text
+    assert "with 3 changes" in text
     assert cli.main(["status", str(small.run._file), *small.run.arguments(), "--json"]) == 0
     (waiting,) = json.loads(capsys.readouterr().out)["set_aside"]
     assert (waiting["table"], waiting["resolved_ts"]) == ("items", str(ts(100)))

@@ -14,15 +14,17 @@ from support.moved_money import Workload, has_rows, moving, verified_json
 from support.torture_cli import Command, Make
 from support.torture_driver import Driver
 from support.torture_topics import Feed
-from support.upstream_tidb import Upstream, upstream
+from support.upstream_tidb import upstream
+from support.upstream_workload import definition
 from support.verified import Verified
 from ticdc_consumer import status
 from ticdc_consumer.state.repairs import RepairRequest, RepairRequests, TableKeys
 from ticdc_consumer.state.standby import Watch
 from ticdc_consumer.upstream.repair import command as repair_command
 from ticdc_consumer.upstream.repair import differing_keys
-from ticdc_consumer.waiting import until
-from ticdc_encoder.event import Resolved
+from ticdc_consumer.waiting import sleep, until
+from ticdc_encoder.event import Ddl
+from ticdc_encoder.tso import with_time
 
 
 @pytest.fixture
@@ -96,7 +98,7 @@ def test_what_cannot_be_put_right_is_named_and_the_rest_is_done(
     code, out, _ = drifted.verify("--repair")
     assert code == 5
     assert "log: not repaired: nothing identifies its rows: load it anew" in out
-    assert "4 rows of 1 tables are to be put right" in out
+    assert "to be put right: 4 rows of 1 table\n" in out
     assert "4 rows put right at R = " in out
     assert {name for name, *_ in drifted.differences()} == {"log"}
 
@@ -139,20 +141,24 @@ class Stream:
         with upstream(upstream_url) as tidb:
             tidb.execute(*SHOP[:2])
             self.schema = tidb.schema
-            self._resolve(tidb)
+            self.feed.resolve(tidb.ts())
         assert self.run.load().code == 0
         self.url = upstream_url
-
-    def _resolve(self, tidb: Upstream) -> None:
-        for partition in range(self.feed.partitions):
-            self.feed.send(partition, Resolved(tidb.ts()))
 
     def cut(self, *statements: str) -> Any:
         """The upstream goes on, without a word of its rows in the topic, and a cut is applied."""
         with upstream(self.url) as tidb:
             tidb.execute(*statements)
-            self._resolve(tidb)
+            self.feed.resolve(tidb.ts())
         return self.run()
+
+    def ddl(self, query: str, kind: int, of: str = "people") -> None:
+        """In the upstream and in the topic, before the next cut."""
+        with upstream(self.url) as tidb:
+            commit_ts = tidb.ddl(query)
+            found = tidb.execute(f"SHOW TABLES LIKE '{of}'")
+            table = definition(tidb, of) if found else None
+            self.feed.send(0, Ddl(tidb.schema, of, query, commit_ts, kind, table))
 
     def ask(self, *keys: str) -> int:
         """A request for rows of `people`."""
@@ -231,7 +237,51 @@ def test_a_table_that_has_gone_upstream_is_left_out_with_the_reason(stream: Stre
     stream.ask("2")
     assert stream.cut("DROP TABLE people").code == 0
     ((state, _, reason),) = stream.requests()
-    assert state == "done" and "people: " in reason
+    assert state == "done" and "people: the upstream has no such table" in reason
+
+
+# --- a DDL between the request and the cut ------------------------------------------------------
+
+
+def test_rows_of_a_table_that_has_other_columns_by_then_are_put_right(stream: Stream) -> None:
+    with opened(stream.run.target_url) as target:
+        target.execute("UPDATE people SET mail = upper(mail)").close()
+    stream.ask("1", "2", "3", "4")
+    stream.ddl("ALTER TABLE people ADD COLUMN age INT DEFAULT 7", 5)
+    stream.ddl("CREATE TABLE more (id INT PRIMARY KEY)", 3, "more")
+    stream.ddl("ALTER TABLE people ADD COLUMN note VARCHAR(9)", 5)
+    outcome = stream.cut("UPDATE people SET age = 8, note = 'new' WHERE id = 2")
+    assert outcome.code == 0, outcome.said
+    assert stream.run.rows("SELECT * FROM people ORDER BY id") == [
+        (1, "a", 7, None),
+        (2, "b", 8, "new"),
+        (3, "c", 7, None),
+        (4, "d", 7, None),
+    ]
+    assert stream.requests() == [("done", True, "")]
+    assert stream.run.command("verify").code == 0
+
+
+ANOTHER = "CREATE TABLE people (mail VARCHAR(20) PRIMARY KEY, n INT)"
+GONE = [
+    ([("DROP TABLE people", 4)], "the upstream has no such table"),
+    ([("DROP TABLE people", 4), (ANOTHER, 3)], "identified by other columns since: verify again"),
+    ([("RENAME TABLE people TO persons", 14)], "the upstream has no such table"),
+]
+
+
+@pytest.mark.parametrize(("statements", "words"), GONE)
+def test_rows_of_a_table_that_is_another_one_by_then_are_left_with_the_reason(
+    statements: list[tuple[str, int]], words: str, stream: Stream
+) -> None:
+    stream.ask("2")
+    for query, kind in statements:
+        stream.ddl(query, kind, "persons" if "persons" in query else "people")
+    outcome = stream.cut()
+    assert outcome.code == 0, outcome.said
+    ((state, _, reason),) = stream.requests()
+    assert state == "done" and words in reason, reason
+    assert f"repair: 0 rows put right at R = {with_time(stream.run.resolved_ts)}" in outcome.said
 
 
 # --- kill -9 ------------------------------------------------------------------------------------
@@ -273,6 +323,9 @@ def test_kills_at_any_moment_leave_nothing_half_repaired(
                 consumer.kill()
                 consumer = run.driver(step)
             repairing.append(Driver(["verify", str(run._file), "--repair", *run.arguments()]))
+            if number % 2 == 0:
+                sleep(rng.uniform(0.0, 3.0))
+                workload.define_more()
             until(lambda: not consumer.running, patience if step else rng.uniform(0.5, 9.0))  # noqa: B023
             assert step is None or not consumer.running, consumer.text
             if rng.random() < 0.3:

@@ -189,6 +189,11 @@ def test_postgresql_is_loaded_from_tidb_and_kept_equal(
         with engine.connect() as connection:
             query = f"SELECT sum(balance) FROM {name}.accounts"  # noqa: S608
             assert connection.exec_driver_sql(query).scalar_one() == 50_000
+            connection.exec_driver_sql(f"DELETE FROM {name}.orders WHERE id = 3")  # noqa: S608
+            connection.commit()
+        said = ran(*command, "verify", path, *words, "--repair")
+        for line in (" id=3 is missing in the target", "put right: 1 row of 1 table", "\nequal at"):
+            assert line in said
     finally:
         real_kafka.delete_topic(name)
         with sa.create_engine(upstream_url, poolclass=sa.NullPool).connect() as connection:

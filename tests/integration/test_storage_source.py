@@ -648,7 +648,7 @@ def test_check_and_status_know_the_storage(
     code, said = said_by("check", run, tmp_path, capsys)
     assert code == 0, said
     assert f"ok    storage: metadata says {ts(100)} " in said
-    assert "ok    storage: 1 directories that number 1 files, no gap" in said
+    assert "ok    storage: 1 file, numbered without a gap" in said
     assert "ok    files: 1 were decoded, one per directory" in said
     assert "ok    table shop.items: will be created by its own CREATE TABLE" in said
     code, said = said_by("check", run, tmp_path, capsys, storage__terminator="|")

@@ -627,7 +627,7 @@ def test_a_filter_that_lets_nothing_pass_is_told(
     )
     found = list(check(mistaken.options()))
     assert (
-        "leaves out all 2 tables of the first messages, with 4 rows: shop.items, shop.others"
+        "leaves out all of the first messages, 4 rows of 2 tables: shop.items, shop.others"
     ) in [one.text for one in found if one.level == "warn"]
     assert exit_code(found) == 0
     outcome = mistaken()
@@ -647,6 +647,6 @@ def test_a_filter_that_lets_some_pass_is_no_warning(
     run = command([feed], sqlite_url, tables__filter="shop.others")
     outcome = run()
     assert "warning" not in outcome.said
-    assert ", 1 rows written, 3 left out by the filter\n" in outcome.said
+    assert ", 1 row written, 3 left out by the filter\n" in outcome.said
     assert ids(run, "others") == [1]
     assert [f for f in check(run.options()) if f.subject == "filter"] == []

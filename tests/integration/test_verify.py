@@ -338,7 +338,7 @@ def test_a_report_has_values_only_if_they_are_asked_for(into_sqlite: Verified) -
             "shop.a: 2 rows, 2 upstream; 2 differ",
             "  id=1 differs in v",
             "  id=2 differs in v",
-            "shop.b: 1 rows, 0 upstream; 1 differs",
+            "shop.b: 1 row, 0 upstream; 1 differs",
             "  id=5 is in the target only",
         ],
     )
@@ -347,7 +347,7 @@ def test_a_report_has_values_only_if_they_are_asked_for(into_sqlite: Verified) -
     assert "  id=5 is in the target only; target: id='5'" in out
     _, out, _ = into_sqlite.verify("--table", "*.b")
     assert [line.partition(".")[2][:2] for line in out.splitlines()[:1]] == ["b:"]
-    assert "1 of 1 tables" in out
+    assert "1 of 1 table, " in out
     assert "secret" not in into_sqlite.verify("--json")[1]
     assert '"v": "secret"' in into_sqlite.verify("--json", "--show-values")[1]
 
@@ -473,7 +473,7 @@ def test_merged_tables_are_compared_shard_by_shard(
     verified.spoil(file.read_text())
     assert verified.differences() == set()
     verified.spoil(f"UPDATE orders SET shard = '{own}.o3' WHERE id = 1 AND v = 1")  # noqa: S608
-    stray = {"o1": '"public"."orders" has 1 rows of no upstream table'}
+    stray = {"o1": '"public"."orders" has 1 row of no upstream table'}
     assert verified.problems() == stray
     code, out, _ = verified.verify("--repair")
     assert code == 5 and out.count("of no upstream table") == 1 and "o1: 2 rows, equal" in out

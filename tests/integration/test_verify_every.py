@@ -55,12 +55,12 @@ def spoil(run: Command, statement: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "found"),
     [
-        ("UPDATE people SET mail = 'x' WHERE id = 1", "people: 1 rows, (id=1) differs"),
-        ("UPDATE people SET mail = 'x' WHERE id = 99", "people: 1 rows, (id=99) differs"),
-        ("DELETE FROM people WHERE id = 50", "people: 1 rows, (id=50) missing"),
-        ("INSERT INTO people VALUES (2000, '')", "people: 1 rows, (id=2000) extra"),
-        ("INSERT INTO people VALUES (-5, '')", "people: 1 rows, (id=-5) extra"),
-        ("UPDATE words SET n = 3 WHERE word = 'b'", "words: 1 rows, (word=b) differs"),
+        ("UPDATE people SET mail = 'x' WHERE id = 1", "people: 1 row, (id=1) differs"),
+        ("UPDATE people SET mail = 'x' WHERE id = 99", "people: 1 row, (id=99) differs"),
+        ("DELETE FROM people WHERE id = 50", "people: 1 row, (id=50) missing"),
+        ("INSERT INTO people VALUES (2000, '')", "people: 1 row, (id=2000) extra"),
+        ("INSERT INTO people VALUES (-5, '')", "people: 1 row, (id=-5) extra"),
+        ("UPDATE words SET n = 3 WHERE word = 'b'", "words: 1 row, (word=b) differs"),
     ],
 )
 @pytest.mark.parametrize("target_url", ["sqlite"], indirect=True)
@@ -72,7 +72,7 @@ def test_rows_that_differ_end_the_run(run: Command, statement: str, found: str) 
 @pytest.mark.parametrize("target_url", ["postgresql", "mariadb", "mysql", "tidb"], indirect=True)
 def test_rows_that_differ_end_the_run_on_every_target(run: Command) -> None:
     spoil(run, "UPDATE people SET mail = 'x' WHERE id = 50")
-    ended(run, "people: 1 rows, (id=50) differs")
+    ended(run, "people: 1 row, (id=50) differs")
     why = diagnosis.why(run.options(), "orders.toml")
     assert why.cause == "drift" and "(id=50) differs" in why.sentence
 

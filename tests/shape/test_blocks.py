@@ -40,7 +40,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 FOREIGN = {
     *("apt-get", "cat", "cd", "curl", "docker", "echo", "export", "jq", "journalctl", "kubectl"),
-    *("make", "mkdir", "mysqldump", "pg_dump", "promtool", "set", "spark-submit", "sqlite3"),
+    *("make", "mkdir", "mysqldump", "pg_dump", "pg_restore", "promtool"),
+    *("psql", "set", "spark-submit", "sqlite3"),
     *(
         "sudo",
         "systemctl",

@@ -3,19 +3,19 @@
 import json
 from collections.abc import Sequence
 from random import Random
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from ticdc_consumer.cli import commands as cli
-from ticdc_encoder.event import Ddl, Resolved, Row, RowChange
-from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.event import Ddl, Row, RowChange, Table
 
 from support.databases import own_schema
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
+from support.upstream_workload import definition
 
 ACCOUNTS = "CREATE TABLE accounts (id INT PRIMARY KEY, balance INT, note VARCHAR(99))"
 
@@ -30,21 +30,34 @@ class Workload:
         self._over = Event()
         self._rng = Random(1)
         self._rows: dict[int, Row] = {}
+        self._added: dict[str, int] = {}
+        self._one_at_a_time = Lock()
         self._thread = Thread(target=self._run)
 
     def begin(self) -> None:
         with upstream(self._url) as tidb:
-            tidb.execute(ACCOUNTS)
-            self._table = parse_create_table(ACCOUNTS, tidb.schema)
-            ts = tidb.ts()
-            self._feed.send(0, Ddl(tidb.schema, "accounts", ACCOUNTS, ts, 3, self._table))
+            self._table = self._define(tidb, "accounts", ACCOUNTS, 3)
             rows: list[Row] = [{"id": n, "balance": 100, "note": f"row {n}"} for n in range(1, 41)]
-            self._write(tidb, [(None, row) for row in rows])
+            self._write(tidb, self._table, [(None, row) for row in rows])
+        self._rows = {int(str(row["id"])): row for row in rows}
         self._thread.start()
 
     @property
     def running(self) -> bool:
         return self._thread.is_alive()
+
+    def define_more(self) -> None:
+        """Between two transactions: one more column of the accounts, and one more table with a
+        row."""
+        number = len(self._added)
+        column, name = f"more{number}", f"table{number}"
+        add = f"ALTER TABLE accounts ADD COLUMN {column} INT DEFAULT {number}"
+        create = f"CREATE TABLE {name} (id INT PRIMARY KEY)"
+        with self._one_at_a_time, upstream(self._url) as tidb:
+            self._table = self._define(tidb, "accounts", add, 5)
+            self._added[column] = number
+            self._rows = {key: {**row, column: number} for key, row in self._rows.items()}
+            self._write(tidb, self._define(tidb, name, create, 3), [(None, {"id": 1})])
 
     def end(self) -> None:
         self._over.set()
@@ -53,25 +66,35 @@ class Workload:
     def _run(self) -> None:
         with upstream(self._url) as tidb:
             while not self._over.wait(0.01):
-                one, other = self._rng.sample(sorted(set(self._rows) - {1, 2, 3}), 2)
-                self._write(tidb, [self._moved(one, -1), self._moved(other, 1)])
+                with self._one_at_a_time:
+                    one, other = self._rng.sample(sorted(set(self._rows) - {1, 2, 3}), 2)
+                    moved = {one: self._moved(one, -1), other: self._moved(other, 1)}
+                    self._write(tidb, self._table, [(self._rows[n], moved[n]) for n in moved])
+                    self._rows |= moved
 
-    def _moved(self, number: int, money: int) -> tuple[Row, Row]:
+    def _moved(self, number: int, money: int) -> Row:
         before = self._rows[number]
-        return before, {**before, "balance": before["balance"] + money}  # type: ignore[operator]
+        return {**before, "balance": before["balance"] + money}  # type: ignore[operator]
 
-    def _write(self, tidb: Upstream, changes: Sequence[tuple[Row | None, Row]]) -> None:
+    def _define(self, tidb: Upstream, name: str, query: str, kind: int) -> Table:
+        """Runs the DDL of a table."""
+        commit_ts, table = tidb.ddl(query), definition(tidb, name)
+        self._feed.send(0, Ddl(tidb.schema, name, query, commit_ts, kind, table))
+        self._feed.resolve(commit_ts + 1)
+        return table
+
+    def _write(
+        self, tidb: Upstream, table: Table, changes: Sequence[tuple[Row | None, Row]]
+    ) -> None:
         tidb.execute("BEGIN")
         for _, row in changes:
-            values = f"{row['id']!r}, {row['balance']!r}, {row['note']!r}"
-            tidb.execute(f"REPLACE INTO accounts VALUES ({values})")  # noqa: S608
-            self._rows[int(str(row["id"]))] = row
+            values = ", ".join(map(repr, row.values()))
+            tidb.execute(f"REPLACE INTO {table.name} ({', '.join(row)}) VALUES ({values})")  # noqa: S608
         tidb.execute("COMMIT")
         ((info,),) = tidb.execute("SELECT json_extract(@@tidb_last_txn_info, '$.commit_ts')")
         for number, (before, after) in enumerate(changes):
-            self._feed.send(number % 2, RowChange(self._table, int(info), before, after))
-        for partition in range(2):
-            self._feed.send(partition, Resolved(int(info) + 1))
+            self._feed.send(number % 2, RowChange(table, int(info), before, after))
+        self._feed.resolve(int(info) + 1)
 
 
 def moving(

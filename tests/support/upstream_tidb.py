@@ -1,5 +1,6 @@
 """A schema of the real TiDB as the upstream, and a table of it with a column of every type."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -89,6 +90,15 @@ class Upstream:
         ((now,),) = self.execute("BEGIN", "SELECT @@tidb_current_ts")
         self.execute("COMMIT")
         return int(now)
+
+    def ddl(self, statement: str) -> int:
+        """Runs a DDL of one table here; the timestamp that TiCDC gives it."""
+        self.execute(statement)
+        ((job,),) = self.execute(
+            "SELECT job_meta FROM mysql.tidb_ddl_history WHERE db_name = DATABASE() "
+            "ORDER BY job_id DESC LIMIT 1"
+        )
+        return int(json.loads(job)["binlog"]["FinishedTS"])
 
     def create_typed(
         self, types: list[tuple[str, str, str | bytes]] | list[tuple[str, str, str]] = TYPES

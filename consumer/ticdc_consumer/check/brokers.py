@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from confluent_kafka.admin import AdminClient
+from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration, with_time
 
 from ticdc_consumer.check.context import Premises
@@ -22,7 +23,10 @@ def brokers(premises: Premises) -> Iterator[Finding]:
     for topic in listing.topics:
         ends = {name: end for name, end in listing.ends.items() if name[0] == topic}
         records = sum(end - premises.begins[name] for name, end in ends.items())
-        yield ok(f"topic {topic}", f"{len(ends)} partitions, {records:,} offsets in the log")
+        yield ok(
+            f"topic {topic}",
+            f"{counted(len(ends), 'partition')}, {counted(records, 'offset')} in the log",
+        )
 
 
 def retention(premises: Premises) -> Iterator[Finding]:
@@ -86,7 +90,7 @@ def messages(premises: Premises) -> Iterator[Finding]:
     if sample.unread:
         yield warn(
             "messages",
-            f"{sample.unread:,} rows wait for their schema, which none of these messages has: "
+            f"{counted(sample.unread, 'row')} without a schema, which none of these messages has: "
             "a run waits limits.schema_wait for it",
         )
     setting = protocol_of(premises.options).needs_for_marks

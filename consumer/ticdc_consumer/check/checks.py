@@ -7,6 +7,7 @@ target from `Premises`; if an earlier check could not reach that, it yields noth
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.check.brokers import brokers, messages, retention
@@ -33,7 +34,10 @@ def java(premises: Premises) -> Iterator[Finding]:
 def listing(premises: Premises) -> Iterator[Finding]:
     """For a source without checks of its own."""
     result = premises.list_topics()
-    yield ok("source", f"{len(result.topics)} topics, {len(result.ends)} partitions")
+    yield ok(
+        "source",
+        f"{counted(len(result.topics), 'topic')}, {counted(len(result.ends), 'partition')}",
+    )
 
 
 # The target first: how far the log must reach back is in its checkpoint, which a consumer that

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import with_time
 
@@ -52,9 +53,9 @@ def log(premises: Premises) -> Iterator[Finding]:
 
 def _after_checkpoint(state: Checkpoint, log: Log, good: int) -> Iterator[Finding]:
     if good:
-        yield ok("log", f"{good} partitions reach back to the checkpoint")
+        yield ok("log", f"reaches back to the checkpoint in {counted(good, 'partition')}")
     if joining := len(set(log.listing.ends) - set(state.positions)):
-        yield ok("log", f"{joining} partitions are new since the checkpoint")
+        yield ok("log", f"{counted(joining, 'new partition')} since the checkpoint")
 
 
 def _of_set_aside(premises: Premises, state: Checkpoint, log: Log) -> Iterator[Finding]:

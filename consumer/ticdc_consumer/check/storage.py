@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.storage.layout import METADATA
@@ -33,7 +34,7 @@ def storage(premises: Premises) -> Iterator[Finding]:
     known = premises.checkpoint.positions if premises.checkpoint else {}
     premises.listing = listing = source.list_patiently(known, PATIENCE)
     files = sum(listing.ends.values())
-    yield ok("storage", f"{len(listing.ends):,} directories that number {files:,} files, no gap")
+    yield ok("storage", f"{counted(files, 'file')}, numbered without a gap")
 
 
 def files(premises: Premises) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ticdc_encoder.column import Column, Index
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import ConfigError, TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter
@@ -31,11 +32,13 @@ def left_out_by_filter(
     if len(out) == len(tables):
         yield warn(
             "filter",
-            f"leaves out all {len(tables):,} tables of the first messages, with {rows:,} rows: "
-            f"{named}{more}",
+            f"leaves out all of the first messages, {counted(rows, 'row')} of "
+            f"{counted(len(tables), 'table')}: {named}{more}",
         )
     elif out:
-        yield ok("filter", f"leaves out {len(out):,} of {len(tables):,} tables: {named}{more}")
+        yield ok(
+            "filter", f"leaves out {len(out):,} of {counted(len(tables), 'table')}: {named}{more}"
+        )
     for rule in options.filter:
         if not _matches_any(rule.removeprefix("!"), options.case_sensitive, tables):
             known = {pattern for s, t in tables for pattern in (f"{s}.{t}", f"{s}.*")}

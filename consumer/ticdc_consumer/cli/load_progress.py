@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Sequence
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration, with_time
 
 from ticdc_consumer.state.loading import LoadProgress
@@ -42,7 +43,7 @@ class LoadLines:
 
     def sum_up(self, resolved_ts: int | None, signal: str) -> None:
         """`resolved_ts` is R, None if `signal` stopped the load."""
-        rows = f": {self._last.rows_done:,} rows" if self._last is not None else ""
+        rows = f": {counted(self._last.rows_done, 'row')}" if self._last is not None else ""
         seconds = time.monotonic() - self._began
         if resolved_ts is None:
             again = "".join(f" --table {table}" for table in self._tables)

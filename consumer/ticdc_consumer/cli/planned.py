@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.runs.dry_run import PlannedCut
@@ -10,7 +11,7 @@ from ticdc_consumer.runs.dry_run import PlannedCut
 def planned(cut: PlannedCut) -> Iterator[str]:
     """What a cut would do, in lines for an operator."""
     if cut.resolved_ts > cut.begin:
-        yield f"cut to R {with_time(cut.resolved_ts)}: {cut.rows:,} rows"
+        yield f"cut to R {with_time(cut.resolved_ts)}: {counted(cut.rows, 'row')}"
     for name, rows in sorted(cut.tables.items()):
         what = f"{rows.inserted:,} inserted, {rows.updated:,} updated"
         if not rows.compared:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event, Thread
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration, lag, with_time
 
 from ticdc_consumer.cli.output import record_of
@@ -64,17 +65,18 @@ class RunTotals:
         }
 
     def __str__(self) -> str:
-        text = f"{self.messages:,} messages, {self.changes:,} changes"
-        for count, what in (
-            (self.duplicates, "repeated"),
-            (self.replays, "replays"),
-            (self.deleted, "rows deleted"),
-            (self.written, "rows written"),
-            (self.cleared, "drifted rows cleared"),
-            (self.missing, "rows to delete that did not exist"),
-            (self.left_out.total(), "left out by the filter"),
+        text = f"{counted(self.messages, 'message')}, {counted(self.changes, 'change')}"
+        left_out = self.left_out.total()
+        for count, part in (
+            (self.duplicates, f"{self.duplicates:,} repeated"),
+            (self.replays, counted(self.replays, "replay")),
+            (self.deleted, f"{counted(self.deleted, 'row')} deleted"),
+            (self.written, f"{counted(self.written, 'row')} written"),
+            (self.cleared, f"{counted(self.cleared, 'drifted row')} cleared"),
+            (self.missing, f"{counted(self.missing, 'row')} to delete that did not exist"),
+            (left_out, f"{left_out:,} left out by the filter"),
         ):
-            text += f", {count:,} {what}" if count else ""
+            text += f", {part}" if count else ""
         return text
 
 
@@ -86,7 +88,7 @@ def nothing_passes(left_out: Counter[str]) -> str:
         tables += " and others"
     return (
         f"warning: no row has passed the filter; it left out "
-        f"{left_out.total():,} rows: {tables}; see [tables] filter"
+        f"{counted(left_out.total(), 'row')}: {tables}; see [tables] filter"
     )
 
 
@@ -112,7 +114,7 @@ class RunProgress:
         for row in epoch.corrupted_rows:
             self._log("corrupted_row", f"warning: {row}", record_of(row), logging.WARNING)
         if more := epoch.corrupted - len(epoch.corrupted_rows):
-            text = f"warning: {more:,} more rows do not match their checksums"
+            text = f"warning: {counted(more, 'more row')} with a wrong checksum"
             self._log("corrupted_rows", text, {"rows": more}, logging.WARNING)
         now = time.monotonic()
         if epoch.changes and self._applying_since is None:
@@ -195,8 +197,8 @@ class RunProgress:
             "cuts": self._all.epochs,
             **self._all.fields(),
         }
-        text = f"{why}: R {with_time(self._resolved_ts)} after {self._all.epochs:,} cuts in "
-        text += f"{duration(seconds)}, {rate:,.0f} changes/s: {self._all}"
+        text = f"{why}: R {with_time(self._resolved_ts)} after {counted(self._all.epochs, 'cut')} "
+        text += f"in {duration(seconds)}, {rate:,.0f} changes/s: {self._all}"
         self._log("ended", text, fields)
         self._warn()
 

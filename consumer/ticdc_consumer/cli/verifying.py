@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import TextIO
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import visible
 
 from ticdc_consumer import config
@@ -157,7 +158,8 @@ def _repaired(
             printing.say(visible(f"{report.name}: not repaired: {reason}"))
     if asked is None:
         return None
-    printing.say(f"{asked.rows} rows of {len(asked.tables)} tables are to be put right")
+    tables = counted(len(asked.tables), "table")
+    printing.say(f"to be put right: {counted(asked.rows, 'row')} of {tables}")
     outcome = repair(options, asked)
     printing.say(visible(str(outcome)))
     again = replace(request, collectors=(), only=frozenset(asked.tables))

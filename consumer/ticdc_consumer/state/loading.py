@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import sqlalchemy as sa
+from ticdc_encoder.counted import counted
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.schema import LOAD
@@ -92,8 +93,8 @@ class LoadProgress:
     def __str__(self) -> str:
         done = sum(table.state == "done" for table in self.tables)
         return (
-            f"{self.rows_done:,} of about {self.rows:,} rows, {self.chunks_done:,} of "
-            f"{self.chunks:,} chunks, {done} of {len(self.tables)} tables"
+            f"{self.rows_done:,} of about {counted(self.rows, 'row')}, {self.chunks_done:,} of "
+            f"{counted(self.chunks, 'chunk')}, {done} of {counted(len(self.tables), 'table')}"
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import sqlalchemy as sa
+from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import with_time
 
 from ticdc_consumer.state.schema import REPAIR
@@ -58,8 +59,8 @@ class RepairRequest:
 
 @dataclass(frozen=True, slots=True)
 class RepairState:
-    """What became of a request: `resolved_ts` is the R of the transaction that did it, `reason`
-    why it waits, or what it left out."""
+    """What became of a request: `resolved_ts` is the R of the transaction that did it, `rows` how
+    many it has, or how many were put right, `reason` why it waits, or what was left out."""
 
     number: int
     state: State
@@ -68,10 +69,10 @@ class RepairState:
     reason: str
 
     def __str__(self) -> str:
-        reason = f": {self.reason}" if self.reason else ""
+        reason, rows = f": {self.reason}" if self.reason else "", counted(self.rows, "row")
         if self.state == "done":
-            return f"{self.rows} rows put right at R = {with_time(self.resolved_ts)}{reason}"
-        return f"{self.rows} rows wait for a cut of the consumer{reason}"
+            return f"{rows} put right at R = {with_time(self.resolved_ts)}{reason}"
+        return f"{rows} waiting for a cut of the consumer{reason}"
 
     def to_json(self) -> dict[str, object]:
         """For programs."""
@@ -136,10 +137,10 @@ class RepairRequests:
         """Removes a request that nobody has taken up."""
         self._run(sa.delete(REPAIR).where(*self._of(number), REPAIR.c.state == "pending"))
 
-    def done(self, number: int, resolved_ts: int, reason: str) -> None:
-        """Notes that the rows are as upstream at `resolved_ts`; their keys are forgotten."""
-        values = {"state": "done", "resolved_ts": resolved_ts, "reason": reason, "detail": ""}
-        self._run(sa.update(REPAIR).where(*self._of(number)).values(**values))
+    def done(self, number: int, resolved_ts: int, rows: int, reason: str) -> None:
+        """Notes that so many rows are as upstream at `resolved_ts`; their keys are forgotten."""
+        values = {"state": "done", "resolved_ts": resolved_ts, "row_count": rows, "detail": ""}
+        self._run(sa.update(REPAIR).where(*self._of(number)).values(**values, reason=reason))
 
     def put_off(self, number: int, reason: str) -> None:
         """Notes why the request still waits."""

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, moment, with_time
 
@@ -132,7 +133,7 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
     for waiting in status.set_aside:
         name = f"{waiting.schema}.{waiting.table}"
         stands = f"waits at R {with_time(waiting.resolved_ts)}"
-        yield "set aside", f"{name} {stands}; {waiting.waiting:,} changes wait"
+        yield "set aside", f"{name} {stands} with {counted(waiting.waiting, 'change')}"
         yield "  because", waiting.cause
         yield "  once fixed", RELEASE.format(config=config, table=name)
     for entry in status.pending:
@@ -192,8 +193,8 @@ def described(stored: StoredActivity) -> str:
 
 def _table(table: TableStatus) -> str:
     rows = ""
-    if table.written is not None:
-        rows = f": {table.deleted:,} rows deleted, {table.written:,} written"
+    if table.deleted is not None and table.written is not None:
+        rows = f": {counted(table.deleted, 'row')} deleted, {table.written:,} written"
     return f"{table.name} in {table.relation}{rows}"
 
 

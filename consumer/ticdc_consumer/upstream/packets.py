@@ -6,12 +6,15 @@ row to row; numpy finds a column's values in all rows at once, and Arrow copies 
 """
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import CR  # type: ignore[import-untyped]
+
+from ticdc_consumer.errors import Stop
 
 HEADER = 4
 LARGEST = 0xFFFFFF
@@ -21,6 +24,8 @@ READ = 1 << 18
 BATCH = 1 << 20
 """Bytes after which a batch ends, whatever its rows are."""
 
+_INSIDE = ("_rfile", "_result", "_next_seq_id", "_force_close")
+"""Of a connection, what PyMySQL does not document; releases 1.1.0 to 1.2.4 have it."""
 _NULL = 0xFB
 _WIDER = ((0xFC, 2), (0xFD, 3), (0xFE, 8))
 """The first byte of a longer length, and how many bytes follow."""
@@ -35,9 +40,15 @@ Pairs = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 class RowPackets:
     """The rows of the statement that a connection of PyMySQL has sent, unbuffered. Raises PyMySQL's
-    errors. Whoever does not read them to the end has the connection closed."""
+    errors, and `Stop` for a release that works otherwise. Whoever does not read them to the end has
+    the connection closed."""
 
     def __init__(self, driver: Any) -> None:
+        if missing := [name for name in _INSIDE if not hasattr(driver, name)]:
+            raise Stop(
+                f"PyMySQL {version('pymysql')} has no {', '.join(missing)}, by which rows are "
+                "read: install an earlier release of it, such as 1.1.0"
+            )
         self._driver = driver
         self._columns = int(driver._result.field_count)
         self._sequence = int(driver._next_seq_id)

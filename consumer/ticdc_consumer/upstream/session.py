@@ -24,6 +24,9 @@ Record = tuple[str | bytes | None, ...]
 REMOVED = frozenset({8055, 9006})
 """TiDB's errors for a snapshot that its garbage collection has passed."""
 
+_ABSENT = frozenset({1049, 1146})
+"""No such database, no such table."""
+
 _PASSING = frozenset({8027, 8028, 9001, 9002, 9003, 9004, 9005, 9011, 9012, 9013})
 """PD, TiKV or TiFlash are busy or away; the schema cannot be loaded now."""
 
@@ -143,6 +146,8 @@ def _translated(error: pymysql.err.MySQLError, snapshot_ts: int | None) -> Ticdc
             "collection has passed it; take a newer one, and SET GLOBAL tidb_gc_life_time there to "
             "longer than reading takes"
         )
+    if code in _ABSENT:
+        return Stop("the upstream has no such table")
     if refusals.lost(error):
         return Retry("the connection to the upstream was lost")
     if code in _PASSING:

@@ -249,7 +249,7 @@ def test_a_log_must_reach_back_to_the_checkpoint(kafka: Kafka, sqlite_url: str) 
     store.begin_first(Checkpoint.first(settings, 429918007904436226, positions(topic, (2, 4))))
     target.close()
     well = lines(report(settings), "ok")
-    assert "log: 2 partitions reach back to the checkpoint" in well
+    assert "log: reaches back to the checkpoint in 2 partitions" in well
     assert "scope: topics, filter, routes, protocol and time zone are the checkpoint's" in well
     kafka.delete_records(topic, 1, 6)
     (words,) = lines(report(settings), "fail")

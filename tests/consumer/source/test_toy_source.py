@@ -156,7 +156,7 @@ def test_a_source_is_registered_by_one_line_and_runs_to_its_end(
     )
     findings = list(check(options))
     assert [str(finding) for finding in findings if finding.level == "fail"] == []
-    assert "ok    source: 1 topics, 2 partitions" in map(str, findings)
+    assert "ok    source: 1 topic, 2 partitions" in map(str, findings)
     with Consumer(options, cast("SparkSession", LocalSpark(2))) as consumer:
         epochs = list(consumer.epochs("caught-up"))
     assert epochs[-1].resolved_ts == resolved

@@ -6,8 +6,11 @@ from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
 import pytest
+import sqlalchemy as sa
+from ticdc_consumer.errors import Stop
 from ticdc_consumer.upstream import packets
 from ticdc_consumer.upstream.packets import RowPackets
+from ticdc_consumer.upstream.session import reading
 
 END = b"\xfe\x00\x00\x02\x00"
 LONG = b"x" * 300
@@ -124,3 +127,31 @@ def test_who_leaves_the_rest_has_the_connection_closed() -> None:
     for _ in RowPackets(connection).batches(1):
         break
     assert connection.closed
+
+
+def test_a_pymysql_with_another_inside_is_refused_by_name() -> None:
+    connection = Connection(sent(END), 1)
+    del connection._next_seq_id
+    with pytest.raises(Stop, match=r"PyMySQL \d.* has no _next_seq_id, by which"):
+        RowPackets(connection)
+
+
+FULL = packets.LARGEST - 8
+"""Characters of a value whose row just fills a packet, so that an empty one follows."""
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_servers_large_rows_are_read_whole(mysql_url: str, tls: bool) -> None:
+    url = sa.make_url(mysql_url)
+    if tls:
+        url = url.difference_update_query(["ssl_disabled"])
+        url = url.update_query_dict({"ssl_check_hostname": "false"})
+    statement = "SELECT 1, REPEAT('x', %s), 2 UNION ALL SELECT 3, 'y', NULL"
+    with reading(url.render_as_string(hide_password=False)) as session:
+        ((_, cipher),) = session.query("SHOW STATUS LIKE 'Ssl_cipher'")
+        assert bool(cipher) is tls
+        for size in (FULL - 1, FULL, FULL + 1, 2 * packets.LARGEST):
+            columns = [*session.columns(statement, (str(size),), 10)]
+            rows = [row for batch in columns for row in zip(*map(list, batch), strict=True)]
+            found = sorted((a.as_py(), len(b.as_py()), c.as_py()) for a, b, c in rows)
+            assert found == [(b"1", size, b"2"), (b"3", 1, None)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration
 
 from ticdc_consumer.targets.blockers import Blocker
@@ -155,7 +156,7 @@ class VerifiedShare:
     failed: str = ""
 
     def __str__(self) -> str:
-        what = f"share {self.number + 1} of {self.shares}, {self.rows:,} rows"
+        what = f"share {self.number + 1} of {self.shares}, {counted(self.rows, 'row')}"
         if self.failed:
             what += f", not compared: {self.failed}"
         return f"{what}; it differs: {self.differs}" if self.differs else f"{what}; all is equal"
@@ -247,10 +248,10 @@ class Activity:
         if cut is None:
             return []
         if self.stage == "reading" and cut.messages:
-            return [f"about {cut.messages:,} messages"]
+            return [f"about {counted(cut.messages, 'message')}"]
         if self.stage == "applying" and cut.changes:
             share = min(1.0, cut.rows_loaded / cut.changes)
-            return [f"{cut.rows_loaded:,} of {cut.changes:,} changes loaded, {share:.0%}"]
+            return [f"{cut.rows_loaded:,} of {counted(cut.changes, 'change')} loaded, {share:.0%}"]
         return []
 
     def to_json(self) -> dict[str, Any]:

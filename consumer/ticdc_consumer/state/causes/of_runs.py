@@ -2,6 +2,7 @@
 
 import re
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration, seconds, with_time
 
 from ticdc_consumer.errors import Retry, Unavailable
@@ -157,7 +158,7 @@ def _table_quarantined(situation: Situation) -> Explanation | None:
     if not waiting:
         return None
     name, resolved_ts, cause, rows = waiting[0]
-    others = f", and so are {len(waiting) - 1} more tables" if len(waiting) > 1 else ""
+    others = f", as well as {counted(len(waiting) - 1, 'more table')}" if len(waiting) > 1 else ""
     return Explanation(
         f"the table {name} is set aside at R {with_time(resolved_ts)}{others}: {cause}",
         (

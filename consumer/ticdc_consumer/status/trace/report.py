@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import with_time
 
@@ -25,17 +26,19 @@ def _lines(traced: RowHistory) -> Iterator[str]:
     for part in traced.log[:MOST_PARTITIONS]:
         yield f"log     {_of_log(part)}"
     if len(traced.log) > MOST_PARTITIONS:
-        yield f"log     and {len(traced.log) - MOST_PARTITIONS} more partitions"
-    yield f"read    {report.messages:,} messages, with {report.rows:,} changes of the table"
+        yield f"log     and {counted(len(traced.log) - MOST_PARTITIONS, 'more partition')}"
+    changes = f"with {counted(report.rows, 'change')} of the table"
+    yield f"read    {counted(report.messages, 'message')}, {changes}"
     for entry in traced.entries:
         yield f"  {_of_entry(traced, entry)}"
         yield from (f"    {line}" for line in _values(entry))
     if not traced.entries:
         yield "  the log has no message of this row"
     for (schema, table, version), count in sorted(report.unread.items()):
-        yield f"unread  {count} rows of {schema}.{table}, version {version}: its schema is missing"
+        of = f"{schema}.{table}, version {version}"
+        yield f"unread  {counted(count, 'row')} of {of}: its schema is missing"
     if report.unreadable:
-        yield f"unread  {report.unreadable} messages cannot be decoded"
+        yield f"unread  {counted(report.unreadable, 'message')} cannot be decoded"
         yield from (f"    {error}" for error in report.errors)
     yield from _verdict(traced)
 

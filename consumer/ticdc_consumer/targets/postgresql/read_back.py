@@ -8,6 +8,9 @@ from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.target import Target
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_PLANS = ("enable_sort = off", "parallel_tuple_cost = 0")
+"""The planner cannot know that a table has few parts: to group by them it would sort all rows, on
+disk. So each process puts them into a table of hashes, and gives few rows to the one that adds."""
 
 DIGEST: DigestWords | None = DigestWords(
     digits="substr(md5({0}), 1, 15)",
@@ -70,6 +73,8 @@ def begin(target: Target, state: str | None) -> str | None:
     """Begins a transaction that only reads; returns what another takes as `state` to see the
     same, while this one lasts."""
     target.execute(_BEGIN).close()
+    for setting in _PLANS:
+        target.execute(f"SET LOCAL {setting}").close()
     if state is not None:
         target.execute(f"SET TRANSACTION SNAPSHOT '{state}'").close()
         return state

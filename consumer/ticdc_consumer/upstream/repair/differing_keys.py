@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from threading import Lock
 
+from ticdc_encoder.counted import counted
+
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.repairs import MOST_BYTES, MOST_KEYS, RepairRequest, TableKeys
 from ticdc_consumer.targets.layout import TableName
@@ -38,7 +40,7 @@ class DifferingKeys:
             if not pair.key:
                 raise Stop(f"nothing identifies its rows: {ANEW}")
             if not outcome.whole:
-                raise Stop(f"more than {len(outcome.differences)} rows differ: {ANEW}")
+                raise Stop(f"more than {counted(len(outcome.differences), 'row')} differ: {ANEW}")
             repair_layout(pair, target)
             keys = dict.fromkeys(canonical_keys(pair, outcome.differences))
         except Stop as refusal:
@@ -60,7 +62,7 @@ class DifferingKeys:
             rows += len(differing.keys)
             size += len(RepairRequest(number, 0, {name: differing}).detail())
             if rows > MOST_KEYS or size > MOST_BYTES:
-                self.refused[name] = f"more than {MOST_KEYS} rows differ in all: {ANEW}"
+                self.refused[name] = f"more than {counted(MOST_KEYS, 'row')} differ in all: {ANEW}"
                 continue
             tables[name] = differing
             found_ts = max(found_ts, resolved_ts)

@@ -77,7 +77,8 @@ def _table(
         row_keys = encode_keys(layout, [arrays[n] for n in layout.key_positions()])
         rows.update(zip(row_keys.to_pylist(), payloads.to_pylist(), strict=True))
     # By the upstream's collation a key may find the row of another one.
-    return RepairedTable(layout, _payloads([*(keys | rows)]), _payloads([*rows.values()]))
+    all_keys, asked = _payloads([*(keys | rows)]), len(differing.keys)
+    return RepairedTable(layout, asked, all_keys, _payloads([*rows.values()]))
 
 
 def _payloads(values: Sequence[bytes]) -> pa.BinaryArray:

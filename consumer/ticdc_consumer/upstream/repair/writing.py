@@ -14,9 +14,11 @@ from ticdc_consumer.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class RepairedTable:
-    """All `keys` are deleted, and `rows` written: payloads, see `targets.layout`."""
+    """All `keys` are deleted, and `rows` written: payloads, see `targets.layout`. A key may be
+    there in the upstream's notation as well as in that of the `asked` ones."""
 
     layout: Layout
+    asked: int
     keys: pa.BinaryArray
     rows: pa.BinaryArray
 
@@ -33,7 +35,7 @@ class Repair:
 
     @property
     def rows(self) -> int:
-        return sum(len(table.keys) for table in self.tables)
+        return sum(table.asked for table in self.tables)
 
     def refused(self, reason: str) -> "Repair":
         """The same request, which is left as it is."""
@@ -55,7 +57,7 @@ class Repair:
         if self.put_off:
             requests.put_off(self.number, self.reason)
         else:
-            requests.done(self.number, resolved_ts, self.reason)
+            requests.done(self.number, resolved_ts, self.rows, self.reason)
         failpoints.hit("R3")
 
     def _pieces(self, of: str) -> Iterator[tuple[RepairedTable, pa.BinaryArray]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event, Thread
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import with_time
 
@@ -112,7 +113,8 @@ def _named(report: TableReport) -> str:
         for each in report.differences[:NAMED]
     )
     count = len(report.differences)
-    return f"{report.name}: {'' if report.whole else 'at least '}{count} rows, {keys}{_more(count)}"
+    rows = f"{'' if report.whole else 'at least '}{counted(count, 'row')}"
+    return f"{report.name}: {rows}, {keys}{_more(count)}"
 
 
 def _more(count: int) -> str:

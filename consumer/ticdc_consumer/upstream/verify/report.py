@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import with_time
 
@@ -104,12 +105,13 @@ def _lines(report: TableReport, show_values: bool) -> Iterator[str]:
         return
     left = f", without {', '.join(report.left_out)}" if report.left_out else ""
     if report.equal:
-        yield f"{report.name}: {report.target_rows} rows, equal{left}"
+        yield f"{report.name}: {counted(report.target_rows, 'row')}, equal{left}"
         return
     count = len(report.differences)
     differ = f"{count} {'differs' if count == 1 else 'differ'}"
     yield (
-        f"{report.name}: {report.target_rows} rows, {report.upstream_rows} {_other(report)}; "
+        f"{report.name}: {counted(report.target_rows, 'row')}, "
+        f"{report.upstream_rows:,} {_other(report)}; "
         f"{'' if report.whole else 'at least '}{differ}{left}"
     )
     for difference in report.differences[:LINES]:
@@ -159,10 +161,11 @@ def summary(reports: Sequence[TableReport]) -> str:
     unequal = {report.table for report in reports if not report.equal}
     at = with_time(max((report.resolved_ts for report in reports), default=0))
     rows = sum(report.target_rows for report in reports)
-    tables = f"{len({report.table for report in reports})} tables, {rows} rows"
+    tables = counted(len({report.table for report in reports}), "table")
+    tables = f"{tables}, {counted(rows, 'row')}"
     if not unequal:
         return f"equal at R = {at}: {tables}"
-    return f"not equal at R = {at}: {len(unequal)} of {tables}"
+    return f"not equal at R = {at}: {len(unequal):,} of {tables}"
 
 
 def to_json(

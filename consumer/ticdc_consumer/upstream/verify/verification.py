@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableMatcher
@@ -187,7 +188,7 @@ class _Round:
                 )
             self._state.begin_again(target)
             if rows:
-                problem = f"{relation} has {rows} rows of no upstream table"
+                problem = f"{relation} has {counted(rows, 'row')} of no upstream table"
                 yield self._problem(shards[0][0], relation, problem)
 
     def _compared(self, pairs: Sequence[Pair], sessions: Sessions) -> Iterator[TableReport]:

@@ -155,7 +155,7 @@ SHOWN: list[tuple[str, Situation]] = [
     ("topics-changed", replace(running(QUIET), source=None, source_error=Stop("topic t"))),
     (
         "drift",
-        running(replace(WAITING, verified=replace(EQUAL, differs="t: 1 rows, (id=5) extra"))),
+        running(replace(WAITING, verified=replace(EQUAL, differs="t: 1 row, (id=5) extra"))),
     ),
     ("nothing-to-do", running(replace(WAITING, verified=EQUAL))),
     # They answer now, whatever was before.

@@ -1,0 +1,6 @@
+"""Numbers of things, in messages for people."""
+
+
+def counted(number: int, what: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

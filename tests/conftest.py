@@ -95,6 +95,10 @@ def _is_slow(item: pytest.Item) -> bool:
     return any(part in item.nodeid for part in SLOW)
 
 
+def _takes_spark(item: pytest.Item) -> bool:
+    return "spark" in getattr(item, "fixturenames", ())
+
+
 def _shares(item: pytest.Item) -> bool:
     """Whether it takes a part that its module makes once."""
     parts = item.session._fixturemanager
@@ -117,14 +121,13 @@ NEED_PARTS |= {f"{server}_url" for server in TARGETS if server != "sqlite"}
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With `--fast`, leaves out what needs a process of its own: by its fixtures, or by a parameter
-    that names the server. With `--dist loadgroup`, the tests of a file run in one process, but for
-    slow ones that share nothing."""
+    that names the server. With `--dist loadgroup`, see `_group`."""
     if not config.getoption("--fast"):
         if config.getoption("--in-turn"):
             _take_in_turn(config, items)
-        for item in items:
-            if not _is_slow(item) or _shares(item):
-                item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+        # What begins last, the other processes wait for: it must not be a long one.
+        items.sort(key=lambda item: "tests/world/" not in item.nodeid)
+        _group(items)
         return
     fast, slow = list[pytest.Item](), list[pytest.Item]()
     for item in items:
@@ -134,6 +137,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (slow if needs or SERVERS & values or _is_slow(item) else fast).append(item)
     items[:] = fast
     config.hook.pytest_deselected(items=slow)
+
+
+def _group(items: list[pytest.Item]) -> None:
+    """What one process runs: the tests of a file, but for slow ones that share nothing. Those that
+    take a Spark session are two groups, or each process would warm up a JVM of its own, for half
+    a minute of a core."""
+    files = sorted({item.path for item in items if _takes_spark(item)})
+    for item in items:
+        if _takes_spark(item):
+            item.add_marker(pytest.mark.xdist_group(f"spark {files.index(item.path) % 2}"))
+        elif not _is_slow(item) or _shares(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
 
 
 def _is_of_tidb(item: pytest.Item) -> bool:

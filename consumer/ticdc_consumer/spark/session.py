@@ -55,8 +55,8 @@ LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 PARTITION_BYTES = 32 << 20
-"""Bytes of messages whose facts one partition of a shuffle folds, about; the driver holds the
-result of one at a time."""
+"""Bytes of messages whose facts one partition of a shuffle folds, about; the driver and its JVM
+hold the results of two at a time."""
 MOST_PARTITIONS = 1_000
 UNKNOWN_SIZE = 32
 """Partitions of a cut whose size is not known."""

@@ -98,7 +98,8 @@ def _step(
 
 
 def _streamed(chunks: DataFrame, condition: str) -> Iterator[Any]:
-    """The chunks that fulfil a condition in SQL, one partition after another.
+    """The chunks that fulfil a condition in SQL, one partition after another; Spark gets the next
+    one ready while the target takes this one.
 
     By way of the RDD: as long as a DataFrame is iterated over, Spark's scheduler keeps what each
     partition gave (`DAGScheduler.activeQueryToJobs`, seen in 4.3), the whole cut in the end.
@@ -107,7 +108,8 @@ def _streamed(chunks: DataFrame, condition: str) -> Iterator[Any]:
         selected = chunks.where(condition).rdd
         selected.context.setLocalProperty(STREAMING, "yes")
         try:
-            rows = selected.toLocalIterator()  # its jobs keep what is set now
+            # Its jobs keep what is set now.
+            rows = selected.toLocalIterator(prefetchPartitions=True)
         finally:
             selected.context.setLocalProperty(STREAMING, None)  # type: ignore[arg-type]
         yield from rows

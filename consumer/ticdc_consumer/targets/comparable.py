@@ -51,7 +51,8 @@ class DigestWords:
     """How the SQL of a database computes the number that stands for a row. Of the templates,
     `digits` makes 15 hexadecimal digits of a text, `number` a number of 60 bits of those, both the
     same in every database, and `sized` puts its length before a text, so that no two rows are
-    written alike. With `apart` the digits are computed before the numbers, in a SELECT of their
+    written alike; of NULL it makes an empty text. `joined` puts commas between texts that are not
+    NULL. With `apart` the digits are computed before the numbers, in a SELECT of their
     own."""
 
     digits: str
@@ -90,12 +91,12 @@ class DigestWords:
         return f"MOD({number}, {parts})"
 
     def _digits(self, columns: Iterable[Comparable]) -> str:
-        parts = list[str]()
-        for column in columns:
-            if column.form in ("text", "label"):
-                parts.append(self.sized.format(column.expression))
-            else:
-                parts += [f"COALESCE({column.expression}, 'N')", "','"]
+        parts = [
+            self.sized.format(column.expression)
+            if column.form in ("text", "label")
+            else f"COALESCE({column.expression}, 'N')"
+            for column in columns
+        ]
         return self.digits.format(self.joined(parts))
 
 

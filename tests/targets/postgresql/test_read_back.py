@@ -1,5 +1,7 @@
 """How PostgreSQL reads what it holds, to be compared."""
 
+import hashlib
+
 from support.loading import opened
 from ticdc_consumer.targets.postgresql import read_back
 from ticdc_consumer.targets.target import Target
@@ -21,9 +23,26 @@ def test_no_row_is_sorted_for_the_digests_of_a_large_table(postgresql_url: str) 
 
 
 def plan_of_digests(target: Target) -> str:
-    described, words = target.describe("public", "many"), read_back.DIGEST
+    return "\n".join(line for (line,) in target.query(f"EXPLAIN {digests_of(target, 'many')}"))
+
+
+def digests_of(target: Target, table: str) -> str:
+    """The statement."""
+    described, words = target.describe("public", table), read_back.DIGEST
     assert described is not None
     assert words is not None
     columns = [read_back.column(each, "plain", each.name) for each in described.columns]
-    statement = words.digests(columns, columns[:1], 1024, True, "FROM many")
-    return "\n".join(line for (line,) in target.query(f"EXPLAIN {statement}"))
+    return words.digests(columns, columns[:1], 1024, True, f"FROM {table}")
+
+
+def test_a_table_of_more_columns_than_a_function_has_arguments_has_a_digest(
+    postgresql_url: str,
+) -> None:
+    numbers = [str(n) for n in range(250)]
+    with opened(postgresql_url) as target:
+        columns = ", ".join(f"c{n} integer" for n in numbers)
+        target.execute(f"CREATE TABLE wide ({columns})").close()
+        target.execute(f"INSERT INTO wide SELECT {', '.join(numbers)}").close()
+        ((part, rows, digest),) = target.query(digests_of(target, "wide"))
+    expected = int(hashlib.md5(",".join(numbers).encode()).hexdigest()[:15], 16)
+    assert (part, rows, digest) == (0, 1, expected)

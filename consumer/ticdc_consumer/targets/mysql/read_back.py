@@ -23,8 +23,8 @@ _DIGEST = DigestWords(
     digits="LEFT(MD5({0}), 15)",
     number="CAST(CONV({0}, 16, 10) AS UNSIGNED)",
     # As bytes: texts of different collations could not be joined.
-    sized="COALESCE(CONCAT(LENGTH({0}), ':', CAST({0} AS BINARY)), 'N')",
-    joined=lambda parts: f"CONCAT({', '.join(parts)})",
+    sized="CONCAT_WS(':', LENGTH({0}), CAST({0} AS BINARY))",
+    joined=lambda parts: f"CONCAT_WS(',', {', '.join(parts)})",
 )
 DIGEST: DigestWords | None = _DIGEST
 TIDB_DIGEST = replace(_DIGEST, apart=True)

@@ -35,7 +35,7 @@ def digests_of(target: Target, table: str) -> str:
     return words.digests(columns, columns[:1], 1024, True, f"FROM {table}")
 
 
-def test_a_table_of_more_columns_than_a_function_has_arguments_has_a_digest(
+def test_a_table_of_more_columns_than_functions_have_arguments_has_the_digest_of_its_row(
     postgresql_url: str,
 ) -> None:
     numbers = [str(n) for n in range(250)]

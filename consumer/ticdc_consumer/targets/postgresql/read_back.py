@@ -1,6 +1,6 @@
 """What PostgreSQL holds, read back to be compared."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from ticdc_consumer.targets.comparable import CONVERTED, Comparable, DigestWords, Form
@@ -12,22 +12,11 @@ _PLANS = ("enable_sort = off", "parallel_tuple_cost = 0")
 """The planner cannot know that a table has few parts: to group by them it would sort all rows, on
 disk. So each process puts them into a table of hashes, and gives few rows to the one that adds."""
 
-_MOST_ARGUMENTS = 99
-"""Of a function, besides the comma."""
-
-
-def _joined(parts: Sequence[str]) -> str:
-    while len(parts) > _MOST_ARGUMENTS:
-        pieces = range(0, len(parts), _MOST_ARGUMENTS)
-        parts = [_joined(parts[start : start + _MOST_ARGUMENTS]) for start in pieces]
-    return f"concat_ws(',', {', '.join(parts)})"
-
-
 DIGEST: DigestWords | None = DigestWords(
     digits="substr(md5({0}), 1, 15)",
     number="('x0' || {0})::bit(64)::bigint",
-    sized="concat_ws(':', octet_length({0}), {0})",
-    joined=_joined,
+    sized="COALESCE(octet_length({0}) || ':' || {0}, '')",
+    joined=" || ',' || ".join,
 )
 
 _FORMS: dict[str, Form] = {

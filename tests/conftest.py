@@ -78,6 +78,7 @@ SLOW = (
     "test_a_crash_at_any_statement",
     "test_an_alter_is_done_once_wherever_it_was_cut_off",
     "test_an_interrupted_migration",
+    "test_a_start_that_the_target_refuses_at_any_statement",
     "test_a_migration_that_was_interrupted_is_completed",
     "consumer/test_apply.py",  # kills processes
     "targets/test_duckdb.py",  # opens a file per test; SQLite and the toy run the same contract

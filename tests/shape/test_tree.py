@@ -20,6 +20,10 @@ CONSUMER = ROOT / "consumer" / "ticdc_consumer"
 TORTURE = ROOT / "consumer" / "ticdc_torture"
 CLIENTS = {"confluent_kafka", "pyspark", "py4j", "sqlalchemy", "psycopg", "pymysql", "sqlite3"}
 OURS = {"ticdc_encoder", "ticdc_consumer", "ticdc_torture"}
+BESIDE_THE_FOLDERS = {
+    *(".dockerignore", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile"),
+    *("README.md", "SECURITY.md", "mkdocs.yml", "pyproject.toml", "requirements.lock"),
+}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -233,6 +237,15 @@ def test_nothing_is_unfinished_or_of_one_machine() -> None:
         if unwanted.search(line)
     ]
     assert found == []
+
+
+def test_what_lies_beside_the_folders_belongs_to_the_project() -> None:
+    done = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    kept = [path.name for path in ROOT.iterdir() if path.is_file()]
+    names = done.stdout.splitlines() if done.returncode == 0 else kept
+    assert {name for name in names if "/" not in name} == BESIDE_THE_FOLDERS
 
 
 def test_a_module_is_named_for_its_subject() -> None:

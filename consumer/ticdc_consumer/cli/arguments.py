@@ -3,12 +3,10 @@
 import argparse
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Literal, NoReturn
+from typing import NoReturn
 
-from ticdc_encoder.tso import compose
-
+from ticdc_consumer.cli.argument_types import count, moment, number, port, table, timestamp, until
 from ticdc_consumer.cli.logs import FORMATTERS, LEVELS
 from ticdc_consumer.config.suggesting import did_you_mean
 
@@ -187,7 +185,7 @@ def _command(commands: "argparse._SubParsersAction[Parser]", name: str, descript
 def _demo(demo: Parser) -> None:
     demo.add_argument(
         "--rows",
-        type=_count,
+        type=count,
         default=30_000,
         metavar="N",
         help="about how many row changes; default 30000",
@@ -199,7 +197,7 @@ def _demo(demo: Parser) -> None:
     demo.add_argument("--seed", type=int, default=1, metavar="N", help="another history; default 1")
     demo.add_argument(
         "--page",
-        type=_port,
+        type=port,
         nargs="?",
         const=9464,
         metavar="PORT",
@@ -225,7 +223,7 @@ def _run(run: Parser) -> None:
     _takes_config(run)
     run.add_argument(
         "--until",
-        type=_until,
+        type=until,
         metavar="caught-up|TS",
         help="end when the resolved ts that the topics hold now is applied, or at exactly TS; "
         "default: never",
@@ -255,7 +253,7 @@ def _run(run: Parser) -> None:
 def _load(load: Parser) -> None:
     _takes_config(load)
     load.add_argument(
-        "--at", type=_timestamp, metavar="TS", help="the timestamp to load; default: now"
+        "--at", type=timestamp, metavar="TS", help="the timestamp to load; default: now"
     )
     load.add_argument(
         "--replace", action="store_true", help="delete the rows of tables that have some"
@@ -294,7 +292,7 @@ def _plan(plan: Parser) -> None:
     _takes_config(plan)
     plan.add_argument(
         "--until",
-        type=_until,
+        type=until,
         default="caught-up",
         metavar="caught-up|TS",
         help="the same as for run; default caught-up",
@@ -311,8 +309,8 @@ def _plan(plan: Parser) -> None:
 def _inspect(inspect: Parser) -> None:
     _takes_config(inspect)
     inspect.add_argument("topic", metavar="TOPIC", help="a topic, by its name")
-    inspect.add_argument("partition", metavar="PARTITION", type=_number, help="a number from 0 on")
-    inspect.add_argument("offset", metavar="OFFSET", type=_number, help="a number from 0 on")
+    inspect.add_argument("partition", metavar="PARTITION", type=number, help="a number from 0 on")
+    inspect.add_argument("offset", metavar="OFFSET", type=number, help="a number from 0 on")
     _answers(inspect)
 
 
@@ -335,7 +333,7 @@ def _import(import_: Parser) -> None:
 def _trace(trace: Parser) -> None:
     _takes_config(trace)
     trace.add_argument(
-        "table", metavar="SCHEMA.TABLE", type=_table, help="the upstream's name of the table"
+        "table", metavar="SCHEMA.TABLE", type=table, help="the upstream's name of the table"
     )
     trace.add_argument(
         "key", metavar="COLUMN=VALUE", nargs="+", help="each column of the row's key"
@@ -344,7 +342,7 @@ def _trace(trace: Parser) -> None:
         trace.add_argument(
             f"--{name}",
             dest=f"{bound}_ts",
-            type=_moment,
+            type=moment,
             metavar="TS|TIME",
             help=f"the {bound} commit_ts, or a time in UTC, such as 2026-11-22T15:00; default all",
         )
@@ -385,7 +383,7 @@ def _verify(verify: Parser) -> None:
     )
     verify.add_argument(
         "--at",
-        type=_timestamp,
+        type=timestamp,
         metavar="TS",
         help="with --topics: begin with the upstream's rows as of TS; default: the log's begin",
     )
@@ -410,13 +408,13 @@ def _verify(verify: Parser) -> None:
     )
     verify.add_argument(
         "--most",
-        type=_count,
+        type=count,
         default=1_000,
         metavar="N",
         help="list at most N differing rows of a table; default 1000",
     )
     verify.add_argument(
-        "--sessions", type=_count, default=2, metavar="N", help="sessions on each side; default 2"
+        "--sessions", type=count, default=2, metavar="N", help="sessions on each side; default 2"
     )
 
 
@@ -432,7 +430,7 @@ def _completion(completion: Parser) -> None:
 
 
 def _from_ts(parser: Parser, text: str) -> None:
-    parser.add_argument("--from-ts", type=_timestamp, metavar="TS", help=text)
+    parser.add_argument("--from-ts", type=timestamp, metavar="TS", help=text)
 
 
 def _answers(parser: Parser) -> None:
@@ -461,53 +459,3 @@ def _takes_config(parser: Parser) -> None:
         help="lines for people, or one JSON object a line; default text",
     )
     parser.epilog = f"{str(parser.epilog).rstrip()}\n\n{SETTINGS}"
-
-
-def _until(text: str) -> Literal["caught-up"] | int:
-    if text == "caught-up":
-        return "caught-up"
-    return _timestamp(text)
-
-
-def _timestamp(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 1 << 64:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a timestamp (TSO)")
-    return int(text)
-
-
-def _moment(text: str) -> int:
-    """A TSO, or the first of a time."""
-    if text.isdecimal():
-        return _timestamp(text)
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither a timestamp (TSO) nor a time such as 2026-11-22T15:00"
-        ) from None
-    return compose(int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000))
-
-
-def _table(text: str) -> tuple[str, str]:
-    schema, _, table = text.partition(".")
-    if not schema or not table:
-        raise argparse.ArgumentTypeError(f"{text!r} is not SCHEMA.TABLE, such as shop.orders")
-    return schema, table
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 1 << 16:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows")
-    return int(text)

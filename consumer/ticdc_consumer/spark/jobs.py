@@ -25,7 +25,7 @@ from ticdc_consumer.reconcile.stream import fold_stream
 from ticdc_consumer.source.marks import Span
 from ticdc_consumer.spark.session import failures
 from ticdc_consumer.spark.spilled import STREAMING, SpilledCut, spilled_change
-from ticdc_consumer.spark.worker import in_worker
+from ticdc_consumer.spark.worker import in_workers
 
 MAX_RESULT_SIZE = "spark.driver.maxResultSize"
 """What all tasks of a job may send together; Spark ends a job that sends more."""
@@ -93,7 +93,7 @@ def _source(
     frozen = tuple(tuple(group) for group in groups)
     tasks = spark.range(0, len(frozen), 1, len(frozen))
     run, columns = (_run_packed, PACKED_STRUCT) if packed else (_run, FACTS_STRUCT)
-    return tasks.mapInArrow(partial(in_worker, partial(run, job, frozen)), columns)
+    return in_workers(tasks, partial(run, job, frozen), columns)
 
 
 def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[Span]]) -> Gathered:
@@ -156,17 +156,16 @@ def _folded(job: ReadJob, facts: DataFrame, parts: int, steps: bool) -> DataFram
     """Facts -> CHUNKS, by a shuffle; with `steps` sorted by step and pass over all partitions."""
     replaces = tuple(layout.replaces for layout in job.layouts)
     without_key = keyless(job, range(len(job.layouts)))
-    fold = partial(fold_stream, replaces=replaces, steps=steps, keyless=without_key)
-    fold_them = partial(in_worker, fold)
+    fold_them = partial(fold_stream, replaces=replaces, steps=steps, keyless=without_key)
     if steps:
         sorted_facts = facts.repartitionByRange(parts, "commit_ts").sortWithinPartitions(
             "commit_ts", "table", "key", "present"
         )
-        chunks = sorted_facts.mapInArrow(fold_them, CHUNKS_STRUCT)
+        chunks = in_workers(sorted_facts, fold_them, CHUNKS_STRUCT)
         return chunks.sortWithinPartitions("step", "pass")
     # The hash comes first so that Spark sorts by a number; the other columns separate collisions.
     hashed = facts.withColumn("hash", F.xxhash64("table", "key"))
     sorted_facts = hashed.repartition(parts, "hash").sortWithinPartitions(
         "hash", "table", "key", "commit_ts", "present"
     )
-    return sorted_facts.mapInArrow(fold_them, CHUNKS_STRUCT)
+    return in_workers(sorted_facts, fold_them, CHUNKS_STRUCT)

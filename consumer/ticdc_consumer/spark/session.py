@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any
@@ -27,7 +26,7 @@ from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.spark.java import java_home
 from ticdc_consumer.spark.launch import private_settings
 from ticdc_consumer.spark.scratch import scratch
-from ticdc_consumer.spark.worker import in_worker
+from ticdc_consumer.spark.worker import in_workers
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +196,7 @@ def warm_up(spark: SparkSession, jobs: int = WARMING_JOBS) -> None:
     """Runs small jobs until Python workers run and the JVM has compiled what each job needs."""
     with failures("start Python workers"):
         for _ in range(jobs):
-            spark.range(0, 2, 1, 2).mapInArrow(partial(in_worker, _unchanged), WARM).toArrow()
+            in_workers(spark.range(0, 2, 1, 2), _unchanged, WARM).toArrow()
 
 
 def cores(spark: SparkSession) -> int:

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from ticdc_consumer.read.tracing import RECORDS, TraceJob, trace
 from ticdc_consumer.source.marks import Span
 from ticdc_consumer.spark.session import failures
-from ticdc_consumer.spark.worker import in_worker
+from ticdc_consumer.spark.worker import in_workers
 
 LOOK = 1.0
 """Seconds between two looks how far the tasks are."""
@@ -30,7 +30,7 @@ def trace_on_spark(
     Raises `Retry` or `Unavailable` if Spark failed."""
     frozen = tuple(tuple(group) for group in groups)
     tasks = spark.range(0, len(frozen), 1, len(frozen))
-    records = tasks.mapInArrow(partial(in_worker, partial(_run, job, frozen)), RECORDS_STRUCT)
+    records = in_workers(tasks, partial(_run, job, frozen), RECORDS_STRUCT)
     with failures("read the log"), ThreadPoolExecutor(1, "ticdc-trace") as threads:
         answer = threads.submit(records.toArrow)
         try:

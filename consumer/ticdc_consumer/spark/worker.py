@@ -1,23 +1,31 @@
-"""What a Python worker of Spark does before each task of ours."""
+"""What Spark's Python workers do before each task of ours."""
 
 import gc
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 Batches = Iterator[pa.RecordBatch]
+Run = Callable[[Batches], Batches]
 
 _modules = 0
 """How many were imported when they were last taken from the collector."""
 
 
-def in_worker(run: Callable[[Batches], Batches], batches: Batches) -> Batches:
-    """What a task runs, for `mapInArrow`.
+def in_workers(rows: DataFrame, run: Run, columns: StructType | str) -> DataFrame:
+    """What `run` makes of the batches of each task.
 
     A worker collects garbage after every task (`pyspark/daemon.py`). To walk over what the imported
     modules hold takes 30 ms of a core, more than most tasks do; so they are frozen.
     """
+    return rows.mapInArrow(partial(_with_frozen_modules, run), columns)
+
+
+def _with_frozen_modules(run: Run, batches: Batches) -> Batches:
     global _modules
     if len(sys.modules) != _modules:
         gc.freeze()

@@ -24,8 +24,8 @@ Record = tuple[str | bytes | None, ...]
 REMOVED = frozenset({8055, 9006})
 """TiDB's errors for a snapshot that its garbage collection has passed."""
 
-_ABSENT = frozenset({1049, 1146})
-"""No such database, no such table."""
+_ABSENT = {1049: "database", 1146: "table"}
+"""What there is not, by the error."""
 
 _PASSING = frozenset({8027, 8028, 9001, 9002, 9003, 9004, 9005, 9011, 9012, 9013})
 """PD, TiKV or TiFlash are busy or away; the schema cannot be loaded now."""
@@ -147,7 +147,8 @@ def _translated(error: pymysql.err.MySQLError, snapshot_ts: int | None) -> Ticdc
             "longer than reading takes"
         )
     if code in _ABSENT:
-        return Stop("the upstream has no such table")
+        as_of = f" as of {snapshot_ts}" if snapshot_ts else ""
+        return Stop(f"the upstream has no such {_ABSENT[code]}{as_of}")
     if refusals.lost(error):
         return Retry("the connection to the upstream was lost")
     if code in _PASSING:

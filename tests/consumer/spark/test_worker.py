@@ -4,12 +4,11 @@ import gc
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from ticdc_consumer.spark.session import warm_up
-from ticdc_consumer.spark.worker import in_worker
+from ticdc_consumer.spark.worker import in_workers
 
 COUNTS = pa.schema([pa.field("frozen", pa.int64()), pa.field("walked", pa.int64())])
 
@@ -26,9 +25,7 @@ def test_the_collector_does_not_walk_over_what_modules_hold_after_each_task(
     warm_up(spark, 1)
     tasks = spark.range(0, 2, 1, 2)
     for _ in range(2):  # the first imports this module
-        counted = tasks.mapInArrow(
-            partial(in_worker, _counts), "frozen long, walked long"
-        ).toArrow()
+        counted = in_workers(tasks, _counts, "frozen long, walked long").toArrow()
     for count in counted.to_pylist():
         assert count["frozen"] > 50_000
         assert count["walked"] < 10_000

@@ -14,7 +14,7 @@ from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.spark.session import cores, failures
-from ticdc_consumer.spark.worker import in_worker
+from ticdc_consumer.spark.worker import in_workers
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.load.copying import Copier, CopyJob
 
@@ -39,9 +39,7 @@ def copy_on_spark(spark: SparkSession, job: CopyJob, chunks: Chunks) -> None:
     tasks = spark.range(0, len(groups), 1, len(groups))
     try:
         with failures("load the tables"):
-            tasks.mapInArrow(
-                partial(in_worker, partial(_run, job, groups)), LOADED_STRUCT
-            ).toArrow()
+            in_workers(tasks, partial(_run, job, groups), LOADED_STRUCT).toArrow()
     except TicdcError as error:
         raise _of_task(error) or error from error.__cause__
 

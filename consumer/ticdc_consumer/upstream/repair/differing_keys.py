@@ -62,7 +62,7 @@ class DifferingKeys:
             rows += len(differing.keys)
             size += len(RepairRequest(number, 0, {name: differing}).detail())
             if rows > MOST_KEYS or size > MOST_BYTES:
-                self.refused[name] = f"more than {counted(MOST_KEYS, 'row')} differ in all: {ANEW}"
+                self.refused[name] = f"more than {MOST_KEYS:,} rows differ in all: {ANEW}"
                 continue
             tables[name] = differing
             found_ts = max(found_ts, resolved_ts)

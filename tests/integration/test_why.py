@@ -375,6 +375,8 @@ def test_a_consumer_that_took_over(begin: Begin, monkeypatch: pytest.MonkeyPatch
     with running(run):
         feed.mark(200)
         assert until(lambda: run.resolved_ts == ts(200), SOON, pause=0.2)
+        # A takeover is known by what the older consumer has written last, and that it still runs.
+        assert until(lambda: of_itself(run).stage != "stopped", SOON, pause=0.2)
         with running(run):
             shown = comes_to(run, "fenced")
             feed.mark(300)

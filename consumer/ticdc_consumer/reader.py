@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.filters.table import TableFilter
@@ -36,7 +36,7 @@ from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.report import Report
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.gathered import Gathered, gather_here
-from ticdc_consumer.source import PATIENCE, Source
+from ticdc_consumer.source import PATIENCE, Source, Survey
 from ticdc_consumer.source.ddl_filter import wants
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.log import Log, gaps_since, require
@@ -50,6 +50,9 @@ from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.staging import StagingJob, Unneeded
 from ticdc_consumer.waiting import Deadline, sleep
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +92,7 @@ class Reader:
         self.monitor = monitor or Monitor()
         self.together = together or Together()
         self.source.schemas.learn(schemas)
+        self.source.survey_by(lambda: self._look if self._spark.ready else None)
         self.leave_out: tuple[str, ...] = ()
         """Patterns of tables whose rows are not read, but whose DDL are."""
         self.holds: Callable[[Ddl], bool] = lambda ddl: False
@@ -411,6 +415,12 @@ class Reader:
             self._estimate(gathered.report)
         parts = shuffle_partitions(spark, self._estimates.size(cut.messages))
         return jobs.gather(spark, replace(alone, most_bytes=0), groups, spill=parts)
+
+    def _look(self, survey: Survey) -> "pa.Table":
+        """Has tasks look for marks and DDL."""
+        from ticdc_consumer.spark import jobs
+
+        return jobs.look(self._spark.session(), survey)
 
     def _is_divisible(self, job: ReadJob) -> bool:
         """Whether several tasks may read a partition: none of its rows needs what came before it in

@@ -192,6 +192,7 @@ class History:
             "LEAST_SPAN": rng.choice([1, 4, 20_000]),
             "FAR_BEHIND": rng.choice([2, 4, 1000]),
             "MOST_BYTES": rng.choice([1, 2000, 1 << 20]),
+            "FAR": plan.random("far").choice([2, 8, 100_000]),
         }
         self.scheduler.handlers |= {
             "killed": self._killed,

@@ -97,7 +97,7 @@ def replaced() -> Iterator[None]:
 @contextmanager
 def limited(limits: dict[str, int]) -> Iterator[None]:
     """With other limits, so that few messages are many."""
-    places = {"SMALL": reader, "LEAST_SPAN": plan, "FAR_BEHIND": scout}
+    places = {"SMALL": reader, "LEAST_SPAN": plan, "FAR_BEHIND": scout, "FAR": scout}
     patches = [mock.patch.object(places[name], name, limits[name]) for name in places]
     patches += [mock.patch.object(m, "MOST_BYTES", limits["MOST_BYTES"]) for m in (scout, follower)]
     for patch in patches:

@@ -13,10 +13,30 @@ from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ticdc_consumer.protocols.schemas import Schemas
 
 PATIENCE = 30.0
 """Seconds that a source may take to list all partitions, or to give what it listed."""
+
+
+class Survey(Protocol):
+    """Looks for marks and DDL in what is far ahead; pickled to Spark's tasks."""
+
+    @property
+    def columns(self) -> "pa.Schema":
+        """Of what is found."""
+
+    def parts(self, tasks: int) -> Sequence["Survey"]:
+        """What each of so many tasks looks through."""
+
+    def find(self) -> Iterator["pa.RecordBatch"]:
+        """What one of them finds."""
+
+
+RunSurvey = Callable[[Survey], "pa.Table"]
+"""Has tasks look; raises as `jobs.look` says."""
 
 
 class Source(Protocol):
@@ -86,6 +106,10 @@ class Source(Protocol):
 
     def position(self, topic: str) -> int:
         """The offset after the last record read of the topic's partition 0."""
+
+    def survey_by(self, surveys: Callable[[], RunSurvey | None]) -> None:
+        """From now on `poll` and `read_to` may have tasks look through what is far ahead, where
+        `surveys` gives a way."""
 
     def poll(self, wait: float) -> int:
         """Reads what has come, waiting up to `wait` seconds for the first. Returns the number of

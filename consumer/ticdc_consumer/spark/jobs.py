@@ -1,4 +1,4 @@
-"""The Spark jobs that read one cut."""
+"""The Spark jobs that look for the next cuts, and read one."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,8 +22,9 @@ from ticdc_consumer.read.task import read
 from ticdc_consumer.reconcile.chunks import CHUNKS, ChunkKind, Clash
 from ticdc_consumer.reconcile.gathered import Gathered, keyless, merge, of_tasks
 from ticdc_consumer.reconcile.stream import fold_stream
+from ticdc_consumer.source import Survey
 from ticdc_consumer.source.marks import Span
-from ticdc_consumer.spark.session import failures
+from ticdc_consumer.spark.session import cores, failures
 from ticdc_consumer.spark.spilled import STREAMING, SpilledCut, spilled_change
 from ticdc_consumer.spark.worker import in_workers
 
@@ -53,6 +54,35 @@ def gather(
         if spill:
             return _spilled(spark, job, groups, spill)
         return _in_memory(spark, job, groups)
+
+
+def look(spark: SparkSession, survey: Survey) -> pa.Table:
+    """What a survey's tasks find, one for each core; nothing if that is too much for the driver.
+    Raises `Retry` if Spark itself failed."""
+    parts = survey.parts(cores(spark))
+    with failures("look for resolved ts and DDL"):
+        tasks = spark.range(0, len(parts), 1, len(parts))
+        found = in_workers(tasks, partial(_look, parts), from_arrow_schema(survey.columns))
+        return _answer(found) or survey.columns.empty_table()
+
+
+def _look(parts: Sequence[Survey], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from parts[number].find()
+
+
+def _answer(frame: DataFrame) -> pa.Table | None:
+    """What all tasks send; None if it is more than the driver takes."""
+    try:
+        return frame.toArrow()
+    except pa.ArrowInvalid as error:
+        # A JVM that dies leaves half an answer; whether it did, the next try shows.
+        raise Retry("Spark's answer was cut off") from error
+    except (PySparkException, Py4JJavaError) as error:
+        if MAX_RESULT_SIZE not in str(error):
+            raise
+        return None
 
 
 def _run(
@@ -97,16 +127,10 @@ def _source(
 
 
 def _in_memory(spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[Span]]) -> Gathered:
-    try:
-        packed = _source(spark, job, groups, packed=True).toArrow()["payload"]
-    except pa.ArrowInvalid as error:
-        # A JVM that dies leaves half an answer; whether it did, the next try shows.
-        raise Retry("Spark could not read the cut: its answer was cut off") from error
-    except (PySparkException, Py4JJavaError) as error:
-        if MAX_RESULT_SIZE not in str(error):
-            raise
+    answer = _answer(_source(spark, job, groups, packed=True))
+    if answer is None:
         return Gathered(Report(too_large=True))
-    tables = [pa.ipc.open_stream(value.as_buffer()).read_all() for value in packed]
+    tables = [pa.ipc.open_stream(value.as_buffer()).read_all() for value in answer["payload"]]
     # Reports have no column of stages.
     return of_tasks(job, pa.concat_tables(tables, promote_options="default"))
 

@@ -43,6 +43,13 @@ class SparkStarter:
         return self._running is not None or self._started is not None
 
     @property
+    def ready(self) -> bool:
+        """Whether there is a session, so that nobody has to wait for it."""
+        started = self._started
+        has_started = started is not None and started.done() and started.exception() is None
+        return self._running is not None or has_started
+
+    @property
     def gave_up(self) -> bool:
         """Whether jobs were ended for which the cluster had no executor, by `gives_up`."""
         return self._watch is not None and self._watch.gave_up

@@ -1,7 +1,7 @@
 """A source is one class and one line in `SOURCES`: a folder of text files, one line a message."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,14 @@ from ticdc_consumer.check.checks import check
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.schemas import Schemas
-from ticdc_consumer.source import SOURCES, ProgressT, Receiver, SourceKind, TaskSource
+from ticdc_consumer.source import (
+    SOURCES,
+    ProgressT,
+    Receiver,
+    RunSurvey,
+    SourceKind,
+    TaskSource,
+)
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_encoder.changefeed import Changefeed
@@ -86,6 +93,9 @@ class ToySource:
 
     def position(self, topic: str) -> int:
         return self._position
+
+    def survey_by(self, surveys: Callable[[], RunSurvey | None]) -> None:
+        return
 
     def poll(self, wait: float) -> int:
         come = lines(self._folder, 0)[self._position :]

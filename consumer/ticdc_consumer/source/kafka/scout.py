@@ -2,7 +2,8 @@
 
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import Message as KafkaMessage
@@ -13,11 +14,13 @@ from ticdc_encoder.formats.registry import RegistryError
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import SourceAway, Stop, Unavailable, fault
-from ticdc_consumer.protocols import control_test, decoder, protocol_of
-from ticdc_consumer.protocols.protocol import check_ts, latest_sane, located
+from ticdc_consumer.protocols import control_test, decoder, for_tasks, protocol_of
+from ticdc_consumer.protocols.protocol import check_ts, every_record, latest_sane, located
 from ticdc_consumer.protocols.schemas import Schemas
+from ticdc_consumer.source import RunSurvey
 from ticdc_consumer.source.kafka.client import Failures, consume, consume_error, consumer_settings
 from ticdc_consumer.source.kafka.recent import MOST_BYTES, Recent
+from ticdc_consumer.source.kafka.survey import KafkaSurvey, Surveyed, surveyed
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import DdlIdentity, Mark, SeenDdl, TopicPartition
 from ticdc_consumer.waiting import Deadline
@@ -26,6 +29,10 @@ BATCH = 10_000
 """Messages that one poll takes at most."""
 FAR_BEHIND = 3_000
 """Messages of one poll that no small cut will need."""
+FAR = 100_000
+"""Offsets of a topic's partition 0 that Spark's tasks look through, if so many are ahead."""
+FARTHEST = 1_000_000
+"""Offsets of a topic that they look through at a time."""
 
 
 class Scout:
@@ -33,7 +40,14 @@ class Scout:
     applied, since Kafka's log is the buffer. It adds the schemas that it reads to `schemas`. Up to
     a topic's first mark it decodes rows, too: a topic without commit_ts may never have a mark."""
 
-    def __init__(self, options: Options, schemas: Schemas) -> None:
+    def __init__(
+        self,
+        options: Options,
+        schemas: Schemas,
+        surveys: Callable[[], RunSurvey | None] = lambda: None,
+    ) -> None:
+        """`surveys` gives a way to have Spark's tasks look far ahead, if there is one now."""
+        self._surveys = surveys if _tells_rows(options) else (lambda: None)
         self._options = options
         self._schemas = schemas
         self._decode = decoder(options, schemas.tables)
@@ -55,6 +69,7 @@ class Scout:
         self._ddls: dict[DdlIdentity, SeenDdl] = {}
         self.regressions = 0
         self._rows = False
+        self._is_behind = False
         self.newest: float | None = None
         """Kafka's time of the newest message, in seconds."""
         self._last_record = time.monotonic()
@@ -96,23 +111,80 @@ class Scout:
             del self._ddls[identity]
 
     def poll(self, wait: float) -> int:
-        """Reads what has come, at most a batch, waiting up to `wait` seconds for the first."""
+        """Reads what has come, at most a batch, waiting up to `wait` seconds for the first. What is
+        far ahead Spark's tasks look through, if they can. Returns the number of messages, or of
+        the offsets that tasks have read."""
+        if self._is_behind and (far := self._look_far()):
+            return far
         messages = consume(self._consumer, BATCH, wait)
         latest = latest_sane(self._options)
         if len(messages) < FAR_BEHIND:
             self.recent.add(messages)
         for message in messages:
             self._read(message, latest)
-        if len(messages) >= FAR_BEHIND:
+        self._is_behind = len(messages) >= FAR_BEHIND
+        if self._is_behind:
             for topic, offset in self._next.items():
                 self.recent.begin((topic, 0), offset)
         if messages:
+            self._has_come(next((m for m in reversed(messages) if m.error() is None), None))
+        return len(messages)
+
+    def _has_come(self, newest: KafkaMessage | None) -> None:
+        self._failures.forget()
+        self._last_record = time.monotonic()
+        if newest is not None:
+            self.newest = newest.timestamp()[1] / 1000
+
+    def _look_far(self) -> int:
+        """Has tasks look through what is far ahead. Returns how many offsets that was; 0 if nothing
+        is, or tasks cannot now."""
+        far = self._far()
+        look = self._surveys() if far else None
+        if look is None:
+            return 0
+        survey = KafkaSurvey(self._options.kafka, for_tasks(self._options), far)
+        with self._fetching_from_next(far):
+            found = surveyed(far, look(survey))
+            read = sum(self._take(topic, each) for topic, each in found.items())
+        if not read:
+            self._surveys = lambda: None  # what tasks cannot read is left to this client
+        return read
+
+    def _far(self) -> dict[str, tuple[int, int]]:
+        """What is far ahead, of topics that have shown a mark."""
+        far = {}
+        for topic in self.top:
+            start, partition = self._next[topic], KafkaTopicPartition(topic, 0)
+            _, end = self._consumer.get_watermark_offsets(partition, cached=True)
+            if end - start >= FAR:
+                far[topic] = (start, min(end, start + FARTHEST))
+        return far
+
+    @contextmanager
+    def _fetching_from_next(self, topics: Iterable[str]) -> Iterator[None]:
+        """Inside, the client fetches nothing of these; then it goes on where they have been read
+        to."""
+        self._consumer.incremental_unassign([KafkaTopicPartition(topic, 0) for topic in topics])
+        try:
+            yield
+        finally:
+            nexts = [KafkaTopicPartition(topic, 0, self._next[topic]) for topic in topics]
+            self._consumer.incremental_assign(nexts)
+            for topic in topics:
+                self.recent.begin((topic, 0), self._next[topic])
+
+    def _take(self, topic: str, found: Surveyed) -> int:
+        """Takes what tasks found. Returns the number of offsets that they read."""
+        latest, start = latest_sane(self._options), self._next[topic]
+        for each in found.messages:
+            self._take_message(topic, each.offset, each.time, each.key, each.value, latest)
+        self._next[topic] = max(self._next[topic], found.end)
+        if found.end > start:
             self._failures.forget()
             self._last_record = time.monotonic()
-            newest = next((m for m in reversed(messages) if m.error() is None), None)
-            if newest is not None:
-                self.newest = newest.timestamp()[1] / 1000
-        return len(messages)
+            self.newest = found.time / 1000 if found.time else self.newest
+        return found.end - start
 
     def require_marks(self, silence: float, list_topics: Callable[[], Listing]) -> None:
         """Raises `Stop` if any partition has rows, no topic has a resolved ts, and nothing came for
@@ -164,8 +236,19 @@ class Scout:
             return
         if offset < self._next[topic]:
             return
+        stamp = int(message.timestamp()[1])
+        self._take_message(topic, offset, stamp, message.key(), message.value(), latest)
+
+    def _take_message(
+        self,
+        topic: str,
+        offset: int,
+        time: int,
+        key: bytes | None,
+        value: bytes | None,
+        latest: int,
+    ) -> None:
         self._next[topic] = offset + 1
-        key, value = message.key(), message.value()
         try:
             if topic in self.top and not self._may_be_control(key, value):
                 return
@@ -176,8 +259,7 @@ class Scout:
                     case Resolved(resolved_ts):
                         check_ts(event, latest)
                         crc = zlib.crc32((key or b"") + (value or b""))
-                        stamp = int(message.timestamp()[1])
-                        self._mark(Mark(resolved_ts, offset, topic, stamp, crc))
+                        self._mark(Mark(resolved_ts, offset, topic, time, crc))
                     case Ddl():
                         check_ts(event, latest)
                         seen = SeenDdl(event, topic, offset)
@@ -202,3 +284,8 @@ class Scout:
             return
         self.top[mark.topic] = mark
         self.marks.append(mark)
+
+
+def _tells_rows(options: Options) -> bool:
+    """Whether most rows are known for what they are without being decoded."""
+    return protocol_of(options).may_be_control is not every_record

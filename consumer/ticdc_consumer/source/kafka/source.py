@@ -1,7 +1,7 @@
 """Kafka as a source: what the brokers list, and what the scout reads in partition 0."""
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from ticdc_encoder.event import Table
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.protocols.schemas import Schemas
-from ticdc_consumer.source import PATIENCE, TaskSource
+from ticdc_consumer.source import PATIENCE, RunSurvey, TaskSource
 from ticdc_consumer.source.kafka.brokers import Cluster
 from ticdc_consumer.source.kafka.client import records_from
 from ticdc_consumer.source.kafka.follower import Follower
@@ -30,6 +30,7 @@ class KafkaSource:
     def __init__(self, options: Options, cluster: Cluster) -> None:
         self._options = options
         self._cluster = cluster
+        self._surveys: Callable[[], RunSurvey | None] = lambda: None
         self.schemas = Schemas(options)
 
     @classmethod
@@ -38,7 +39,7 @@ class KafkaSource:
 
     @cached_property
     def _scout(self) -> Scout:
-        return Scout(self._options, self.schemas)
+        return Scout(self._options, self.schemas, lambda: self._surveys())
 
     @cached_property
     def _follower(self) -> Follower:
@@ -105,6 +106,9 @@ class KafkaSource:
 
     def position(self, topic: str) -> int:
         return self._scout.position(topic)
+
+    def survey_by(self, surveys: Callable[[], RunSurvey | None]) -> None:
+        self._surveys = surveys
 
     def poll(self, wait: float) -> int:
         return self._scout.poll(wait)

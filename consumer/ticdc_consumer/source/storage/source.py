@@ -1,7 +1,7 @@
 """A storage as a source: directories with their ends, marks, DDL."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ticdc_encoder.errors import TicdcError, WireError
 from ticdc_encoder.event import Resolved, Table
@@ -13,7 +13,7 @@ from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.protocols import for_tasks
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane
 from ticdc_consumer.protocols.schemas import Schemas
-from ticdc_consumer.source import TaskSource
+from ticdc_consumer.source import RunSurvey, TaskSource
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 from ticdc_consumer.source.storage.directories import directory_of, layout_of, settled
@@ -131,6 +131,9 @@ class StorageSource:
         self._applied = applied
         self.marks = [mark for mark in self.marks if mark.resolved_ts > applied]
         self._ddls = {p: s for p, s in self._ddls.items() if s.ddl.commit_ts >= applied}
+
+    def survey_by(self, surveys: Callable[[], RunSurvey | None]) -> None:
+        """No rows lie between marks and DDL, which are files of their own."""
 
     def poll(self, wait: float) -> int:
         """Looks at `metadata`, if it is time, waiting up to `wait` seconds for that; 1 if it has a

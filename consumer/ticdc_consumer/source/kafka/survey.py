@@ -1,0 +1,160 @@
+"""Marks and DDL far ahead in partition 0, found by Spark's tasks: the many rows between them do not
+pass through the driver."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import pyarrow as pa
+from ticdc_encoder.errors import TicdcError
+
+from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.protocols import control_test
+from ticdc_consumer.protocols.protocol import ControlTest
+from ticdc_consumer.source.kafka import tasks
+
+BATCH = 1_000
+"""Messages that a task asks of Kafka at a time."""
+COLUMNS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("offset", pa.int64()),
+        ("time", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("start", pa.int64()),
+    ]
+)
+"""Of `Found`."""
+
+
+class Found(NamedTuple):
+    """A message of partition 0 that may be a mark or a DDL. With a `start` it is no message: the
+    partition was read from there to this offset. `time` is Kafka's, in ms, of the message or of the
+    last one that was read."""
+
+    topic: str
+    offset: int
+    time: int
+    key: bytes | None = None
+    value: bytes | None = None
+    start: int | None = None
+
+
+@dataclass(slots=True)
+class Surveyed:
+    """What was found in a topic, in its order, up to the first offset that was not read: `end`.
+    `time` is that of the last message before it, in ms."""
+
+    end: int
+    time: int
+    messages: list[Found]
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a task has read its part of a partition 0."""
+
+    start: int
+    end: int
+    position: int
+    done: bool = False
+    time: int = 0
+
+    def keep(self, offset: int) -> None:
+        """No cut is made of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSurvey:
+    """Looks for marks and DDL in partition 0 of some topics: in `spans`, half-open ranges of
+    offsets. Pickled to Spark's tasks."""
+
+    kafka: Mapping[str, str]
+    options: ReadOptions
+    spans: Mapping[str, tuple[int, int]]
+    columns = COLUMNS
+
+    def parts(self, tasks: int) -> Sequence[Self]:
+        """For each of so many tasks, its part of every span."""
+        return [
+            replace(self, spans={name: _part(*s, nth, tasks) for name, s in self.spans.items()})
+            for nth in range(tasks)
+        ]
+
+    def find(self) -> Iterator[pa.RecordBatch]:
+        """The messages, then how far each span was read. That is not to its end where the brokers
+        refuse: whoever goes on from there is told why."""
+        progress = {
+            (topic, 0): _Progress(start, end, start)
+            for topic, (start, end) in self.spans.items()
+            if start < end
+        }
+        may_be_control = control_test(self.options)
+        try:
+            for batch in tasks.messages(self.kafka, progress, BATCH):
+                if found := [*_controls(batch, may_be_control)]:
+                    yield _packed(found)
+        except TicdcError:
+            pass
+        if progress:
+            yield _packed([_end(topic, each) for (topic, _), each in progress.items()])
+
+
+def _part(start: int, end: int, nth: int, of: int) -> tuple[int, int]:
+    """The `nth` of so many parts of a range, which may be empty."""
+    return start + (end - start) * nth // of, start + (end - start) * (nth + 1) // of
+
+
+def _controls(
+    batch: Iterable[tuple[_Progress, Any]], may_be_control: ControlTest
+) -> Iterator[Found]:
+    for progress, message in batch:
+        offset = message.offset()
+        if progress.done or offset >= progress.end:
+            progress.done = True
+            continue
+        key, value = message.key(), message.value()
+        progress.position, progress.time = offset + 1, message.timestamp()[1]
+        progress.done = progress.position >= progress.end
+        if _may_be(may_be_control, key, value):
+            yield Found(message.topic(), offset, progress.time, key, value)
+
+
+def _may_be(may_be_control: ControlTest, key: bytes | None, value: bytes | None) -> bool:
+    """What cannot be looked at may be anything: the driver names it."""
+    try:
+        return may_be_control(key, value)
+    except Exception:  # noqa: BLE001
+        return True
+
+
+def _end(topic: str, progress: _Progress) -> Found:
+    end = progress.end if progress.done else progress.position
+    return Found(topic, end, progress.time, start=progress.start)
+
+
+def _packed(found: Sequence[Found]) -> pa.RecordBatch:
+    columns = zip(*found, strict=True)
+    arrays = [pa.array(column, f.type) for column, f in zip(columns, COLUMNS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
+
+
+def surveyed(spans: Mapping[str, tuple[int, int]], table: pa.Table) -> dict[str, Surveyed]:
+    """What the tasks of a survey of `spans` found, together; by topic."""
+    messages: dict[str, list[Found]] = defaultdict(list)
+    ends: dict[tuple[str, int], Found] = {}
+    for found in map(Found, *(table[name].to_pylist() for name in COLUMNS.names)):
+        if found.start is None:
+            messages[found.topic].append(found)
+        else:
+            ends[found.topic, found.start] = found
+    together = {}
+    for topic, (start, _) in spans.items():
+        position, time = start, 0
+        while (end := ends.get((topic, position))) is not None and end.offset > position:
+            position, time = end.offset, max(time, end.time)
+        before = (found for found in messages[topic] if found.offset < position)
+        together[topic] = Surveyed(position, time, sorted(before, key=lambda each: each.offset))
+    return together

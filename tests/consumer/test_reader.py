@@ -1,6 +1,6 @@
 """What a reader says while it waits for a schema, and when it reads a cut again."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from ticdc_consumer.read.report import Report
 from ticdc_consumer.reader import SMALL_BYTES, Reader
 from ticdc_consumer.reconcile.chunks import Clash
 from ticdc_consumer.reconcile.gathered import Gathered
-from ticdc_consumer.source import Source
+from ticdc_consumer.source import RunSurvey, Source
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
@@ -71,6 +71,9 @@ class Quiet:
         return KafkaTasks({})
 
     def read_to(self, reach: int, ends: dict[str, int], patience: float) -> None: ...
+
+    def survey_by(self, surveys: Callable[[], RunSurvey | None]) -> None:
+        self.surveys = surveys
 
     def poll(self, wait: float) -> int:
         return 0
@@ -280,6 +283,22 @@ def test_spark_reads_a_cut_that(
     assert reader._gather_by_spark(cut, job, fits) is gives[-1]
     assert cluster.jobs == jobs
     assert [*reader.unneeded._names] == unneeded
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_tasks_look_far_ahead_once_spark_has_started(
+    monkeypatch: pytest.MonkeyPatch, ready: bool
+) -> None:
+    looked: list[object] = []
+    monkeypatch.setattr(spark_jobs, "look", lambda *given: looked.append(given))
+    starter = SparkStarter({}, "c", cast(Any, "Spark") if ready else None)
+    source = Quiet()
+    Reader(OPTIONS, starter, cast(Source, source))
+    look = source.surveys()
+    assert (look is not None) == ready
+    if look is not None:
+        look(cast(Any, "survey"))
+    assert looked == [("Spark", "survey")] * ready
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ def look(spark: SparkSession, survey: Survey) -> pa.Table:
     parts = survey.parts(cores(spark))
     with failures("look for resolved ts and DDL"):
         tasks = spark.range(0, len(parts), 1, len(parts))
-        found = in_workers(tasks, partial(_look, parts), from_arrow_schema(survey.columns))
-        return _answer(found) or survey.columns.empty_table()
+        candidates = in_workers(tasks, partial(_look, parts), from_arrow_schema(survey.columns))
+        return _answer(candidates) or survey.columns.empty_table()
 
 
 def _look(parts: Sequence[Survey], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -60,17 +60,19 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 def test_what_needs_no_spark_starts_none(world: World) -> None:
     world.starter.require()
     world.starter.close()
-    assert (world.session.log, world.starter.begun) == ([], False)
+    assert (world.session.log, world.starter.begun, world.starter.ready) == ([], False, False)
 
 
 def test_it_starts_beside_other_work_and_warms_up(world: World) -> None:
     world.starter.begin()
     world.starter.begin()
     world.starter.require()  # still starts
+    assert not world.starter.ready
     world.go.set()
     world.warmer.set()
     assert world.starter._warmed is not None
     world.starter._warmed.result(10)
+    assert world.starter.ready
     assert world.session.log == ["start", *["warm"] * WARMING_JOBS]
     world.starter.close()
     assert world.session.log[-1] == "stop"
@@ -104,6 +106,7 @@ def test_a_start_that_failed_is_raised(world: World, use: Callable[[SparkStarter
     assert world.starter._started.exception(10) is world.error
     with pytest.raises(Unavailable, match="no Java"):
         use(world.starter)
+    assert not world.starter.ready
     world.starter.close()
     assert world.session.log == []
 
@@ -121,7 +124,7 @@ def test_a_session_that_was_given_goes_on(world: World) -> None:
     given = cast("SparkSession", Session())
     starter = SparkStarter({}, "test", given)
     starter.begin()
-    assert starter.session() is given
+    assert starter.ready and starter.session() is given
     starter.close()
     assert (cast("Session", given).log, world.session.log) == ([], [])
 

@@ -127,14 +127,16 @@ class Scout:
             for topic, offset in self._next.items():
                 self.recent.begin((topic, 0), offset)
         if messages:
-            self._has_come(next((m for m in reversed(messages) if m.error() is None), None))
+            times = (m.timestamp()[1] for m in reversed(messages) if m.error() is None)
+            self._has_come(next(times, 0))
         return len(messages)
 
-    def _has_come(self, newest: KafkaMessage | None) -> None:
+    def _has_come(self, newest: int) -> None:
+        """Messages have, the newest at that time, in ms; or what is none, if it is 0."""
         self._failures.forget()
         self._last_record = time.monotonic()
-        if newest is not None:
-            self.newest = newest.timestamp()[1] / 1000
+        if newest:
+            self.newest = newest / 1000
 
     def _look_far(self) -> int:
         """Has tasks look through what is far ahead. Returns how many offsets that was; 0 if nothing
@@ -145,8 +147,8 @@ class Scout:
             return 0
         survey = KafkaSurvey(self._options.kafka, for_tasks(self._options), far)
         with self._fetching_from_next(far):
-            found = surveyed(far, look(survey))
-            read = sum(self._take(topic, each) for topic, each in found.items())
+            results = surveyed(far, look(survey))
+            read = sum(self._take(topic, result) for topic, result in results.items())
         if not read:
             self._surveys = lambda: None  # what tasks cannot read is left to this client
         return read
@@ -174,17 +176,15 @@ class Scout:
             for topic in topics:
                 self.recent.begin((topic, 0), self._next[topic])
 
-    def _take(self, topic: str, found: Surveyed) -> int:
+    def _take(self, topic: str, result: Surveyed) -> int:
         """Takes what tasks found. Returns the number of offsets that they read."""
         latest, start = latest_sane(self._options), self._next[topic]
-        for each in found.messages:
+        for each in result.messages:
             self._take_message(topic, each.offset, each.time, each.key, each.value, latest)
-        self._next[topic] = max(self._next[topic], found.end)
-        if found.end > start:
-            self._failures.forget()
-            self._last_record = time.monotonic()
-            self.newest = found.time / 1000 if found.time else self.newest
-        return found.end - start
+        self._next[topic] = max(self._next[topic], result.end)
+        if result.end > start:
+            self._has_come(result.time)
+        return result.end - start
 
     def require_marks(self, silence: float, list_topics: Callable[[], Listing]) -> None:
         """Raises `Stop` if any partition has rows, no topic has a resolved ts, and nothing came for

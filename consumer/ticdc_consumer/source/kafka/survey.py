@@ -26,10 +26,10 @@ COLUMNS = pa.schema(
         ("start", pa.int64()),
     ]
 )
-"""Of `Found`."""
+"""Of `Candidate`."""
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """A message of partition 0 that may be a mark or a DDL. With a `start` it is no message: the
     partition was read from there to this offset. `time` is Kafka's, in ms, of the message or of the
     last one that was read."""
@@ -49,7 +49,7 @@ class Surveyed:
 
     end: int
     time: int
-    messages: list[Found]
+    messages: list[Candidate]
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class KafkaSurvey:
 
     def find(self) -> Iterator[pa.RecordBatch]:
         """The messages, then how far each span was read. That is not to its end where the brokers
-        refuse: whoever goes on from there is told why."""
+        refuse: whoever goes on from there learns why."""
         progress = {
             (topic, 0): _Progress(start, end, start)
             for topic, (start, end) in self.spans.items()
@@ -94,8 +94,8 @@ class KafkaSurvey:
         may_be_control = control_test(self.options)
         try:
             for batch in tasks.messages(self.kafka, progress, BATCH):
-                if found := [*_controls(batch, may_be_control)]:
-                    yield _packed(found)
+                if candidates := [*_candidates(batch, may_be_control)]:
+                    yield _packed(candidates)
         except TicdcError:
             pass
         if progress:
@@ -107,9 +107,9 @@ def _part(start: int, end: int, nth: int, of: int) -> tuple[int, int]:
     return start + (end - start) * nth // of, start + (end - start) * (nth + 1) // of
 
 
-def _controls(
+def _candidates(
     batch: Iterable[tuple[_Progress, Any]], may_be_control: ControlTest
-) -> Iterator[Found]:
+) -> Iterator[Candidate]:
     for progress, message in batch:
         offset = message.offset()
         if progress.done or offset >= progress.end:
@@ -119,7 +119,7 @@ def _controls(
         progress.position, progress.time = offset + 1, message.timestamp()[1]
         progress.done = progress.position >= progress.end
         if _may_be(may_be_control, key, value):
-            yield Found(message.topic(), offset, progress.time, key, value)
+            yield Candidate(message.topic(), offset, progress.time, key, value)
 
 
 def _may_be(may_be_control: ControlTest, key: bytes | None, value: bytes | None) -> bool:
@@ -130,31 +130,31 @@ def _may_be(may_be_control: ControlTest, key: bytes | None, value: bytes | None)
         return True
 
 
-def _end(topic: str, progress: _Progress) -> Found:
+def _end(topic: str, progress: _Progress) -> Candidate:
     end = progress.end if progress.done else progress.position
-    return Found(topic, end, progress.time, start=progress.start)
+    return Candidate(topic, end, progress.time, start=progress.start)
 
 
-def _packed(found: Sequence[Found]) -> pa.RecordBatch:
-    columns = zip(*found, strict=True)
+def _packed(candidates: Sequence[Candidate]) -> pa.RecordBatch:
+    columns = zip(*candidates, strict=True)
     arrays = [pa.array(column, f.type) for column, f in zip(columns, COLUMNS, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
 
 
 def surveyed(spans: Mapping[str, tuple[int, int]], table: pa.Table) -> dict[str, Surveyed]:
     """What the tasks of a survey of `spans` found, together; by topic."""
-    messages: dict[str, list[Found]] = defaultdict(list)
-    ends: dict[tuple[str, int], Found] = {}
-    for found in map(Found, *(table[name].to_pylist() for name in COLUMNS.names)):
-        if found.start is None:
-            messages[found.topic].append(found)
+    messages: dict[str, list[Candidate]] = defaultdict(list)
+    ends: dict[tuple[str, int], Candidate] = {}
+    for each in map(Candidate, *(table[name].to_pylist() for name in COLUMNS.names)):
+        if each.start is None:
+            messages[each.topic].append(each)
         else:
-            ends[found.topic, found.start] = found
+            ends[each.topic, each.start] = each
     together = {}
     for topic, (start, _) in spans.items():
         position, time = start, 0
         while (end := ends.get((topic, position))) is not None and end.offset > position:
             position, time = end.offset, max(time, end.time)
-        before = (found for found in messages[topic] if found.offset < position)
+        before = (each for each in messages[topic] if each.offset < position)
         together[topic] = Surveyed(position, time, sorted(before, key=lambda each: each.offset))
     return together

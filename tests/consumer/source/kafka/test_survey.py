@@ -19,7 +19,7 @@ from ticdc_consumer.source.kafka import survey as survey_of_kafka
 from ticdc_consumer.source.kafka import tasks
 from ticdc_consumer.source.kafka.client import Polled, consume
 from ticdc_consumer.source.kafka.scout import Scout
-from ticdc_consumer.source.kafka.survey import COLUMNS, Found, KafkaSurvey, Surveyed, surveyed
+from ticdc_consumer.source.kafka.survey import COLUMNS, Candidate, KafkaSurvey, Surveyed, surveyed
 from ticdc_consumer.spark import jobs
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Ddl, Resolved
@@ -249,8 +249,8 @@ def test_a_survey_is_divided_without_a_gap() -> None:
 
 
 SPANS = {"a": (10, 20)}
-FIRST, SECOND = Found("a", 15, 7, start=10), Found("a", 20, 9, start=15)
-EARLY, LATE = Found("a", 12, 5, None, b"early"), Found("a", 17, 8, b"key", b"late")
+FIRST, SECOND = Candidate("a", 15, 7, start=10), Candidate("a", 20, 9, start=15)
+EARLY, LATE = Candidate("a", 12, 5, None, b"early"), Candidate("a", 17, 8, b"key", b"late")
 
 
 @pytest.mark.parametrize(
@@ -259,16 +259,16 @@ EARLY, LATE = Found("a", 12, 5, None, b"early"), Found("a", 17, 8, b"key", b"lat
         ([EARLY, FIRST, LATE, SECOND], Surveyed(20, 9, [EARLY, LATE])),
         ([LATE, SECOND, EARLY, FIRST], Surveyed(20, 9, [EARLY, LATE])),
         # The second task was refused at once, or half-way.
-        ([EARLY, FIRST, Found("a", 15, 0, start=15)], Surveyed(15, 7, [EARLY])),
-        ([EARLY, FIRST, LATE, Found("a", 18, 8, start=15)], Surveyed(18, 8, [EARLY, LATE])),
+        ([EARLY, FIRST, Candidate("a", 15, 0, start=15)], Surveyed(15, 7, [EARLY])),
+        ([EARLY, FIRST, LATE, Candidate("a", 18, 8, start=15)], Surveyed(18, 8, [EARLY, LATE])),
         # What the first one lacks, nobody may go past.
-        ([EARLY, Found("a", 13, 5, start=10), LATE, SECOND], Surveyed(13, 5, [EARLY])),
-        ([Found("a", 10, 0, start=10), LATE, SECOND], Surveyed(10, 0, [])),
+        ([EARLY, Candidate("a", 13, 5, start=10), LATE, SECOND], Surveyed(13, 5, [EARLY])),
+        ([Candidate("a", 10, 0, start=10), LATE, SECOND], Surveyed(10, 0, [])),
         ([], Surveyed(10, 0, [])),
     ],
 )
 def test_what_tasks_found_counts_up_to_the_first_offset_that_none_has_read(
-    found: list[Found], together: Surveyed
+    found: list[Candidate], together: Surveyed
 ) -> None:
     rows = [each._asdict() for each in found]
     assert surveyed(SPANS, pa.Table.from_pylist(rows, COLUMNS)) == {"a": together}

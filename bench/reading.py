@@ -20,7 +20,7 @@ from ticdc_consumer.protocols.shape import shape
 from ticdc_consumer.read import task as read
 from ticdc_consumer.read.fast.reader import NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
-from ticdc_consumer.read.task import Reading
+from ticdc_consumer.read.task import BATCH, Reading
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.source.marks import Span
 from ticdc_consumer.targets.layout import Layout
@@ -97,14 +97,20 @@ def changes(count: int, tables: tuple[Table, ...]) -> Iterator[RowChange]:
     chance = random.Random(1)
     rows: dict[str, dict[int, Row]] = {table.name: {} for table in tables}
     top = dict.fromkeys(rows, PRELOADED)
+    changed = set[tuple[str, int]]()
     for n in range(count):
         table, commit_ts = chance.choice(tables), FIRST_TS + n // 5
+        if n % 5 == 0:
+            changed.clear()
         kind = chance.random()
         if kind < 0.3:
             top[table.name] += 1
             yield RowChange(table, commit_ts, None, _row(chance, table, top[table.name]))
             continue
         number = chance.randrange(top[table.name])
+        while (table.name, number) in changed:
+            number = chance.randrange(top[table.name])
+        changed.add((table.name, number))
         before = rows[table.name].pop(number, None) or _row(chance, table, number)
         after = None
         if kind < 0.8:
@@ -211,6 +217,8 @@ def reading(made: ReadJob, messages: list[Record], fast: bool) -> tuple[float, f
 
     def feed() -> None:
         for offset, (key, value) in enumerate(messages):
+            if offset % BATCH == 0:
+                task.expect([value or b"" for _, value in messages[offset : offset + BATCH]])
             task.feed(progress, key, value, offset, 0)
 
     folding = cpu(feed)

@@ -24,6 +24,8 @@ from ticdc_encoder.formats import Record
 PLACE = ("topic", 0)
 LATEST = 1 << 62
 WHOLE = Span(0, 0, LATEST)
+BATCH = 3
+"""Messages that come together."""
 
 Name = tuple[str, str]
 
@@ -126,7 +128,7 @@ class _Counted:
 
     def __init__(self, reader: FastReader) -> None:
         self.reader = reader
-        self.learn, self.parse = reader.learn, reader.parse
+        self.learn, self.parse, self.expect = reader.learn, reader.parse, reader.expect
         self.changes = 0
 
     def take(self, key: bytes | None, value: bytes | None) -> Any:
@@ -135,7 +137,7 @@ class _Counted:
         return changes
 
 
-def outcome(job: ReadJob, records: Iterable[Record], reader: FastReader) -> Outcome:
+def outcome(job: ReadJob, records: Sequence[Record], reader: FastReader) -> Outcome:
     """What a task makes of the records with this reader."""
     found, counted = Outcome(), _Counted(reader)
     with mock.patch.object(read, "fast_reader", lambda *_: counted):
@@ -143,6 +145,9 @@ def outcome(job: ReadJob, records: Iterable[Record], reader: FastReader) -> Outc
     progress = reading.progress[PLACE]
     try:
         for offset, (key, value) in enumerate(records):
+            if offset % BATCH == 0:
+                coming = records[offset : offset + BATCH]
+                reading.expect([value for _, value in coming if value])
             reading.feed(progress, key, value, offset, 0)
         for batch in reading.fold.flush():
             found.facts += [tuple(row.values()) for row in batch.to_pylist()]

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from ticdc_encoder.event import Row, RowChange
@@ -44,6 +45,8 @@ REPORT = -1
 
 Body = bytes | Row | None
 """What a key holds: a row as decoded, or the piece of a message that a fast reader will parse."""
+
+Objects = np.ndarray[tuple[int], np.dtype[np.object_]]
 
 Slot = tuple[tuple[str | bytes | None, ...], int, bytes | None, int]
 Rows = dict[Slot, int]
@@ -228,7 +231,7 @@ class Fold:
             names=["present", "key", "commit_ts", "place", "offset"],
         )
         order = pc.sort_indices(unsorted, [("present", "descending"), ("key", "ascending")])
-        rows = self._encoded(number, [bodies[i] for i in order.to_pylist()])
+        rows = self._encoded(number, _of_objects(bodies)[order.to_numpy()[: sum(present)]])
         ordered = unsorted.take(order)
         return pa.RecordBatch.from_arrays(
             [
@@ -243,8 +246,8 @@ class Fold:
             schema=SCHEMA,
         )
 
-    def _encoded(self, number: int, bodies: Sequence[Body]) -> pa.BinaryArray:
-        """The rows for the target, in the order of the bodies, whose last may be None."""
+    def _encoded(self, number: int, bodies: Objects) -> pa.BinaryArray:
+        """The rows for the target, in the order of the bodies, pieces or decoded ones."""
         layout, columns = self._layouts[number], self._columns(number)
         encode_rows, _ = encoders(layout.dialect)
 
@@ -252,23 +255,20 @@ class Fold:
             rows = encode_rows(layout, _with_shard(layout, columns.in_utc(canonical)))
             return rows.cast(pa.binary())
 
-        pieces = [body for body in bodies if isinstance(body, bytes)]
-        decoded = [b for b in bodies if b is not None and not isinstance(b, bytes)]
-        parts = []
-        if pieces:
-            parts.append(encoded(self._parse(self._sent[number], pieces)))
-        if decoded:
-            parts.append(encoded(columns.arrays(decoded)))
-        rows = pa.concat_arrays(parts) if parts else pa.nulls(0, pa.binary())
-        if not pieces or not decoded:
-            return rows
-        of_pieces, of_decoded = iter(range(len(pieces))), iter(range(len(pieces), len(rows)))
-        positions = [
-            next(of_pieces if isinstance(body, bytes) else of_decoded)
-            for body in bodies
-            if body is not None
-        ]
-        return rows.take(pa.array(positions, pa.int32()))
+        kinds = set(map(type, bodies))
+        if not kinds:
+            return pa.nulls(0, pa.binary())
+        if bytes not in kinds:
+            return encoded(columns.arrays(bodies.tolist()))
+        if kinds == {bytes}:
+            return encoded(self._parse(self._sent[number], bodies.tolist()))
+        is_piece = np.fromiter((type(body) is bytes for body in bodies), np.bool_, len(bodies))
+        pieces, decoded = bodies[is_piece].tolist(), bodies[~is_piece].tolist()
+        parts = [encoded(self._parse(self._sent[number], pieces)), encoded(columns.arrays(decoded))]
+        positions = np.empty(len(bodies), np.int64)
+        positions[is_piece] = np.arange(len(pieces))
+        positions[~is_piece] = np.arange(len(pieces), len(bodies))
+        return pa.concat_arrays(parts).take(pa.array(positions))
 
     def _rows_batch(self, number: int, rows: Rows) -> pa.RecordBatch:
         layout, columns = self._layouts[number], self._columns(number)
@@ -317,6 +317,13 @@ class Fold:
                 known,
                 (layout.schema, layout.table),
             )
+
+
+def _of_objects(values: Sequence[object]) -> Objects:
+    """An array of these objects, whatever they hold."""
+    array = np.empty(len(values), np.object_)
+    array[:] = values
+    return array
 
 
 def _with_shard(layout: Layout, arrays: Sequence[pa.Array]) -> list[pa.Array]:

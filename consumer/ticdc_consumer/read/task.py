@@ -78,6 +78,10 @@ class Reading:
     def done(self) -> bool:
         return all(progress.done for progress in self.progress.values())
 
+    def expect(self, values: Iterable[bytes]) -> None:
+        """What `feed` is called with next: what all of them are need not be asked of each."""
+        self._fast.expect(values)
+
     def feed(
         self,
         progress: PartitionProgress,

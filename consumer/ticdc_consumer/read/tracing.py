@@ -161,6 +161,9 @@ class Tracing:
 
     reads = wants
 
+    def expect(self, values: Iterable[bytes]) -> None:
+        return
+
     def feed(
         self,
         progress: PartitionProgress,

@@ -173,6 +173,9 @@ class Receiver(Protocol[ProgressT]):
     def reads(self, name: tuple[str, str]) -> bool:
         """Whether it takes the table's rows; those of one that is set aside are read later."""
 
+    def expect(self, values: Iterable[bytes]) -> None:
+        """The messages that `feed` takes next have these values, or are not fed at all."""
+
     def feed(
         self, progress: ProgressT, key: bytes | None, value: bytes | None, offset: int, time: int
     ) -> None:

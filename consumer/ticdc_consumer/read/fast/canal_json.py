@@ -1,6 +1,6 @@
 """Canal-JSON by regular expressions: one match proves a whole message of a known table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 import pyarrow as pa
@@ -27,8 +27,10 @@ from ticdc_consumer.read.fast.json import (
     Form,
     Member,
     compiled,
+    has_no_control,
     is_usual,
     is_utf_8,
+    of_distinct,
     read,
     row,
 )
@@ -64,15 +66,20 @@ class FastCanal:
         self._latest = latest
         self._forms: dict[bytes, dict[bytes, list[_CanalForm]]] = {}
         """By the head, then by the first letter of `type`."""
+        self._all_ascii = self._all_printed = False
+
+    def expect(self, values: Iterable[bytes]) -> None:
+        together = b" ".join(values)
+        self._all_ascii, self._all_printed = together.isascii(), has_no_control(together)
 
     def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
         if value is None:
             return None
         at = value.find(_HEAD_END)
         kinds = self._forms.get(value[:at])
-        if kinds is None or not (value.isascii() or is_utf_8(value)):
+        if kinds is None or not (self._all_ascii or value.isascii() or is_utf_8(value)):
             return None
-        usual = is_usual(value)
+        usual = b"\\" not in value and (self._all_printed or is_usual(value))
         for form in kinds.get(value[at + 9 : at + 10], ()):
             match = (form.row.match_usual if usual else form.row.fullmatch)(value, at)
             if match is not None:
@@ -202,7 +209,9 @@ def _as_member(name: str, type_: ColumnType) -> Member:
 def _canonical(texts: pa.Array, type_: ColumnType) -> pa.Array:
     if type_.name in BINARIES and pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return texts.cast(pa.binary())
-    if type_.name in BINARIES or type_.name in ("float", "double"):
+    if type_.name in ("float", "double"):
+        return of_distinct(texts, lambda text: repr(float(text)))
+    if type_.name in BINARIES:
         family = FAMILIES[type_.name]
         values = [
             None if text is None else family.canonical(family.from_text(text))

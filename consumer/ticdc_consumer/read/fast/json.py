@@ -12,6 +12,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import json
 from ticdc_encoder.column import INTEGERS, TEMPORALS
@@ -183,6 +184,12 @@ def is_usual(data: bytes) -> bool:
     return len(data.translate(None, _UNUSUAL)) == len(data)
 
 
+def has_no_control(data: bytes) -> bool:
+    """Whether no byte of it is a control character. Worth while for much data: of little, it costs
+    more than `is_usual`."""
+    return not data or bool(np.frombuffer(data, np.uint8).min() >= 0x20)
+
+
 def is_utf_8(data: bytes) -> bool:
     try:
         data.decode()
@@ -204,3 +211,11 @@ def read(pieces: Sequence[bytes], types: Sequence[tuple[str, pa.DataType]]) -> l
         ),
     )
     return [table.column(name).combine_chunks() for name, _ in types]
+
+
+def of_distinct(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
+    """The texts of numbers, NULL of NULL. Each number is asked for once: its shortest decimal takes
+    long to find, and rows share numbers."""
+    encoded = values.dictionary_encode()
+    texts = pa.array([text(value) for value in encoded.dictionary.to_pylist()], pa.string())
+    return texts.take(encoded.indices)

@@ -1,7 +1,7 @@
 """Open Protocol by regular expressions: one match proves the value of a row of a known table."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -31,6 +31,7 @@ from ticdc_consumer.read.fast.json import (
     compiled,
     is_usual,
     is_utf_8,
+    of_distinct,
     read,
     row,
 )
@@ -66,6 +67,9 @@ class FastOpen:
         self._forms: dict[tuple[str, str], dict[bytes, list[Form]]] = {}
         self._heads: dict[bytes, dict[bytes, list[Form]]] = {}
         """Forms by what follows `ts` in the key, then by how the value begins."""
+
+    def expect(self, values: Iterable[bytes]) -> None:
+        """Nothing is known of all of them together: there are bytes of any kind between rows."""
 
     def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
         if not key or not value or key[:8] != VERSION:
@@ -205,7 +209,7 @@ def _canonical(values: pa.Array, column: Column, layout: Layout) -> pa.Array:
     if type_.name in DIGITS:
         return values.cast(pa.string())
     if type_.name in ("float", "double"):
-        return pa.array([None if v is None else repr(v) for v in values.to_pylist()], pa.string())
+        return of_distinct(values, repr)
     if type_.name not in BINARIES and not _is_large(type_):
         return values
     reader = READERS[type_.name]

@@ -5,7 +5,7 @@ recognised, byte for byte, as one like those that the plain decoder has read bef
 to the plain decoder.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pkgutil import resolve_name
 from typing import Protocol
 
@@ -20,6 +20,10 @@ from ticdc_consumer.targets.layout import Layout
 
 
 class FastReader(Protocol):
+    def expect(self, values: Iterable[bytes]) -> None:
+        """The messages that `take` is called with from now on have these values; before the first
+        call, any."""
+
     def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
         """The changes of a message; None if it is not recognised in full."""
 
@@ -32,6 +36,9 @@ class FastReader(Protocol):
 
 class NoFastReader:
     """For protocols without a fast reader: it recognises no message."""
+
+    def expect(self, values: Iterable[bytes]) -> None:
+        return
 
     def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
         return None

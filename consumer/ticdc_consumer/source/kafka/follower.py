@@ -1,6 +1,6 @@
 """Topics as a task in the driver reads them: from cut to cut, without connecting or seeking."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -46,7 +46,7 @@ class Follower:
 
     def _messages(
         self, partitions: Mapping[TopicPartition, ProgressT], size: int
-    ) -> Iterator[Iterator[tuple[ProgressT, Any]]]:
+    ) -> Iterator[Sequence[Any]]:
         """As `tasks.messages` gives them."""
         yield from self._remembered(self._scouted, partitions)
         rest = {name: progress for name, progress in partitions.items() if not progress.done}
@@ -58,13 +58,13 @@ class Follower:
             return
         for batch in batches(self._consumer, size, tasks.SILENCE):
             self._recent.add(batch)
-            yield tasks.until_ends(self._concerning(rest, batch), rest)
+            yield [*self._concerning(rest, batch)]
             if all(progress.done for progress in rest.values()):
                 return
 
     def _remembered(
         self, recent: Recent, partitions: Mapping[TopicPartition, ProgressT]
-    ) -> Iterator[Iterator[tuple[ProgressT, Any]]]:
+    ) -> Iterator[Sequence[Any]]:
         """What has been fetched before. Partitions that nothing is missing of are done."""
         covered = {
             name: progress
@@ -77,7 +77,7 @@ class Follower:
             for message in recent.since(name, progress.position)
         ]
         if messages:
-            yield tasks.until_ends(messages, covered)
+            yield messages
         for name, progress in covered.items():
             progress.done |= recent.reaches(name, progress.end)
 

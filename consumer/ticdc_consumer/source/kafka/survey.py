@@ -94,7 +94,7 @@ class KafkaSurvey:
         may_be_control = control_test(self.options)
         try:
             for batch in tasks.messages(self.kafka, progress, BATCH):
-                if candidates := [*_candidates(batch, may_be_control)]:
+                if candidates := [*_candidates(tasks.until_ends(batch, progress), may_be_control)]:
                     yield _packed(candidates)
         except TicdcError:
             pass

@@ -1,7 +1,8 @@
 """Topics as Spark's tasks read them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any
 
 import orjson
@@ -27,13 +28,15 @@ class KafkaTasks:
         yield from feed(receiver, messages(self.kafka, receiver.progress, size))
 
 
-def feed(
-    receiver: Receiver[ProgressT], batches: Iterable[Iterable[tuple[ProgressT, Any]]]
-) -> Iterator[None]:
+_value = methodcaller("value")
+
+
+def feed(receiver: Receiver[ProgressT], batches: Iterable[Sequence[Any]]) -> Iterator[None]:
     """Feeds a task what the brokers gave, up to the listed ends. Yields after each batch, and while
     rows are completed."""
     for batch in batches:
-        for progress, message in batch:
+        receiver.expect(filter(None, map(_value, batch)))
+        for progress, message in until_ends(batch, receiver.progress):
             offset = message.offset()
             if not progress.done and offset < progress.end:
                 receiver.feed(
@@ -47,8 +50,9 @@ def feed(
 
 def messages(
     kafka: Mapping[str, str], partitions: Mapping[TopicPartition, ProgressT], size: int
-) -> Iterator[Iterator[tuple[ProgressT, Any]]]:
-    """The brokers' messages, at most `size` of them at a time, until all partitions are done.
+) -> Iterator[Sequence[Any]]:
+    """The brokers' messages, at most `size` of them at a time, until all partitions are done, which
+    `until_ends` sees to.
 
     Raises `Unavailable` if the brokers send nothing for `SILENCE` seconds, and `Stop` for a
     partition whose log no longer has what is asked of it.
@@ -69,7 +73,7 @@ def messages(
             ]
         )
         for batch in batches(consumer, size, SILENCE):
-            yield until_ends(batch, partitions)
+            yield batch
             if done():
                 return
     finally:

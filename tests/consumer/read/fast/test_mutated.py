@@ -42,8 +42,13 @@ def prepared(protocol: str) -> tuple[ReadJob, FastReader, list[Record]]:
 
 
 def agree(job: ReadJob, reader: FastReader, record: Record) -> bool:
-    """Whether it was taken; if so, the plain path must take it, and find the same."""
+    """Whether it was taken; if so, the plain path must take it, and find the same. What comes with
+    it makes no difference."""
+    value = record[1] or b""
+    reader.expect([value, b"\0\\\xff"])
     changes = reader.take(*record)
+    reader.expect([value])
+    assert reader.take(*record) == changes
     if changes is None:
         return False
     events = decoder(job.options)(*record)
@@ -276,6 +281,33 @@ def test_the_frame_is_checked() -> None:
         (key, None),
     ):
         assert reader.take(*damaged) is None
+
+
+@pytest.mark.parametrize("nth", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("damage", "read"),
+    [
+        (b"\x00", False),
+        (b"\x1f", False),
+        (b"\xff", False),
+        (b"\xc3", False),
+        (b'\\"', True),
+        (b"\\", False),
+        ("\u8336".encode(), True),
+        (b"\x7f", True),
+    ],
+)
+def test_one_message_of_a_batch_is_not_taken_for_what_the_others_are(
+    nth: int, damage: bytes, read: bool
+) -> None:
+    plain = message("canal-json", PEOPLE, None, PERSON | {"photo": b"x", "token": b"y"})
+    _, reader = primed("canal-json", [plain])
+    batch = [plain[1] or b""] * 3
+    assert batch[0].isascii() and b"\\" not in batch[0]
+    batch[nth] = batch[nth].replace(b'"name":"Ann', b'"name":"Ann' + damage)
+    reader.expect(batch)
+    taken = [reader.take(None, value) is not None for value in batch]
+    assert taken == [each != nth or read for each in range(3)]
 
 
 @pytest.mark.parametrize("sort", [sorted, lambda members: sorted(members, reverse=True)])

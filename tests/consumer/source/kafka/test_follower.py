@@ -40,6 +40,9 @@ class Receiver:
     def progress(self) -> Mapping[TopicPartition, Progress]:
         return self.partitions
 
+    def expect(self, values: Iterable[bytes]) -> None:
+        return
+
     def feed(
         self, progress: Progress, key: bytes | None, value: bytes | None, offset: int, time: int
     ) -> None:

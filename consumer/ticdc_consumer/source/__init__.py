@@ -36,7 +36,7 @@ class Survey(Protocol):
 
 
 RunSurvey = Callable[[Survey], "pa.Table"]
-"""Has tasks look; raises as `jobs.look` says."""
+"""Has tasks look. Raises `Retry` if they could not."""
 
 
 class Source(Protocol):

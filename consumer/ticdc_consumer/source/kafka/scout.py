@@ -3,7 +3,7 @@
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import Message as KafkaMessage
@@ -13,7 +13,7 @@ from ticdc_encoder.event import Ddl, Resolved
 from ticdc_encoder.formats.registry import RegistryError
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import SourceAway, Stop, Unavailable, fault
+from ticdc_consumer.errors import Retry, SourceAway, Stop, Unavailable, fault
 from ticdc_consumer.protocols import control_test, decoder, for_tasks, protocol_of
 from ticdc_consumer.protocols.protocol import check_ts, every_record, latest_sane, located
 from ticdc_consumer.protocols.schemas import Schemas
@@ -33,6 +33,8 @@ FAR = 100_000
 """Offsets of a topic's partition 0 that Spark's tasks look through, if so many are ahead."""
 FARTHEST = 1_000_000
 """Offsets of a topic that they look through at a time."""
+AFTER_FAILURE = 60.0
+"""Seconds for which they are not asked again after they read nothing."""
 
 
 class Scout:
@@ -70,6 +72,7 @@ class Scout:
         self.regressions = 0
         self._rows = False
         self._is_behind = False
+        self._looks_from = 0.0
         self.newest: float | None = None
         """Kafka's time of the newest message, in seconds."""
         self._last_record = time.monotonic()
@@ -143,14 +146,16 @@ class Scout:
         is, or tasks cannot now."""
         far = self._far()
         look = self._surveys() if far else None
-        if look is None:
+        if look is None or time.monotonic() < self._looks_from:
             return 0
         survey = KafkaSurvey(self._options.kafka, for_tasks(self._options), far)
-        with self._fetching_from_next(far):
+        read = 0
+        # What tasks cannot read is left to this client.
+        with self._fetching_from_next(far), suppress(Retry):
             results = surveyed(far, look(survey))
             read = sum(self._take(topic, result) for topic, result in results.items())
         if not read:
-            self._surveys = lambda: None  # what tasks cannot read is left to this client
+            self._looks_from = time.monotonic() + AFTER_FAILURE
         return read
 
     def _far(self) -> dict[str, tuple[int, int]]:

@@ -11,7 +11,7 @@ from support import brokers
 from support.local_spark import LocalSpark
 from support.torture_topics import ITEMS, Feed, inserted, ts
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import SourceAway
+from ticdc_consumer.errors import Retry, SourceAway
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source import RunSurvey, Survey
 from ticdc_consumer.source.kafka import scout as scout_of_kafka
@@ -225,6 +225,27 @@ def test_where_tasks_get_nothing_the_driver_goes_on_itself(
     scout.read_to(EVERYTHING, {feed.topic: size}, PATIENCE)
     assert [each.resolved_ts for each in scout.marks] == [ts(50), ts(200)]
     assert looks.looks == 1
+
+
+def test_where_spark_fails_the_driver_goes_on_itself_and_asks_it_again_later(
+    mock_kafka: brokers.Mock, open_scout: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[Survey] = []
+
+    def fails(survey: Survey) -> pa.Table:
+        failed.append(survey)
+        raise Retry("an executor is gone")
+
+    feed = Feed(mock_kafka, partitions=1)
+    size = send(feed, [50, *["row"] * 40, 200])
+    scout = open_scout(feed, lambda: fails)
+    scout.read_to(EVERYTHING, {feed.topic: size}, PATIENCE)
+    assert [each.resolved_ts for each in scout.marks] == [ts(50), ts(200)]
+    assert len(failed) == 1
+    monkeypatch.setattr(scout, "_looks_from", 0.0)
+    size += send(feed, ["row"] * 20)
+    scout.read_to(EVERYTHING, {feed.topic: size}, PATIENCE)
+    assert len(failed) == 2
 
 
 def test_a_log_that_is_cut_off_ahead_of_tasks_is_named_by_the_driver(

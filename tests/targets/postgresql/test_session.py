@@ -533,6 +533,7 @@ DEFAULTS = (
     "idle_in_transaction_session_timeout = '100ms'",
     "idle_session_timeout = '100ms'",
     "intervalstyle = 'sql_standard'",
+    "jit = on",
     "quote_all_identifiers = on",
     "search_path = elsewhere, public",
     "standard_conforming_strings = off",
@@ -554,6 +555,7 @@ def test_what_a_database_has_as_its_defaults_changes_nothing(postgresql_url: str
         before.execute(f'ALTER DATABASE "{parsed.database}" SET {default}')
     before.close()
     target = PostgreSQL.open(parsed)
+    assert target.query("SHOW jit") == [("off",)]
     pid = target.session_id()
     layout = created(target, defined(of))
     load(target, layout, rows)

@@ -49,9 +49,10 @@ SET quote_all_identifiers = off
 
 _NEWER_SETTINGS = """
 SELECT set_config(name, '0', false) FROM pg_settings
-WHERE name IN ('idle_session_timeout', 'transaction_timeout')
+WHERE name IN ('jit', 'idle_session_timeout', 'transaction_timeout')
 """
-"""They came with PostgreSQL 14 and 17."""
+"""They came with PostgreSQL 11, 14 and 17. Compiled expressions save a cut nothing: they take a
+tenth of its CPU, and each comparison of a part of a table up to two seconds."""
 
 
 def open_session(url: sa.URL, to_look: bool = False) -> "PostgreSQL":

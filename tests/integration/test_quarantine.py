@@ -513,6 +513,27 @@ def test_a_crash_between_any_two_steps_loses_and_repeats_nothing(
     assert here.is_whole() and here.aside() == []
 
 
+@pytest.mark.parametrize("target", ["sqlite", "postgresql"])
+def test_a_table_that_stands_at_r_is_released_without_a_cut(
+    place: Callable[..., Place],
+    target: str,
+    crash: Callable[[Place, str, str], bool],
+    request: pytest.FixtureRequest,
+) -> None:
+    here = place(request.getfixturevalue(f"{target}_url"))
+    here.poison()
+    assert crash(here, "run", "Q2")
+    assert here.aside() == [("items", 100)] and here.run.resolved_ts == ts(100)
+    here.mend()
+    died, left = [], []
+    for step in ("Q3", "Q4"):
+        died.append(crash(here, "release", step))
+        left.append(here.aside())
+    assert died == [True, True] and left == [[("items", 100)], []]
+    here.caught_up(200)
+    assert here.rows("items") == [(1, "one", None), (2, "two", 2)] and here.aside() == []
+
+
 def released(here: Place, failpoint: str | None = None) -> Driver:
     """`release` as a process of its own, while nobody else is alive."""
     here.alter("UPDATE ticdc_activity SET written_at = 0")

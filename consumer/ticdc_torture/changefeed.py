@@ -44,6 +44,8 @@ class Feed:
     """Whether each table has a topic of its own."""
     topic: str = "main"
     """That of the resolved ts, and of the tables that have none of their own."""
+    keyless: bool = False
+    """Whether tables without a key are sent."""
 
     @classmethod
     def of(
@@ -68,10 +70,11 @@ class Feed:
         return Changefeed(
             f"kafka://h/{self.topic}?protocol={self.protocol}&partition-num={self.partitions}{extension}",
             {
+                "force-replicate": self.keyless,
                 "sink": {
                     "dispatchers": [dispatcher],
                     "kafka-config": {"output-raw-change-event": "raw" in words},
-                }
+                },
             },
             number,
             new_architecture="new" in words,

@@ -33,6 +33,12 @@ KEYS: dict[str, tuple[tuple[ModelColumn, ...], tuple[str, ...]]] = {
     "unique id+b, k": ((ID, B, K), ("UNIQUE KEY `ib` (`id`, `b`)", "UNIQUE KEY `k` (`k`)")),
 }
 """Kinds of keys: the columns that they are of, and their definitions."""
+KEYLESS: dict[str, tuple[tuple[ModelColumn, ...], tuple[str, ...]]] = {
+    "none": ((ID, U), ()),
+    "only unique u": ((B, U), ("UNIQUE KEY `u` (`u`)",)),
+}
+"""Of tables in which nothing identifies a row: a NULL is not unique."""
+ALL_KEYS = KEYS | KEYLESS
 OWN_TYPES = ("INT", "VARCHAR(9)")
 ORIGIN = compose(1_700_000_000_000)
 """A ts at about the time when the world begins."""
@@ -72,11 +78,11 @@ class Model:
 
     @property
     def keys(self) -> list[tuple[str, ...]]:
-        texts = [text.rpartition("(")[2][:-1] for text in KEYS[self.kind][1]]
+        texts = [text.rpartition("(")[2][:-1] for text in ALL_KEYS[self.kind][1]]
         return [tuple(name.strip(" `") for name in text.split(",")) for text in texts]
 
     def create(self, name: str) -> str:
-        parts = [*(column.sql for column in self.columns), *KEYS[self.kind][1]]
+        parts = [*(column.sql for column in self.columns), *ALL_KEYS[self.kind][1]]
         return f"CREATE TABLE `{name}` ({', '.join(parts)})"
 
     def table(self, schema: str, name: str) -> Table:
@@ -105,8 +111,15 @@ class TiDB:
     """`tables` by their names now; `models` all that ever were; `states` what the tables held after
     each commit_ts."""
 
-    def __init__(self, nullable_defaults: bool = True, schema: str = SCHEMA) -> None:
-        """Debezium sends the DEFAULT for NULL: without `nullable_defaults` no column has both."""
+    def __init__(
+        self,
+        nullable_defaults: bool = True,
+        schema: str = SCHEMA,
+        kinds: Sequence[str] = tuple(KEYS),
+    ) -> None:
+        """Debezium sends the DEFAULT for NULL: without `nullable_defaults` no column has both.
+        `kinds` are those of the tables' keys."""
+        self._kinds = kinds
         self._nullable_defaults = nullable_defaults
         self.schema = schema
         self.ts = ORIGIN
@@ -192,10 +205,10 @@ class TiDB:
                 rows[one] = {**rows[one], column.name: _value(rng, column)}
             case "delete" if rows:
                 del rows[one]
-            case "key" if rows:
+            case "key" if rows and model.keys:
                 fresh = self._row(rng, model)
                 rows[one] = {**rows[one], **{c: fresh[c] for c in rng.choice(model.keys)}}
-            case "swap" if len(rows) > 1:
+            case "swap" if len(rows) > 1 and model.keys:
                 some = rng.sample(sorted(rows), min(len(rows), rng.choice([2, 2, 3])))
                 key = rng.choice(model.keys)
                 values = [{c: rows[i][c] for c in key} for i in some]
@@ -283,8 +296,8 @@ class TiDB:
         )
 
     def _create(self, rng: Random, name: str) -> None:
-        kind = rng.choice(list(KEYS))
-        columns = [*KEYS[kind][0], *(self._own(rng, f"c{n}") for n in range(rng.randint(0, 2)))]
+        kind = rng.choice(self._kinds)
+        columns = [*ALL_KEYS[kind][0], *(self._own(rng, f"c{n}") for n in range(rng.randint(0, 2)))]
         model = self.tables[name] = Model(kind, columns, len(self.models) + 1, self.ts)
         self.models.append(model)
         self._say(model, name, model.create(name), model.table(self.schema, name))

@@ -118,6 +118,13 @@ class Brokers:
         self._frozen |= {(topic, number) for number in frozen}
         self.scheduler.say(self.harmed[-1])
 
+    def look_again(self, why: str) -> None:
+        """The checkpoint may need what was lost before."""
+        for name, topic in self.topics.items():
+            for number, log in enumerate(topic.logs):
+                if log.begin > (self.restart(name, number) or 0):
+                    self.harmed.append(f"{why}: {name}[{number}] begins too late")
+
     def _retain(self, fault: Fault) -> None:
         if (known := self._known(fault)) is None:
             return

@@ -30,6 +30,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 from ticdc_consumer import Consumer, failpoints
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.reader import SMALL_BYTES
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
@@ -39,6 +40,7 @@ from ticdc_encoder.message import Message
 from ticdc_torture.history import Topic, canonical
 from ticdc_torture.target import ObservedTarget, ResolvedTs
 from ticdc_torture.upstream import NAMES
+from world.extras import NOT_REAL
 from world.history import HARMFUL, History, Outcome, Plan, Worlds, worlds
 from world.judge import Broken
 from world.kafka import Lost
@@ -228,8 +230,12 @@ class RealRun:
             history.options,
             kafka={"bootstrap.servers": bootstrap},
             target_url=url,
-            spark_from_messages=history.options.spark_from_messages if spark else 1 << 30,
+            publish="driver",
         )
+        if not spark:  # the driver reads all
+            self.options = replace(
+                self.options, spark_from_messages=1 << 30, memory_budget=SMALL_BYTES
+            )
         self.played = Played()
         self.observer = ObservedTarget(url, history.schema, NAMES, ResolvedTs(R_QUERY))
         self.observer.create({}, keyed=True)
@@ -379,7 +385,8 @@ class RealRun:
 
 
 def can_be_real(plan: Plan) -> bool:
-    return not any(fault.kind in IMPOSSIBLE for fault in plan.faults)
+    possible = not any(fault.kind in IMPOSSIBLE for fault in plan.faults)
+    return possible and NOT_REAL.isdisjoint(plan.extras)
 
 
 @contextmanager

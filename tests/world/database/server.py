@@ -6,6 +6,7 @@ what is committed, and takes its lock with its first locking statement."""
 import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from world.schedule import BEGIN, Fault, Killed, Process, Scheduler
 LOCK = "/* locks */"
 """What a locking read begins with: SQLite has no such statement."""
 ONLY_READS = re.compile(r"\s*(SELECT(?! /\* locks)|PRAGMA|WITH)", re.IGNORECASE)
+WRITES_ROWS = re.compile(r'INSERT OR ABORT INTO "(\w+)"')
 ALWAYS = 1e9
 
 
@@ -36,6 +38,11 @@ class Server:
         self.sessions: dict[str, Session] = {}
         self.holder: Session | None = None
         self.away_until = BEGIN
+        self.refused: set[str] = set()
+        """Tables that take no rows."""
+        self.stages: dict[str, list[bytes]] = {}
+        """The rows of staging tables, which are no part of any transaction."""
+        self._saved: sqlite3.Connection | None = None
         self._numbers = 0
         self._all: list[Session] = []
         scheduler.handlers["server away"] = self._go_away
@@ -60,8 +67,31 @@ class Server:
             session.undo()
 
     def close(self) -> None:
-        for session in self._all:
+        for session in [*self._all, *([self._saved] if self._saved else [])]:
             sqlite3.Connection.close(session)
+
+    def save(self) -> None:
+        """As a backup does, at what is committed now."""
+        if self._saved is None and not self.is_file:
+            self._saved = sqlite3.connect(":memory:", check_same_thread=False)
+            with closing(sqlite3.connect(self.file)) as reader:
+                reader.backup(self._saved)
+
+    def restore(self) -> bool:
+        """All is as it was saved, and all sessions end. Whether something was saved."""
+        if self._saved is None:
+            return False
+        self.stages.clear()
+        for session in list(self.sessions.values()):
+            self.end(session)
+        with closing(sqlite3.connect(self.file)) as writer:
+            self._saved.backup(writer)
+        return True
+
+    def refuses(self, statement: str) -> bool:
+        """Whether it writes rows of a table that takes none."""
+        written = WRITES_ROWS.match(statement)
+        return written is not None and written[1] in self.refused
 
     def _go_away(self, fault: Fault) -> None:
         if self.is_file:
@@ -69,6 +99,8 @@ class Server:
         self.away_until = self.scheduler.now + fault.size % 20
         for session in list(self.sessions.values()):
             self.end(session)
+        if fault.size % 2:  # it went down, and what is unlogged is empty
+            self.stages = {name: [] for name in self.stages}
 
 
 class Session(sqlite3.Connection):
@@ -222,6 +254,9 @@ class Cursor(sqlite3.Cursor):
 
     def executemany(self, statement: str, rows: Any) -> "Cursor":
         text = self.connection.before(statement)
+        if self.connection.server.refuses(text):
+            self.connection.broken = self.connection.inside
+            raise sqlite3.IntegrityError("a trigger refuses the row")
         super().executemany(text, rows)
         return self
 

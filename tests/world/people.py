@@ -1,0 +1,160 @@
+"""What people do to a consumer that runs, and to its target; and what they do once it stops."""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from ticdc_consumer import Consumer
+from ticdc_consumer.epoch import CAUGHT_UP, Goal
+from ticdc_consumer.errors import Retry, Unavailable, UnknownCommit
+from ticdc_consumer.runs.release import require_releasable
+from ticdc_consumer.state.repairs import RepairRequest, RepairRequests, TableKeys
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.status.changefeeds import end
+from ticdc_consumer.targets import open_target
+from ticdc_encoder.errors import TicdcError
+from ticdc_torture.upstream import ORIGIN
+from world.schedule import Fault
+
+if TYPE_CHECKING:
+    from world.history import History
+
+SOON = 2.0
+"""Seconds until somebody looks again."""
+TRIES = 20
+
+
+class People:
+    """Of one history, whose faults tell when they act. `covered` counts what they did."""
+
+    def __init__(self, history: "History") -> None:
+        self._history = history
+        self._rng = history.plan.random("people")
+        self._releases = False
+        """Whether the next start releases what is set aside."""
+        self._started = 0
+        history.scheduler.handlers |= {
+            "told to stop": self._tell_to_stop,
+            "rows are refused": self._refuse,
+            "forgotten": lambda fault: self._come(self._forget),
+            "backup": lambda fault: history.server.save(),
+            "restored": self._restore,
+            "repair": lambda fault: self._come(lambda: self._ask_for_repair(fault.size)),
+        }
+
+    # --- starts -------------------------------------------------------------------------------
+
+    def goal(self, consumer: Consumer) -> Goal | None:
+        """Up to where a consumer is told to run."""
+        extras = self._history.plan.extras
+        if "caught-up" in extras:
+            return CAUGHT_UP
+        if "until" in extras:
+            begin = max(ORIGIN, consumer.resolved_ts)
+            return begin + self._rng.choice([0, 1, 5, 1 << 18, 1 << 20])
+        return None
+
+    def from_ts(self) -> int | None:
+        """Who starts it a second time knows that the tables were empty then."""
+        self._started += 1
+        again = "begun again" in self._history.plan.extras and self._started > 1
+        return ORIGIN if again else None
+
+    def release(self, consumer: Consumer) -> None:
+        """What is set aside, if somebody wants to: now nothing is in its way any more."""
+        history = self._history
+        aside = history.judge.aside
+        if not aside or not (self._releases or self._rng.random() < 0.3):
+            return
+        history.server.refused.clear()
+        for table in self._rng.sample(sorted(aside), len(aside)):
+            name = f"{history.schema}.{table}"
+            history.scheduler.say(f"{name} is released")
+            require_releasable(consumer.options, name)
+            for epoch in consumer.release(name):
+                history.scheduler.say(f"{name} is at {epoch.resolved_ts}")
+        self._releases = False
+
+    def want_a_release(self) -> None:
+        self._releases = True
+
+    def mend(self, error: TicdcError) -> bool:
+        """Whether somebody sees why it stopped, and that it can go on."""
+        history = self._history
+        refused = history.server.refused or history.judge.aside
+        too_early = "no resolved ts" in str(error)
+        if history.brokers.harmed or not (refused or too_early):
+            return False
+        history.scheduler.say(f"somebody mends it: {error}")
+        history.judge.covered["mended"] += 1
+        history.server.refused.clear()
+        self._releases = True
+        return True
+
+    # --- at some door -------------------------------------------------------------------------
+
+    def _tell_to_stop(self, fault: Fault) -> None:
+        process = self._history.scheduler.current
+        if process in self._history.consumers:
+            self._history.consumers[process].stop()
+
+    def _refuse(self, fault: Fault) -> None:
+        """The target takes no rows of a table any more."""
+        tables = sorted(self._history.judge.tables)
+        if tables:
+            table = tables[fault.size % len(tables)]
+            self._history.scheduler.say(f"rows of {table} are refused")
+            self._history.server.refused.add(table)
+
+    def _restore(self, fault: Fault) -> None:
+        history = self._history
+        if not history.judge.forgotten and history.server.restore():
+            history.scheduler.say("the target is as it was when it was saved")
+            history.judge.restored()
+            history.brokers.look_again("the target was restored")
+            history.start(fault.size % 3)
+
+    # --- processes of their own ---------------------------------------------------------------
+
+    def _come(self, work: Callable[[], None]) -> None:
+        """Somebody begins to do something, and tries it again if the target is away. If it ends
+        half-way, it may have ended a consumer already."""
+        history = self._history
+
+        def main() -> None:
+            for _ in range(TRIES):
+                try:
+                    work()
+                    return
+                except (Unavailable, Retry, UnknownCommit) as error:
+                    history.scheduler.say(f"tries it again: {error}")
+                    history.scheduler.sleep(SOON)
+            history.start(SOON)
+
+        somebody = history.scheduler.start("somebody", main)
+        somebody.on_death.append(lambda: history.start(SOON))
+
+    def _forget(self) -> None:
+        """The changefeed is ended: nobody starts a consumer of it any more."""
+        history = self._history
+        with closing(open_target(history.options.target_url, changefeed="world")) as target:
+            if Store(target, "world").read() is None:
+                return
+            history.judge.may_be_forgotten = True
+            history.scheduler.say(f"it is forgotten: {end(target, history.options)}")
+
+    def _ask_for_repair(self, number: int) -> None:
+        """Rows of all tables are to be put right, which they are already."""
+        history = self._history
+        tables = {
+            (history.schema, name): TableKeys(("id",), [("1",), ("2",)])
+            for name in history.judge.tables
+        }
+        request = RepairRequest(number, history.judge.resolved_ts, tables)
+        with closing(open_target(history.options.target_url, changefeed="world")) as target:
+            requests = RepairRequests(target, "world")
+            with target.transaction():
+                requests.add(request)
+        history.scheduler.say(f"repair {number} is asked for")
+        for consumer in history.consumers.values():
+            consumer._monitor.repair_waits = True

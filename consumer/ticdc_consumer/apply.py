@@ -374,7 +374,7 @@ class ToTarget:
         if name in self._beside.under_way:
             error.add_note(f"{'.'.join(name)} cannot be set aside while load --table loads it")
             raise error
-        if bond := bond_of(self._context, name):
+        if bond := self._bond_of(name):
             error.add_note(f"{'.'.join(name)} cannot be set aside: {bond}")
             raise error
         store, table = self._store, SetAside.of(name, state, str(error))
@@ -392,6 +392,17 @@ class ToTarget:
 
         until_known(store, self._options.retries, attempt, happened)
         drop_left(store.target, store.changefeed)
+
+    def _bond_of(self, name: TableName) -> str:
+        """Why the table cannot be set aside. The session may have ended with the refused cut."""
+        bond = ""
+
+        def look() -> None:
+            nonlocal bond
+            bond = bond_of(self._context, name)
+
+        until_known(self._store, self._options.retries, look, happened=lambda: False)
+        return bond
 
     def purge(self, resolved_ts: int) -> None:
         self._unneeded.drop(self._context.target)

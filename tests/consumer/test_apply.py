@@ -152,6 +152,19 @@ def test_a_cut_looks_for_a_repair_if(
         assert len(looked) == looks  # once is enough until another look finds a request
 
 
+def test_a_table_is_set_aside_if_the_session_ended_with_its_cut(server_url: str) -> None:
+    with opened(server_url) as target:
+        here = bank(target)
+        willing = replace(here.options, quarantine=True)
+        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        with pytest.raises(Stop), target.transaction():
+            here.store.lock(here.old)
+            kill_session(server_url, target.session_id())
+            raise Stop("a row is refused")
+        applier.set_aside(("bank", "accounts"), here.old, Stop("a row is refused"))
+        assert [table.table for table in here.store.quarantine.tables()] == ["accounts"]
+
+
 def test_a_copy_gets_the_same_rows_and_is_not_counted(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)

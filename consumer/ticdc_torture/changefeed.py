@@ -13,6 +13,7 @@ from random import Random
 from typing import Protocol
 
 from ticdc_encoder import Changefeed
+from ticdc_encoder.event import RowChange
 from ticdc_encoder.message import Message
 
 from ticdc_torture.upstream import Event, Model, TiDB
@@ -181,6 +182,11 @@ class TiCDC:
         for message in messages:
             self.brokers.create(message.topic, self.feed.partitions)
             self.brokers.produce([message])
+
+    def send(self, change: RowChange) -> None:
+        """A change that is in no table's events, by a node of its own."""
+        changefeed = self.feed.open()
+        self._produce([*changefeed.stream([change], change.commit_ts), *changefeed.flush()])
 
     def step(self) -> bool:
         choices: list[Callable[[], None]] = [

@@ -24,6 +24,9 @@ EXTRAS: dict[str, float] = {
     "restored": 0.1,
     "begun again": 0.1,
     "repair": 0.1,
+    "snapshot": 0.15,
+    "busy target": 0.1,
+    "another row": 0.1,
 }
 """How probable each is, where it can be."""
 NET_ONLY = {"staging"}
@@ -34,9 +37,11 @@ AT_DOORS: dict[str, dict[str, tuple[int, int]]] = {
     "forgotten": {"forgotten": (1, 1)},
     "restored": {"backup": (1, 2), "restored": (1, 1)},
     "repair": {"repair": (1, 3)},
+    "busy target": {"target is busy": (1, 2)},
+    "another row": {"another row": (1, 2)},
 }
 """What people do, and how often, at least and at most."""
-NOT_REAL = {"refused rows", "forgotten", "restored", "begun again", "repair", "told to stop"}
+NOT_REAL = {*AT_DOORS, "begun again", "snapshot"}
 """What is not played on real parts."""
 
 
@@ -48,7 +53,7 @@ def extras(seed: int, way: str, kind: str) -> tuple[str, ...]:
         left_out |= NET_ONLY
     if kind != "worldserver":
         left_out |= OF_A_SERVER
-    if "forgotten" in drawn:  # nobody knows then that the tables were empty
+    if {"forgotten", "snapshot"} & {*drawn}:  # nobody knows then that the tables were empty
         left_out.add("begun again")
     return tuple(name for name in drawn if name not in left_out)
 

@@ -17,8 +17,9 @@ from ticdc_consumer.errors import Fenced, Retry, Unavailable, UnknownCommit
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Table
 from ticdc_torture.changefeed import Feed, TiCDC, topics
-from ticdc_torture.upstream import SCHEMA, TiDB
+from ticdc_torture.upstream import ORIGIN, SCHEMA, TiDB
 from world import extras
 from world.database import server as database
 from world.database.server import Server
@@ -169,17 +170,22 @@ class History:
         self.scheduler = Scheduler(plan.random("schedule"), faults, words)
         kinds = extras.kinds_of_keys(plan.extras)
         self.upstream = TiDB(plan.protocol != "debezium", schema, kinds)
+        loaded = self._loaded() if "snapshot" in plan.extras else []
+        # What a DDL does to a table of unknown definition, people see to.
+        of_ddl = 0.0 if loaded else plan.of_ddl
         for step in plan.steps:
-            self.upstream.step(plan.random(f"step {step}"), plan.of_ddl)
+            self.upstream.step(plan.random(f"step {step}"), of_ddl)
         rng = plan.random("parts")
         feed = replace(
             Feed.of(rng, plan.protocol, topic, plan.per_table),
             keyless="tables without a key" in plan.extras,
         )
         self.brokers = Brokers(self.scheduler)
-        self.cdc = TiCDC(rng, self.upstream, self.brokers, feed, self.scheduler.say)
+        since = ORIGIN + 1 if loaded else 0
+        self.cdc = TiCDC(rng, self.upstream, self.brokers, feed, self.scheduler.say, since)
         self.scheduler.actor = self.cdc.step
         self.server = Server(self.scheduler, file, is_file=plan.kind == "worldfile")
+        self.server.create(loaded)
         self.judge = Judge(file, self.upstream, plan.way)
         self.judge.writer = self._generation
         self.server.committed = self.judge.committed
@@ -214,6 +220,14 @@ class History:
         }
         self.people = People(self)
 
+    def _loaded(self) -> list[Table]:
+        """Tables that there were before the changefeed, and that the target has."""
+        upstream = self.upstream
+        upstream.create(self.plan.random("snapshot"), 2)
+        upstream.ddls.clear()
+        upstream.states = [(0, contents) for _, contents in upstream.states]
+        return [model.table(self.schema, name) for name, model in upstream.tables.items()]
+
     def _options(self, rng: Random, feed: Feed) -> Options:
         plan = self.plan
         more = plan.random("options")
@@ -230,6 +244,7 @@ class History:
             retries=rng.choice([2, 8]),
             at_least_once=("*.*",) if "tables without a key" in plan.extras else (),
             quarantine=plan.way == "net" and more.random() < 0.8,
+            ddl_keep_dropped=more.choice([0.0, 0.0, 0.002, 3600.0]),
         )
 
     def _give_little_memory(self, rng: Random) -> None:

@@ -8,13 +8,19 @@ from typing import Any
 from unittest import mock
 
 from ticdc_consumer import consumer, plan, prepare, reader, waiting
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.read import staging
 from ticdc_consumer.reconcile import chunks
 from ticdc_consumer.source.kafka import brokers, client, follower, scout, tasks
 from ticdc_consumer.spark import jobs, spilled
+from ticdc_consumer.state.repairs import RepairRequest
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import DATABASES as KNOWN
+from ticdc_consumer.upstream.repair import reading
+from ticdc_consumer.upstream.repair.writing import Repair
 from world.database.session import DATABASES
 from world.kafka import Admin, Client
+from world.repairing import read_repair
 from world.schedule import Threads, quiet
 
 WORLD: list[Any] = []
@@ -67,6 +73,13 @@ def _job() -> Any:
     return jobs[-1] if jobs else None
 
 
+def _read_repair(options: Options, store: Store, request: RepairRequest, end: int) -> Repair:
+    history = WORLD[-1]
+    consumer = history.consumers[history.scheduler.current]
+    is_away = history.scheduler.rng.random() < 0.3
+    return read_repair(history.upstream, consumer._tables, request, end, is_away)
+
+
 def _wait_for(works: list[Any]) -> None:
     for work in works:
         work.run()
@@ -90,6 +103,7 @@ def replaced() -> Iterator[None]:
         (prepare, "wait_for", _wait_for),
         (jobs, "F", SimpleNamespace(xxhash64=lambda *columns: columns)),
         (jobs, "TaskContext", SimpleNamespace(get=_job)),
+        (reading, "read_repair", _read_repair),
         (consumer, "ActivityRecorder", NoRecorder),
         (consumer, "watched", nullcontext),
         (consumer, "_release", lambda: "world"),

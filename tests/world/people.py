@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ticdc_consumer import Consumer
@@ -13,7 +14,8 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.status.changefeeds import end
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.errors import TicdcError
-from ticdc_torture.upstream import ORIGIN
+from ticdc_encoder.event import Row
+from ticdc_torture.upstream import NAMES, ORIGIN
 from world.schedule import Fault
 
 if TYPE_CHECKING:
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 SOON = 2.0
 """Seconds until somebody looks again."""
 TRIES = 20
+
+
+def _other(row: Row) -> Row:
+    """The same key with other values."""
+    others = {int: 99, str: "another", type(None): None}
+    return {n: others[type(v)] if n.startswith("c") else v for n, v in row.items()}
 
 
 class People:
@@ -39,6 +47,8 @@ class People:
             "forgotten": lambda fault: self._come(self._forget),
             "backup": lambda fault: history.server.save(),
             "restored": self._restore,
+            "target is busy": self._keep_busy,
+            "another row": self._send_another_row,
             "repair": lambda fault: self._come(lambda: self._ask_for_repair(fault.size)),
         }
 
@@ -50,15 +60,16 @@ class People:
         if "caught-up" in extras:
             return CAUGHT_UP
         if "until" in extras:
-            begin = max(ORIGIN, consumer.resolved_ts)
+            begin = max(ORIGIN + 1, consumer.resolved_ts)
             return begin + self._rng.choice([0, 1, 5, 1 << 18, 1 << 20])
         return None
 
     def from_ts(self) -> int | None:
         """Who starts it a second time knows that the tables were empty then."""
         self._started += 1
-        again = "begun again" in self._history.plan.extras and self._started > 1
-        return ORIGIN if again else None
+        extras = self._history.plan.extras
+        again = "begun again" in extras and self._started > 1
+        return ORIGIN if again or "snapshot" in extras else None
 
     def release(self, consumer: Consumer) -> None:
         """What is set aside, if somebody wants to: now nothing is in its way any more."""
@@ -95,16 +106,37 @@ class People:
 
     def _tell_to_stop(self, fault: Fault) -> None:
         process = self._history.scheduler.current
-        if process in self._history.consumers:
-            self._history.consumers[process].stop()
+        consumer = self._history.consumers.get(process) if process else None
+        if consumer is not None:
+            self._history.scheduler.say(f"it is told to stop at {consumer.activity.stage}")
+            consumer.stop()
+
+    def _keep_busy(self, fault: Fault) -> None:
+        server, scheduler = self._history.server, self._history.scheduler
+        server.busy_until = scheduler.now + fault.size % 60
+
+    def _send_another_row(self, fault: Fault) -> None:
+        """TiCDC sends a change of which the consumer has seen another row, or will see one."""
+        history = self._history
+        changes = [
+            change
+            for model in history.upstream.models
+            for event in model.events
+            for change in event.rows
+            if event.commit_ts >= history.judge.resolved_ts and change.table.handle_key
+            if any(name.startswith("c") for name in change.after or ())
+        ]
+        if changes:
+            change = changes[fault.size % len(changes)]
+            history.brokers.harmed.append(f"two rows of {change.table.name}")
+            history.scheduler.say(f"another row of {change.commit_ts} is sent")
+            history.cdc.send(replace(change, after=_other(change.after or {})))
 
     def _refuse(self, fault: Fault) -> None:
-        """The target takes no rows of a table any more."""
-        tables = sorted(self._history.judge.tables)
-        if tables:
-            table = tables[fault.size % len(tables)]
-            self._history.scheduler.say(f"rows of {table} are refused")
-            self._history.server.refused.add(table)
+        """The target takes no rows of a table any more, and does not let it be created."""
+        table = NAMES[fault.size % len(NAMES)]
+        self._history.scheduler.say(f"{table} is refused")
+        self._history.server.refused.add(table)
 
     def _restore(self, fault: Fault) -> None:
         history = self._history

@@ -5,17 +5,21 @@ what is committed, and takes its lock with its first locking statement."""
 
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from ticdc_consumer.targets.schema.create import create_table
+from ticdc_consumer.targets.sqlite.create import WORDS
+from ticdc_consumer.targets.sqlite.quoting import quote_name
+from ticdc_encoder.event import Table
 from world.schedule import BEGIN, Fault, Killed, Process, Scheduler
 
 LOCK = "/* locks */"
 """What a locking read begins with: SQLite has no such statement."""
 ONLY_READS = re.compile(r"\s*(SELECT(?! /\* locks)|PRAGMA|WITH)", re.IGNORECASE)
-WRITES_ROWS = re.compile(r'INSERT OR ABORT INTO "(\w+)"')
+WRITES = re.compile(r'(?:INSERT OR ABORT INTO|CREATE TABLE) "(\w+)"')
 ALWAYS = 1e9
 
 
@@ -38,8 +42,10 @@ class Server:
         self.sessions: dict[str, Session] = {}
         self.holder: Session | None = None
         self.away_until = BEGIN
+        self.busy_until = BEGIN
+        """Until then somebody else holds locks of all tables."""
         self.refused: set[str] = set()
-        """Tables that take no rows."""
+        """Tables that take no rows, and may not be created."""
         self.stages: dict[str, list[bytes]] = {}
         """The rows of staging tables, which are no part of any transaction."""
         self._saved: sqlite3.Connection | None = None
@@ -70,6 +76,14 @@ class Server:
         for session in [*self._all, *([self._saved] if self._saved else [])]:
             sqlite3.Connection.close(session)
 
+    def create(self, tables: Iterable[Table]) -> None:
+        """Before all else, without rows."""
+        with closing(sqlite3.connect(self.file, isolation_level=None)) as session:
+            for table in tables:
+                name = quote_name(table.name)
+                for statement in create_table(name, table.name, table, WORDS):
+                    session.execute(statement)
+
     def save(self) -> None:
         """As a backup does, at what is committed now."""
         if self._saved is None and not self.is_file:
@@ -88,10 +102,12 @@ class Server:
             self._saved.backup(writer)
         return True
 
-    def refuses(self, statement: str) -> bool:
-        """Whether it writes rows of a table that takes none."""
-        written = WRITES_ROWS.match(statement)
-        return written is not None and written[1] in self.refused
+    def require_allowed(self, session: "Session", statement: str) -> None:
+        """Raises what a trigger, or a missing privilege, does."""
+        written = WRITES.match(statement) if self.refused else None
+        if written is not None and written[1] in self.refused:
+            session.broken = session.inside
+            raise sqlite3.IntegrityError("it may not be")
 
     def _go_away(self, fault: Fault) -> None:
         if self.is_file:
@@ -174,6 +190,8 @@ class Session(sqlite3.Connection):
             case "ROLLBACK" if "TO" not in statement.upper():
                 self.undo()
                 return ""
+            case "ROLLBACK":  # to a savepoint
+                self.broken = False
             case "SET":
                 self.lock_timeout = int(statement.rpartition("=")[2]) / 1000
                 return ""
@@ -187,6 +205,9 @@ class Session(sqlite3.Connection):
             return
         patience = 5.0 if server.is_file else patience
         waited = scheduler.now + patience
+        if scheduler.now < server.busy_until:
+            scheduler.sleep(min(patience, 3.0))
+            raise Refused("lock timeout")
         while server.holder is not None:
             if scheduler.now >= waited:
                 scheduler.say(f"{self.id} waited too long for {server.holder.id}")
@@ -249,14 +270,13 @@ class Cursor(sqlite3.Cursor):
     def execute(self, statement: str, parameters: Any = ()) -> "Cursor":
         text = self.connection.before(statement)
         if text:
+            self.connection.server.require_allowed(self.connection, text)
             super().execute(text, parameters)
         return self
 
     def executemany(self, statement: str, rows: Any) -> "Cursor":
         text = self.connection.before(statement)
-        if self.connection.server.refuses(text):
-            self.connection.broken = self.connection.inside
-            raise sqlite3.IntegrityError("a trigger refuses the row")
+        self.connection.server.require_allowed(self.connection, text)
         super().executemany(text, rows)
         return self
 

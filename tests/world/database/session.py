@@ -51,7 +51,7 @@ class WorldFile(SQLite):
 
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
         driver = original(error)
-        if isinstance(driver, Refused | Lost):
+        if isinstance(driver, Refused | Lost | sa.exc.PendingRollbackError):
             return Retry(str(driver))
         return super().translate(error, layout)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, cast
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.beside import Beside
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.dropped_tables import purge
+from ticdc_consumer.ddl.dropped_tables import over, purge
 from ticdc_consumer.ddl.quarantined import bond_of
 from ticdc_consumer.errors import Denied, StagedRowsLost, Stop, about
 from ticdc_consumer.layouts import TableLayouts
@@ -407,5 +408,16 @@ class ToTarget:
     def purge(self, resolved_ts: int) -> None:
         self._unneeded.drop(self._context.target)
         failpoints.hit("P5")
-        if purge(self._context.target, self.ledger, self._dropped, resolved_ts):
+        for one in over(self._dropped, self.ledger.keep_dropped, resolved_ts):
+            self._purge(one)
             self._dropped = self.ledger.dropped()
+
+    def _purge(self, one: DroppedTable) -> None:
+        store = self._store
+
+        def happened() -> bool:
+            store.reconnect()
+            return one.order not in [other.order for other in self.ledger.dropped()]
+
+        attempt = partial(purge, store.target, self.ledger, one)
+        until_known(store, self._options.retries, attempt, happened)

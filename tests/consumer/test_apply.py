@@ -41,6 +41,9 @@ from ticdc_consumer.targets.staging import STAGING_TABLE
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.repair.writing import Repair, RepairedTable
 from ticdc_consumer.waiting import at_pace
+from ticdc_encoder.sql.parser import parse_create_table
+
+ACCOUNTS = parse_create_table("CREATE TABLE accounts (id INT PRIMARY KEY, owner TEXT)", "bank")
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "mysql", "tidb"])
@@ -414,6 +417,37 @@ def test_a_lost_commit_is_looked_up_never_repeated_blind(
         assert len(loads) == (1 if committed else 2)
         assert (counts.deleted, counts.upserted) == (1, 2)
         assert stands_at(server_url) == (AFTER, here.new)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_kept_table_goes_once_where_the_commit_is_lost(
+    server_url: str, committed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(server_url) as target:
+        here = bank(target)
+        here.store.ledger.keep_dropped = 1.0
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+        here.apply(LedgerEntry(199, 1, "bank", "accounts", "DROP TABLE accounts"))
+        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        applier._context = here.ddl_context
+        applier.run_pending()
+        (kept,) = here.store.ledger.dropped()
+        execute, session, commits = target.execute, target.session_id(), list[str]()
+
+        def lossy(statement: str, parameters: object = ()) -> object:
+            if statement != "COMMIT" or commits:
+                return execute(statement, parameters)
+            commits.append(statement)
+            if committed:
+                execute(statement, parameters)
+            kill_session(server_url, session)
+            return execute("SELECT 1" if committed else statement)
+
+        monkeypatch.setattr(target, "execute", lossy)
+        applier.purge(199 + (2000 << 18))
+        assert commits and not here.store.ledger.dropped()
+        assert target.describe(kept.target_schema, kept.target_table) is None
 
 
 def test_a_fenced_consumer_changes_nothing(target_url: str) -> None:

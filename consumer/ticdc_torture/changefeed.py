@@ -7,7 +7,7 @@ created when their table is.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import Protocol
@@ -184,9 +184,11 @@ class TiCDC:
             self.brokers.produce([message])
 
     def send(self, change: RowChange) -> None:
-        """A change that is in no table's events, by a node of its own."""
+        """A change that is in no table's events, by a node of its own, to any partition."""
         changefeed = self.feed.open()
-        self._produce([*changefeed.stream([change], change.commit_ts), *changefeed.flush()])
+        messages = [*changefeed.stream([change], change.commit_ts), *changefeed.flush()]
+        partition = self.rng.randrange(self.feed.partitions)
+        self._produce(replace(message, partition=partition) for message in messages)
 
     def step(self) -> bool:
         choices: list[Callable[[], None]] = [

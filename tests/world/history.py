@@ -193,7 +193,7 @@ class History:
         self.consumers: dict[Process, Consumer] = {}
         self.ended = False
         self.started = 0
-        self.options = self._options(rng, feed)
+        self.options = self._options(rng, feed, loaded)
         self.tasks = rng.choice([1, 2, 5])
         self.lead = rng.choice([0, 0, 30, 1000])
         """What TiCDC has done before the first consumer starts."""
@@ -228,7 +228,7 @@ class History:
         upstream.states = [(0, contents) for _, contents in upstream.states]
         return [model.table(self.schema, name) for name, model in upstream.tables.items()]
 
-    def _options(self, rng: Random, feed: Feed) -> Options:
+    def _options(self, rng: Random, feed: Feed, loaded: list[Table]) -> Options:
         plan = self.plan
         more = plan.random("options")
         return Options(
@@ -244,6 +244,7 @@ class History:
             retries=rng.choice([2, 8]),
             at_least_once=("*.*",) if "tables without a key" in plan.extras else (),
             quarantine=plan.way == "net" and more.random() < 0.8,
+            keys={f"{self.schema}.{table.name}": table.handle_key for table in loaded},
             ddl_keep_dropped=more.choice([0.0, 0.0, 0.002, 3600.0]),
         )
 

@@ -14,7 +14,7 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.status.changefeeds import end
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.event import Row
+from ticdc_encoder.event import Row, Value
 from ticdc_torture.upstream import NAMES, ORIGIN
 from world.schedule import Fault
 
@@ -28,8 +28,8 @@ TRIES = 20
 
 def _other(row: Row) -> Row:
     """The same key with other values."""
-    others = {int: 99, str: "another", type(None): None}
-    return {n: others[type(v)] if n.startswith("c") else v for n, v in row.items()}
+    others: dict[type, Value] = {int: 99, str: "another"}
+    return {n: others.get(type(v)) if n.startswith("c") else v for n, v in row.items()}
 
 
 class People:
@@ -185,8 +185,9 @@ class People:
         request = RepairRequest(number, history.judge.resolved_ts, tables)
         with closing(open_target(history.options.target_url, changefeed="world")) as target:
             requests = RepairRequests(target, "world")
-            with target.transaction():
-                requests.add(request)
+            if requests.state(number) is None:
+                with target.transaction():
+                    requests.add(request)
         history.scheduler.say(f"repair {number} is asked for")
         for consumer in history.consumers.values():
             consumer._monitor.repair_waits = True

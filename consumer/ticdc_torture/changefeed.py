@@ -47,6 +47,8 @@ class Feed:
     """That of the resolved ts, and of the tables that have none of their own."""
     keyless: bool = False
     """Whether tables without a key are sent."""
+    row_keys: bool = False
+    """Whether each change names TiKV's key of its row, if the protocol can (Canal-JSON)."""
 
     @classmethod
     def of(
@@ -68,6 +70,8 @@ class Feed:
             dispatcher["topic"] = "{schema}_{table}"
         extends = self.protocol in ("canal-json", "debezium")
         extension = "&enable-tidb-extension=true" if extends else ""
+        if self.row_keys:
+            extension += "&output-row-key=true"
         return Changefeed(
             f"kafka://h/{self.topic}?protocol={self.protocol}&partition-num={self.partitions}{extension}",
             {

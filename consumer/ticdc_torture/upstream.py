@@ -367,4 +367,4 @@ def _changes(
     for one in sorted({*before, *after}):
         old, new = before.get(one), after.get(one)
         if old != new:
-            yield RowChange(table, ts, before=old, after=new)
+            yield RowChange(table, ts, before=old, after=new, row_key=b"%d" % one)

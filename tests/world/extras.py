@@ -21,31 +21,39 @@ EXTRAS: dict[str, float] = {
     "told to stop": 0.1,
     "refused rows": 0.2,
     "forgotten": 0.07,
-    "restored": 0.1,
+    "restored": 0.15,
     "begun again": 0.1,
     "repair": 0.1,
     "snapshot": 0.15,
     "busy target": 0.1,
     "another row": 0.1,
+    "looked at": 0.1,
+    "late schemas": 0.3,
 }
 """How probable each is, where it can be."""
 NET_ONLY = {"staging"}
 OF_A_SERVER = {"staging", "restored"}
-AT_DOORS: dict[str, dict[str, tuple[int, int]]] = {
-    "told to stop": {"told to stop": (1, 3)},
-    "refused rows": {"rows are refused": (1, 2)},
-    "forgotten": {"forgotten": (1, 1)},
-    "restored": {"backup": (1, 2), "restored": (1, 1)},
-    "repair": {"repair": (1, 3)},
-    "busy target": {"target is busy": (1, 2)},
-    "another row": {"another row": (1, 2)},
+OF_SIMPLE = {"late schemas"}
+AT_DOORS: dict[str, dict[str, tuple[str, int, int]]] = {
+    "told to stop": {"told to stop": ("statement", 1, 3)},
+    "refused rows": {
+        "rows are refused": ("statement", 1, 2),
+        "commit lost, done": ("commit", 0, 3),
+        "commit lost, undone": ("commit", 0, 3),
+    },
+    "forgotten": {"forgotten": ("statement", 1, 1)},
+    "restored": {"backup": ("statement", 1, 2), "restored": ("statement", 1, 2)},
+    "repair": {"repair": ("statement", 1, 3)},
+    "looked at": {"looked at": ("statement", 1, 3)},
+    "busy target": {"target is busy": ("statement", 1, 2)},
+    "another row": {"another row": ("statement", 1, 2)},
 }
-"""What people do, and how often, at least and at most."""
-NOT_REAL = {*AT_DOORS, "begun again", "snapshot"}
+"""What people do beside, and what else fails: at which door, how often at least and at most."""
+NOT_REAL = {*AT_DOORS, "begun again", "snapshot", "late schemas"}
 """What is not played on real parts."""
 
 
-def extras(seed: int, way: str, kind: str) -> tuple[str, ...]:
+def extras(seed: int, protocol: str, way: str, kind: str) -> tuple[str, ...]:
     """Those of a seed."""
     drawn = [name for name, share in EXTRAS.items() if Random(f"{seed} {name}").random() < share]
     left_out = set[str]()
@@ -53,7 +61,11 @@ def extras(seed: int, way: str, kind: str) -> tuple[str, ...]:
         left_out |= NET_ONLY
     if kind != "worldserver":
         left_out |= OF_A_SERVER
-    if {"forgotten", "snapshot"} & {*drawn}:  # nobody knows then that the tables were empty
+    if protocol != "simple":
+        left_out |= OF_SIMPLE
+    if {"forgotten", "snapshot", "late schemas"} & {
+        *drawn
+    }:  # nobody knows then that the tables were empty
         left_out.add("begun again")
     return tuple(name for name in drawn if name not in left_out)
 
@@ -63,10 +75,10 @@ def faults_of(seed: int, names: tuple[str, ...]) -> list[Fault]:
     faults = []
     for name in names:
         rng = Random(f"{seed} {name} at")
-        for kind, (least, most) in AT_DOORS.get(name, {}).items():
+        for kind, (door, least, most) in AT_DOORS.get(name, {}).items():
             for _ in range(rng.randint(least, most)):
-                at = rng.randint(1, rng.choice([80, 250]))
-                faults.append(Fault("statement", at, kind, rng.randint(1, 1 << 20)))
+                last = rng.choice([80, 250]) if door == "statement" else 40
+                faults.append(Fault(door, rng.randint(1, last), kind, rng.randint(1, 1 << 20)))
     return faults
 
 

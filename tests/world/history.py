@@ -126,7 +126,7 @@ class Plan:
         return plan.with_extras()
 
     def with_extras(self) -> "Plan":
-        return replace(self, extras=extras.extras(self.seed, self.way, self.kind))
+        return replace(self, extras=extras.extras(self.seed, self.protocol, self.way, self.kind))
 
     def random(self, of: str) -> Random:
         """For one part of the world, whatever the others draw."""
@@ -170,7 +170,8 @@ class History:
         self.scheduler = Scheduler(plan.random("schedule"), faults, words)
         kinds = extras.kinds_of_keys(plan.extras)
         self.upstream = TiDB(plan.protocol != "debezium", schema, kinds)
-        loaded = self._loaded() if "snapshot" in plan.extras else []
+        before = {"snapshot", "late schemas"} & {*plan.extras}
+        loaded = self._loaded() if before else []
         # What a DDL does to a table of unknown definition, people see to.
         of_ddl = 0.0 if loaded else plan.of_ddl
         for step in plan.steps:
@@ -179,11 +180,14 @@ class History:
         feed = replace(
             Feed.of(rng, plan.protocol, topic, plan.per_table),
             keyless="tables without a key" in plan.extras,
+            row_keys=plan.protocol == "canal-json",
         )
         self.brokers = Brokers(self.scheduler)
+        if "late schemas" in plan.extras:
+            self.brokers.delays = lambda message: b'"BOOTSTRAP"' in (message.value or b"")
         since = ORIGIN + 1 if loaded else 0
         self.cdc = TiCDC(rng, self.upstream, self.brokers, feed, self.scheduler.say, since)
-        self.scheduler.actor = self.cdc.step
+        self.scheduler.actor = self._act
         self.server = Server(self.scheduler, file, is_file=plan.kind == "worldfile")
         self.server.create(loaded)
         self.judge = Judge(file, self.upstream, plan.way)
@@ -206,6 +210,10 @@ class History:
         self.shuffle = {"spark.sql.shuffle.partitions": "2"}
         if "small memory" in plan.extras:
             self._give_little_memory(plan.random("memory"))
+        if "another row" in plan.extras:
+            # Read by several tasks, it shows in the fold.
+            self.options = replace(self.options, spark_from_messages=0)
+            self.limits |= {"SMALL": 0, "LEAST_SPAN": 1}
         if "staging" in plan.extras:
             self.limits["LEAST_ROWS"] = 1
             self.options = replace(self.options, publish="staging", spark_from_messages=0)
@@ -247,6 +255,13 @@ class History:
             keys={f"{self.schema}.{table.name}": table.handle_key for table in loaded},
             ddl_keep_dropped=more.choice([0.0, 0.0, 0.002, 3600.0]),
         )
+
+    def _act(self) -> bool:
+        """TiCDC does one thing."""
+        goes_on = self.cdc.step()
+        if self.cdc.over:
+            self.brokers.give_all()
+        return goes_on
 
     def _give_little_memory(self, rng: Random) -> None:
         """Cuts that do not fit it are folded by Spark's shuffle."""
@@ -293,8 +308,8 @@ class History:
 
     @property
     def _may_repeat(self) -> bool:
-        """Nobody can tell which of two equal changes of a table without a key is a copy."""
-        return "tables without a key" not in self.plan.extras
+        """Only TiKV's key tells which of two equal changes of a table without a key is a copy."""
+        return "tables without a key" not in self.plan.extras or self.cdc.feed.row_keys
 
     def _consume(self) -> None:
         process = self.scheduler.current
@@ -338,8 +353,8 @@ class History:
         """Stops the consumers at the goal; it is over when one of them has ended there."""
         if self.judge.forgotten or self._is_at_the_goal():
             self.people.want_a_release()
-            for consumer in self.consumers.values():
-                consumer.stop()
+        else:
+            self.people.notice()
         return self.ended
 
     # --- the whole ------------------------------------------------------------------------------
@@ -348,7 +363,7 @@ class History:
         outcome = self.outcome
         try:
             for _ in range(self.lead):
-                self.cdc.step()
+                self._act()
             self.start(0.0)
             self.scheduler.go(until=self._is_over)
             self._judge_the_end()

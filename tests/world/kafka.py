@@ -63,6 +63,9 @@ class Brokers:
         self.has_ids = scheduler.rng.random() < 0.8
         self.gaps = scheduler.rng.choice([0.0, 0.0, 0.1])
         self._ids = 0
+        self.delays: Callable[[Message], bool] = lambda message: False
+        """Which messages come later than those that were produced after them."""
+        self._delayed: list[Message] = []
         self.compacts = False
         """Whether `cleanup.policy` is `compact`."""
         self.story: list[object] = []
@@ -84,6 +87,20 @@ class Brokers:
             self.scheduler.say(f"topic {name} is created with {partitions} partitions")
 
     def produce(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            if self.delays(message):
+                self._delayed.append(message)
+                continue
+            self._append([message])
+            if self._delayed and self.scheduler.rng.random() < 0.2:
+                self._append([self._delayed.pop(0)])
+
+    def give_all(self) -> None:
+        """Nothing is delayed any longer."""
+        delayed, self._delayed = self._delayed, []
+        self._append(delayed)
+
+    def _append(self, messages: Iterable[Message]) -> None:
         rng = self.scheduler.rng
         for message in messages:
             topic = self.topics.get(message.topic)

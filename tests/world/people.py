@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ticdc_consumer import Consumer
 from ticdc_consumer.epoch import CAUGHT_UP, Goal
-from ticdc_consumer.errors import Retry, Unavailable, UnknownCommit
+from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.runs.release import require_releasable
 from ticdc_consumer.state.repairs import RepairRequest, RepairRequests, TableKeys
 from ticdc_consumer.state.store import Store
@@ -16,6 +16,7 @@ from ticdc_consumer.targets import open_target
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Row, Value
 from ticdc_torture.upstream import NAMES, ORIGIN
+from world.judge import Broken
 from world.schedule import Fault
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class People:
         self._rng = history.plan.random("people")
         self._releases = False
         """Whether the next start releases what is set aside."""
+        self._noticed = set[str]()
         self._started = 0
         history.scheduler.handlers |= {
             "told to stop": self._tell_to_stop,
@@ -47,6 +49,7 @@ class People:
             "forgotten": lambda fault: self._come(self._forget),
             "backup": lambda fault: history.server.save(),
             "restored": self._restore,
+            "looked at": lambda fault: self._come(self._look),
             "target is busy": self._keep_busy,
             "another row": self._send_another_row,
             "repair": lambda fault: self._come(lambda: self._ask_for_repair(fault.size)),
@@ -68,8 +71,11 @@ class People:
         """Who starts it a second time knows that the tables were empty then."""
         self._started += 1
         extras = self._history.plan.extras
-        again = "begun again" in extras and self._started > 1
-        return ORIGIN if again or "snapshot" in extras else None
+        resolved_ts = self._history.judge.resolved_ts
+        may = self._started > 1 and not 0 < resolved_ts <= ORIGIN
+        again = "begun again" in extras and may
+        before = {"snapshot", "late schemas"} & {*extras}
+        return ORIGIN if again or before else None
 
     def release(self, consumer: Consumer) -> None:
         """What is set aside, if somebody wants to: now nothing is in its way any more."""
@@ -86,15 +92,23 @@ class People:
                 history.scheduler.say(f"{name} is at {epoch.resolved_ts}")
         self._releases = False
 
+    def notice(self) -> None:
+        """Somebody may see at once that a table is set aside, and want it released."""
+        aside = {*self._history.judge.aside}
+        if aside - self._noticed and self._rng.random() < 0.5:
+            self.want_a_release()
+        self._noticed = aside
+
     def want_a_release(self) -> None:
         self._releases = True
+        for consumer in self._history.consumers.values():
+            consumer.stop()
 
     def mend(self, error: TicdcError) -> bool:
         """Whether somebody sees why it stopped, and that it can go on."""
-        history = self._history
-        refused = history.server.refused or history.judge.aside
+        history, harmed = self._history, bool(self._history.brokers.harmed)
         too_early = "no resolved ts" in str(error)
-        if history.brokers.harmed or not (refused or too_early):
+        if not history.server.refused and (harmed or not (history.judge.aside or too_early)):
             return False
         history.scheduler.say(f"somebody mends it: {error}")
         history.judge.covered["mended"] += 1
@@ -170,10 +184,21 @@ class People:
         """The changefeed is ended: nobody starts a consumer of it any more."""
         history = self._history
         with closing(open_target(history.options.target_url, changefeed="world")) as target:
-            if Store(target, "world").read() is None:
-                return
             history.judge.may_be_forgotten = True
-            history.scheduler.say(f"it is forgotten: {end(target, history.options)}")
+            try:
+                history.scheduler.say(f"it is forgotten: {end(target, history.options)}")
+            except Stop as error:
+                history.scheduler.say(f"it is not forgotten: {error}")
+
+    def _look(self) -> None:
+        """Somebody looks at the checkpoint, without waiting for anyone."""
+        history = self._history
+        with closing(open_target(history.options.target_url, to_look=True)) as target:
+            store = Store(target, "world")
+            checkpoint, schemas = store.read(), store.schemas()
+            history.scheduler.say(f"somebody sees {checkpoint}, {len(schemas)} schemas")
+            if checkpoint is not None and checkpoint.resolved_ts > history.judge.resolved_ts:
+                raise Broken(f"R is seen at {checkpoint.resolved_ts} before it is committed")
 
     def _ask_for_repair(self, number: int) -> None:
         """Rows of all tables are to be put right, which they are already."""

@@ -107,7 +107,8 @@ def told(place: Worlds, plan: Plan, schema: str, topic: str) -> Told:
 def _consumed(
     options: Options, limits: dict[str, int], until: int, spark: Any, failpoint: str
 ) -> Ended:
-    """Brings the target to an R, which the consumer may have passed already."""
+    """Brings the target to an R, which the consumer may have passed already, with the DDL that are
+    below it."""
     if failpoint:
         os.environ["TICDC_FAILPOINT"] = failpoint
         failpoints._hits.clear()
@@ -115,7 +116,7 @@ def _consumed(
     try:
         with limited(limits), Consumer(options, spark) as consumer:
             consumer.also_stops = lambda: time.monotonic() > deadline
-            if consumer.resolved_ts < until:
+            if consumer.resolved_ts <= until:
                 for _ in consumer.epochs(until):
                     pass
             return Ended(consumer.resolved_ts)
@@ -290,7 +291,10 @@ class RealRun:
     def _require_the_same_stop(self, ended: Ended) -> None:
         self.played.stopped = True
         stopped = self.model.outcome.stopped
-        if stopped is None or type(stopped).__name__ != ended.kind:
+        if stopped is None and ended.kind == "Stop" and self.model.history.brokers.harmed:
+            # The model's had read already what its checkpoint needed and the log lost.
+            self.played.done["stops where the model had read before"] += 1
+        elif stopped is None or type(stopped).__name__ != ended.kind:
             raise Broken(f"it stopped: {ended.kind}: {ended.text}; the model: {stopped or 'no'}")
         self._look()
 

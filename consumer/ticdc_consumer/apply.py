@@ -343,8 +343,17 @@ class ToTarget:
         repair = self._repair(step)
         applied = self._applied(replace(step, repair=repair), gathered)
         if repair is not None:
-            self._store.monitor.repaired(self._store.repairs.state(repair.number))
+            self._report(repair.number)
         return applied
+
+    def _report(self, number: int) -> None:
+        """What became of a repair. Its cut is committed, and may not be tried again."""
+        store = self._store
+
+        def look() -> None:
+            store.monitor.repaired(store.repairs.state(number))
+
+        until_known(store, self._options.retries, look, happened=lambda: False)
 
     def _repair(self, step: Step) -> Repair | None:
         """What a request that waits brings to the cut. A DDL of the cut may change the tables."""

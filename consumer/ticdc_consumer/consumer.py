@@ -229,7 +229,7 @@ class Consumer:
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
             with self.store.lease.explaining():
-                self._epochs.run_pending()
+                self._epochs.finish()
 
     @contextmanager
     def _verifying(self, goal: int | None) -> Iterator[Callable[[], None]]:

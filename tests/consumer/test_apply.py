@@ -30,6 +30,8 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.apply import Applied, Step, ToTarget, apply, apply_groups
 from ticdc_consumer.errors import Fenced, Retry, StagedRowsLost, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.read.report import Report
+from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NoChange, StagedRows
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -153,6 +155,26 @@ def test_a_cut_looks_for_a_repair_if(
         step = Step(here.old, here.new, entries)
         assert [applier._repair(step) for _ in range(2)] == [None, None]
         assert len(looked) == looks  # once is enough until another look finds a request
+
+
+def test_what_became_of_a_repair_is_asked_again_and_its_cut_is_not(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        monkeypatch.setattr(applier, "_repair", lambda step: Repair(1))
+        asked: list[int] = []
+
+        def state(number: int) -> None:
+            asked.append(number)
+            if len(asked) == 1:
+                raise Retry("the connection was lost")
+
+        monkeypatch.setattr(here.store.repairs, "state", state)
+        applier.apply(Step(here.old, here.new), Gathered(Report(), here.change))
+        assert asked == [1, 1]
+        assert stands_at(sqlite_url) == (AFTER, here.new)
 
 
 def test_a_table_is_set_aside_if_the_session_ended_with_its_cut(server_url: str) -> None:

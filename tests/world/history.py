@@ -327,6 +327,8 @@ class History:
                 raise Broken(f"{type(error).__name__} left the consumer: {error}") from error
             except TicdcError as error:
                 self.scheduler.say(f"stops: {error}")
+                if process in self.people.left_behind:
+                    return  # what it had read is no more
                 if self.people.mend(error):
                     self.scheduler.sleep(2.0)
                 else:
@@ -335,6 +337,7 @@ class History:
 
     def _run(self, process: Process) -> None:
         spark: Any = Spark(self.scheduler, self.tasks, self.shuffle)
+        self.people.left_behind.discard(process)
         consumer = Consumer(replace(self.options, from_ts=self.people.from_ts()), spark)
         self.consumers[process] = consumer
         with consumer:

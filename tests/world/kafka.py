@@ -89,11 +89,17 @@ class Brokers:
     def produce(self, messages: Iterable[Message]) -> None:
         for message in messages:
             if self.delays(message):
-                self._delayed.append(message)
+                self._delay(message)
                 continue
             self._append([message])
             if self._delayed and self.scheduler.rng.random() < 0.2:
                 self._append([self._delayed.pop(0)])
+
+    def _delay(self, message: Message) -> None:
+        if self.scheduler.rng.random() < 0.03:
+            self.harmed.append("a message that was delayed is lost")
+        else:
+            self._delayed.append(message)
 
     def give_all(self) -> None:
         """Nothing is delayed any longer."""

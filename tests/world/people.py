@@ -17,7 +17,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Row, Value
 from ticdc_torture.upstream import NAMES, ORIGIN
 from world.judge import Broken
-from world.schedule import Fault
+from world.schedule import Fault, Process
 
 if TYPE_CHECKING:
     from world.history import History
@@ -42,6 +42,8 @@ class People:
         self._releases = False
         """Whether the next start releases what is set aside."""
         self._noticed = set[str]()
+        self.left_behind = set[Process]()
+        """Consumers under which the target was restored."""
         self._started = 0
         history.scheduler.handlers |= {
             "told to stop": self._tell_to_stop,
@@ -87,10 +89,16 @@ class People:
         for table in self._rng.sample(sorted(aside), len(aside)):
             name = f"{history.schema}.{table}"
             history.scheduler.say(f"{name} is released")
-            require_releasable(consumer.options, name)
+            self._require_releasable(consumer, name)
             for epoch in consumer.release(name):
                 history.scheduler.say(f"{name} is at {epoch.resolved_ts}")
         self._releases = False
+
+    def _require_releasable(self, consumer: Consumer, name: str) -> None:
+        try:
+            require_releasable(consumer.options, name)
+        except Retry as error:
+            raise Unavailable(str(error)) from error
 
     def notice(self) -> None:
         """Somebody may see at once that a table is set aside, and want it released."""
@@ -157,6 +165,7 @@ class People:
         if not history.judge.forgotten and history.server.restore():
             history.scheduler.say("the target is as it was when it was saved")
             history.judge.restored()
+            self.left_behind |= {*history.consumers}
             history.brokers.look_again("the target was restored")
             history.start(fault.size % 3)
 

@@ -249,6 +249,7 @@ class History:
             rows_per_epoch=rng.choice([3, 10, 1000]),
             spark_from_messages=rng.choice([0, 6, 20, 5000]),
             takeover_after=3.0,
+            schema_wait=60.0,
             retries=rng.choice([2, 8]),
             at_least_once=("*.*",) if "tables without a key" in plan.extras else (),
             quarantine=plan.way == "net" and more.random() < 0.8,

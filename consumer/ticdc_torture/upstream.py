@@ -128,6 +128,7 @@ class TiDB:
         self.states: list[tuple[int, Contents]] = []
         self.ddls: list[Ddl] = []
         self.of_rows: set[int] = set()
+        """The commit_ts of transactions that changed which rows there are."""
         self._numbers = 0
         self._ids = 0
 
@@ -185,14 +186,15 @@ class TiDB:
     def _transaction(self, rng: Random) -> None:
         for name in rng.sample(sorted(self.tables), min(len(self.tables), rng.choice([1, 1, 2]))):
             model = self.tables[name]
-            before = model.rows
+            before, contents = model.rows, model.contents()
             for _ in range(rng.randint(1, 4)):
                 rows = self._mutated(rng, model)
                 if model.is_valid(rows):
                     model.rows = rows
             changes = list(_changes(model.table(self.schema, name), before, model.rows, self.ts))
             if changes:
-                self.of_rows.add(self.ts)
+                if model.contents() != contents:
+                    self.of_rows.add(self.ts)
                 self._note(model, rows=changes)
 
     def _mutated(self, rng: Random, model: Model) -> dict[int, Row]:

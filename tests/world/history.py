@@ -328,9 +328,8 @@ class History:
                 raise Broken(f"{type(error).__name__} left the consumer: {error}") from error
             except TicdcError as error:
                 self.scheduler.say(f"stops: {error}")
-                if process in self.people.left_behind:
-                    return  # what it had read is no more
-                if self.people.mend(error):
+                # What it had read under a target that was restored is no more.
+                if self.people.mend(error) or process in self.people.left_behind:
                     self.scheduler.sleep(2.0)
                 else:
                     self.outcome.stopped = error

@@ -60,8 +60,10 @@ class People:
     # --- starts -------------------------------------------------------------------------------
 
     def goal(self, consumer: Consumer) -> Goal | None:
-        """Up to where a consumer is told to run."""
+        """Up to where a consumer is told to run. Whoever forgot `from_ts` may stop it at once."""
         extras = self._history.plan.extras
+        if "begun again" in extras and self._started == 1 and self._rng.random() < 0.7:
+            consumer.stop()
         if "caught-up" in extras:
             return CAUGHT_UP
         if "until" in extras:
@@ -156,7 +158,8 @@ class People:
 
     def _refuse(self, fault: Fault) -> None:
         """The target takes no rows of a table any more, and does not let it be created."""
-        table = NAMES[fault.size % len(NAMES)]
+        names = (fault.size % 4 and self._history.judge.tables) or NAMES
+        table = names[fault.size // 4 % len(names)]
         self._history.scheduler.say(f"{table} is refused")
         self._history.server.refused.add(table)
 

@@ -378,7 +378,7 @@ class History:
         outcome.fired, outcome.words = self.scheduler.fired, self.scheduler.words or []
         outcome.covered = self.judge.covered
         outcome.covered.update(fault.kind for fault in outcome.fired)
-        outcome.covered.update(self.plan.extras)
+        outcome.covered.update(f"with {name}" for name in self.plan.extras)
         return outcome
 
     def _judge_the_end(self) -> None:

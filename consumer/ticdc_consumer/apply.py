@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, cast
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.beside import Beside
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.dropped_tables import purge
+from ticdc_consumer.ddl.dropped_tables import over, purge
 from ticdc_consumer.ddl.quarantined import bond_of
 from ticdc_consumer.errors import Denied, StagedRowsLost, Stop, about
 from ticdc_consumer.layouts import TableLayouts
@@ -342,8 +343,17 @@ class ToTarget:
         repair = self._repair(step)
         applied = self._applied(replace(step, repair=repair), gathered)
         if repair is not None:
-            self._store.monitor.repaired(self._store.repairs.state(repair.number))
+            self._report(repair.number)
         return applied
+
+    def _report(self, number: int) -> None:
+        """What became of a repair. Its cut is committed, and may not be tried again."""
+        store = self._store
+
+        def look() -> None:
+            store.monitor.repaired(store.repairs.state(number))
+
+        until_known(store, self._options.retries, look, happened=lambda: False)
 
     def _repair(self, step: Step) -> Repair | None:
         """What a request that waits brings to the cut. A DDL of the cut may change the tables."""
@@ -374,7 +384,7 @@ class ToTarget:
         if name in self._beside.under_way:
             error.add_note(f"{'.'.join(name)} cannot be set aside while load --table loads it")
             raise error
-        if bond := bond_of(self._context, name):
+        if bond := self._bond_of(name):
             error.add_note(f"{'.'.join(name)} cannot be set aside: {bond}")
             raise error
         store, table = self._store, SetAside.of(name, state, str(error))
@@ -393,8 +403,30 @@ class ToTarget:
         until_known(store, self._options.retries, attempt, happened)
         drop_left(store.target, store.changefeed)
 
+    def _bond_of(self, name: TableName) -> str:
+        """Why the table cannot be set aside. The session may have ended with the refused cut."""
+        bond = ""
+
+        def look() -> None:
+            nonlocal bond
+            bond = bond_of(self._context, name)
+
+        until_known(self._store, self._options.retries, look, happened=lambda: False)
+        return bond
+
     def purge(self, resolved_ts: int) -> None:
         self._unneeded.drop(self._context.target)
         failpoints.hit("P5")
-        if purge(self._context.target, self.ledger, self._dropped, resolved_ts):
+        for one in over(self._dropped, self.ledger.keep_dropped, resolved_ts):
+            self._purge(one)
             self._dropped = self.ledger.dropped()
+
+    def _purge(self, one: DroppedTable) -> None:
+        store = self._store
+
+        def happened() -> bool:
+            store.reconnect()
+            return one.order not in [other.order for other in self.ledger.dropped()]
+
+        attempt = partial(purge, store.target, self.ledger, one)
+        until_known(store, self._options.retries, attempt, happened)

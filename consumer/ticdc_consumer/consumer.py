@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
@@ -113,6 +114,13 @@ class Consumer:
     def _learn_set_aside(self) -> None:
         self._set_aside = self.store.quarantine.tables()
         self._monitor.begins_without(self._set_aside)
+
+    def _learn_again(self) -> None:
+        """What the target holds after a release."""
+        self._tables.learn(self.store.ledger)
+        self._learn_set_aside()
+        state = replace(self._opened.state, schemas=self.store.schemas())
+        self._opened = replace(self._opened, state=state)
 
     def _log_start(self) -> None:
         state, changefeed = self._opened.state, self.options.changefeed
@@ -229,7 +237,7 @@ class Consumer:
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
             with self.store.lease.explaining():
-                self._epochs.run_pending()
+                self._epochs.finish()
 
     @contextmanager
     def _verifying(self, goal: int | None) -> Iterator[Callable[[], None]]:
@@ -280,8 +288,7 @@ class Consumer:
             raise Usage("release() must be called before the loop over epochs begins")
         with self.store.lease.explaining():
             yield from released(self.options, self._opened, table, self._spark)
-            self._tables.learn(self.store.ledger)
-            self._learn_set_aside()
+            patiently_read(self.store, self.options, self._learn_again)
 
     def release_by_load(self, table: str) -> int:
         """The same by the upstream's rows as of R - 1 in place of the log, where that is gone or
@@ -294,8 +301,7 @@ class Consumer:
         waiting = named(self.store.quarantine.tables(), table)
         with self.store.lease.explaining():
             rows = load_set_aside(self.options, self.store, self._opened.state, waiting)
-            self._tables.learn(self.store.ledger)
-            self._learn_set_aside()
+            patiently_read(self.store, self.options, self._learn_again)
         return rows
 
     def _commit_to_source(self) -> None:

@@ -3,9 +3,9 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ticdc_encoder.event import Ddl
 
@@ -27,6 +27,8 @@ from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.waiting import back_off
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 IDLE = 1.0
 """Seconds that one step of the loop waits for a quiet topic."""
@@ -149,20 +151,32 @@ class Epochs:
         )
 
     def _next_patiently(self, until: int | None, wait: float) -> Epoch | None:
+        def attempt() -> Epoch | None:
+            self.run_pending()
+            self._preparer.wait()  # its tasks may use the tables that take others' places now
+            if self._applier.tend():
+                self._preparer.drop()
+            return self._next(until, wait)
+
+        return self._patiently(attempt)
+
+    def finish(self) -> None:
+        """Runs what the last cut left pending, as `run_pending` does, where no other follows.
+        Raises `Stop`, `Unavailable` and `Fenced`."""
+        self._patiently(self.run_pending)
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """What `attempt` returns, tried again if the target refused it for a passing reason."""
         for tried in range(self._options.retries + 1):
             if tried:
                 back_off(tried)
             try:
                 if tried:
                     self._applier.recover()
-                self.run_pending()
-                self._preparer.wait()  # its tasks may use the tables that take others' places now
-                if self._applier.tend():
-                    self._preparer.drop()
-                epoch = self._next(until, wait)
+                result = attempt()
                 if tried:
                     self._monitor.recovered()
-                return epoch
+                return result
             except (Retry, StagedRowsLost) as error:
                 cause = error
                 self._monitor.retries(error, "target refused")
@@ -376,7 +390,8 @@ class Epochs:
         waiting = gathered.report.waiting
         step = Step(self.state, new, entries, seen, newcomers, waiting)
         applied = self._applier.apply(step, gathered)
-        self._tables.note_recorded(seen, newcomers)
+        # It is committed: to read the same cut again would find another R.
+        self._patiently(lambda: self._tables.note_recorded(seen, newcomers))
         return applied
 
     def _advanced(self, prepared: Prepared) -> Checkpoint:

@@ -10,8 +10,8 @@ a table. Of a repair, in the transaction of a cut: R1 after its deletes, R2 afte
 it was noted; R4 after the COMMIT of one without a run. Those of staging: P1 before a task creates a
 staging table, P2 after it has its rows; P3 before the transaction, P4 in it before the rows of each
 are published, P5 after they are dropped. When a table is set aside: Q1 before that is committed, Q2
-after; a release has the steps of its cuts, or, if it loads the table, Q3 before its COMMIT and Q4
-after.
+after; a release has the steps of its cuts, or, if it loads the table or has no cut to read, Q3
+before its COMMIT and Q4 after.
 """
 
 import os

@@ -7,12 +7,13 @@ created when their table is.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import Protocol
 
 from ticdc_encoder import Changefeed
+from ticdc_encoder.event import RowChange
 from ticdc_encoder.message import Message
 
 from ticdc_torture.upstream import Event, Model, TiDB
@@ -44,6 +45,10 @@ class Feed:
     """Whether each table has a topic of its own."""
     topic: str = "main"
     """That of the resolved ts, and of the tables that have none of their own."""
+    keyless: bool = False
+    """Whether tables without a key are sent."""
+    row_keys: bool = False
+    """Whether each change names TiKV's key of its row, if the protocol can (Canal-JSON)."""
 
     @classmethod
     def of(
@@ -65,13 +70,16 @@ class Feed:
             dispatcher["topic"] = "{schema}_{table}"
         extends = self.protocol in ("canal-json", "debezium")
         extension = "&enable-tidb-extension=true" if extends else ""
+        if self.row_keys:
+            extension += "&output-row-key=true"
         return Changefeed(
             f"kafka://h/{self.topic}?protocol={self.protocol}&partition-num={self.partitions}{extension}",
             {
+                "force-replicate": self.keyless,
                 "sink": {
                     "dispatchers": [dispatcher],
                     "kafka-config": {"output-raw-change-event": "raw" in words},
-                }
+                },
             },
             number,
             new_architecture="new" in words,
@@ -178,6 +186,13 @@ class TiCDC:
         for message in messages:
             self.brokers.create(message.topic, self.feed.partitions)
             self.brokers.produce([message])
+
+    def send(self, change: RowChange) -> None:
+        """A change that is in no table's events, by a node of its own, to any partition."""
+        changefeed = self.feed.open()
+        messages = [*changefeed.stream([change], change.commit_ts), *changefeed.flush()]
+        partition = self.rng.randrange(self.feed.partitions)
+        self._produce(replace(message, partition=partition) for message in messages)
 
     def step(self) -> bool:
         choices: list[Callable[[], None]] = [

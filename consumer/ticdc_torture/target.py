@@ -66,8 +66,10 @@ class ObservedTarget:
         """`names` are all tables that there may ever be. Raises ConfigError for a database that
         has no snapshots that are known here."""
         try:
-            engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-            self._engine = engine
+            # A query that is cached keeps the names of the columns that its table had then.
+            self._engine = sa.create_engine(
+                url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool, query_cache_size=0
+            )
         except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
             raise ConfigError(f"--target: {error}") from error
         self._dialect = self._engine.dialect.name

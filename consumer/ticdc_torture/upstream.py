@@ -33,6 +33,12 @@ KEYS: dict[str, tuple[tuple[ModelColumn, ...], tuple[str, ...]]] = {
     "unique id+b, k": ((ID, B, K), ("UNIQUE KEY `ib` (`id`, `b`)", "UNIQUE KEY `k` (`k`)")),
 }
 """Kinds of keys: the columns that they are of, and their definitions."""
+KEYLESS: dict[str, tuple[tuple[ModelColumn, ...], tuple[str, ...]]] = {
+    "none": ((ID, U), ()),
+    "only unique u": ((B, U), ("UNIQUE KEY `u` (`u`)",)),
+}
+"""Of tables in which nothing identifies a row: a NULL is not unique."""
+ALL_KEYS = KEYS | KEYLESS
 OWN_TYPES = ("INT", "VARCHAR(9)")
 ORIGIN = compose(1_700_000_000_000)
 """A ts at about the time when the world begins."""
@@ -72,11 +78,11 @@ class Model:
 
     @property
     def keys(self) -> list[tuple[str, ...]]:
-        texts = [text.rpartition("(")[2][:-1] for text in KEYS[self.kind][1]]
+        texts = [text.rpartition("(")[2][:-1] for text in ALL_KEYS[self.kind][1]]
         return [tuple(name.strip(" `") for name in text.split(",")) for text in texts]
 
     def create(self, name: str) -> str:
-        parts = [*(column.sql for column in self.columns), *KEYS[self.kind][1]]
+        parts = [*(column.sql for column in self.columns), *ALL_KEYS[self.kind][1]]
         return f"CREATE TABLE `{name}` ({', '.join(parts)})"
 
     def table(self, schema: str, name: str) -> Table:
@@ -105,8 +111,15 @@ class TiDB:
     """`tables` by their names now; `models` all that ever were; `states` what the tables held after
     each commit_ts."""
 
-    def __init__(self, nullable_defaults: bool = True, schema: str = SCHEMA) -> None:
-        """Debezium sends the DEFAULT for NULL: without `nullable_defaults` no column has both."""
+    def __init__(
+        self,
+        nullable_defaults: bool = True,
+        schema: str = SCHEMA,
+        kinds: Sequence[str] = tuple(KEYS),
+    ) -> None:
+        """Debezium sends the DEFAULT for NULL: without `nullable_defaults` no column has both.
+        `kinds` are those of the tables' keys."""
+        self._kinds = kinds
         self._nullable_defaults = nullable_defaults
         self.schema = schema
         self.ts = ORIGIN
@@ -115,6 +128,7 @@ class TiDB:
         self.states: list[tuple[int, Contents]] = []
         self.ddls: list[Ddl] = []
         self.of_rows: set[int] = set()
+        """The commit_ts of transactions that changed which rows there are."""
         self._numbers = 0
         self._ids = 0
 
@@ -172,14 +186,15 @@ class TiDB:
     def _transaction(self, rng: Random) -> None:
         for name in rng.sample(sorted(self.tables), min(len(self.tables), rng.choice([1, 1, 2]))):
             model = self.tables[name]
-            before = model.rows
+            before, contents = model.rows, model.contents()
             for _ in range(rng.randint(1, 4)):
                 rows = self._mutated(rng, model)
                 if model.is_valid(rows):
                     model.rows = rows
             changes = list(_changes(model.table(self.schema, name), before, model.rows, self.ts))
             if changes:
-                self.of_rows.add(self.ts)
+                if model.contents() != contents:
+                    self.of_rows.add(self.ts)
                 self._note(model, rows=changes)
 
     def _mutated(self, rng: Random, model: Model) -> dict[int, Row]:
@@ -192,10 +207,10 @@ class TiDB:
                 rows[one] = {**rows[one], column.name: _value(rng, column)}
             case "delete" if rows:
                 del rows[one]
-            case "key" if rows:
+            case "key" if rows and model.keys:
                 fresh = self._row(rng, model)
                 rows[one] = {**rows[one], **{c: fresh[c] for c in rng.choice(model.keys)}}
-            case "swap" if len(rows) > 1:
+            case "swap" if len(rows) > 1 and model.keys:
                 some = rng.sample(sorted(rows), min(len(rows), rng.choice([2, 2, 3])))
                 key = rng.choice(model.keys)
                 values = [{c: rows[i][c] for c in key} for i in some]
@@ -283,8 +298,8 @@ class TiDB:
         )
 
     def _create(self, rng: Random, name: str) -> None:
-        kind = rng.choice(list(KEYS))
-        columns = [*KEYS[kind][0], *(self._own(rng, f"c{n}") for n in range(rng.randint(0, 2)))]
+        kind = rng.choice(self._kinds)
+        columns = [*ALL_KEYS[kind][0], *(self._own(rng, f"c{n}") for n in range(rng.randint(0, 2)))]
         model = self.tables[name] = Model(kind, columns, len(self.models) + 1, self.ts)
         self.models.append(model)
         self._say(model, name, model.create(name), model.table(self.schema, name))
@@ -354,4 +369,4 @@ def _changes(
     for one in sorted({*before, *after}):
         old, new = before.get(one), after.get(one)
         if old != new:
-            yield RowChange(table, ts, before=old, after=new)
+            yield RowChange(table, ts, before=old, after=new, row_key=b"%d" % one)

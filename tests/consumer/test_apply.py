@@ -30,6 +30,8 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.apply import Applied, Step, ToTarget, apply, apply_groups
 from ticdc_consumer.errors import Fenced, Retry, StagedRowsLost, Stop, Unavailable
 from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.read.report import Report
+from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NoChange, StagedRows
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -41,6 +43,9 @@ from ticdc_consumer.targets.staging import STAGING_TABLE
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.repair.writing import Repair, RepairedTable
 from ticdc_consumer.waiting import at_pace
+from ticdc_encoder.sql.parser import parse_create_table
+
+ACCOUNTS = parse_create_table("CREATE TABLE accounts (id INT PRIMARY KEY, owner TEXT)", "bank")
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "mysql", "tidb"])
@@ -150,6 +155,39 @@ def test_a_cut_looks_for_a_repair_if(
         step = Step(here.old, here.new, entries)
         assert [applier._repair(step) for _ in range(2)] == [None, None]
         assert len(looked) == looks  # once is enough until another look finds a request
+
+
+def test_what_became_of_a_repair_is_asked_again_and_its_cut_is_not(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        monkeypatch.setattr(applier, "_repair", lambda step: Repair(1))
+        asked: list[int] = []
+
+        def state(number: int) -> None:
+            asked.append(number)
+            if len(asked) == 1:
+                raise Retry("the connection was lost")
+
+        monkeypatch.setattr(here.store.repairs, "state", state)
+        applier.apply(Step(here.old, here.new), Gathered(Report(), here.change))
+        assert asked == [1, 1]
+        assert stands_at(sqlite_url) == (AFTER, here.new)
+
+
+def test_a_table_is_set_aside_if_the_session_ended_with_its_cut(server_url: str) -> None:
+    with opened(server_url) as target:
+        here = bank(target)
+        willing = replace(here.options, quarantine=True)
+        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        with pytest.raises(Stop), target.transaction():
+            here.store.lock(here.old)
+            kill_session(server_url, target.session_id())
+            raise Stop("a row is refused")
+        applier.set_aside(("bank", "accounts"), here.old, Stop("a row is refused"))
+        assert [table.table for table in here.store.quarantine.tables()] == ["accounts"]
 
 
 def test_a_copy_gets_the_same_rows_and_is_not_counted(sqlite_url: str) -> None:
@@ -401,6 +439,37 @@ def test_a_lost_commit_is_looked_up_never_repeated_blind(
         assert len(loads) == (1 if committed else 2)
         assert (counts.deleted, counts.upserted) == (1, 2)
         assert stands_at(server_url) == (AFTER, here.new)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_kept_table_goes_once_where_the_commit_is_lost(
+    server_url: str, committed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(server_url) as target:
+        here = bank(target)
+        here.store.ledger.keep_dropped = 1.0
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+        here.apply(LedgerEntry(199, 1, "bank", "accounts", "DROP TABLE accounts"))
+        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        applier._context = here.ddl_context
+        applier.run_pending()
+        (kept,) = here.store.ledger.dropped()
+        execute, session, commits = target.execute, target.session_id(), list[str]()
+
+        def lossy(statement: str, parameters: object = ()) -> object:
+            if statement != "COMMIT" or commits:
+                return execute(statement, parameters)
+            commits.append(statement)
+            if committed:
+                execute(statement, parameters)
+            kill_session(server_url, session)
+            return execute("SELECT 1" if committed else statement)
+
+        monkeypatch.setattr(target, "execute", lossy)
+        applier.purge(199 + (2000 << 18))
+        assert commits and not here.store.ledger.dropped()
+        assert target.describe(kept.target_schema, kept.target_table) is None
 
 
 def test_a_fenced_consumer_changes_nothing(target_url: str) -> None:

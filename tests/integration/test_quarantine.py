@@ -513,6 +513,44 @@ def test_a_crash_between_any_two_steps_loses_and_repeats_nothing(
     assert here.is_whole() and here.aside() == []
 
 
+@pytest.mark.parametrize("target", ["sqlite", "postgresql"])
+def test_a_table_that_stands_at_r_is_released_without_a_cut(
+    place: Callable[..., Place],
+    target: str,
+    crash: Callable[[Place, str, str], bool],
+    request: pytest.FixtureRequest,
+) -> None:
+    here = place(request.getfixturevalue(f"{target}_url"))
+    here.poison()
+    assert crash(here, "run", "Q2")
+    assert here.aside() == [("items", 100)] and here.run.resolved_ts == ts(100)
+    here.mend()
+    died, left = [], []
+    for step in ("Q3", "Q4"):
+        died.append(crash(here, "release", step))
+        left.append(here.aside())
+    assert died == [True, True] and left == [[("items", 100)], []]
+    here.caught_up(200)
+    assert here.rows("items") == [(1, "one", None), (2, "two", 2)] and here.aside() == []
+
+
+def test_a_consumer_goes_on_after_its_release_with_the_schemas_that_it_brought(
+    small: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.poison()
+    small.caught_up(200)
+    small.mend()
+    with small.run.consumer() as consumer:
+        assert [epoch.resolved_ts for epoch in consumer.release(NAME)][-1] == ts(200)
+        # Else the next DDL of the table would write them a second time.
+        assert consumer._opened.state.schemas == consumer.store.schemas()
+        brought = {("shop", "items", 150): table(WIDE)}
+        monkeypatch.setattr(consumer.store, "schemas", lambda: brought)
+        consumer._learn_again()
+        assert consumer._epochs.state.schemas == brought
+    assert small.aside() == []
+
+
 def released(here: Place, failpoint: str | None = None) -> Driver:
     """`release` as a process of its own, while nobody else is alive."""
     here.alter("UPDATE ticdc_activity SET written_at = 0")

@@ -29,6 +29,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="one history")
     parser.add_argument("--steps", type=_numbers, help="of a seed: only these, as 0,1,5")
     parser.add_argument("--faults", type=_numbers, help="of a seed: only these, as 0,2")
+    parser.add_argument("--extras", help="of a seed: only these, as 'until,repair'")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long, without a seed")
     parser.add_argument("--first", type=int, default=0, help="the seed to begin with")
     parser.add_argument("--small", action="store_true", help="short histories, quickly played")
@@ -47,6 +48,9 @@ def main() -> int:
             plan = replace(plan, steps=arguments.steps)
         if arguments.faults is not None:
             plan = replace(plan, faults=tuple(plan.faults[n] for n in arguments.faults))
+        if arguments.extras is not None:
+            kept = [name for name in plan.extras if name in arguments.extras.split(",")]
+            plan = replace(plan, extras=tuple(kept))
         return _tell(place, planned, plan)
 
 
@@ -82,7 +86,8 @@ def _tell(place: Worlds, planned: Planned, plan: Plan) -> int:
     faults = ",".join(str(whole.faults.index(fault)) for fault in least.faults)
     steps = ",".join(map(str, least.steps))
     small = "--small " if planned == Plan.small else ""
-    again = f"{small}--steps {steps} --faults {faults}"
+    extras = ",".join(least.extras)
+    again = f"{small}--steps {steps} --faults {faults} --extras '{extras}'"
     print(f'again: make world SEED={plan.seed} ARGS="{again}"')
     return 1
 
@@ -90,6 +95,7 @@ def _tell(place: Worlds, planned: Planned, plan: Plan) -> int:
 def _print(outcome: Outcome) -> None:
     plan = outcome.plan
     print(f"seed {plan.seed}: {plan.protocol}, apply = {plan.way}, {plan.kind}")
+    print(f"extras: {', '.join(plan.extras) or 'none'}")
     for line in outcome.words:
         print(line)
     print(f"faults: {'; '.join(map(str, plan.faults)) or 'none'}")

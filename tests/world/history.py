@@ -5,8 +5,8 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -14,16 +14,20 @@ from typing import Any, cast
 from ticdc_consumer import Consumer
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Fenced, Retry, Unavailable, UnknownCommit
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Table
 from ticdc_torture.changefeed import Feed, TiCDC, topics
-from ticdc_torture.upstream import SCHEMA, TiDB
+from ticdc_torture.upstream import ORIGIN, SCHEMA, TiDB
+from world import extras
 from world.database import server as database
 from world.database.server import Server
 from world.database.session import WorldFile
 from world.judge import Broken, Judge
 from world.kafka import Brokers
 from world.parts import WORLD, limited, replaced
+from world.people import People
 from world.schedule import Fault, Process, Scheduler
 from world.spark import Spark
 
@@ -83,13 +87,15 @@ class Plan:
     of_ddl: float
     per_table: bool | None = None
     """Whether each table has a topic of its own; None if the changefeed's settings say."""
+    extras: tuple[str, ...] = ()
+    """Of `world.extras`."""
 
     @classmethod
     def small(cls, seed: int) -> "Plan":
         """A short history, quickly played: one topic, three faults, 5 to 10 transactions."""
         rng = Random(f"{seed} small")
         faults = [_fault(rng, SOON if rng.random() < 0.95 else HARMFUL) for _ in range(3)]
-        return cls(
+        plan = cls(
             seed,
             rng.choice(PROTOCOLS),
             rng.choice(WAYS),
@@ -99,6 +105,7 @@ class Plan:
             rng.choice([0.0, 0.1, 0.3]),
             per_table=False,
         )
+        return plan.with_extras()
 
     @classmethod
     def of(cls, seed: int) -> "Plan":
@@ -107,7 +114,7 @@ class Plan:
         faults = [_fault(rng, FAULTS) for _ in range(rng.randint(3, 12))]
         if rng.random() < 0.1:
             faults.append(_fault(rng, HARMFUL))
-        return cls(
+        plan = cls(
             seed,
             rng.choice(PROTOCOLS),
             rng.choice(WAYS),
@@ -116,6 +123,10 @@ class Plan:
             tuple(sorted(faults)),
             rng.choice([0.0, 0.1, 0.3]),
         )
+        return plan.with_extras()
+
+    def with_extras(self) -> "Plan":
+        return replace(self, extras=extras.extras(self.seed, self.protocol, self.way, self.kind))
 
     def random(self, of: str) -> Random:
         """For one part of the world, whatever the others draw."""
@@ -155,16 +166,30 @@ class History:
         too, they need names of their own."""
         self.plan, self.schema = plan, schema
         self.outcome = Outcome(plan)
-        self.scheduler = Scheduler(plan.random("schedule"), plan.faults, words)
-        self.upstream = TiDB(plan.protocol != "debezium", schema)
+        faults = (*plan.faults, *extras.faults_of(plan.seed, plan.extras))
+        self.scheduler = Scheduler(plan.random("schedule"), faults, words)
+        kinds = extras.kinds_of_keys(plan.extras)
+        self.upstream = TiDB(plan.protocol != "debezium", schema, kinds)
+        before = {"snapshot", "late schemas"} & {*plan.extras}
+        loaded = self._loaded() if before else []
+        # What a DDL does to a table of unknown definition, people see to.
+        of_ddl = 0.0 if loaded else plan.of_ddl
         for step in plan.steps:
-            self.upstream.step(plan.random(f"step {step}"), plan.of_ddl)
+            self.upstream.step(plan.random(f"step {step}"), of_ddl)
         rng = plan.random("parts")
-        feed = Feed.of(rng, plan.protocol, topic, plan.per_table)
+        feed = replace(
+            Feed.of(rng, plan.protocol, topic, plan.per_table),
+            keyless="tables without a key" in plan.extras,
+            row_keys=plan.protocol == "canal-json",
+        )
         self.brokers = Brokers(self.scheduler)
-        self.cdc = TiCDC(rng, self.upstream, self.brokers, feed, self.scheduler.say)
-        self.scheduler.actor = self.cdc.step
+        if "late schemas" in plan.extras:
+            self.brokers.delays = lambda message: b'"BOOTSTRAP"' in (message.value or b"")
+        since = ORIGIN + 1 if loaded else 0
+        self.cdc = TiCDC(rng, self.upstream, self.brokers, feed, self.scheduler.say, since)
+        self.scheduler.actor = self._act
         self.server = Server(self.scheduler, file, is_file=plan.kind == "worldfile")
+        self.server.create(loaded)
         self.judge = Judge(file, self.upstream, plan.way)
         self.judge.writer = self._generation
         self.server.committed = self.judge.committed
@@ -172,18 +197,7 @@ class History:
         self.consumers: dict[Process, Consumer] = {}
         self.ended = False
         self.started = 0
-        self.options = Options(
-            changefeed="world",
-            protocol=plan.protocol,
-            topics=topics(feed, schema),
-            kafka={},
-            target_url=f"{plan.kind}:///world",
-            apply=cast("Any", plan.way),
-            rows_per_epoch=rng.choice([3, 10, 1000]),
-            spark_from_messages=rng.choice([0, 6, 20, 5000]),
-            takeover_after=3.0,
-            retries=rng.choice([2, 8]),
-        )
+        self.options = self._options(rng, feed, loaded)
         self.tasks = rng.choice([1, 2, 5])
         self.lead = rng.choice([0, 0, 30, 1000])
         """What TiCDC has done before the first consumer starts."""
@@ -194,28 +208,86 @@ class History:
             "MOST_BYTES": rng.choice([1, 2000, 1 << 20]),
             "FAR": plan.random("far").choice([2, 8, 100_000]),
         }
+        self.shuffle = {"spark.sql.shuffle.partitions": "2"}
+        if "small memory" in plan.extras:
+            self._give_little_memory(plan.random("memory"))
+        if "another row" in plan.extras:
+            # Read by several tasks, it shows in the fold.
+            self.options = replace(self.options, spark_from_messages=0)
+            self.limits |= {"SMALL": 0, "LEAST_SPAN": 1}
+        if "staging" in plan.extras:
+            self.limits["LEAST_ROWS"] = 1
+            self.options = replace(self.options, publish="staging", spark_from_messages=0)
         self.scheduler.handlers |= {
             "killed": self._killed,
             "paused": self._paused,
-            "another consumer": lambda fault: self._start(fault.size % 3),
+            "another consumer": lambda fault: self.start(fault.size % 3),
             "clock jumps": self._clock_jumps,
-            "ticdc restarts": lambda fault: self.cdc.restart(fault.size),
-            "table moves": lambda fault: self.cdc.move(fault.size),
+            "ticdc restarts": self._ticdc_restarts,
+            "table moves": self._table_moves,
             "resolved ts goes back": lambda fault: self.cdc.go_back(fault.size),
         }
+        self.people = People(self)
 
-    def _generation(self) -> int:
+    def _loaded(self) -> list[Table]:
+        """Tables that there were before the changefeed, and that the target has."""
+        upstream = self.upstream
+        upstream.create(self.plan.random("snapshot"), 2)
+        upstream.ddls.clear()
+        upstream.states = [(0, contents) for _, contents in upstream.states]
+        return [model.table(self.schema, name) for name, model in upstream.tables.items()]
+
+    def _options(self, rng: Random, feed: Feed, loaded: list[Table]) -> Options:
+        plan = self.plan
+        more = plan.random("options")
+        return Options(
+            changefeed="world",
+            protocol=plan.protocol,
+            topics=topics(feed, self.schema),
+            kafka={},
+            target_url=f"{plan.kind}:///world",
+            apply=cast("Any", plan.way),
+            rows_per_epoch=rng.choice([3, 10, 1000]),
+            spark_from_messages=rng.choice([0, 6, 20, 5000]),
+            takeover_after=3.0,
+            schema_wait=60.0,
+            retries=rng.choice([2, 8]),
+            at_least_once=("*.*",) if "tables without a key" in plan.extras else (),
+            quarantine=plan.way == "net" and more.random() < 0.8,
+            keys={f"{self.schema}.{table.name}": table.handle_key for table in loaded},
+            ddl_keep_dropped=more.choice([0.0, 0.0, 0.002, 3600.0]),
+        )
+
+    def _act(self) -> bool:
+        """TiCDC does one thing."""
+        goes_on = self.cdc.step()
+        if self.cdc.over:
+            self.brokers.give_all()
+        return goes_on
+
+    def _give_little_memory(self, rng: Random) -> None:
+        """Cuts that do not fit it are folded by Spark's shuffle."""
+        budget = rng.choice([1, 300, 2000])
+        self.options = replace(self.options, memory_budget=budget)
+        self.limits |= extras.limits(rng)
+        self.shuffle = {"spark.sql.shuffle.partitions": str(rng.choice([1, 2, 4]))}
+
+    def _generation(self) -> int | None:
+        """That of the consumer that runs; None for one that starts."""
         process = self.scheduler.current
         consumer = self.consumers.get(process) if process else None
-        return consumer.store.lease.generation if consumer is not None else 0
+        store: Store | None = getattr(consumer, "store", None)
+        return store.lease.generation if store is not None else None
 
     # --- processes ------------------------------------------------------------------------------
 
-    def _start(self, after: float) -> None:
+    def start(self, after: float) -> None:
+        if self.judge.forgotten:
+            return
         self.started += 1
         name = f"consumer {self.started}"
         process = self.scheduler.start(name, self._consume, after)
-        process.on_death.append(lambda: self._start(self.plan.seed % 3))
+        process.on_death.append(lambda: self.start(self.plan.seed % 3))
         self.scheduler.say(f"{name} is started")
 
     def _killed(self, fault: Fault) -> None:
@@ -228,10 +300,23 @@ class History:
     def _clock_jumps(self, fault: Fault) -> None:
         self.scheduler.jump += fault.size % 7200 - 3600
 
+    def _ticdc_restarts(self, fault: Fault) -> None:
+        if self._may_repeat:
+            self.cdc.restart(fault.size)
+
+    def _table_moves(self, fault: Fault) -> None:
+        if self._may_repeat:
+            self.cdc.move(fault.size)
+
+    @property
+    def _may_repeat(self) -> bool:
+        """Only TiKV's key tells which of two equal changes of a table without a key is a copy."""
+        return "tables without a key" not in self.plan.extras or self.cdc.feed.row_keys
+
     def _consume(self) -> None:
         process = self.scheduler.current
         assert process is not None
-        while not self.ended:
+        while not self.ended and not self.judge.forgotten:
             try:
                 self._run(process)
             except Fenced as error:
@@ -244,23 +329,36 @@ class History:
                 raise Broken(f"{type(error).__name__} left the consumer: {error}") from error
             except TicdcError as error:
                 self.scheduler.say(f"stops: {error}")
-                self.outcome.stopped = error
-                self.ended = True
+                # What it had read under a target that was restored is no more.
+                if self.people.mend(error) or process in self.people.left_behind:
+                    self.scheduler.sleep(2.0)
+                else:
+                    self.outcome.stopped = error
+                    self.ended = True
 
     def _run(self, process: Process) -> None:
-        spark: Any = Spark(self.scheduler, self.tasks)
-        consumer = Consumer(self.options, spark)
+        spark: Any = Spark(self.scheduler, self.tasks, self.shuffle)
+        self.people.left_behind.discard(process)
+        consumer = Consumer(replace(self.options, from_ts=self.people.from_ts()), spark)
         self.consumers[process] = consumer
         with consumer:
-            for epoch in consumer.epochs():
+            self.people.release(consumer)
+            for epoch in consumer.epochs(self.people.goal(consumer)):
                 self.scheduler.say(f"R = {epoch.resolved_ts}, {epoch.rows} rows")
-        self.ended = True
+        self.ended = self._is_at_the_goal() and not self.judge.aside
+        if not self.ended:
+            self.scheduler.say("ends, and is started again")
+            self.scheduler.sleep(1.0)
+
+    def _is_at_the_goal(self) -> bool:
+        return self.judge.resolved_ts >= self.cdc.goal and self.cdc.over
 
     def _is_over(self) -> bool:
-        """Stops the consumers at the goal; it is over when one of them has ended."""
-        if self.judge.resolved_ts >= self.cdc.goal and self.cdc.over:
-            for consumer in self.consumers.values():
-                consumer.stop()
+        """Stops the consumers at the goal; it is over when one of them has ended there."""
+        if self.judge.forgotten or self._is_at_the_goal():
+            self.people.want_a_release()
+        else:
+            self.people.notice()
         return self.ended
 
     # --- the whole ------------------------------------------------------------------------------
@@ -269,8 +367,8 @@ class History:
         outcome = self.outcome
         try:
             for _ in range(self.lead):
-                self.cdc.step()
-            self._start(0.0)
+                self._act()
+            self.start(0.0)
             self.scheduler.go(until=self._is_over)
             self._judge_the_end()
         except (Exception, AssertionError) as error:  # noqa: BLE001 - it is the outcome
@@ -281,16 +379,21 @@ class History:
         outcome.fired, outcome.words = self.scheduler.fired, self.scheduler.words or []
         outcome.covered = self.judge.covered
         outcome.covered.update(fault.kind for fault in outcome.fired)
+        outcome.covered.update(f"with {name}" for name in self.plan.extras)
         return outcome
 
     def _judge_the_end(self) -> None:
         stopped = self.outcome.stopped
+        if self.judge.forgotten:
+            return
         if stopped is not None:
             if not self.brokers.harmed:
                 raise Broken(f"it stopped although nothing was lost: {stopped}") from stopped
             self.judge.covered["stops"] += 1
         elif self.judge.resolved_ts < self.cdc.goal:
             raise Broken(f"it ended at R = {self.judge.resolved_ts}, before {self.cdc.goal}")
+        elif self.judge.aside:
+            raise Broken(f"it ended with tables set aside: {self.judge.aside}")
 
 
 def _template(folder: Path) -> bytes:
@@ -312,6 +415,10 @@ def _template(folder: Path) -> bytes:
     return file.read_bytes()
 
 
+def _log_of(history: History) -> AbstractContextManager[None]:
+    return extras.logged() if "debug log" in history.plan.extras else nullcontext()
+
+
 class Worlds:
     """Plays histories, one after the other, in a folder of its own."""
 
@@ -331,7 +438,7 @@ class Worlds:
         database.SERVER.append(history.server)
         WORLD.append(history)
         try:
-            with limited(history.limits):
+            with limited(history.limits), _log_of(history):
                 return history.go()
         finally:
             WORLD.pop()

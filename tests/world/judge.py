@@ -1,9 +1,10 @@
 """What is checked at every commit of the target, by an observer with a connection of its own."""
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ class Seen:
     contents: Contents
     ddls: tuple[tuple[int, str], ...]
     """commit_ts and table of each that the ledger has as done."""
+    aside: dict[str, int] = field(default_factory=dict)
+    """The tables that are set aside, each with its own R."""
+    pending: int = 0
+    """DDL below R that are not done: until they are, tables differ from the upstream."""
 
 
 class Judge:
@@ -33,82 +38,176 @@ class Judge:
         self._observer = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         self._upstream, self._way = upstream, way
         self._last = Seen(0, 0, {}, ())
-        self.writer: Callable[[], int] = lambda: 0
+        self.writer: Callable[[], int | None] = lambda: None
         self.covered: Counter[str] = Counter()
+        self.may_be_forgotten = False
+        self.forgotten = False
 
     @property
     def resolved_ts(self) -> int:
         return self._last.resolved_ts
 
+    @property
+    def aside(self) -> dict[str, int]:
+        return self._last.aside
+
+    @property
+    def tables(self) -> list[str]:
+        """Those of the target, by name."""
+        return sorted(self._last.contents)
+
     def close(self) -> None:
         self._observer.close()
 
     def restart(self, topic: str, partition: int) -> int | None:
-        """Where the checkpoint has a partition read on."""
+        """Where the checkpoint, or a table that is set aside, has a partition read on."""
         row = self._observer.execute(
             "SELECT restart_offset FROM ticdc_offset WHERE topic = ? AND partition = ?",
             (topic, partition),
         ).fetchone()
-        return None if row is None else int(row[0])
+        if row is None:
+            return None
+        aside = [
+            int(offset)
+            for (text,) in self._observer.execute("SELECT positions FROM ticdc_quarantine")
+            for name, _, number, offset, *_ in json.loads(text)
+            if (name, number) == (topic, partition)
+        ]
+        return min([int(row[0]), *aside])
+
+    def restored(self) -> None:
+        """All is as it was at an earlier commit."""
+        self.covered["restored"] += 1
+        self._last = self._look() or Seen(0, 0, {}, ())
 
     def committed(self) -> None:
         """Raises `Broken`."""
         last, seen = self._last, self._look()
         if seen is None:
+            if last.generation and not self.forgotten:
+                self._forgotten()
             return
         self.covered["commits"] += 1
         if seen.generation < last.generation:
             raise Broken(f"the generation went back from {last.generation} to {seen.generation}")
         if seen.resolved_ts < last.resolved_ts:
             raise Broken(f"R went back from {last.resolved_ts} to {seen.resolved_ts}")
-        if seen.resolved_ts == last.resolved_ts and seen.contents != last.contents:
-            raise Broken(f"rows changed while R stayed {seen.resolved_ts}")
-        if seen.resolved_ts > last.resolved_ts:
+        if (seen.resolved_ts, seen.aside) != (last.resolved_ts, last.aside):
             self._moved(last, seen)
+        elif last.pending:
+            self.covered["pending DDL"] += 1
+            self._compare(seen)
+        elif seen.contents != last.contents:
+            raise Broken(f"rows changed while R stayed {seen.resolved_ts}")
         self._last = seen
 
+    def _forgotten(self) -> None:
+        """The changefeed has no checkpoint any more: nothing else of it is left, all rows are."""
+        if not self.may_be_forgotten:
+            raise Broken("the target has no checkpoint any more")
+        contents, left = self._contents(), self._left()
+        if left:
+            raise Broken(f"it is forgotten, but for what these have: {left}")
+        if contents != self._last.contents:
+            raise Broken("rows changed when it was forgotten")
+        self.forgotten = True
+        self._last = Seen(0, 0, contents, ())
+
+    def _left(self) -> list[str]:
+        """The consumer's own tables that have rows of the changefeed."""
+        left = []
+        for name in self._names():
+            of = f"FROM \"{name}\" WHERE changefeed = 'world'"
+            columns = self._observer.execute(f'SELECT * FROM "{name}" LIMIT 0').description  # noqa: S608
+            if "changefeed" in [column[0] for column in columns]:
+                left += [name] * bool(self._observer.execute(f"SELECT 1 {of}").fetchall())
+        return left
+
     def _moved(self, last: Seen, seen: Seen) -> None:
-        self.covered["cuts"] += 1
-        if (writer := self.writer()) != seen.generation:
+        self.covered["cuts" if seen.resolved_ts > last.resolved_ts else "cuts aside"] += 1
+        if (writer := self.writer()) not in (None, seen.generation):
             raise Broken(f"generation {writer} moved R, the checkpoint has {seen.generation}")
-        expected = self._upstream.at(seen.resolved_ts)
-        if seen.contents != expected:
-            raise Broken(
-                f"at R = {seen.resolved_ts} the target differs from the upstream: "
-                f"{_difference(seen.contents, expected)}"
-            )
-        ddls = sorted((d.commit_ts, d.table) for d in self._upstream.ddls_before(seen.resolved_ts))
-        if list(seen.ddls) != ddls:
-            raise Broken(f"at R = {seen.resolved_ts} the ledger has {seen.ddls}, upstream {ddls}")
+        self._look_aside(last, seen)
+        self._compare(seen)
         if self._way == "transactions":
             changed = self._upstream.transactions_between(last.resolved_ts, seen.resolved_ts)
             if len(changed) > 1:
                 raise Broken(f"one commit applied the transactions of {changed}")
 
+    def _compare(self, seen: Seen) -> None:
+        """Rows and DDL with the upstream's."""
+        if seen.pending:
+            return
+        expected = self._expected(seen)
+        if seen.contents != expected:
+            raise Broken(
+                f"at R = {seen.resolved_ts}, aside {seen.aside}, the target differs from the "
+                f"upstream: {_difference(seen.contents, expected)}"
+            )
+        ddls = sorted(
+            (d.commit_ts, d.table)
+            for d in self._upstream.ddls_before(seen.resolved_ts)
+            if d.commit_ts < seen.aside.get(d.table, seen.resolved_ts)
+        )
+        if list(seen.ddls) != ddls:
+            raise Broken(f"at R = {seen.resolved_ts} the ledger has {seen.ddls}, upstream {ddls}")
+
+    def _look_aside(self, last: Seen, seen: Seen) -> None:
+        """A table is set aside at R; its own R does not go back, and ends at R."""
+        for table, ts in seen.aside.items():
+            before = last.aside.get(table)
+            if before is None:
+                self.covered["tables set aside"] += 1
+                if ts != seen.resolved_ts:
+                    raise Broken(f"{table} is set aside at {ts}, R is {seen.resolved_ts}")
+            elif not before <= ts < seen.resolved_ts + 1:
+                raise Broken(f"{table} went from {before} to {ts}, R is {seen.resolved_ts}")
+        self.covered["tables released"] += len(last.aside.keys() - seen.aside.keys())
+
+    def _expected(self, seen: Seen) -> Contents:
+        """The upstream at R, and at their own R what is set aside."""
+        contents = self._upstream.at(seen.resolved_ts)
+        if not seen.aside:
+            return contents
+        contents = {name: of for name, of in contents.items() if name not in seen.aside}
+        for table, ts in seen.aside.items():
+            if (then := self._upstream.at(ts)).get(table) is not None:
+                contents[table] = then[table]
+        return contents
+
     def _look(self) -> Seen | None:
         observer = self._observer
         observer.execute("BEGIN")
         try:
-            tables = [
-                name
-                for (name,) in observer.execute("SELECT name FROM sqlite_schema WHERE type='table'")
-            ]
-            if "ticdc_checkpoint" not in tables:
+            if "ticdc_checkpoint" not in self._names():
                 return None
             row = observer.execute(
                 "SELECT resolved_ts, generation FROM ticdc_checkpoint WHERE changefeed = 'world'"
             ).fetchone()
             if row is None:
                 return None
-            own = [n for n in tables if not n.startswith(("ticdc_", "world_", "sqlite_"))]
-            contents = {name: _contents(observer, name) for name in own}
+            contents = self._contents()
             done = observer.execute(
                 "SELECT commit_ts, \"table\" FROM ticdc_ddl WHERE state = 'done'"
             )
             ddls = tuple(sorted((int(ts), table) for ts, table in done))
+            (pending,) = observer.execute(
+                "SELECT count(*) FROM ticdc_ddl WHERE state = 'pending'"
+            ).fetchone()
+            aside = observer.execute('SELECT "table", resolved_ts FROM ticdc_quarantine')
+            by_name = {table: int(ts) for table, ts in aside}
         finally:
             observer.execute("COMMIT")
-        return Seen(int(row[0]), int(row[1]), contents, ddls)
+        return Seen(int(row[0]), int(row[1]), contents, ddls, by_name, pending)
+
+    def _names(self) -> list[str]:
+        found = self._observer.execute("SELECT name FROM sqlite_schema WHERE type='table'")
+        return [name for (name,) in found]
+
+    def _contents(self) -> Contents:
+        own = ("ticdc_", "world_", "sqlite_")
+        names = [name for name in self._names() if not name.startswith(own)]
+        return {name: _contents(self._observer, name) for name in names}
 
 
 def _contents(observer: sqlite3.Connection, table: str) -> tuple[tuple[str, ...], list[Any]]:

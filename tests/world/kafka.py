@@ -63,6 +63,9 @@ class Brokers:
         self.has_ids = scheduler.rng.random() < 0.8
         self.gaps = scheduler.rng.choice([0.0, 0.0, 0.1])
         self._ids = 0
+        self.delays: Callable[[Message], bool] = lambda message: False
+        """Which messages come later than those that were produced after them."""
+        self._delayed: list[Message] = []
         self.compacts = False
         """Whether `cleanup.policy` is `compact`."""
         self.story: list[object] = []
@@ -84,6 +87,26 @@ class Brokers:
             self.scheduler.say(f"topic {name} is created with {partitions} partitions")
 
     def produce(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            if self.delays(message):
+                self._delay(message)
+                continue
+            self._append([message])
+            if self._delayed and self.scheduler.rng.random() < 0.2:
+                self._append([self._delayed.pop(0)])
+
+    def _delay(self, message: Message) -> None:
+        if self.scheduler.rng.random() < 0.03:
+            self.harmed.append("a message that was delayed is lost")
+        else:
+            self._delayed.append(message)
+
+    def give_all(self) -> None:
+        """Nothing is delayed any longer."""
+        delayed, self._delayed = self._delayed, []
+        self._append(delayed)
+
+    def _append(self, messages: Iterable[Message]) -> None:
         rng = self.scheduler.rng
         for message in messages:
             topic = self.topics.get(message.topic)
@@ -117,6 +140,13 @@ class Brokers:
         self.harmed.append(f"{fault.kind} of {topic}")
         self._frozen |= {(topic, number) for number in frozen}
         self.scheduler.say(self.harmed[-1])
+
+    def look_again(self, why: str) -> None:
+        """The checkpoint may need what was lost before."""
+        for name, topic in self.topics.items():
+            for number, log in enumerate(topic.logs):
+                if log.begin > (self.restart(name, number) or 0):
+                    self.harmed.append(f"{why}: {name}[{number}] begins too late")
 
     def _retain(self, fault: Fault) -> None:
         if (known := self._known(fault)) is None:

@@ -2,16 +2,25 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from types import SimpleNamespace
+from contextlib import ExitStack, contextmanager, nullcontext
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
 from ticdc_consumer import consumer, plan, prepare, reader, waiting
+from ticdc_consumer.config.options import Options
+from ticdc_consumer.read import staging
+from ticdc_consumer.reconcile import chunks
 from ticdc_consumer.source.kafka import brokers, client, follower, scout, tasks
+from ticdc_consumer.spark import jobs, spilled
+from ticdc_consumer.state.repairs import RepairRequest
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import DATABASES as KNOWN
+from ticdc_consumer.upstream.repair import reading
+from ticdc_consumer.upstream.repair.writing import Repair
 from world.database.session import DATABASES
 from world.kafka import Admin, Client
+from world.repairing import read_repair
 from world.schedule import Threads, quiet
 
 WORLD: list[Any] = []
@@ -58,6 +67,19 @@ class NoRecorder:
         return
 
 
+def _job() -> Any:
+    """That of the task that runs."""
+    jobs = WORLD[-1].scheduler.current.jobs
+    return jobs[-1] if jobs else None
+
+
+def _read_repair(options: Options, store: Store, request: RepairRequest, end: int) -> Repair:
+    history = WORLD[-1]
+    consumer = history.consumers[history.scheduler.current]
+    is_away = history.scheduler.rng.random() < 0.3
+    return read_repair(history.upstream, consumer._tables, request, end, is_away)
+
+
 def _wait_for(works: list[Any]) -> None:
     for work in works:
         work.run()
@@ -79,6 +101,9 @@ def replaced() -> Iterator[None]:
         (brokers, "AdminClient", _admin),
         (prepare, "ThreadPoolExecutor", lambda *_, **__: Threads(WORLD[-1].scheduler)),
         (prepare, "wait_for", _wait_for),
+        (jobs, "F", SimpleNamespace(xxhash64=lambda *columns: columns)),
+        (jobs, "TaskContext", SimpleNamespace(get=_job)),
+        (reading, "read_repair", _read_repair),
         (consumer, "ActivityRecorder", NoRecorder),
         (consumer, "watched", nullcontext),
         (consumer, "_release", lambda: "world"),
@@ -94,16 +119,27 @@ def replaced() -> Iterator[None]:
                 patch.stop()
 
 
+LIMITS: dict[str, tuple[ModuleType, ...]] = {
+    "SMALL": (reader,),
+    "LEAST_SPAN": (plan,),
+    "FEW": (plan,),
+    "FIRST_MESSAGES": (plan,),
+    "FAR_BEHIND": (scout,),
+    "FAR": (scout,),
+    "MOST_BYTES": (scout, follower),
+    "CHUNK_ROWS": (chunks,),
+    "CHUNK_BYTES": (chunks,),
+    "STEP_BYTES": (spilled,),
+    "LEAST_ROWS": (staging,),
+}
+"""The modules' own limits that a history may change."""
+
+
 @contextmanager
 def limited(limits: dict[str, int]) -> Iterator[None]:
     """With other limits, so that few messages are many."""
-    places = {"SMALL": reader, "LEAST_SPAN": plan, "FAR_BEHIND": scout, "FAR": scout}
-    patches = [mock.patch.object(places[name], name, limits[name]) for name in places]
-    patches += [mock.patch.object(m, "MOST_BYTES", limits["MOST_BYTES"]) for m in (scout, follower)]
-    for patch in patches:
-        patch.start()
-    try:
+    with ExitStack() as stack:
+        for name, limit in limits.items():
+            for module in LIMITS[name]:
+                stack.enter_context(mock.patch.object(module, name, limit))
         yield
-    finally:
-        for patch in patches:
-            patch.stop()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 BEGIN = 1_700_000_000.0
 """When every world begins, in seconds since 1970."""
@@ -51,6 +52,8 @@ class Process:
     on_death: list[Callable[[], None]] = field(default_factory=list)
     work: "Work | None" = None
     """What a second thread of the process would do."""
+    jobs: list[Any] = field(default_factory=list)
+    """Of Spark, whose tasks run now; the last one's do."""
     thread: int | None = None
 
 
@@ -251,6 +254,10 @@ class Work:
             self._result = work()
         except Exception as error:  # noqa: BLE001 - raised by `result`
             self._error = error
+
+    def exception(self) -> Exception | None:
+        self.run()
+        return self._error
 
     def result(self) -> object:
         self.run()

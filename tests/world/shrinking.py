@@ -9,7 +9,7 @@ MOST_TRIES = 300
 
 
 def shrunk(plan: Plan, goes_wrong: Callable[[Plan], bool]) -> Plan:
-    """The plan without the faults and steps that it goes wrong without, tried one after another."""
+    """The plan without the faults, extras and steps that it does not take."""
     tries = 0
     while True:
         for smaller in _smaller(plan):
@@ -24,11 +24,13 @@ def shrunk(plan: Plan, goes_wrong: Callable[[Plan], bool]) -> Plan:
 
 
 def _smaller(plan: Plan) -> Iterator[Plan]:
-    """Without many of the last steps, without one fault, without one step."""
+    """Without many of the last steps, without one extra, one fault, one step."""
     steps, faults = plan.steps, plan.faults
     for kept in (len(steps) // 4, len(steps) // 2, 3 * len(steps) // 4):
         if 0 < kept < len(steps):
             yield replace(plan, steps=steps[:kept])
+    for name in plan.extras:
+        yield replace(plan, extras=tuple(other for other in plan.extras if other != name))
     for n in range(len(faults)):
         yield replace(plan, faults=faults[:n] + faults[n + 1 :])
     for n in reversed(range(len(steps))):

@@ -7,7 +7,7 @@ from world.history import Plan
 from world.real import can_be_real, play
 
 
-@pytest.mark.parametrize(("server", "seed"), [("postgresql", 2), ("mysql", 4)])
+@pytest.mark.parametrize(("server", "seed"), [("postgresql", 10), ("mysql", 4)])
 def test_a_history_ends_on_real_parts_as_in_the_model(
     server: str, seed: int, real_kafka: Real, request: pytest.FixtureRequest
 ) -> None:

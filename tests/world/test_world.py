@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from world.extras import EXTRAS
 from world.history import FAULTS, HARMFUL, Outcome, Plan, Worlds, worlds
 from world.invariants import MUTANTS
 from world.judge import Broken
@@ -70,6 +71,10 @@ def test_plans_have_every_fault_at_every_door() -> None:
         for door, _ in doors
     }
     assert planned == known
+
+
+def test_plans_have_every_extra() -> None:
+    assert {name for seed in range(500) for name in Plan.of(seed).extras} == {*EXTRAS}
 
 
 def broken(place: Worlds, plan: Plan) -> bool:

@@ -74,23 +74,21 @@ def newest(dropped: Iterable[DroppedTable], name: TableName) -> DroppedTable | N
     return same[-1] if same else None
 
 
-def purge(
-    target: Target, ledger: Ledger, dropped: Iterable[DroppedTable], resolved_ts: int
-) -> bool:
-    """Drops those whose time is over at `resolved_ts`; returns whether there were any."""
-    over = [
-        one
-        for one in dropped
-        if seconds(resolved_ts) - seconds(one.commit_ts) >= ledger.keep_dropped
-    ]
-    for one in over:
-        if not target.transactional_ddl:
-            _drop(target, one)  # commits by itself, and may be repeated
-        with target.transaction():
-            ledger.remove_dropped(one)
-            if target.transactional_ddl:
-                _drop(target, one)
-    return bool(over)
+def over(
+    dropped: Iterable[DroppedTable], keep_dropped: float, resolved_ts: int
+) -> list[DroppedTable]:
+    """Those whose time, `keep_dropped` seconds, is over at `resolved_ts`."""
+    return [one for one in dropped if seconds(resolved_ts) - seconds(one.commit_ts) >= keep_dropped]
+
+
+def purge(target: Target, ledger: Ledger, one: DroppedTable) -> None:
+    """Drops one of them."""
+    if not target.transactional_ddl:
+        _drop(target, one)  # commits by itself, and may be repeated
+    with target.transaction():
+        ledger.remove_dropped(one)
+        if target.transactional_ddl:
+            _drop(target, one)
 
 
 def _drop(target: Target, dropped: DroppedTable) -> None:

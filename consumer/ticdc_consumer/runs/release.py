@@ -45,13 +45,16 @@ def released(options: Options, opened: Opened, table: str, spark: SparkStarter) 
     patiently_read(store, options, partial(tables.learn, store.ledger))
     waiting = named(store.quarantine.tables(), table)
     begin = waiting.state(state)
+    own_store = TableStore.of(store, waiting, state)
+    if begin.resolved_ts == state.resolved_ts:
+        own_store.rejoin(options.retries)
+        return
     opened.source.forget(begin.resolved_ts)
     _require_log(options, opened, waiting, begin)
     firm = replace(options, quarantine=False)
     alone = replace(firm, filter=(literal_rule(*waiting.name),))
     reader = Reader.of(alone, spark, opened, lambda: tables.definitions)
     reader.released = waiting.name
-    own_store = TableStore.of(store, waiting, state)
     applier = ToTarget(firm, opened.target, own_store, tables)
     with closing(Epochs(alone, reader, applier, tables, begin)) as epochs:
         while epochs.state.resolved_ts < state.resolved_ts:

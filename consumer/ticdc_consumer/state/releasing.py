@@ -2,8 +2,10 @@
 
 from typing import Literal
 
+from ticdc_consumer import failpoints
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.quarantine import SetAside
+from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 
 
@@ -24,6 +26,22 @@ class TableStore(Store):
         own = cls(store.target, store.changefeed, keep_dropped, where, store.monitor)
         own.lease, own.table, own.goal = store.lease, table, goal
         return own
+
+    def rejoin(self, retries: int) -> None:
+        """Ends it for a table that is at the changefeed's R already: no cut of a release does."""
+
+        def attempt() -> None:
+            with self.target.transaction():
+                self.lock(self.goal)
+                self.quarantine.remove(self.table)
+                failpoints.hit("Q3")
+            failpoints.hit("Q4")
+
+        def happened() -> bool:
+            self.reconnect()
+            return self.quarantine.get(self.table.name) is None
+
+        until_known(self, retries, attempt, happened)
 
     def lock(self, old: Checkpoint) -> None:
         super().lock(self.goal)

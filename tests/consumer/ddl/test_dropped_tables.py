@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.loading import AFTER, Bank, accounts, bank, crashes, open_bank, opened, place
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.dropped_tables import purge
+from ticdc_consumer.ddl.dropped_tables import over, purge
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
@@ -155,9 +155,10 @@ def test_a_kept_table_goes_when_its_time_is_over(target_url: str) -> None:
         ledger = here.store.ledger
         (dropped,) = ledger.dropped()
         aside = dropped.target_schema, dropped.target_table
-        assert not purge(target, ledger, [dropped], 199 + int(DAY - 1) * SECOND)
+        assert over([dropped], DAY, 199 + int(DAY - 1) * SECOND) == []
+        assert over([dropped], DAY, 199 + int(DAY) * SECOND) == [dropped]
         assert target.describe(*aside) is not None
-        assert purge(target, ledger, [dropped], 199 + int(DAY) * SECOND)
+        purge(target, ledger, dropped)
         assert target.describe(*aside) is None
         assert not ledger.dropped()
 

@@ -13,7 +13,7 @@ from psycopg.pq import DiagnosticField as Field
 from support.canonical_rows import Canonical, defined, laid_out, load
 from ticdc_consumer.errors import Away, Denied, Full, Locked, Retry, Stop, Unavailable, UserRefused
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.targets.postgresql.errors import translate
+from ticdc_consumer.targets.postgresql.errors import lost, translate
 from ticdc_consumer.targets.postgresql.session import PostgreSQL
 
 LAYOUT = Layout(
@@ -265,6 +265,19 @@ def test_a_row_that_is_refused_is_told_in_the_servers_language(
     load(target, layout, [["0", "5", "x"]])
     with pytest.raises(Stop, match=told):
         load(target, layout, [row])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        sa.exc.PendingRollbackError("Can't reconnect"),
+        sa.exc.ResourceClosedError("This Connection is closed"),
+    ],
+    ids=str,
+)
+def test_a_session_that_was_lost_before_is_lost(error: Exception) -> None:
+    assert lost(error)
+    assert type(translate(error)) is Retry
 
 
 def test_a_lost_session_and_a_lock_are_tried_again_in_any_language(

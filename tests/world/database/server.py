@@ -5,15 +5,21 @@ what is committed, and takes its lock with its first locking statement."""
 
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from ticdc_consumer.targets.schema.create import create_table
+from ticdc_consumer.targets.sqlite.create import WORDS
+from ticdc_consumer.targets.sqlite.quoting import quote_name
+from ticdc_encoder.event import Table
 from world.schedule import BEGIN, Fault, Killed, Process, Scheduler
 
 LOCK = "/* locks */"
 """What a locking read begins with: SQLite has no such statement."""
 ONLY_READS = re.compile(r"\s*(SELECT(?! /\* locks)|PRAGMA|WITH)", re.IGNORECASE)
+WRITES = re.compile(r'(?:INSERT OR ABORT INTO|CREATE TABLE) "(\w+)"')
 ALWAYS = 1e9
 
 
@@ -36,6 +42,13 @@ class Server:
         self.sessions: dict[str, Session] = {}
         self.holder: Session | None = None
         self.away_until = BEGIN
+        self.busy_until = BEGIN
+        """Until then somebody else holds locks of all tables."""
+        self.refused: set[str] = set()
+        """Tables that take no rows, and may not be created."""
+        self.stages: dict[str, list[bytes]] = {}
+        """The rows of staging tables, which are no part of any transaction."""
+        self._saved: sqlite3.Connection | None = None
         self._numbers = 0
         self._all: list[Session] = []
         scheduler.handlers["server away"] = self._go_away
@@ -60,8 +73,41 @@ class Server:
             session.undo()
 
     def close(self) -> None:
-        for session in self._all:
+        for session in [*self._all, *([self._saved] if self._saved else [])]:
             sqlite3.Connection.close(session)
+
+    def create(self, tables: Iterable[Table]) -> None:
+        """Before all else, without rows."""
+        with closing(sqlite3.connect(self.file, isolation_level=None)) as session:
+            for table in tables:
+                name = quote_name(table.name)
+                for statement in create_table(name, table.name, table, WORDS):
+                    session.execute(statement)
+
+    def save(self) -> None:
+        """As a backup does, at what is committed now."""
+        if self._saved is None and not self.is_file:
+            self._saved = sqlite3.connect(":memory:", check_same_thread=False)
+            with closing(sqlite3.connect(self.file)) as reader:
+                reader.backup(self._saved)
+
+    def restore(self) -> bool:
+        """All is as it was saved, and all sessions end. Whether something was saved."""
+        if self._saved is None:
+            return False
+        self.stages.clear()
+        for session in list(self.sessions.values()):
+            self.end(session)
+        with closing(sqlite3.connect(self.file)) as writer:
+            self._saved.backup(writer)
+        return True
+
+    def require_allowed(self, session: "Session", statement: str) -> None:
+        """Raises what a trigger, or a missing privilege, does."""
+        written = WRITES.match(statement) if self.refused else None
+        if written is not None and written[1] in self.refused:
+            session.broken = session.inside
+            raise sqlite3.IntegrityError("it may not be")
 
     def _go_away(self, fault: Fault) -> None:
         if self.is_file:
@@ -69,6 +115,8 @@ class Server:
         self.away_until = self.scheduler.now + fault.size % 20
         for session in list(self.sessions.values()):
             self.end(session)
+        if fault.size % 2:  # it went down, and what is unlogged is empty
+            self.stages = {name: [] for name in self.stages}
 
 
 class Session(sqlite3.Connection):
@@ -142,6 +190,8 @@ class Session(sqlite3.Connection):
             case "ROLLBACK" if "TO" not in statement.upper():
                 self.undo()
                 return ""
+            case "ROLLBACK":  # to a savepoint
+                self.broken = False
             case "SET":
                 self.lock_timeout = int(statement.rpartition("=")[2]) / 1000
                 return ""
@@ -155,6 +205,9 @@ class Session(sqlite3.Connection):
             return
         patience = 5.0 if server.is_file else patience
         waited = scheduler.now + patience
+        if scheduler.now < server.busy_until:
+            scheduler.sleep(min(patience, 3.0))
+            raise Refused("lock timeout")
         while server.holder is not None:
             if scheduler.now >= waited:
                 scheduler.say(f"{self.id} waited too long for {server.holder.id}")
@@ -217,11 +270,13 @@ class Cursor(sqlite3.Cursor):
     def execute(self, statement: str, parameters: Any = ()) -> "Cursor":
         text = self.connection.before(statement)
         if text:
+            self.connection.server.require_allowed(self.connection, text)
             super().execute(text, parameters)
         return self
 
     def executemany(self, statement: str, rows: Any) -> "Cursor":
         text = self.connection.before(statement)
+        self.connection.server.require_allowed(self.connection, text)
         super().executemany(text, rows)
         return self
 

@@ -1,13 +1,17 @@
 """The world's databases as targets of the consumer."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
+import orjson
+import pyarrow as pa
 import sqlalchemy as sa
 from ticdc_consumer.errors import Away, Retry, Unavailable
 from ticdc_consumer.targets import Database
+from ticdc_consumer.targets.bulk import OnDrift
+from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.postgresql.fence import past_the_row_lock
 from ticdc_consumer.targets.sqlite.session import SQLite
@@ -47,7 +51,7 @@ class WorldFile(SQLite):
 
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
         driver = original(error)
-        if isinstance(driver, Refused | Lost):
+        if isinstance(driver, Refused | Lost | sa.exc.PendingRollbackError):
             return Retry(str(driver))
         return super().translate(error, layout)
 
@@ -71,6 +75,7 @@ class WorldServer(WorldFile):
     dialect: ClassVar[str] = "worldserver"
     begin_statement: ClassVar[str] = "BEGIN"
     clock: ClassVar[str] = ""
+    has_staging: ClassVar[bool] = True
 
     def _connect(self) -> sa.Connection:
         try:
@@ -97,6 +102,46 @@ class WorldServer(WorldFile):
         self, changefeed: str, patience: float, owner: Callable[[], str], work: Callable[[], T]
     ) -> T:
         return past_the_row_lock(self, changefeed, patience, owner, work)
+
+    # Staging tables have storage of their own, so that no lock of the file is in their way.
+
+    def stage(self, layout: Layout, name: str, rows: pa.BinaryArray) -> None:
+        with self.errors(layout):
+            self._pass("a staging table")
+            SERVER[-1].stages[name] = rows.to_pylist()
+
+    def trim(self, layout: Layout, name: str, keys: pa.BinaryArray) -> int:
+        with self.errors(layout):
+            self._pass("to trim")
+            gone = {tuple(orjson.loads(key)) for key in keys.to_pylist()}
+            written = [n for n, codec in enumerate(layout.codecs) if codec != SKIP]
+            key = [written.index(position) for position in layout.key_positions()]
+            rows = [
+                row
+                for row in SERVER[-1].stages[name]
+                if tuple(orjson.loads(row)[n] for n in key) not in gone
+            ]
+            SERVER[-1].stages[name] = rows
+            return len(rows)
+
+    def publish(self, layout: Layout, name: str, on_drift: OnDrift) -> int:
+        rows = pa.array(SERVER[-1].stages[name], pa.binary())
+        return self.insert(layout, rows, on_drift)
+
+    def staging_tables(self, prefix: str) -> list[str]:
+        with self.errors():
+            self._pass("the staging tables")
+            return [name for name in SERVER[-1].stages if name.startswith(prefix)]
+
+    def drop_staging(self, names: Sequence[str]) -> None:
+        for name in names:
+            with self.errors():
+                self._pass("to drop a staging table")
+                SERVER[-1].stages.pop(name, None)
+
+    def _pass(self, what: str) -> None:
+        """The door of a statement that SQLite does not run."""
+        _Driver(self.connection).session.before(f"SELECT '{what}'")
 
     def locking_read(self, statement: sa.Select[Any]) -> sa.Select[Any]:
         return statement.prefix_with(LOCK)

@@ -7,6 +7,7 @@ an error is decided by its SQLSTATE. A text is shown, and read only for what it 
 import re
 
 import psycopg
+import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
@@ -16,6 +17,8 @@ from ticdc_consumer.targets.postgresql.privileges import remedy
 from ticdc_consumer.targets.target import original
 
 _GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
+_LEFT = (sa.exc.PendingRollbackError, sa.exc.ResourceClosedError)
+"""What SQLAlchemy says of a session that was lost before."""
 _PASSING = frozenset({"55P03", "55006", "57014", "40001", "40P01", "40003", "40000"})
 _TELLING = frozenset({"0A", "22", "23", "25", "2B", "3B", "42", "53", "54", "55", "57", "58"})
 """Classes whose messages are shown, except for 22, which quotes values."""
@@ -59,6 +62,8 @@ def _answers(error: psycopg.Error) -> bool:
 
 def lost(error: BaseException) -> bool:
     """Whether the session is gone: the server ended it, or the connection broke."""
+    if isinstance(error, _LEFT):
+        return True
     driver = original(error)
     return isinstance(driver, psycopg.Error) and _lost(driver)
 
@@ -72,6 +77,8 @@ def _lost(error: psycopg.Error) -> bool:
 def translate(error: Exception, layout: Layout | None = None, user: str = "") -> Exception:
     """`user` is the session's, for the GRANT that is missing."""
     driver = original(error)
+    if isinstance(error, _LEFT):
+        return Retry("the connection to PostgreSQL was lost")
     if not isinstance(driver, psycopg.Error):
         return error
     state, message = driver.sqlstate, driver.diag.message_primary or ""

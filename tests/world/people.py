@@ -1,0 +1,230 @@
+"""What people do to a consumer that runs, and to its target; and what they do once it stops."""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ticdc_consumer import Consumer
+from ticdc_consumer.epoch import CAUGHT_UP, Goal
+from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
+from ticdc_consumer.runs.release import require_releasable
+from ticdc_consumer.state.repairs import RepairRequest, RepairRequests, TableKeys
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.status.changefeeds import end
+from ticdc_consumer.targets import open_target
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.event import Row, Value
+from ticdc_torture.upstream import NAMES, ORIGIN
+from world.judge import Broken
+from world.schedule import Fault, Process
+
+if TYPE_CHECKING:
+    from world.history import History
+
+SOON = 2.0
+"""Seconds until somebody looks again."""
+TRIES = 20
+
+
+def _other(row: Row) -> Row:
+    """The same key with other values."""
+    others: dict[type, Value] = {int: 99, str: "another"}
+    return {n: others.get(type(v)) if n.startswith("c") else v for n, v in row.items()}
+
+
+class People:
+    """Of one history, whose faults tell when they act. `covered` counts what they did."""
+
+    def __init__(self, history: "History") -> None:
+        self._history = history
+        self._rng = history.plan.random("people")
+        self._releases = False
+        """Whether the next start releases what is set aside."""
+        self._noticed = set[str]()
+        self.left_behind = set[Process]()
+        """Consumers under which the target was restored."""
+        self._started = 0
+        history.scheduler.handlers |= {
+            "told to stop": self._tell_to_stop,
+            "rows are refused": self._refuse,
+            "forgotten": lambda fault: self._come(self._forget),
+            "backup": lambda fault: history.server.save(),
+            "restored": self._restore,
+            "looked at": lambda fault: self._come(self._look),
+            "target is busy": self._keep_busy,
+            "another row": self._send_another_row,
+            "repair": lambda fault: self._come(lambda: self._ask_for_repair(fault.size)),
+        }
+
+    # --- starts -------------------------------------------------------------------------------
+
+    def goal(self, consumer: Consumer) -> Goal | None:
+        """Up to where a consumer is told to run. Whoever forgot `from_ts` may stop it at once."""
+        extras = self._history.plan.extras
+        if "begun again" in extras and self._started == 1 and self._rng.random() < 0.7:
+            consumer.stop()
+        if "caught-up" in extras:
+            return CAUGHT_UP
+        if "until" in extras:
+            begin = max(ORIGIN + 1, consumer.resolved_ts)
+            return begin + self._rng.choice([0, 1, 5, 1 << 18, 1 << 20])
+        return None
+
+    def from_ts(self) -> int | None:
+        """Who starts it a second time knows that the tables were empty then."""
+        self._started += 1
+        extras = self._history.plan.extras
+        resolved_ts = self._history.judge.resolved_ts
+        may = self._started > 1 and not 0 < resolved_ts <= ORIGIN
+        again = "begun again" in extras and may
+        before = {"snapshot", "late schemas"} & {*extras}
+        return ORIGIN if again or before else None
+
+    def release(self, consumer: Consumer) -> None:
+        """What is set aside, if somebody wants to: now nothing is in its way any more."""
+        history = self._history
+        aside = history.judge.aside
+        if not aside or not (self._releases or self._rng.random() < 0.3):
+            return
+        history.server.refused.clear()
+        for table in self._rng.sample(sorted(aside), len(aside)):
+            name = f"{history.schema}.{table}"
+            history.scheduler.say(f"{name} is released")
+            self._require_releasable(consumer, name)
+            for epoch in consumer.release(name):
+                history.scheduler.say(f"{name} is at {epoch.resolved_ts}")
+        self._releases = False
+
+    def _require_releasable(self, consumer: Consumer, name: str) -> None:
+        try:
+            require_releasable(consumer.options, name)
+        except Retry as error:
+            raise Unavailable(str(error)) from error
+
+    def notice(self) -> None:
+        """Somebody may see at once that a table is set aside, and want it released."""
+        aside = {*self._history.judge.aside}
+        if aside - self._noticed and self._rng.random() < 0.5:
+            self.want_a_release()
+        self._noticed = aside
+
+    def want_a_release(self) -> None:
+        self._releases = True
+        for consumer in self._history.consumers.values():
+            consumer.stop()
+
+    def mend(self, error: TicdcError) -> bool:
+        """Whether somebody sees why it stopped, and that it can go on."""
+        history, harmed = self._history, bool(self._history.brokers.harmed)
+        too_early = "no resolved ts" in str(error)
+        if not history.server.refused and (harmed or not (history.judge.aside or too_early)):
+            return False
+        history.scheduler.say(f"somebody mends it: {error}")
+        history.judge.covered["mended"] += 1
+        history.server.refused.clear()
+        self._releases = True
+        return True
+
+    # --- at some door -------------------------------------------------------------------------
+
+    def _tell_to_stop(self, fault: Fault) -> None:
+        process = self._history.scheduler.current
+        consumer = self._history.consumers.get(process) if process else None
+        if consumer is not None:
+            self._history.scheduler.say(f"it is told to stop at {consumer.activity.stage}")
+            consumer.stop()
+
+    def _keep_busy(self, fault: Fault) -> None:
+        server, scheduler = self._history.server, self._history.scheduler
+        server.busy_until = scheduler.now + fault.size % 60
+
+    def _send_another_row(self, fault: Fault) -> None:
+        """TiCDC sends a change of which the consumer has seen another row, or will see one."""
+        history = self._history
+        changes = [
+            change
+            for model in history.upstream.models
+            for event in model.events
+            for change in event.rows
+            if event.commit_ts >= history.judge.resolved_ts and change.table.handle_key
+            if any(name.startswith("c") for name in change.after or ())
+        ]
+        if changes:
+            change = changes[fault.size % len(changes)]
+            history.brokers.harmed.append(f"two rows of {change.table.name}")
+            history.scheduler.say(f"another row of {change.commit_ts} is sent")
+            history.cdc.send(replace(change, after=_other(change.after or {})))
+
+    def _refuse(self, fault: Fault) -> None:
+        """The target takes no rows of a table any more, and does not let it be created."""
+        names = (fault.size % 4 and self._history.judge.tables) or NAMES
+        table = names[fault.size // 4 % len(names)]
+        self._history.scheduler.say(f"{table} is refused")
+        self._history.server.refused.add(table)
+
+    def _restore(self, fault: Fault) -> None:
+        history = self._history
+        if not history.judge.forgotten and history.server.restore():
+            history.scheduler.say("the target is as it was when it was saved")
+            history.judge.restored()
+            self.left_behind |= {*history.consumers}
+            history.brokers.look_again("the target was restored")
+            history.start(fault.size % 3)
+
+    # --- processes of their own ---------------------------------------------------------------
+
+    def _come(self, work: Callable[[], None]) -> None:
+        """Somebody begins to do something, and tries it again if the target is away. If it ends
+        half-way, it may have ended a consumer already."""
+        history = self._history
+
+        def main() -> None:
+            for _ in range(TRIES):
+                try:
+                    work()
+                    return
+                except (Unavailable, Retry, UnknownCommit) as error:
+                    history.scheduler.say(f"tries it again: {error}")
+                    history.scheduler.sleep(SOON)
+            history.start(SOON)
+
+        somebody = history.scheduler.start("somebody", main)
+        somebody.on_death.append(lambda: history.start(SOON))
+
+    def _forget(self) -> None:
+        """The changefeed is ended: nobody starts a consumer of it any more."""
+        history = self._history
+        with closing(open_target(history.options.target_url, changefeed="world")) as target:
+            history.judge.may_be_forgotten = True
+            try:
+                history.scheduler.say(f"it is forgotten: {end(target, history.options)}")
+            except Stop as error:
+                history.scheduler.say(f"it is not forgotten: {error}")
+
+    def _look(self) -> None:
+        """Somebody looks at the checkpoint, without waiting for anyone."""
+        history = self._history
+        with closing(open_target(history.options.target_url, to_look=True)) as target:
+            store = Store(target, "world")
+            checkpoint, schemas = store.read(), store.schemas()
+            history.scheduler.say(f"somebody sees {checkpoint}, {len(schemas)} schemas")
+            if checkpoint is not None and checkpoint.resolved_ts > history.judge.resolved_ts:
+                raise Broken(f"R is seen at {checkpoint.resolved_ts} before it is committed")
+
+    def _ask_for_repair(self, number: int) -> None:
+        """Rows of all tables are to be put right, which they are already."""
+        history = self._history
+        tables = {
+            (history.schema, name): TableKeys(("id",), [("1",), ("2",)])
+            for name in history.judge.tables
+        }
+        request = RepairRequest(number, history.judge.resolved_ts, tables)
+        with closing(open_target(history.options.target_url, changefeed="world")) as target:
+            requests = RepairRequests(target, "world")
+            if requests.state(number) is None:
+                with target.transaction():
+                    requests.add(request)
+        history.scheduler.say(f"repair {number} is asked for")
+        for consumer in history.consumers.values():
+            consumer._monitor.repair_waits = True

@@ -18,7 +18,6 @@ from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.waiting import at_pace
 from ticdc_encoder.event import Ddl
 
-
 KNOWN = LedgerEntry(40, 1, "shop", "t", "TRUNCATE TABLE t", state="done")
 STALE = [
     ("one that the ledger has", Ddl("shop", "t", "TRUNCATE TABLE t", 40), False),

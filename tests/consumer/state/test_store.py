@@ -356,6 +356,27 @@ def test_a_consumer_stopped_inside_its_transaction_is_overtaken(server_url: str)
         assert newer.read() == started
 
 
+def test_a_changefeed_that_is_ended_while_a_consumer_begins_is_not_begun_anew(
+    server_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would begin at `from_ts`, below what the tables hold."""
+    with opened(server_url) as target, opened(server_url) as other:
+        beginning, ending = Store(target, CHANGEFEED), Store(other, CHANGEFEED)
+        first(ending)
+        read = beginning.lease._stored_generation
+
+        def ended_afterwards() -> int:
+            generation = read()
+            ending.end(IMPATIENT)
+            return generation
+
+        monkeypatch.setattr(beginning.lease, "_stored_generation", ended_afterwards)
+        with pytest.raises(Fenced, match="the target no longer has a checkpoint"):
+            beginning.start(IMPATIENT)
+        monkeypatch.undo()
+        assert beginning.start(IMPATIENT) is None  # who begins it now, knows
+
+
 def test_of_two_that_take_it_over_at_once_the_slower_one_is_told(
     server_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -335,8 +335,7 @@ class FakeMessage:
         return self._record.key
 
     def value(self) -> bytes | None:
-        assert self._record
-        return self._record.value
+        return self._record.value if self._record else b"reached end of partition"
 
     def timestamp(self) -> tuple[int, int]:
         assert self._record
@@ -368,6 +367,9 @@ class FakeConsumer:
 
     def close(self) -> None:
         return
+
+    def get_watermark_offsets(self, of: TopicPartition, cached: bool) -> tuple[int, int]:
+        return 0, self.broker.end(of.partition)
 
     def consume(self, count: int, wait: float) -> list[FakeMessage]:
         rng, messages = self.broker.world.rng, []

@@ -408,25 +408,32 @@ def test_a_busy_file_is_tried_again_and_then_named(sqlite_url: str) -> None:
         assert stands_at(sqlite_url) == (AFTER, here.new)
 
 
+def lose_the_next_commit(
+    patch: pytest.MonkeyPatch, target: Target, url: str, committed: bool
+) -> list[str]:
+    """The session ends at the next COMMIT, which is then done or not; the list has it."""
+    execute, session, lost = target.execute, target.session_id(), list[str]()
+
+    def lossy(statement: str, parameters: object = ()) -> object:
+        if statement != "COMMIT" or lost:
+            return execute(statement, parameters)
+        lost.append(statement)
+        if committed:
+            execute(statement, parameters)
+        kill_session(url, session)
+        return execute("SELECT 1" if committed else statement)
+
+    patch.setattr(target, "execute", lossy)
+    return lost
+
+
 @pytest.mark.parametrize("committed", [True, False])
 def test_a_lost_commit_is_looked_up_never_repeated_blind(
     server_url: str, committed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(server_url) as target:
         here = bank(target)
-        commits: list[str] = []
-        execute, session = target.execute, target.session_id()
-
-        def lossy(statement: str, parameters: object = ()) -> object:
-            if statement != "COMMIT" or commits:
-                return execute(statement, parameters)
-            commits.append(statement)
-            if committed:
-                execute(statement, parameters)
-            kill_session(server_url, session)
-            return execute("SELECT 1" if committed else statement)
-
-        monkeypatch.setattr(target, "execute", lossy)
+        lose_the_next_commit(monkeypatch, target, server_url, committed)
         loads: list[Checkpoint] = []
         lock = here.store.lock
 
@@ -455,20 +462,9 @@ def test_a_kept_table_goes_once_where_the_commit_is_lost(
         applier._context = here.ddl_context
         applier.run_pending()
         (kept,) = here.store.ledger.dropped()
-        execute, session, commits = target.execute, target.session_id(), list[str]()
-
-        def lossy(statement: str, parameters: object = ()) -> object:
-            if statement != "COMMIT" or commits:
-                return execute(statement, parameters)
-            commits.append(statement)
-            if committed:
-                execute(statement, parameters)
-            kill_session(server_url, session)
-            return execute("SELECT 1" if committed else statement)
-
-        monkeypatch.setattr(target, "execute", lossy)
+        lost = lose_the_next_commit(monkeypatch, target, server_url, committed)
         applier.purge(199 + (2000 << 18))
-        assert commits and not here.store.ledger.dropped()
+        assert lost and not here.store.ledger.dropped()
         assert target.describe(kept.target_schema, kept.target_table) is None
 
 

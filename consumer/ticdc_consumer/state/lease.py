@@ -72,9 +72,9 @@ class Lease:
 
         def raise_generation() -> tuple[int, T] | None:
             row = self.locked_row()
-            if row is None and seen:
-                raise self._ended()
             if row is None:
+                if seen:
+                    raise self._ended()
                 return None
             self._tables.require_current()
             generation = row.generation + 1

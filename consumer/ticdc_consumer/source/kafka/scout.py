@@ -144,9 +144,9 @@ class Scout:
     def _look_far(self) -> int:
         """Has tasks look through what is far ahead. Returns how many offsets that was; 0 if nothing
         is, or tasks cannot now."""
-        far = self._far()
-        look = self._surveys() if far else None
-        if look is None or time.monotonic() < self._looks_from:
+        look = self._surveys() if time.monotonic() >= self._looks_from else None
+        far = self._far() if look is not None else {}
+        if look is None or not far:
             return 0
         survey = KafkaSurvey(self._options.kafka, for_tasks(self._options), far)
         read = 0

@@ -2,7 +2,7 @@
 its note. The same in Spark's tasks and in the driver."""
 
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.load.origin import ChunkReader, Origin
+from ticdc_consumer.upstream.load.read_ahead import read_ahead
 from ticdc_consumer.waiting import back_off
 
 
@@ -80,14 +81,15 @@ class Copier:
             if stored is None:
                 return 0
             rows = 0
-            for arrays in reader.batches(table, stored, as_of):
-                payloads = encode_rows(layout, arrays).cast(pa.binary())
-                if job.beside:  # the stream may have brought some of them, as they are here
-                    keys = [arrays[position] for position in layout.key_positions()]
-                    target.delete(layout, encode_keys(layout, keys).cast(pa.binary()))
-                target.insert(layout, payloads, "stop")
-                rows += len(payloads)
-                failpoints.hit("L1")
+            with closing(read_ahead(reader.batches(table, stored, as_of))) as batches:
+                for arrays in batches:
+                    payloads = encode_rows(layout, arrays).cast(pa.binary())
+                    if job.beside:  # the stream may have brought some of them, as they are here
+                        keys = [arrays[position] for position in layout.key_positions()]
+                        target.delete(layout, encode_keys(layout, keys).cast(pa.binary()))
+                    target.insert(layout, payloads, "stop")
+                    rows += len(payloads)
+                    failpoints.hit("L1")
             notes.loaded(name, number, rows)
             failpoints.hit("L2")
         failpoints.hit("L3")

@@ -46,6 +46,11 @@ from ticdc_consumer.waiting import at_pace
 from ticdc_encoder.sql.parser import parse_create_table
 
 ACCOUNTS = parse_create_table("CREATE TABLE accounts (id INT PRIMARY KEY, owner TEXT)", "bank")
+LOANS = parse_create_table(
+    "CREATE TABLE loans (id INT PRIMARY KEY, account INT, "
+    "FOREIGN KEY (account) REFERENCES accounts (id))",
+    "bank",
+)
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "mysql", "tidb"])
@@ -188,6 +193,21 @@ def test_a_table_is_set_aside_if_the_session_ended_with_its_cut(server_url: str)
             raise Stop("a row is refused")
         applier.set_aside(("bank", "accounts"), here.old, Stop("a row is refused"))
         assert [table.table for table in here.store.quarantine.tables()] == ["accounts"]
+
+
+def test_a_table_that_a_foreign_key_joins_to_another_is_not_set_aside(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        target.execute("CREATE TABLE loans (id INT PRIMARY KEY, account INT REFERENCES accounts)")
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+            here.store.ledger.define(LOANS)
+        willing = replace(here.options, quarantine=True)
+        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        with pytest.raises(Stop, match="a row is refused") as stop:
+            applier.set_aside(("bank", "accounts"), here.old, Stop("a row is refused"))
+        assert "cannot be set aside: " in stop.value.__notes__[0]
+        assert not here.store.quarantine.tables()
 
 
 def test_a_copy_gets_the_same_rows_and_is_not_counted(sqlite_url: str) -> None:

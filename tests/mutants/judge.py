@@ -17,8 +17,8 @@ from mutants.operators import Change, applied, probes
 from world.history import Plan, worlds
 
 PROBE = "__reached__"
-BROKERED = "consumer/source/kafka/test_scout.py"
-"""Its broker is in this process."""
+BROKERED = ("consumer/source/kafka/test_scout.py", "consumer/source/kafka/test_survey.py")
+"""Their broker is in this process."""
 KILLED = "consumer/test_apply.py"
 """With SQLite."""
 NOTICED = 7
@@ -143,7 +143,8 @@ class Judge:
 def _is_slower(item: pytest.Item) -> bool:
     fixtures = getattr(item, "fixturenames", ())
     with_sqlite = "[sqlite" in item.nodeid or "sqlite_url" in fixtures
-    return BROKERED in item.nodeid or (KILLED in item.nodeid and with_sqlite)
+    brokered = any(path in item.nodeid for path in BROKERED)
+    return brokered or (KILLED in item.nodeid and with_sqlite)
 
 
 @contextmanager

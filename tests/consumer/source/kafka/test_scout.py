@@ -1,4 +1,5 @@
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -179,6 +180,16 @@ def test_a_scout_that_is_closed_asks_the_brokers_no_more(follow: Follow) -> None
     scout.close()
     with pytest.raises(RuntimeError, match="closed"):
         scout.poll(0)
+
+
+@pytest.mark.parametrize("key", [None, b"key"])
+def test_a_mark_has_the_checksum_of_its_message(
+    follow: Follow, mock_kafka: brokers.Mock, key: bytes | None
+) -> None:
+    scout, topic = follow()
+    mock_kafka.produce([Message(topic, 0, key, mark(7))])
+    scout.read_to(7, {topic: 1}, 30)
+    assert scout.top[topic].crc == zlib.crc32((key or b"") + mark(7))
 
 
 def test_a_topic_is_read_no_further_than_the_mark(

@@ -146,6 +146,18 @@ def test_rows_far_ahead_do_not_come_through_the_driver(
     assert looks.looks == 3 and len(read) == 4
 
 
+@pytest.mark.parametrize(("ahead", "is_far"), [(3, False), (4, True)])
+def test_so_many_offsets_are_far_ahead(
+    mock_kafka: brokers.Mock, open_scout: Open, ahead: int, is_far: bool
+) -> None:
+    feed = Feed(mock_kafka, partitions=1)
+    size = send(feed, [50, *["row"] * 9])
+    scout = open_scout(feed)
+    scout.read_to(EVERYTHING, {feed.topic: size}, PATIENCE)
+    scout._next[feed.topic] = size - ahead
+    assert scout._far() == ({feed.topic: (size - ahead, size)} if is_far else {})
+
+
 def test_what_comes_after_is_read_by_the_driver_again(
     mock_kafka: brokers.Mock, open_scout: Open
 ) -> None:

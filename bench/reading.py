@@ -23,6 +23,7 @@ from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.task import BATCH, Reading
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.source.marks import Span
+from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import Layout
 from ticdc_encoder.event import Row, RowChange, Table
 from ticdc_encoder.formats import FORMATS, Record
@@ -189,6 +190,16 @@ def job(protocol: str, dialect: str, messages: list[Record], tables: tuple[Table
     )
 
 
+class Given:
+    """A record as librdkafka gives it."""
+
+    def __init__(self, key: bytes | None, value: bytes | None, offset: int) -> None:
+        self.key, self.value, self.offset = (lambda: key), (lambda: value), (lambda: offset)
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 0
+
+
 def cpu(work: Callable[[], object]) -> float:
     before = process_time()
     work()
@@ -214,12 +225,11 @@ def reading(made: ReadJob, messages: list[Record], fast: bool) -> tuple[float, f
     with mock.patch.object(read, "fast_reader", fast_reader if fast else lambda *_: NoFastReader()):
         task = Reading(made, [Span(0, 0, ALWAYS)])
     progress = task.progress[PLACE]
+    given = [Given(*message, offset) for offset, message in enumerate(messages)]
 
     def feed() -> None:
-        for offset, (key, value) in enumerate(messages):
-            if offset % BATCH == 0:
-                task.expect([value or b"" for _, value in messages[offset : offset + BATCH]])
-            task.feed(progress, key, value, offset, 0)
+        for start in range(0, len(given), BATCH):
+            task.feed_records(progress, Records(given[start : start + BATCH], ALWAYS))
 
     folding = cpu(feed)
     left = 0

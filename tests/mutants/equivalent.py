@@ -21,9 +21,6 @@ EQUIVALENT = {
     "time.monotonic() >= self._looks_from -> time.monotonic() > self._looks_from": (
         "differs only if exactly so many nanoseconds have passed"
     ),
-    "ticdc_consumer.read.task:Reading.expect: self._fast.expect(values) -> pass": (
-        "each message is asked by itself then, which only takes longer"
-    ),
     "ticdc_consumer.reconcile.chunks:_parts: part.nbytes > CHUNK_BYTES -> "
     "part.nbytes >= CHUNK_BYTES": "a part of exactly so many bytes is cut to its own length",
     "ticdc_consumer.ddl.renames:run: failpoints.hit('D2') -> pass": (

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 from unittest import mock
 
@@ -11,11 +13,13 @@ from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.shape import Shape, shape
 from ticdc_consumer.read import task as read
 from ticdc_consumer.read.fast import json as fast_json
+from ticdc_consumer.read.fast.json import FastRun
 from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.task import Reading
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.source.marks import Span
+from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import Layout
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Event, RowChange, Table
@@ -123,32 +127,71 @@ def fast_for(job: ReadJob) -> FastReader:
     return fast_reader(job.options, job.layouts, job.shapes, job.latest)
 
 
+@dataclass(frozen=True)
+class Given:
+    """A record as librdkafka gives it."""
+
+    sent: Record
+    at: int
+
+    def key(self) -> bytes | None:
+        return self.sent[0]
+
+    def value(self) -> bytes | None:
+        return self.sent[1]
+
+    def offset(self) -> int:
+        return self.at
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def given(records: Sequence[Record], start: int = 0) -> Records:
+    return Records([*map(Given, records, count(start))], LATEST)
+
+
+@contextmanager
+def matching(one_by_one: bool) -> Iterator[None]:
+    """Whether messages are matched one by one, or always by an expression for many."""
+    with mock.patch.object(fast_json, "ONE_BY_ONE", 1 << 60 if one_by_one else 0):
+        yield
+
+
+def taken(reader: FastReader, *records: Record) -> FastRun:
+    """What a reader takes of these records, in both ways."""
+    with matching(one_by_one=True):
+        run = reader.take(given(records), 0, len(records))
+    with matching(one_by_one=False):
+        assert reader.take(given(records), 0, len(records)) == run
+    return run
+
+
 class _Counted:
     """A reader, with every change that it reads counted."""
 
     def __init__(self, reader: FastReader) -> None:
         self.reader = reader
-        self.learn, self.parse, self.expect = reader.learn, reader.parse, reader.expect
+        self.learn, self.parse = reader.learn, reader.parse
         self.changes = 0
 
-    def take(self, key: bytes | None, value: bytes | None) -> Any:
-        changes = self.reader.take(key, value)
-        self.changes += len(changes or ())
-        return changes
+    def take(self, records: Records, start: int, end: int) -> FastRun:
+        run = self.reader.take(records, start, end)
+        self.changes += len(run.changes)
+        return run
 
 
-def outcome(job: ReadJob, records: Sequence[Record], reader: FastReader) -> Outcome:
-    """What a task makes of the records with this reader."""
+def outcome(
+    job: ReadJob, records: Sequence[Record], reader: FastReader, together: int = BATCH
+) -> Outcome:
+    """What a task makes of the records with this reader, if so many come together."""
     found, counted = Outcome(), _Counted(reader)
     with mock.patch.object(read, "fast_reader", lambda *_: counted):
         reading = Reading(job, [WHOLE])
     progress = reading.progress[PLACE]
     try:
-        for offset, (key, value) in enumerate(records):
-            if offset % BATCH == 0:
-                coming = records[offset : offset + BATCH]
-                reading.expect([value for _, value in coming if value])
-            reading.feed(progress, key, value, offset, 0)
+        for start in range(0, len(records), together):
+            reading.feed_records(progress, given(records[start : start + together], start))
         for batch in reading.fold.flush():
             found.facts += [tuple(row.values()) for row in batch.to_pylist()]
     except TicdcError as error:
@@ -161,13 +204,18 @@ def outcome(job: ReadJob, records: Sequence[Record], reader: FastReader) -> Outc
 
 
 def same(job: ReadJob, records: Sequence[Record], reader: FastReader | None = None) -> Outcome:
-    """Asserts that both paths give the same, or refuse in the same words; says what."""
+    """Asserts that all paths give the same, or refuse in the same words; says what."""
     plain = outcome(job, records, NoFastReader())
-    fast = outcome(job, records, reader or fast_for(job))
-    assert plain.error == fast.error
-    if not plain.error:
-        assert plain.facts == fast.facts
-        assert plain.report == fast.report
+    with matching(one_by_one=True):
+        singly = outcome(job, records, deepcopy(reader) if reader else fast_for(job))
+    with matching(one_by_one=False):
+        fast = outcome(job, records, reader or fast_for(job), len(records) or 1)
+    for other in (singly, fast):
+        assert plain.error == other.error
+        if not plain.error:
+            assert plain.facts == other.facts
+            assert plain.report == other.report
+    assert fast.error or fast.read_fast == singly.read_fast
     return fast
 
 

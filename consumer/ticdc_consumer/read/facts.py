@@ -6,9 +6,10 @@ is taken as early as possible: here, inside the task that reads.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,12 @@ Rows = dict[Slot, int]
 """For a table without a key: (canonical row, commit_ts, TiKV's key, sign) -> how many more. Without
 TiKV's key both signs count together, and without `steps` all commit_ts: the two are 0 then."""
 
+FastChange = tuple[int, int, Key | None, bytes | None, Key | None]
+"""A change as a fast reader reads it: table number, commit_ts, the key that is present, the piece
+that holds its row, the key that is absent."""
+
+_table = itemgetter(0)
+
 Parse = Callable[[Layout, Sequence[bytes]], Sequence[pa.Array]]
 """A fast reader's pieces -> canonical arrays in the order of the layout's source columns."""
 
@@ -73,11 +80,12 @@ class FactCounts:
 
 
 class Conflict(Stop):
-    """Two different rows for one key at one commit_ts; `known` is the fact that came first."""
+    """Two different rows for one key at one commit_ts: `known` is the fact that came first, `fact`
+    the other."""
 
-    def __init__(self, message: str, known: Fact, table: tuple[str, str]) -> None:
+    def __init__(self, message: str, known: Fact, fact: Fact, table: tuple[str, str]) -> None:
         super().__init__(message)
-        self.known, self.table = known, table
+        self.known, self.fact, self.table = known, fact, table
 
 
 class Fold:
@@ -152,43 +160,39 @@ class Fold:
             else:
                 self.counts.duplicates[table] += 1
 
-    def add_raw(
-        self,
-        table: int,
-        commit_ts: int,
-        present: Key | None,
-        body: bytes | None,
-        absent: Key | None,
-        partition: int,
-        offset: int,
-        size: int,
+    def add_many(
+        self, changes: Sequence[FastChange], offsets: Iterable[int], partition: int, size: int
     ) -> None:
-        """Adds the facts of one change as a fast reader reads them. Raises `Conflict`."""
-        # `add`, twice, without a call: this is done for every change of a large cut.
-        facts, steps = self._facts[table], self._steps
-        if present is not None:
-            self.counts.facts[table] += 1
-            slot = (present, commit_ts) if steps else present
-            known = facts.get(slot)
+        """Adds the facts of changes as a fast reader reads them, each with its offset. `size` is
+        about the bytes that one of them takes. Raises `Conflict`."""
+        # `add`, without a call: this is done for every change of a large cut.
+        facts_of, steps, duplicates = self._facts, self._steps, self.counts.duplicates
+        self.counts.facts.update(map(_table, changes))
+        for (table, commit_ts, present, body, absent), offset in zip(changes, offsets, strict=True):
+            facts = facts_of[table]
+            if present is not None:
+                slot = (present, commit_ts) if steps else present
+                known = facts.get(slot)
+                if known is None:
+                    facts[slot] = (commit_ts, True, partition, offset, body)
+                    self.bytes += size
+                elif known[0] < commit_ts or (known[0] == commit_ts and not known[1]):
+                    facts[slot] = (commit_ts, True, partition, offset, body)
+                elif known[0] == commit_ts:
+                    self.counts.facts[table] -= 1
+                    self.add(table, present, (commit_ts, True, partition, offset, body), size)
+                if absent is None or absent == present:
+                    continue
+                self.counts.facts[table] += 1
+            gone = (absent, commit_ts) if steps else absent
+            known = facts.get(gone)
             if known is None:
-                facts[slot] = (commit_ts, True, partition, offset, body)
-                self.bytes += size
-            elif known[0] < commit_ts or (known[0] == commit_ts and not known[1]):
-                facts[slot] = (commit_ts, True, partition, offset, body)
-            elif known[0] == commit_ts:
-                self.counts.facts[table] -= 1
-                self.add(table, present, (commit_ts, True, partition, offset, body), size)
-        if absent is not None and absent != present:
-            self.counts.facts[table] += 1
-            slot = (absent, commit_ts) if steps else absent
-            known = facts.get(slot)
-            if known is None:
-                facts[slot] = (commit_ts, False, partition, offset, None)
+                facts[gone] = (commit_ts, False, partition, offset, None)
                 self.bytes += 64
             elif known[0] < commit_ts:
-                facts[slot] = (commit_ts, False, partition, offset, None)
+                facts[gone] = (commit_ts, False, partition, offset, None)
             elif known[0] == commit_ts and not known[1]:
-                self.counts.duplicates[table] += 1
+                duplicates[table] += 1
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """The facts that remain, encoded for the target, a batch per table; forgets them. Present
@@ -262,7 +266,8 @@ class Fold:
             return encoded(columns.arrays(bodies.tolist()))
         if kinds == {bytes}:
             return encoded(self._parse(self._sent[number], bodies.tolist()))
-        is_piece = np.fromiter((type(body) is bytes for body in bodies), np.bool_, len(bodies))
+        is_piece = np.ones(len(bodies), np.bool_)
+        is_piece[[i for i, body in enumerate(bodies) if type(body) is not bytes]] = False
         pieces, decoded = bodies[is_piece].tolist(), bodies[~is_piece].tolist()
         parts = [encoded(self._parse(self._sent[number], pieces)), encoded(columns.arrays(decoded))]
         positions = np.empty(len(bodies), np.int64)
@@ -315,6 +320,7 @@ class Fold:
                 f"{layout.name}: two different rows for key {columns.key_text(key)} at commit_ts "
                 f"{fact[0]}: columns {', '.join(differing)} differ",
                 known,
+                fact,
                 (layout.schema, layout.table),
             )
 

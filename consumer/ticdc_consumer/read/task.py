@@ -8,6 +8,8 @@ publishes.
 
 import gc
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
+from operator import itemgetter
 
 import pyarrow as pa
 from ticdc_encoder.errors import TicdcError, WireError
@@ -20,7 +22,8 @@ from ticdc_consumer.errors import Stop, fault
 from ticdc_consumer.protocols import decoder, zone_of_rows
 from ticdc_consumer.protocols.protocol import check_ts, located, partition_text
 from ticdc_consumer.read.cut_range import CutRange
-from ticdc_consumer.read.facts import Conflict, Fold
+from ticdc_consumer.read.facts import Conflict, FastChange, Fold
+from ticdc_consumer.read.fast.json import FastRun
 from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.large_rows import LargeRows
@@ -31,6 +34,7 @@ from ticdc_consumer.read.table_reader import TableReader
 from ticdc_consumer.read.time_zone import Zone
 from ticdc_consumer.source.ddl_filter import wants
 from ticdc_consumer.source.marks import Span, TopicPartition
+from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import TableName
 
 BATCH = 1_000
@@ -42,6 +46,8 @@ FLUSH = 48 << 20
 """Bytes of messages whose facts a task holds before it sends them."""
 LOOK_AHEAD = 1_000
 """Messages that a task reads, at least, if a layout or schema is missing: others may be, too."""
+_commit_ts = itemgetter(1)
+
 MOST_CORRUPTED = 10
 """Rows that a task reports one by one."""
 
@@ -69,6 +75,7 @@ class Reading:
         self._large: LargeRows[tuple[PartitionProgress, int]] = LargeRows(options, self._decode)
         self.report = Report()
         self.progress: dict[TopicPartition, PartitionProgress] = {}
+        self._together = BATCH
         for number, start, end in spans:
             name = job.partitions[number]
             is_last = end >= job.ends[name]
@@ -78,9 +85,53 @@ class Reading:
     def done(self) -> bool:
         return all(progress.done for progress in self.progress.values())
 
-    def expect(self, values: Iterable[bytes]) -> None:
-        """What `feed` is called with next: what all of them are need not be asked of each."""
-        self._fast.expect(values)
+    def feed_records(self, progress: PartitionProgress, records: Records) -> None:
+        """Reads records of one partition in their order, up to the mark that ends the cut. Raises
+        what `feed` does."""
+        at, together = 0, self._together
+        while at < len(records) and not progress.done:
+            run = self._fast.take(records, at, min(len(records), at + together))
+            if run.changes:
+                self._add_run(progress, records, run, at)
+                at, together = run.end, min(BATCH, 2 * together)
+            elif run.end > at + 1:
+                # One of them is not recognised: a part of them may be.
+                together = (run.end - at) // 4 or 1
+            else:
+                self.feed(progress, *records[at])
+                at += 1
+        self._together = together
+
+    def _add_run(
+        self, progress: PartitionProgress, records: Records, run: FastRun, start: int
+    ) -> None:
+        """Adds the changes of records that were recognised, from `start` on."""
+        size = sum(map(len, filter(None, records.values[start : run.end])))
+        self.report.messages += run.end - start
+        self.report.bytes += size
+        changes: Sequence[FastChange] = run.changes
+        offsets = [records.offsets[index] for index in run.records]
+        commit_ts = [*map(_commit_ts, changes)]
+        if min(commit_ts) < self._range.begin or max(commit_ts) >= self._range.end:
+            within = [*self._within(progress, records, run)]
+            changes, offsets = [*compress(changes, within)], [*compress(offsets, within)]
+        try:
+            self.fold.add_many(changes, offsets, progress.number, size // len(commit_ts))
+        except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
+            raise self._located(error, progress, progress.position) from None
+        progress.position = records.offsets[run.end - 1] + 1
+
+    def _within(
+        self, progress: PartitionProgress, records: Records, run: FastRun
+    ) -> Iterator[bool]:
+        """Whether the cut has each of the changes."""
+        holds = self._range.holds
+        for (table, commit_ts, *_), index in zip(run.changes, run.records, strict=True):
+            offset = records.offsets[index]
+            try:
+                yield holds(progress, table, commit_ts, offset, records.time(index))
+            except Stop as error:
+                raise self._located(error, progress, offset) from None
 
     def feed(
         self,
@@ -90,33 +141,21 @@ class Reading:
         offset: int,
         time: int,
     ) -> None:
-        """Reads one record, whose Kafka timestamp is `time`, in ms. Raises what the decoder raises,
-        and `Stop`, with the record's position."""
+        """Reads one record by the plain decoder. `time` is its Kafka timestamp in ms. Raises what
+        the decoder raises, and `Stop`, with the record's position."""
         progress.position = offset + 1
         report, size = self.report, len(value or b"")
         report.messages += 1
         report.bytes += size
         try:
-            changes = self._fast.take(key, value)
-            if changes is None:
-                events = self._decoded(progress, key, value, offset, time)
-                share = size // max(1, len(events))
-                for event in events:
-                    self._read_event(progress, event, offset, time, share)
-                for row in self._decode.unread():
-                    self.read_waiting(progress, row, offset, time)
-                if events:
-                    self._fast.learn(key, value, events)
-            else:
-                within = self._range
-                for table, commit_ts, present, body, absent in changes:
-                    # What most are is asked without a call.
-                    if within.begin <= commit_ts < within.end or within.holds(
-                        progress, table, commit_ts, offset, time
-                    ):
-                        self.fold.add_raw(
-                            table, commit_ts, present, body, absent, progress.number, offset, size
-                        )
+            events = self._decoded(progress, key, value, offset, time)
+            share = size // max(1, len(events))
+            for event in events:
+                self._read_event(progress, event, offset, time, share)
+            for row in self._decode.unread():
+                self.read_waiting(progress, row, offset, time)
+            if events:
+                self._fast.learn(key, value, events)
         except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
             raise self._located(error, progress, offset) from None
 
@@ -226,7 +265,7 @@ class Reading:
     def _located(self, error: Exception, progress: PartitionProgress, offset: int) -> TicdcError:
         """With the record's position; an exception that is not ours becomes a `fault`."""
         if isinstance(error, Conflict):
-            known = error.known
+            known, offset = error.known, error.fact[3]
             located(error, *self._job.partitions[known[2]], known[3])
         return located(fault(error), *progress.topic_partition, offset)
 

@@ -11,6 +11,7 @@ from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.source.facts import PartitionFacts, SourceFacts
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
+from ticdc_consumer.source.records import Records
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,13 +174,13 @@ class Receiver(Protocol[ProgressT]):
     def reads(self, name: tuple[str, str]) -> bool:
         """Whether it takes the table's rows; those of one that is set aside are read later."""
 
-    def expect(self, values: Iterable[bytes]) -> None:
-        """The messages that `feed` takes next have these values, or are not fed at all."""
-
     def feed(
         self, progress: ProgressT, key: bytes | None, value: bytes | None, offset: int, time: int
     ) -> None:
         """Takes a message of the protocol."""
+
+    def feed_records(self, progress: ProgressT, records: Records) -> None:
+        """Takes messages of one partition, up to the mark that ends the cut: it is done then."""
 
     def feed_file(
         self, progress: ProgressT, content: bytes, offset: int, changes: Iterable[RowChange]

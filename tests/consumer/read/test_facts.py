@@ -118,13 +118,14 @@ def test_the_facts_of_a_fast_reader_are_folded_alike(
     duplicates: int,
 ) -> None:
     for offset, (commit_ts, body, absent) in enumerate(changes):
-        fold.add_raw(0, commit_ts, None if body is None else KEY, body, absent, 0, offset, 10)
+        change = (0, commit_ts, None if body is None else KEY, body, absent)
+        fold.add_many([change], [offset], 0, 10)
     assert fold.counts.facts[0] == len(changes)
     assert fold.counts.duplicates[0] == duplicates
     assert remains(fold) == [remaining]
 
 
 def test_a_conflict_is_found_among_the_facts_of_a_fast_reader(fold: Fold) -> None:
-    fold.add_raw(0, 5, KEY, b"1,a", None, 0, 7, 10)
+    fold.add_many([(0, 5, KEY, b"1,a", None)], [7], 0, 10)
     with pytest.raises(Conflict, match="columns name differ"):
-        fold.add_raw(0, 5, KEY, b"1,b", None, 0, 8, 10)
+        fold.add_many([(0, 5, KEY, b"1,b", None)], [8], 0, 10)

@@ -1,5 +1,6 @@
 """Canal-JSON by regular expressions: one match proves a whole message of a known table."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
@@ -10,6 +11,7 @@ from ticdc_encoder.event import Event, RowChange
 from ticdc_encoder.values import FAMILIES
 
 from ticdc_consumer.protocols.shape import TableShapes
+from ticdc_consumer.read.facts import FastChange
 from ticdc_consumer.read.fast.json import (
     BASE64,
     CHARACTERS,
@@ -22,22 +24,24 @@ from ticdc_consumer.read.fast.json import (
     SIGNED,
     STRING,
     UNSIGNED,
-    FastChange,
+    FastRun,
     FastTables,
     Form,
     Member,
-    compiled,
-    has_no_control,
-    is_usual,
+    in_order,
     is_utf_8,
+    match_all,
     of_distinct,
     read,
     row,
 )
+from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import Layout
 
 _HEAD_END = b',"type":"'
 """What precedes it is the same in all rows of a table."""
+_TO_KIND = len(_HEAD_END) + 1
+"""To the first letter of the type, which tells the kinds of changes apart."""
 _MOST_TYPES = 1024
 _ASCII = rb"[\x20\x21\x23-\x5b\x5d-\x7f]*+"
 _LATIN_1 = (
@@ -64,34 +68,46 @@ class FastCanal:
     ) -> None:
         self._tables = FastTables(layouts, shapes)
         self._latest = latest
-        self._forms: dict[bytes, dict[bytes, list[_CanalForm]]] = {}
-        """By the head, then by the first letter of `type`."""
-        self._all_ascii = self._all_printed = False
+        self._forms: dict[bytes, list[_CanalForm]] = {}
+        """By the head, which ends with the first letter of `type`."""
+        self._head_length = 0
+        """Of a head that came often: to find where one ends takes longer than to try."""
 
-    def expect(self, values: Iterable[bytes]) -> None:
-        together = b" ".join(values)
-        self._all_ascii, self._all_printed = together.isascii(), has_no_control(together)
+    def take(self, records: Records, start: int, end: int) -> FastRun:
+        values, forms, usual = records.values, self._forms, self._head_length
+        positions: defaultdict[bytes, list[int]] = defaultdict(list)
+        head = b""
+        for index in range(start, end):
+            value = values[index] or b""
+            head = value[:usual]
+            if head not in forms:
+                head = value[: value.find(_HEAD_END) + _TO_KIND]
+                if head not in forms:
+                    end = index
+                    break
+            positions[head].append(index)
+        parts = []
+        for head, indices in positions.items():
+            changes = self._changes(forms[head], [values[index] or b"" for index in indices])
+            if changes is None:
+                return FastRun(end)
+            parts.append((indices, changes))
+        if not parts:
+            return FastRun(end)
+        self._head_length = len(head)
+        return FastRun(end, in_order(parts, start, end), range(start, end))
 
-    def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
-        if value is None:
+    def _changes(
+        self, forms: "list[_CanalForm]", messages: Sequence[bytes]
+    ) -> Iterable[FastChange] | None:
+        matched = match_all(forms, messages)
+        if matched is None:
             return None
-        at = value.find(_HEAD_END)
-        kinds = self._forms.get(value[:at])
-        if kinds is None or not (self._all_ascii or value.isascii() or is_utf_8(value)):
+        form, columns = matched
+        commit_ts = [*map(int, columns[-1])]
+        if max(commit_ts) > self._latest or not form.knows(columns[0], columns[1]):
             return None
-        usual = b"\\" not in value and (self._all_printed or is_usual(value))
-        for form in kinds.get(value[at + 9 : at + 10], ()):
-            match = (form.row.match_usual if usual else form.row.fullmatch)(value, at)
-            if match is not None:
-                groups = match.groups()
-                commit_ts = int(groups[-1])
-                if commit_ts > self._latest or not (
-                    (groups[0] in form.sql and groups[1] in form.mysql)
-                    or form.knows(groups[0], groups[1])
-                ):
-                    return None
-                return (form.row.change(commit_ts, groups),)
-        return None
+        return form.changes(commit_ts, columns)
 
     def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
         change = events[0] if len(events) == 1 else None
@@ -101,17 +117,17 @@ class FastCanal:
         at = value.find(_HEAD_END)
         if number is None or at < 0:
             return
-        kind = value[at + 9 : at + 10]
-        forms = self._forms.get(value[:at], {}).get(kind, [])
-        for form in forms:
-            if match := form.row.fullmatch(value, at):
-                form.add(match[1], match[2])
-                return
+        head = value[: at + _TO_KIND]
+        forms = self._forms.get(head, [])
+        if matched := match_all(forms, [value]):
+            form, columns = matched
+            form.add(columns[0][0], columns[1][0])
+            return
         # The plain decoder does not look at sqlType, nor whether it is UTF-8.
         if len(forms) < MOST_FORMS and is_utf_8(value) and self._tables.due(change):
             form_of_row = _form(value, at, change, number, self._tables.key(number))
             if form_of_row is not None:
-                self._forms.setdefault(value[:at], {}).setdefault(kind, []).append(form_of_row)
+                self._forms.setdefault(head, []).append(form_of_row)
 
     def parse(self, layout: Layout, pieces: Sequence[bytes]) -> Sequence[pa.Array]:
         arrays = read(pieces, [(column.name, pa.string()) for column in layout.source])
@@ -121,29 +137,29 @@ class FastCanal:
         ]
 
 
-class _CanalForm:
+class _CanalForm(Form):
     """A row's form, and the texts of `sqlType` and `mysqlType` that rows of it may have."""
 
-    def __init__(self, row: Form, types: Mapping[str, str]) -> None:
-        self.row = row
+    def __init__(self, pattern: bytes, table: int, skip: int, types: Mapping[str, str]) -> None:
+        super().__init__(pattern, table, skip)
         # Without their outer quotes: split at `","`, which is in no string.
         self._members = {
             orjson.dumps(name)[1:] + b":" + orjson.dumps(type_)[:-1]
             for name, type_ in types.items()
         }
-        self.sql: set[bytes] = set()
-        self.mysql: set[bytes] = set()
+        self._sql: set[bytes] = set()
+        self._mysql: set[bytes] = set()
 
     def add(self, sql: bytes, mysql: bytes) -> None:
-        if len(self.sql) < _MOST_TYPES:
-            self.sql.add(sql)
+        if len(self._sql) < _MOST_TYPES:
+            self._sql.add(sql)
         self._keep(mysql)
 
-    def knows(self, sql: bytes, mysql: bytes) -> bool:
-        if sql not in self.sql:
-            return False
-        if mysql in self.mysql:
-            return True
+    def knows(self, sql: Iterable[bytes], mysql: Iterable[bytes]) -> bool:
+        """Whether these are all such texts."""
+        return {*sql} <= self._sql and all(map(self._is_mysql, {*mysql} - self._mysql))
+
+    def _is_mysql(self, mysql: bytes) -> bool:
         members = mysql[2:-2].split(b'","')
         if (
             len(members) != len(self._members)
@@ -156,8 +172,8 @@ class _CanalForm:
         return True
 
     def _keep(self, mysql: bytes) -> None:
-        if len(self.mysql) < _MOST_TYPES:
-            self.mysql.add(mysql)
+        if len(self._mysql) < _MOST_TYPES:
+            self._mysql.add(mysql)
 
 
 def _form(
@@ -183,12 +199,11 @@ def _form(
         + BASE64
         + rb'")?\}\}'
     )
-    expression = compiled(pattern)
-    match = expression.fullmatch(value, at)
-    if match is None:
+    form = _CanalForm(pattern, number, at, message["mysqlType"])
+    groups = form.match_all([value])
+    if groups is None:
         return None
-    form = _CanalForm(Form(expression, number), message["mysqlType"])
-    form.add(match[1], match[2])
+    form.add(groups[0][0], groups[0][1])
     return form
 
 

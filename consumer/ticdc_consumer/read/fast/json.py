@@ -7,10 +7,11 @@ the plain decoder decides that.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from operator import itemgetter
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import compress, repeat
+from operator import not_
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from ticdc_encoder.column import INTEGERS, TEMPORALS
 from ticdc_encoder.event import RowChange
 
 from ticdc_consumer.protocols.shape import TableShapes, shape
-from ticdc_consumer.read.columns import Key
+from ticdc_consumer.read.facts import FastChange
 from ticdc_consumer.targets.layout import Layout
 
 CHARACTERS = rb"[^\"\\\x00-\x1f]*+"
@@ -27,7 +28,6 @@ CHARACTERS = rb"[^\"\\\x00-\x1f]*+"
 STRING = (
     CHARACTERS + rb"(?:\\(?:[\"\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})" + CHARACTERS + rb")*+"
 )
-_UNUSUAL = bytes(range(0x20)) + b"\\"
 _USUAL = rb"[^\"]*+"
 """What CHARACTERS and STRING come to where no byte is unusual, for a fourth of the time: of all
 sets, `re` finds the end of that one the fastest."""
@@ -53,10 +53,18 @@ FIRST_TRY = 32
 some hundred rows."""
 MOST_FORMS = 6
 """Expressions per table and kind of change."""
+ONE_BY_ONE = 1_000
+"""Messages of a form that are matched one by one, before an expression for many of them is made:
+that takes as long as it saves for so many."""
 
-FastChange = tuple[int, int, Key | None, bytes | None, Key | None]
-"""Table number, commit_ts, the key that is present, the piece that holds its row, the key that is
-absent."""
+
+class FastRun(NamedTuple):
+    """The changes of the records up to `end`, not included, in their order, and which record each
+    is of; none if one of the records is not recognised in full."""
+
+    end: int
+    changes: Sequence[FastChange] = ()
+    records: Sequence[int] = ()
 
 
 class Member(NamedTuple):
@@ -90,42 +98,113 @@ def row(
     return rb"\{%s\}" % b",".join(parts)
 
 
-class Form:
-    """One form of a table's rows: an expression for the whole of a row's message, with the keys as
-    groups `new<i>` and `old<i>`, and the row that is present as `row`. `match_usual` does the same
-    for messages that are usual."""
+class Expression:
+    """What a message must be in full. Its first `skip` bytes are not looked at."""
 
-    def __init__(self, pattern: "re.Pattern[bytes]", table: int) -> None:
-        self.fullmatch = pattern.fullmatch
-        usual = pattern.pattern.replace(STRING, _USUAL).replace(CHARACTERS, _USUAL)
-        self.match_usual = compiled(usual).fullmatch
-        self.table = table
-        self._new = _key(pattern, "new")
-        self._old = _key(pattern, "old")
-        self._row = pattern.groupindex.get("row", 0) - 1
+    def __init__(self, pattern: bytes, skip: int) -> None:
+        self.pattern = re.compile(pattern)
+        self._skip = skip
+        self._matched = 0
 
-    def change(self, commit_ts: int, groups: Sequence[Any]) -> FastChange:
-        """What the row's message says."""
-        old = None if self._old is None else self._old(groups)
-        if self._new is None:
-            return self.table, commit_ts, None, None, old
-        new = self._new(groups)
-        if old.__class__ is tuple and None in old:
-            # A column that was left out did not change.
-            old = tuple([b if a is None else a for a, b in zip(old, new, strict=True)])
-        return self.table, commit_ts, new, groups[self._row], old
+    def match_all(self, messages: Sequence[bytes]) -> Sequence[Sequence[Any]] | None:
+        """The groups of these messages, in which no control character is; None unless all match."""
+        self._matched += len(messages)
+        if self._matched < ONE_BY_ONE:
+            matches = [self.pattern.fullmatch(message, self._skip) for message in messages]
+            return None if None in matches else [match.groups() for match in matches if match]
+        # A match that went beyond the end of a line would leave fewer matches than messages.
+        lines = b"\n%b\n" % b"\n".join(messages)
+        rows = [match.groups() for match in self._line.finditer(lines)]
+        return rows if len(rows) == len(messages) else None
 
-
-def _key(pattern: "re.Pattern[bytes]", prefix: str) -> Callable[[Any], Any] | None:
-    names = [f"{prefix}{i}" for i in range(pattern.groups)]
-    positions = [pattern.groupindex[n] - 1 for n in names if n in pattern.groupindex]
-    return itemgetter(*positions) if positions else None
+    @cached_property
+    def _line(self) -> "re.Pattern[bytes]":
+        return re.compile(rb"\n(?s:.{%d})%b(?=\n)" % (self._skip, self.pattern.pattern))
 
 
 @lru_cache(maxsize=4096)
-def compiled(pattern: bytes) -> "re.Pattern[bytes]":
-    """The expression, kept for the life of a worker, over many cuts."""
-    return re.compile(pattern)
+def expression(pattern: bytes, skip: int) -> Expression:
+    """Kept for the life of a worker, over many cuts."""
+    return Expression(pattern, skip)
+
+
+class Form:
+    """One form of a table's rows: an expression for the whole of a row's message, with the keys as
+    groups `new<i>` and `old<i>`, and the row that is present as `row`. The first `skip` bytes of a
+    message are not looked at."""
+
+    def __init__(self, pattern: bytes, table: int, skip: int = 0) -> None:
+        usual = pattern.replace(STRING, _USUAL).replace(CHARACTERS, _USUAL)
+        self._any, self._usual = expression(pattern, skip), expression(usual, skip)
+        self.table = table
+        groups = self._any.pattern.groupindex
+        self._new, self._old = _positions(groups, "new"), _positions(groups, "old")
+        self._row = groups.get("row", 0) - 1
+
+    def match_all(self, messages: Sequence[bytes]) -> Sequence[Sequence[Any]] | None:
+        """The groups of these messages; None unless all of them are UTF-8 and match."""
+        together = b"\n".join(messages)
+        controls = np.count_nonzero(np.frombuffer(together, np.uint8) < 0x20)
+        if controls >= len(messages) or not (together.isascii() or is_utf_8(together)):
+            return None
+        if b"\\" not in together:
+            return self._usual.match_all(messages)
+        escaped = [b"\\" in message for message in messages]
+        rows = []
+        for of_kind, chosen in ((self._usual, map(not_, escaped)), (self._any, escaped)):
+            groups = of_kind.match_all([*compress(messages, chosen)])
+            if groups is None:
+                return None
+            rows.append(iter(groups))
+        return [next(rows[is_escaped]) for is_escaped in escaped]
+
+    def changes(
+        self, commit_ts: Sequence[int], columns: Sequence[Sequence[Any]]
+    ) -> Iterator[FastChange]:
+        """What rows' messages say, of whose groups each is a column."""
+        new, old = ([columns[at] for at in positions] for positions in (self._new, self._old))
+        if new and old:
+            # A column that was left out did not change.
+            old = [_filled(column, now) for column, now in zip(old, new, strict=True)]
+        bodies = columns[self._row] if new else repeat(None)
+        return zip(repeat(self.table), commit_ts, _keys(new), bodies, _keys(old))
+
+
+FormT = TypeVar("FormT", bound=Form)
+
+
+def match_all(
+    forms: list[FormT], messages: Sequence[bytes]
+) -> tuple[FormT, Sequence[Sequence[Any]]] | None:
+    """The form of all of these messages, and a column for each of its groups; None if they are
+    not of one form."""
+    for form in forms:
+        groups = form.match_all(messages)
+        if groups is not None:
+            if form is not forms[0]:
+                # The next ones are most likely like these.
+                forms.remove(form)
+                forms.insert(0, form)
+            return form, [*zip(*groups, strict=True)]
+    return None
+
+
+def _positions(groups: Mapping[str, int], prefix: str) -> Sequence[int]:
+    names = [f"{prefix}{i}" for i in range(len(groups))]
+    return [groups[name] - 1 for name in names if name in groups]
+
+
+def _filled(values: Sequence[Any], defaults: Sequence[Any]) -> Sequence[Any]:
+    if None not in values:
+        return values
+    return [b if a is None else a for a, b in zip(values, defaults, strict=True)]
+
+
+def _keys(columns: Sequence[Sequence[bytes]]) -> Iterable[Any]:
+    """A key for each row; None of each if there are no columns."""
+    if len(columns) < 2:
+        return columns[0] if columns else repeat(None)
+    return zip(*columns, strict=True)
 
 
 class FastTables:
@@ -179,15 +258,18 @@ class FastTables:
         return count >= FIRST_TRY and count & (count - 1) == 0
 
 
-def is_usual(data: bytes) -> bool:
-    """Whether no byte of it is a backslash or a control character."""
-    return len(data.translate(None, _UNUSUAL)) == len(data)
-
-
-def has_no_control(data: bytes) -> bool:
-    """Whether no byte of it is a control character. Worth while for much data: of little, it costs
-    more than `is_usual`."""
-    return not data or bool(np.frombuffer(data, np.uint8).min() >= 0x20)
+def in_order(
+    parts: Sequence[tuple[Sequence[int], Iterable[FastChange]]], start: int, end: int
+) -> list[FastChange]:
+    """The changes of several forms, each of which comes with its positions: together they are all
+    from `start` to `end`, not included."""
+    if len(parts) == 1:
+        return [*parts[0][1]]
+    changes: list[Any] = [None] * end
+    for positions, part in parts:
+        for position, change in zip(positions, part, strict=True):
+            changes[position] = change
+    return changes[start:]
 
 
 def is_utf_8(data: bytes) -> bool:

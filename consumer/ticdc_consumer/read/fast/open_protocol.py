@@ -1,7 +1,9 @@
 """Open Protocol by regular expressions: one match proves the value of a row of a known table."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import orjson
@@ -24,25 +26,29 @@ from ticdc_consumer.read.fast.json import (
     SIGNED,
     STRING,
     UNSIGNED,
-    FastChange,
+    FastRun,
     FastTables,
     Form,
     Member,
-    compiled,
-    is_usual,
+    in_order,
     is_utf_8,
+    match_all,
     of_distinct,
     read,
     row,
 )
+from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import Layout
 
-_TS = b'{"ts":'
+_KEY_ROW = re.compile(rb'(.{8})\{"ts":([1-9][0-9]{0,18}+)(,[^}]*+\})', re.DOTALL)
+"""A row of a key: its length, its ts and its head, which is all that follows."""
 _NAMES = rb'(,"scm":"' + STRING + rb'","tbl":"' + STRING + rb'")'
 _ROW_ID = re.compile(_NAMES + rb',"rid":-?' + COUNT + rb"(,.*+)", re.DOTALL)
 """With the row id of the old architecture, which no head has."""
 _HEAD = re.compile(_NAMES + rb'(?:,"ptn":' + COUNT + rb')?,"t":1(?:,"ptn":' + COUNT + rb")?\}")
 _MOST_HEADS = 8192
+_MOST_ROWS = 1_000
+"""Rows that are read together, about: so few that the processor's cache has them."""
 _ESCAPED = (
     rb"\\(?:[\"/bfnrt]|u(?!005[cC]|[dD][89a-fA-F])[0-9a-fA-F]{4}"
     rb"|\\(?:[abfnrtv]|\\\\|\\\"|x[0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}"
@@ -68,43 +74,59 @@ class FastOpen:
         self._heads: dict[bytes, dict[bytes, list[Form]]] = {}
         """Forms by what follows `ts` in the key, then by how the value begins."""
 
-    def expect(self, values: Iterable[bytes]) -> None:
-        """Nothing is known of all of them together: there are bytes of any kind between rows."""
+    def take(self, records: Records, start: int, end: int) -> FastRun:
+        keys, values = records.keys, records.values
+        rows: list[tuple[bytes, bytes, bytes]] = []
+        pieces: list[bytes] = []
+        rows_of: list[int] = []
+        kinds: dict[bytes, dict[bytes, list[Form]]] = {}
+        framed = 0
+        for index in range(start, end):
+            if len(rows) >= _MOST_ROWS:
+                end = index
+                break
+            key, value = keys[index] or b"", values[index] or b""
+            found = _KEY_ROW.findall(key, 8) if key[:8] == VERSION else ()
+            if not found or not self._know({head for _, _, head in found}, kinds):
+                end = index
+                break
+            at, stop = 0, len(value)
+            while at < stop:
+                begin = at + 8
+                at = begin + int.from_bytes(value[at:begin], "big")
+                pieces.append(value[begin:at])
+            framed += len(key) - 8
+            rows += found
+            rows_of += repeat(index, len(found))
+            if at != stop or len(pieces) != len(rows):
+                return FastRun(index + 1)
+        if not rows or not _is_framed(rows, framed):
+            return FastRun(end)
+        commit_ts = [int(digits) for _, digits, _ in rows]
+        if max(commit_ts) > self._latest:
+            return FastRun(end)
+        groups: defaultdict[tuple[int, bytes], list[int]] = defaultdict(list)
+        for position, ((_, _, head), piece) in enumerate(zip(rows, pieces, strict=True)):
+            groups[id(kinds[head]), piece[:3]].append(position)
+        parts = []
+        for (_, kind), positions in groups.items():
+            forms = kinds[rows[positions[0]][2]].get(kind, [])
+            matched = match_all(forms, [pieces[position] for position in positions])
+            if matched is None:
+                return FastRun(end)
+            form, columns = matched
+            times = [commit_ts[position] for position in positions]
+            parts.append((positions, form.changes(times, columns)))
+        return FastRun(end, in_order(parts, 0, len(rows)), rows_of)
 
-    def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
-        if not key or not value or key[:8] != VERSION:
-            return None
-        changes: list[FastChange] = []
-        at, key_end, end, value_end = 8, len(key), 0, len(value)
-        while at < key_end:
-            start, begin = at + 8, end + 8
-            at = start + int.from_bytes(key[at:start], "big")
-            end = begin + int.from_bytes(value[end:begin], "big")
-            if at > key_end or end > value_end:
-                return None
-            comma = key.find(b",", start, at)
-            digits = key[start + 6 : comma]
-            forms = self._heads.get(key[comma:at]) or self._without_row_id(key[comma:at])
-            if (
-                forms is None
-                or key[start : start + 6] != _TS
-                or not digits.isdigit()
-                or digits[0] == 48
-                or (commit_ts := int(digits)) > self._latest
-            ):
-                return None
-            piece = value[begin:end]
-            if not (piece.isascii() or is_utf_8(piece)):
-                return None
-            usual = is_usual(piece)
-            for form in forms.get(piece[:3], ()):
-                match = (form.match_usual if usual else form.fullmatch)(piece)
-                if match is not None:
-                    changes.append(form.change(commit_ts, match.groups()))
-                    break
-            else:
-                return None
-        return changes if changes and end == value_end else None
+    def _know(self, heads: set[bytes], kinds: dict[bytes, dict[bytes, list[Form]]]) -> bool:
+        """Whether all of these are heads of known tables, whose kinds of rows are added."""
+        new = heads - kinds.keys()
+        for head in new:
+            known = self._heads.get(head) or self._without_row_id(head)
+            if known is not None:
+                kinds[head] = known
+        return new <= kinds.keys()
 
     def _without_row_id(self, head: bytes) -> dict[bytes, list[Form]] | None:
         match = _ROW_ID.fullmatch(head)
@@ -128,7 +150,7 @@ class FastOpen:
         if len(self._heads) < _MOST_HEADS and _HEAD.fullmatch(head):
             self._heads[head] = kinds
         forms = kinds.setdefault(piece[:3], [])
-        if any(form.fullmatch(piece) for form in forms) or len(forms) == MOST_FORMS:
+        if len(forms) == MOST_FORMS or match_all(forms, [piece]):
             return
         if self._tables.due(change):
             form = _form(piece, change, number, self._tables.key(number))
@@ -144,6 +166,15 @@ class FastOpen:
             _canonical(array.field(0), column, layout)
             for array, column in zip(arrays, layout.source, strict=True)
         ]
+
+
+def _is_framed(rows: Sequence[tuple[bytes, bytes, bytes]], size: int) -> bool:
+    """Whether keys that have so many bytes are these rows, each with its length, and no more."""
+    lengths, digits, heads = zip(*rows, strict=True)
+    return size == 6 * len(rows) + len(b"".join(chain.from_iterable(rows))) and all(
+        int.from_bytes(length, "big") == 6 + count + len(head)
+        for length, count, head in {*zip(lengths, map(len, digits), heads, strict=True)}
+    )
 
 
 def _items(data: bytes, at: int) -> Iterator[bytes]:
@@ -172,8 +203,8 @@ def _form(piece: bytes, change: RowChange, number: int, key: Sequence[str]) -> F
             + row(members, keys, "old", partial)
             + rb")?\}"
         )
-    expression = compiled(pattern)
-    return Form(expression, number) if expression.fullmatch(piece) else None
+    form = Form(pattern, number)
+    return form if form.match_all([piece]) else None
 
 
 def _as_member(name: str, column: Mapping[str, Any], type_: ColumnType) -> Member:

@@ -5,7 +5,7 @@ recognised, byte for byte, as one like those that the plain decoder has read bef
 to the plain decoder.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pkgutil import resolve_name
 from typing import Protocol
 
@@ -15,17 +15,15 @@ from ticdc_encoder.event import Event
 from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.shape import TableShapes
-from ticdc_consumer.read.fast.json import FastChange
+from ticdc_consumer.read.fast.json import FastRun
+from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import Layout
 
 
 class FastReader(Protocol):
-    def expect(self, values: Iterable[bytes]) -> None:
-        """The messages that `take` is called with from now on have these values; before the first
-        call, any."""
-
-    def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
-        """The changes of a message; None if it is not recognised in full."""
+    def take(self, records: Records, start: int, end: int) -> FastRun:
+        """Reads the records from `start` on that begin like a known table's rows, at most to `end`;
+        none if the first does not."""
 
     def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
         """Called with every message that the plain decoder had to read, and its events."""
@@ -37,11 +35,8 @@ class FastReader(Protocol):
 class NoFastReader:
     """For protocols without a fast reader: it recognises no message."""
 
-    def expect(self, values: Iterable[bytes]) -> None:
-        return
-
-    def take(self, key: bytes | None, value: bytes | None) -> Sequence[FastChange] | None:
-        return None
+    def take(self, records: Records, start: int, end: int) -> FastRun:
+        return FastRun(start)
 
     def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
         return

@@ -108,9 +108,9 @@ def _part(start: int, end: int, nth: int, of: int) -> tuple[int, int]:
 
 
 def _candidates(
-    batch: Iterable[tuple[_Progress, Any]], may_be_control: ControlTest
+    runs: Iterable[tuple[_Progress, Sequence[Any]]], may_be_control: ControlTest
 ) -> Iterator[Candidate]:
-    for progress, message in batch:
+    for progress, message in ((progress, message) for progress, run in runs for message in run):
         offset = message.offset()
         if progress.done or offset >= progress.end:
             progress.done = True

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import methodcaller
+from itertools import groupby
+from operator import itemgetter, methodcaller
 from typing import Any
 
 import orjson
@@ -12,9 +13,12 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from ticdc_consumer.source import ProgressT, Receiver
 from ticdc_consumer.source.kafka.client import batches, consume_error, consumer_settings
 from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.source.records import Records
 
 SILENCE = 60.0
 """Seconds without a record after which a task fails because the brokers do not answer."""
+
+_topic, _partition, _error = map(methodcaller, ("topic", "partition", "error"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +32,15 @@ class KafkaTasks:
         yield from feed(receiver, messages(self.kafka, receiver.progress, size))
 
 
-_value = methodcaller("value")
-
-
 def feed(receiver: Receiver[ProgressT], batches: Iterable[Sequence[Any]]) -> Iterator[None]:
     """Feeds a task what the brokers gave, up to the listed ends. Yields after each batch, and while
     rows are completed."""
     for batch in batches:
-        receiver.expect(filter(None, map(_value, batch)))
-        for progress, message in until_ends(batch, receiver.progress):
-            offset = message.offset()
-            if not progress.done and offset < progress.end:
-                receiver.feed(
-                    progress, message.key(), message.value(), offset, message.timestamp()[1]
-                )
-                if progress.position >= progress.end:
-                    progress.done = True
+        for progress, messages in until_ends(batch, receiver.progress):
+            if not progress.done:
+                records = Records(messages, progress.end)
+                receiver.feed_records(progress, records)
+                progress.done |= progress.position >= progress.end or len(records) < len(messages)
         yield
         yield from receiver.complete()
 
@@ -81,25 +78,42 @@ def messages(
 
 
 def until_ends(
-    batch: Iterable[Any], partitions: Mapping[TopicPartition, ProgressT]
-) -> Iterator[tuple[ProgressT, Any]]:
-    """A batch's records, each with its partition, which is done at the end that was listed. One by
-    one: a partition must not be done before its last records are read."""
-    # Messages are untyped: to check what may be None costs too much, once per message.
-    for message in batch:
-        progress = partitions.get((message.topic(), message.partition()))
-        error = message.error()
+    batch: Sequence[Any], partitions: Mapping[TopicPartition, ProgressT]
+) -> Iterator[tuple[ProgressT, Sequence[Any]]]:
+    """A batch's records in their order, those that follow each other in a partition together. The
+    partition is done at the end that was listed, once all before is taken."""
+    for (topic, partition), run in _runs(batch):
+        progress = partitions.get((topic, partition))
+        error = run[0].error()
         if error is None:
             if progress is not None:
-                yield progress, message
+                yield progress, run
         elif error.code() == KafkaError._PARTITION_EOF:
             # The last offsets may belong to no record (transaction markers, compaction).
-            if progress is not None and message.offset() >= progress.end:
+            if progress is not None and run[0].offset() >= progress.end:
                 progress.done = True
         else:
             position = progress.position if progress else 0
-            if problem := consume_error(error, message.topic(), message.partition(), position):
+            if problem := consume_error(error, topic, partition, position):
                 raise problem
+
+
+def _runs(batch: Sequence[Any]) -> Iterator[tuple[TopicPartition, Sequence[Any]]]:
+    """The batch in parts: records of one partition that follow each other, or one end or error."""
+    # Messages are untyped: to check what may be None costs too much, once per message.
+    places = [*zip(map(_topic, batch), map(_partition, batch), strict=True)]
+    is_event = [error is not None for error in map(_error, batch)]
+    if len({*places}) == 1 and not any(is_event):
+        yield places[0], batch
+        return
+    marked = zip(places, is_event, batch, strict=True)
+    for (place, alone), run in groupby(marked, itemgetter(0, 1)):
+        messages = [message for _, _, message in run]
+        if alone:
+            for message in messages:
+                yield place, (message,)
+        else:
+            yield place, messages
 
 
 _consumers: dict[bytes, Consumer] = {}

@@ -13,6 +13,7 @@ from support.both_paths import (
     options_for,
     same,
     tables_in,
+    taken,
 )
 from support.fast_messages import (
     HOSTILE,
@@ -187,7 +188,7 @@ def test_an_unbelievable_commit_ts_is_left_to_the_plain_path(protocol: str) -> N
     record = message(protocol, PEOPLE, None, PERSON)
     far = encoded(protocol, [RowChange(PEOPLE, LATEST + 1, None, PERSON)])
     job, reader = primed(protocol, [record])
-    assert reader.take(*record)
+    assert taken(reader, record).changes
     result = same(job, far, reader)
     assert result.error[0] == "Stop"
     assert result.read_fast == 0

@@ -1,22 +1,47 @@
 import pyarrow as pa
 import pytest
-from ticdc_consumer.read.fast.json import has_no_control, is_usual, of_distinct
+from support.both_paths import matching
+from ticdc_consumer.read.fast.json import CHARACTERS, STRING, Form, of_distinct
+
+PATTERN = rb'\{"k":"(?P<new0>%b)","v":(?P<row>"%b")\}' % (CHARACTERS, STRING)
 
 
+@pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize(
-    ("data", "no_control", "usual"),
+    ("messages", "rows"),
     [
-        (b"", True, True),
-        (b' "~\x7f\x80\xff', True, True),
-        (b"a\\b", True, False),
-        (b"a\x1f", False, False),
-        (b"\0" + b"a" * 1000, False, False),
+        ([b'{"k":"1","v":"a"}'], [(b"1", b'"a"')]),
+        ([b'{"k":"1","v":"a"}', b'{"k":"2","v":"b"}'], [(b"1", b'"a"'), (b"2", b'"b"')]),
+        (
+            [b'{"k":"1","v":"\\n"}', b'{"k":"2","v":"b"}', b'{"k":"3","v":"\\""}'],
+            [(b"1", rb'"\n"'), (b"2", b'"b"'), (b"3", rb'"\""')],
+        ),
+        ([b'{"k":"1","v":"a"}', b'{"k":"2","v":"b"} '], None),
+        ([b' {"k":"1","v":"a"}', b'{"k":"2","v":"b"}'], None),
+        ([b'{"k":"1","v":"a"}', b""], None),
+        ([b'{"k":"1","v":"a', b'b"}'], None),
+        ([b'{"k":"1","v":"a', b'b"}', b'{"k":"2","v":"b"}'], None),
+        ([b'{"k":"1","v":"a"}{"k":"2","v":"b"}'], None),
+        ([b'{"k":"1","v":"a"}\n{"k":"2","v":"b"}'], None),
+        ([b'{"k":"1","v":"a"}\n{"k":"2","v":"b"}', b""], None),
+        ([b'{"k":"1","v":"a\nb"}'], None),
+        ([b'{"k":"1","v":"\0"}', b'{"k":"2","v":"b"}'], None),
+        ([b'{"k":"1","v":"a"}', b'{"k":"2","v":"\x1f"}'], None),
+        ([b'{"k":"1","v":"\\x"}', b'{"k":"2","v":"b"}'], None),
+        ([b'{"k":"\\n","v":"a"}', b'{"k":"2","v":"b"}'], None),
+        ([b'{"k":"1","v":"\xff"}'], None),
+        ([b'{"k":"1","v":"a"}', b'{"k":"2","v":"\xc3"}'], None),
+        ([b'{"k":"1","v":"\xc3\xa9"}'], [(b"1", b'"\xc3\xa9"')]),
+        ([b'{"k":"1","v":"\x7f"}'], [(b"1", b'"\x7f"')]),
     ],
 )
-def test_control_characters_are_noticed_wherever_they_are(
-    data: bytes, no_control: bool, usual: bool
+def test_messages_match_together_as_each_matches_alone(
+    messages: list[bytes], rows: list[tuple[bytes, bytes]] | None, one_by_one: bool
 ) -> None:
-    assert (has_no_control(data), is_usual(data)) == (no_control, usual)
+    with matching(one_by_one):
+        assert Form(PATTERN, 0).match_all(messages) == rows
+        skipping = Form(PATTERN, 0, skip=2).match_all([b'"{' + each for each in messages])
+        assert skipping == rows
 
 
 @pytest.mark.parametrize(

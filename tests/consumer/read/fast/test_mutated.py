@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.both_paths import learning_at_once, same
+from support.both_paths import learning_at_once, same, taken
 from support.fast_messages import LINES, PEOPLE, PERSON, PROTOCOLS, encoded, message, primed
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.shape import shape
@@ -42,14 +42,9 @@ def prepared(protocol: str) -> tuple[ReadJob, FastReader, list[Record]]:
 
 
 def agree(job: ReadJob, reader: FastReader, record: Record) -> bool:
-    """Whether it was taken; if so, the plain path must take it, and find the same. What comes with
-    it makes no difference."""
-    value = record[1] or b""
-    reader.expect([value, b"\0\\\xff"])
-    changes = reader.take(*record)
-    reader.expect([value])
-    assert reader.take(*record) == changes
-    if changes is None:
+    """Whether it was taken; if so, the plain path must take it, and find the same."""
+    changes = taken(reader, record).changes
+    if not changes:
         return False
     events = decoder(job.options)(*record)
     for event, (number, commit_ts, present, piece, absent) in zip(events, changes, strict=True):
@@ -182,7 +177,7 @@ def test_what_differs_in_canal_json_goes_to_the_plain_decoder(old: bytes, new: b
     job, reader, records = prepared("canal-json")
     key, value = records[0]
     assert value and old in value
-    assert reader.take(key, value.replace(old, new)) is None
+    assert not taken(reader, (key, value.replace(old, new))).changes
     same(job, [(key, value.replace(old, new))], reader)
 
 
@@ -221,7 +216,7 @@ def test_what_differs_in_open_protocol_goes_to_the_plain_decoder(old: bytes, new
     assert value and old in value
     changed = value[8:].replace(old, new)
     changed = len(changed).to_bytes(8, "big") + changed
-    assert reader.take(key, changed) is None
+    assert not taken(reader, (key, changed)).changes
     same(job, [(key, changed)], reader)
 
 
@@ -248,7 +243,7 @@ def test_what_differs_in_an_open_protocol_key_goes_to_the_plain_decoder(
     assert key and old in key
     changed = key[16:].replace(old, new)
     changed = key[:8] + len(changed).to_bytes(8, "big") + changed
-    assert reader.take(changed, value) is None
+    assert not taken(reader, (changed, value)).changes
     same(job, [(changed, value)], reader)
 
 
@@ -256,16 +251,16 @@ def test_a_record_with_one_unknown_row_is_decoded_as_a_whole() -> None:
     job, reader, _ = prepared("open-protocol")
     known, unknown = RowChange(PEOPLE, 5, None, PERSON), RowChange(PEOPLE, 5, None, {"id": 3})
     (both,) = encoded("open-protocol", [known, known])
-    assert len(reader.take(*both) or ()) == 2
+    assert len(taken(reader, both).changes) == 2
     (mixed,) = encoded("open-protocol", [known, unknown])
-    assert reader.take(*mixed) is None
+    assert not taken(reader, mixed).changes
     assert same(job, [mixed], reader).error
 
 
 def test_the_frame_is_checked() -> None:
     _, reader, records = prepared("open-protocol")
     key, value = records[0]
-    assert key and value and reader.take(key, value)
+    assert key and value and taken(reader, (key, value)).changes
     for damaged in (
         (key + b"\0", value),
         (key, value + bytes(8)),
@@ -280,7 +275,7 @@ def test_the_frame_is_checked() -> None:
         (None, value),
         (key, None),
     ):
-        assert reader.take(*damaged) is None
+        assert not taken(reader, damaged).changes
 
 
 @pytest.mark.parametrize("nth", [0, 1, 2])
@@ -305,9 +300,11 @@ def test_one_message_of_a_batch_is_not_taken_for_what_the_others_are(
     batch = [plain[1] or b""] * 3
     assert batch[0].isascii() and b"\\" not in batch[0]
     batch[nth] = batch[nth].replace(b'"name":"Ann', b'"name":"Ann' + damage)
-    reader.expect(batch)
-    taken = [reader.take(None, value) is not None for value in batch]
-    assert taken == [each != nth or read for each in range(3)]
+    records = [(None, value) for value in batch]
+    assert len(taken(reader, *records).changes) == 3 * read
+    assert [len(taken(reader, record).changes) for record in records] == [
+        each != nth or read for each in range(3)
+    ]
 
 
 @pytest.mark.parametrize("sort", [sorted, lambda members: sorted(members, reverse=True)])
@@ -339,7 +336,7 @@ def test_a_row_key_changes_nothing() -> None:
     job, reader, records = prepared("canal-json")
     value = (records[0][1] or b"").replace(b"}}", b',"rowkey":"dIAA"}}')
     assert agree(job, reader, (None, value))
-    assert reader.take(None, value.replace(b"dIAA", b"dIA")) is None
+    assert not taken(reader, (None, value.replace(b"dIAA", b"dIA"))).changes
 
 
 @pytest.mark.parametrize("more", [b',"rid":12', b',"rid":-1', b',"rid":0'])

@@ -14,6 +14,7 @@ from ticdc_consumer.source.kafka import follower, scout
 from ticdc_consumer.source.kafka.follower import Follower
 from ticdc_consumer.source.kafka.scout import Scout
 from ticdc_consumer.source.marks import TopicPartition
+from ticdc_consumer.source.records import Records
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import RowChange
 from ticdc_encoder.message import Message
@@ -40,14 +41,14 @@ class Receiver:
     def progress(self) -> Mapping[TopicPartition, Progress]:
         return self.partitions
 
-    def expect(self, values: Iterable[bytes]) -> None:
-        return
-
     def feed(
         self, progress: Progress, key: bytes | None, value: bytes | None, offset: int, time: int
     ) -> None:
-        self.values.append(value)
-        progress.position = offset + 1
+        raise AssertionError
+
+    def feed_records(self, progress: Progress, records: Records) -> None:
+        self.values += records.values
+        progress.position = records.offsets[-1] + 1
 
     def wants(self, name: tuple[str, str]) -> bool:
         return True

@@ -9,6 +9,7 @@ from support.both_paths import (
     PLACE,
     WHOLE,
     decoded,
+    given,
     job_of,
     learning_at_once,
     options_for,
@@ -18,10 +19,13 @@ from support.both_paths import (
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.read import task
+from ticdc_consumer.read.fast.json import FastRun
+from ticdc_consumer.read.fast.reader import NoFastReader
 from ticdc_consumer.read.report import Report, unpack
 from ticdc_consumer.read.task import MOST_CORRUPTED, Reading, read
 from ticdc_consumer.reconcile.gathered import gather_here
 from ticdc_consumer.source import ProgressT, Receiver
+from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import TableName
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Ddl, RowChange
@@ -48,6 +52,12 @@ def mark(resolved_ts: int) -> bytes:
     ).encode()
 
 
+WIDE = (
+    row(1)
+    .replace(b'"id":"1"', b'"id":"%d","n":"%d"')
+    .replace(b'"int"', b'"int","n":"int"')
+    .replace(b'"id":4', b'"id":4,"n":4')
+)
 WITHOUT_KEY = row(1).replace(b'["id"]', b"null")
 NULL_KEY = WITHOUT_KEY.replace(b'"id":"1"', b'"id":null')
 
@@ -246,6 +256,69 @@ def test_what_is_beside_the_cut_is_counted_or_kept_also_where_it_is_read_fast() 
     progress, *_, report = found.report
     assert progress.restart == 3
     assert unpack(report.to_pylist()[0]["row"]).tables[0].replays == 2
+
+
+class Recognising(NoFastReader):
+    """A fast reader of records that are a row which it recognises, r, one that it does not, ?, or a
+    mark, m."""
+
+    def __init__(self, recognised: str) -> None:
+        self.recognised = recognised
+        self.asked: list[tuple[int, int]] = []
+
+    def take(self, records: Records, start: int, end: int) -> FastRun:
+        self.asked.append((start, end))
+        end = min([end, *[at for at in range(start, end) if self.recognised[at] == "m"]])
+        if "?" in self.recognised[start:end] or start == end:
+            return FastRun(end)
+        changes = [(0, at + 5, b"%d" % at, b"", None) for at in range(start, end)]
+        return FastRun(end, changes, range(start, end))
+
+
+@pytest.mark.parametrize(
+    ("records", "asked"),
+    [
+        ("rrrrrrrrrr", [(0, 4), (4, 8), (8, 10)]),
+        ("rmrrrrr", [(0, 4), (1, 5), (2, 6), (6, 7)]),
+        ("m", [(0, 1)]),
+        ("?", [(0, 1)]),
+        ("r??r", [(0, 4), (0, 1), (1, 3), (1, 2), (2, 3), (3, 4)]),
+        ("rrr?rrrr", [(0, 4), (0, 1), (1, 3), (3, 7), (3, 4), (4, 5), (5, 7), (7, 8)]),
+    ],
+)
+def test_records_are_read_together_as_far_as_they_are_recognised(
+    monkeypatch: pytest.MonkeyPatch, records: str, asked: list[tuple[int, int]]
+) -> None:
+    monkeypatch.setattr(task, "BATCH", 4)
+    reader = Recognising(records)
+    monkeypatch.setattr(task, "fast_reader", lambda *_: reader)
+    sent = [(None, mark(4) if kind == "m" else row(at + 5)) for at, kind in enumerate(records)]
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])))
+    reading = Reading(job, [WHOLE])
+    progress = reading.progress[PLACE]
+    reading.feed_records(progress, given(sent))
+    assert reader.asked == asked
+    assert reading.fold.counts.facts[0] == len(records) - records.count("m")
+    assert progress.position == reading.report.messages == len(records)
+    assert reading.report.bytes == sum(len(value) for _, value in sent)
+
+
+def test_what_follows_the_mark_that_ends_the_cut_is_not_read() -> None:
+    sent = [(None, value) for value in (row(5), mark(9), row(6), mark(9))]
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))])), end=9)
+    reading = Reading(job, [WHOLE])
+    progress = reading.progress[PLACE]
+    reading.feed_records(progress, given(sent))
+    assert (progress.stopped_at, progress.position, reading.report.messages) == (1, 2, 2)
+
+
+def test_a_conflict_names_both_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, WIDE % (1, 1))])))
+    reading = Reading(job, [WHOLE])
+    with learning_at_once(), pytest.raises(Stop, match="columns n differ") as stop:
+        sent = [(None, WIDE % each) for each in ((1, 1), (2, 2), (3, 3), (2, 4), (4, 4))]
+        reading.feed_records(reading.progress[PLACE], given(sent, 70))
+    assert stop.value.__notes__ == ["at topic[0] offset 71", "at topic[0] offset 73"]
 
 
 def test_facts_of_a_merged_table_name_its_shard() -> None:

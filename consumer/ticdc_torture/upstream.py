@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from ticdc_encoder.event import Ddl, Row, RowChange, Table
 from ticdc_encoder.sql.parser import parse_create_table
@@ -42,6 +42,8 @@ ALL_KEYS = KEYS | KEYLESS
 OWN_TYPES = ("INT", "VARCHAR(9)")
 ORIGIN = compose(1_700_000_000_000)
 """A ts at about the time when the world begins."""
+
+T = TypeVar("T")
 
 Contents = dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]
 """Table -> its columns and its rows, both sorted."""
@@ -109,7 +111,7 @@ def _parsed(sql: str, schema: str, id_: int, version: int) -> Table:
 
 class TiDB:
     """`tables` by their names now; `models` all that ever were; `states` what the tables held after
-    each commit_ts."""
+    each commit_ts, `statements` the CREATE TABLE of each."""
 
     def __init__(
         self,
@@ -126,6 +128,7 @@ class TiDB:
         self.tables: dict[str, Model] = {}
         self.models: list[Model] = []
         self.states: list[tuple[int, Contents]] = []
+        self.statements: list[tuple[int, dict[str, str]]] = []
         self.ddls: list[Ddl] = []
         self.of_rows: set[int] = set()
         """The commit_ts of transactions that changed which rows there are."""
@@ -134,12 +137,11 @@ class TiDB:
 
     def at(self, end: int) -> Contents:
         """The contents with all commit_ts < `end`."""
-        latest: Contents = {}
-        for commit_ts, contents in self.states:
-            if commit_ts >= end:
-                break
-            latest = contents
-        return latest
+        return _before(end, self.states)
+
+    def statements_at(self, end: int) -> dict[str, str]:
+        """The CREATE TABLE of each table with all commit_ts < `end`."""
+        return _before(end, self.statements)
 
     def ddls_before(self, end: int) -> list[Ddl]:
         """All DDL with commit_ts < `end`."""
@@ -175,6 +177,8 @@ class TiDB:
     def _remember(self) -> None:
         contents = {name: model.contents() for name, model in self.tables.items()}
         self.states.append((self.ts, contents))
+        statements = {name: model.create(name) for name, model in self.tables.items()}
+        self.statements.append((self.ts, statements))
 
     def _note(self, model: Model, rows: Sequence[RowChange] = (), ddls: Sequence[Ddl] = ()) -> None:
         self._numbers += 1
@@ -353,6 +357,15 @@ class TiDB:
         # The other table's rows wait for it, too.
         self._numbers += 1
         second.events.append(Event(self.ts, number=self._numbers - 1))
+
+
+def _before(end: int, moments: Sequence[tuple[int, dict[str, T]]]) -> dict[str, T]:
+    latest: dict[str, T] = {}
+    for commit_ts, tables in moments:
+        if commit_ts >= end:
+            break
+        latest = tables
+    return latest
 
 
 def _value(rng: Random, column: ModelColumn) -> Any:

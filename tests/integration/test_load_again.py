@@ -10,14 +10,17 @@ from typing import Any, Self
 import pytest
 import sqlalchemy as sa
 from support.databases import own_schema
-from support.torture_cli import Command
+from support.torture_cli import CHANGEFEED, Command
 from support.torture_driver import Driver
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
 from support.upstream_workload import Workload, definition
 from ticdc_consumer import failpoints, reader, status
 from ticdc_consumer.read import staging
+from ticdc_consumer.status.changefeeds import end
 from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.layout import TargetName
+from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.load import again
 from ticdc_consumer.waiting import sleep, until
 from ticdc_encoder.event import Ddl, Row, RowChange
@@ -119,10 +122,14 @@ def equals(run: Command, tidb: Upstream) -> None:
     assert outcome.code == 0, outcome.said
     assert run.rows(ROWS) == tidb.execute(ROWS)
     assert run.rows("SELECT * FROM ticdc_load") == []
+    assert no_copies(run)
+
+
+def no_copies(run: Command) -> bool:
     engine = sa.create_engine(run.target_url, poolclass=sa.NullPool)
     schema = None if run.target_url.startswith("sqlite") else own_schema(run.target_url)
     names = sa.inspect(engine).get_table_names(schema)
-    assert [name for name in names if name.startswith(("ticdc_loading", "ticdc_replaced"))] == []
+    return not [name for name in names if name.startswith(("ticdc_loading", "ticdc_replaced"))]
 
 
 def begin_and_die(
@@ -392,6 +399,56 @@ def test_what_cannot_be_loaded_again_is_named_and_a_load_may_be_given_up(
     assert run.rows("SELECT DISTINCT n FROM stock") == [(-1,)]
     outcome = run.load("--table", table)
     assert (outcome.code, words in outcome.said) == (3, True), outcome.said
+
+
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mysql"], indirect=True)
+@pytest.mark.parametrize("step", ["A1", "A2", "B1", "L3"])
+def test_a_changefeed_that_is_ended_while_a_table_is_loaded_ends_the_load_and_leaves_no_copy(
+    tidb: Upstream, run: Command, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hit, ended = failpoints.hit, list[str]()
+
+    def forget(name: str) -> None:
+        if name == step and not ended:
+            ended.append(name)
+            with closing(open_target(run.target_url, changefeed=CHANGEFEED)) as target:
+                end(target, run.options())
+        hit(name)
+
+    monkeypatch.setattr(failpoints, "hit", forget)
+    outcome = run.load("--table", f"{tidb.schema}.stock")
+    assert (outcome.code, ended) == (3, [step]), outcome.said
+    assert "forget" in outcome.said or "has applied nothing yet" in outcome.said
+    assert run.rows("SELECT * FROM ticdc_load") == []
+    assert no_copies(run)
+
+
+@pytest.mark.parametrize("target_url", ["postgresql", "mysql"], indirect=True)
+@pytest.mark.parametrize(("at_question", "code"), [(1, 1), (2, 0)])
+def test_a_session_that_is_lost_while_the_catalog_is_read_ends_no_load_in_a_traceback(
+    tidb: Upstream,
+    run: Command,
+    target_url: str,
+    at_question: int,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is asked what the table has before the load, and before the copy takes its place."""
+    with closing(open_target(target_url)) as target:
+        kind = type(target)
+    asked, hindrances = count(1), kind.hindrances
+
+    def lost(target: Target, table: TargetName) -> list[str]:
+        if next(asked) == at_question:
+            target.connection.close()
+        return hindrances(target, table)
+
+    monkeypatch.setattr(kind, "hindrances", lost)
+    outcome = run.load("--table", f"{tidb.schema}.stock")
+    assert outcome.code == code, outcome.said
+    again = f"go on with: ticdc-consumer load CONFIG --table {tidb.schema}.stock"
+    assert (again in outcome.said) == bool(code)
+    assert run.load("--table", f"{tidb.schema}.stock").code == 0
 
 
 # --- a filter that takes more tables ------------------------------------------------------------

@@ -28,6 +28,7 @@ EXTRAS: dict[str, float] = {
     "busy target": 0.1,
     "another row": 0.1,
     "looked at": 0.1,
+    "loaded again": 0.15,
     "late schemas": 0.3,
 }
 """How probable each is, where it can be."""
@@ -45,6 +46,7 @@ AT_DOORS: dict[str, dict[str, tuple[str, int, int]]] = {
     "restored": {"backup": ("statement", 1, 2), "restored": ("statement", 1, 2)},
     "repair": {"repair": ("statement", 1, 3)},
     "looked at": {"looked at": ("statement", 1, 3)},
+    "loaded again": {"loaded again": ("statement", 1, 3)},
     "busy target": {"target is busy": ("statement", 1, 2)},
     "another row": {"another row": ("statement", 1, 2)},
 }
@@ -67,6 +69,8 @@ def extras(seed: int, protocol: str, way: str, kind: str) -> tuple[str, ...]:
         *drawn
     }:  # nobody knows then that the tables were empty
         left_out.add("begun again")
+    if "restored" in drawn:  # nobody goes on with a load that is there again
+        left_out.add("loaded again")
     return tuple(name for name in drawn if name not in left_out)
 
 

@@ -235,6 +235,7 @@ class History:
         upstream.create(self.plan.random("snapshot"), 2)
         upstream.ddls.clear()
         upstream.states = [(0, contents) for _, contents in upstream.states]
+        upstream.statements = [(0, tables) for _, tables in upstream.statements]
         return [model.table(self.schema, name) for name, model in upstream.tables.items()]
 
     def _options(self, rng: Random, feed: Feed, loaded: list[Table]) -> Options:
@@ -321,6 +322,7 @@ class History:
                 self._run(process)
             except Fenced as error:
                 self.scheduler.say(f"ends: {error}")
+                self.people.see_the_end(error)
                 return
             except Unavailable as error:
                 self.scheduler.say(f"ends, and is started again: {error}")

@@ -42,6 +42,8 @@ class Judge:
         self.covered: Counter[str] = Counter()
         self.may_be_forgotten = False
         self.forgotten = False
+        self.highest = 0
+        """The greatest R that was ever committed."""
 
     @property
     def resolved_ts(self) -> int:
@@ -100,6 +102,7 @@ class Judge:
         elif seen.contents != last.contents:
             raise Broken(f"rows changed while R stayed {seen.resolved_ts}")
         self._last = seen
+        self.highest = max(self.highest, seen.resolved_ts)
 
     def _forgotten(self) -> None:
         """The changefeed has no checkpoint any more: nothing else of it is left, all rows are."""

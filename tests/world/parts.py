@@ -18,13 +18,13 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import DATABASES as KNOWN
 from ticdc_consumer.upstream.repair import reading
 from ticdc_consumer.upstream.repair.writing import Repair
+from world import loading
 from world.database.session import DATABASES
 from world.kafka import Admin, Client
 from world.repairing import read_repair
 from world.schedule import Threads, quiet
 
-WORLD: list[Any] = []
-"""The history that runs."""
+WORLD = loading.WORLD
 
 MONOTONIC, WALL, SLEEP = time.monotonic, time.time, time.sleep
 
@@ -104,6 +104,7 @@ def replaced() -> Iterator[None]:
         (jobs, "F", SimpleNamespace(xxhash64=lambda *columns: columns)),
         (jobs, "TaskContext", SimpleNamespace(get=_job)),
         (reading, "read_repair", _read_repair),
+        *loading.PARTS,
         (consumer, "ActivityRecorder", NoRecorder),
         (consumer, "watched", nullcontext),
         (consumer, "_release", lambda: "world"),

@@ -1,18 +1,19 @@
 """What people do to a consumer that runs, and to its target; and what they do once it stops."""
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ticdc_consumer import Consumer
 from ticdc_consumer.epoch import CAUGHT_UP, Goal
-from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
+from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.runs.release import require_releasable
 from ticdc_consumer.state.repairs import RepairRequest, RepairRequests, TableKeys
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.status.changefeeds import end
 from ticdc_consumer.targets import open_target
+from ticdc_consumer.upstream.load.again import give_up, load_again
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Row, Value
 from ticdc_torture.upstream import NAMES, ORIGIN
@@ -31,6 +32,10 @@ def _other(row: Row) -> Row:
     """The same key with other values."""
     others: dict[type, Value] = {int: 99, str: "another"}
     return {n: others.get(type(v)) if n.startswith("c") else v for n, v in row.items()}
+
+
+def _no_consumer(*_: object) -> Any:
+    raise AssertionError("the filter takes no more tables than before")
 
 
 class People:
@@ -54,6 +59,7 @@ class People:
             "looked at": lambda fault: self._come(self._look),
             "target is busy": self._keep_busy,
             "another row": self._send_another_row,
+            "loaded again": self._load_again,
             "repair": lambda fault: self._come(lambda: self._ask_for_repair(fault.size)),
         }
 
@@ -108,6 +114,12 @@ class People:
         if aside - self._noticed and self._rng.random() < 0.5:
             self.want_a_release()
         self._noticed = aside
+
+    def see_the_end(self, error: Fenced) -> None:
+        """A load that saw no consumer, since the COMMIT of its start was lost, may have taken the
+        lease from one that began."""
+        if "loaded again" in self._history.plan.extras and "while this one began" in str(error):
+            self._history.start(SOON)
 
     def want_a_release(self) -> None:
         self._releases = True
@@ -209,8 +221,49 @@ class People:
             store = Store(target, "world")
             checkpoint, schemas = store.read(), store.schemas()
             history.scheduler.say(f"somebody sees {checkpoint}, {len(schemas)} schemas")
-            if checkpoint is not None and checkpoint.resolved_ts > history.judge.resolved_ts:
+            if checkpoint is not None and checkpoint.resolved_ts > history.judge.highest:
                 raise Broken(f"R is seen at {checkpoint.resolved_ts} before it is committed")
+
+    def _load_again(self, fault: Fault) -> None:
+        """Somebody loads a table again. Who is killed goes on with it, or gives it up: the table's
+        DDL wait for that."""
+        history = self._history
+        tables = history.judge.tables
+        if not tables or history.judge.forgotten:
+            return
+        label = f"{history.schema}.{tables[fault.size % len(tables)]}"
+
+        def main() -> None:
+            try:
+                self._load_or_give_up(label)
+            except (Unavailable, Retry, UnknownCommit) as error:
+                history.scheduler.say(f"the load is tried again: {error}")
+                begin()
+            start()
+
+        def start() -> None:
+            """It may have taken the lease, so that the consumer ended."""
+            if not any(process in history.consumers for process in history.scheduler.processes):
+                history.start(SOON)
+
+        def begin() -> None:
+            somebody = history.scheduler.start("somebody", main, SOON)
+            somebody.on_death += [begin, start]
+
+        begin()
+
+    def _load_or_give_up(self, label: str) -> None:
+        history = self._history
+        history.scheduler.say(f"{label} is to be loaded again")
+        try:
+            end = load_again(history.options, [label], _no_consumer)
+            history.scheduler.say(f"{label} is loaded again at {end}")
+            history.judge.covered["loaded again: done"] += 1
+        except Stop as error:
+            history.scheduler.say(f"{label} is not loaded again: {error}")
+            history.judge.covered["loaded again: refused"] += 1
+            with suppress(Stop):
+                give_up(history.options, [label])
 
     def _ask_for_repair(self, number: int) -> None:
         """Rows of all tables are to be put right, which they are already."""

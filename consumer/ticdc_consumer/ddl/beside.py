@@ -68,12 +68,8 @@ class Beside:
 
     def _tend(self) -> None:
         """Each step shows in the notes, or in the catalog: it is not done again."""
-        if asked := self._in("asked"):
-            self._begin(asked)
-        if given_up := self._in("given up"):
-            self._drop(given_up)
-        if whole := self._in("whole"):
-            self._replace(whole)
+        with self._target.errors():
+            self._do_what_is_asked()
         self._known = self._context.ledger.known()
         loads = self._in("rows")
         self.copies = {
@@ -81,6 +77,14 @@ class Beside:
         }
         self.filled = {load.name: _copy(load) for load in loads if load.created}
         self.under_way = frozenset(load.name for load in loads)
+
+    def _do_what_is_asked(self) -> None:
+        if asked := self._in("asked"):
+            self._begin(asked)
+        if given_up := self._in("given up"):
+            self._drop(given_up)
+        if whole := self._in("whole"):
+            self._replace(whole)
 
     def _in(self, state: TableState) -> list[TableLoad]:
         return [load for load in self._notes.beside() if load.state == state]

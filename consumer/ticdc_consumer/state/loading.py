@@ -150,10 +150,16 @@ class LoadNotes:
         return {load.name: load.beside for load in self.beside() if load.created and load.beside}
 
     def state(self, name: TableName) -> TableState:
-        """How far a table is."""
+        """How far a table is. Raises `Stop` if its load was ended."""
         query = sa.select(LOAD.c.state).where(*self._chunk(name, TABLE))
         with self._target.errors():
-            return cast("TableState", self._run(query).scalar_one())
+            state = self._run(query).scalar_one_or_none()
+        if state is None:
+            raise Stop(
+                f"{'.'.join(name)}: another client ended its load meanwhile, by load --give-up or "
+                "forget"
+            )
+        return cast("TableState", state)
 
     def pending(self) -> list[tuple[TableName, int]]:
         """The chunks that are not loaded: of each table in order."""

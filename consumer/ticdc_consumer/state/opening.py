@@ -74,6 +74,8 @@ def take_over(
             require_loaded(target, options.changefeed)
             failpoints.hit("S0")
             state = store.start(options.takeover_after)
+            # To be seen at once: brokers that are slow to answer may take minutes from here on.
+            store.monitor.generation = store.lease.generation
             failpoints.hit("S1")
             with store.lease.explaining():
                 require_loaded(target, options.changefeed)

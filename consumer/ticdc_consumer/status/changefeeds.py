@@ -6,6 +6,7 @@ from ticdc_encoder.tso import lag, with_time
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.state.activity.stored import StoredActivity, read_all
+from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 
@@ -71,14 +72,21 @@ class Ended:
 
 
 def end(target: Target, options: Options) -> Ended:
-    """Ends the changefeed, and gives what is left of it. Raises `Stop` if there is none."""
+    """Ends the changefeed, and gives what is left of it. Tables that were being loaded beside those
+    in use are dropped. Raises `Stop` if there is none."""
     store = Store(target, options.changefeed)
     if store.read() is None:
         raise store.unknown()
     dropped_tables = [
         target.quote(of.target_schema, of.target_table) for of in store.ledger.dropped()
     ]
+    notes = LoadNotes(target, options.changefeed)
+    copies = [load.beside for load in notes.beside()] if notes.progress() else []
     last_state = store.end(options.takeover_after)
     if last_state is None:
         raise store.unknown()
+    for copy in filter(None, copies):
+        with target.transaction():
+            for text in target.drop_table(*copy):
+                target.execute(text).close()
     return Ended(options.changefeed, last_state.resolved_ts, tuple(dropped_tables))

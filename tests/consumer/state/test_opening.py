@@ -1,9 +1,14 @@
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 from support.loading import options
 from ticdc_consumer.errors import Retry, Unavailable
 from ticdc_consumer.state import opening
+from ticdc_consumer.state.activity.monitor import Monitor
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.scope import scope_hash
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import open_target
 
 
 class Nothing:
@@ -26,3 +31,20 @@ def test_what_passes_by_itself_ends_a_start_that_says_to_start_again(
         start.__enter__()
     with suppress(StopIteration):
         start.__exit__(None, None, None)
+
+
+def test_a_consumer_that_begins_is_seen_before_it_asks_the_brokers(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a command that waits for it would take it for ended, while they do not answer."""
+    given = options(sqlite_url)
+    with closing(open_target(sqlite_url, changefeed=given.changefeed)) as target:
+        store = Store(target, given.changefeed)
+        store.start(0.0)
+        store.begin_first(Checkpoint(given.changefeed, 0, 7, scope_hash(given), 0, {}))
+    monitor = Monitor(given.changefeed)
+    seen = list[int]()
+    monkeypatch.setattr(opening, "open_source", lambda _: Nothing())
+    monkeypatch.setattr(opening, "_go_on", lambda *_: seen.append(monitor.look().generation))
+    with opening.take_over(given, monitor=monitor) as opened:
+        assert seen == [opened.store.lease.generation] != [0]

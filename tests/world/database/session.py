@@ -51,7 +51,8 @@ class WorldFile(SQLite):
 
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
         driver = original(error)
-        if isinstance(driver, Refused | Lost | sa.exc.PendingRollbackError):
+        closed = sa.exc.PendingRollbackError | sa.exc.ResourceClosedError
+        if isinstance(driver, Refused | Lost | closed):
             return Retry(str(driver))
         return super().translate(error, layout)
 

@@ -25,7 +25,7 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import Layout, TableName, TargetName
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.upstream.load.copying import Copier, CopyJob
+from ticdc_consumer.upstream.load.copying import Copier, CopyJob, locked_ts
 from ticdc_consumer.upstream.load.creating import defined_of, rows_of
 from ticdc_consumer.upstream.load.growing import ConsumerOf, Growth
 from ticdc_consumer.upstream.load.origin import FromUpstream
@@ -81,7 +81,8 @@ def _opened(options: Options, tables: Sequence[str]) -> Iterator["_Again"]:
     command = "".join(f" --table {table}" for table in tables)
     with closing(opening) as target:
         try:
-            yield _Again(options, target, tables)
+            with target.errors():
+                yield _Again(options, target, tables)
         except (Retry, UnknownCommit) as error:
             raise Unavailable(
                 f"{error}; go on with: ticdc-consumer load CONFIG{command}"
@@ -225,7 +226,7 @@ class _Again:
 
         def begin() -> None:
             with self._target.transaction():
-                self._store.lease.locked_row()
+                locked_ts(self._store)
                 if not self._notes.beside():
                     self._notes.begin(resolved_ts - 1, loads)
 
@@ -291,13 +292,19 @@ class _Again:
         if not target.transactional_ddl:
             for text in target.copy_structure(context.locate(load.name), load.beside, key):
                 target.execute(text).close()
-        with target.transaction():
-            self._store.lease.locked_row()
-            if target.transactional_ddl:
-                for text in target.copy_structure(context.locate(load.name), load.beside, key):
+        try:
+            with target.transaction():
+                locked_ts(self._store)
+                if target.transactional_ddl:
+                    for text in target.copy_structure(context.locate(load.name), load.beside, key):
+                        target.execute(text).close()
+                if self._notes.state(load.name) == "create":
+                    self._notes.reached(load.name, "asked")
+        except Stop:
+            if not target.transactional_ddl:
+                for text in target.drop_table(*load.beside):
                     target.execute(text).close()
-            if self._notes.state(load.name) == "create":
-                self._notes.reached(load.name, "asked")
+            raise
 
     # --- the rows ------------------------------------------------------------------------------
 
@@ -350,7 +357,7 @@ class _Again:
     def _reach(self, state: TableState) -> None:
         """Asks the lease's holder for the rest."""
         with self._target.transaction():
-            self._store.lease.locked_row()
+            locked_ts(self._store)
             for load in self._notes.beside():
                 self._notes.reached(load.name, state)
 

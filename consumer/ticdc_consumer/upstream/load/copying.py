@@ -76,7 +76,9 @@ class Copier:
         table, layout = job.tables[name]
         encode_rows, encode_keys = encoders(layout.dialect)
         with target.transaction():
-            as_of = _locked_ts(target, job.changefeed) if job.beside else job.snapshot_ts
+            as_of = job.snapshot_ts
+            if job.beside:
+                as_of = locked_ts(Store(target, job.changefeed)) - 1
             stored = notes.locked_chunk(name, number, job.snapshot_ts)
             if stored is None:
                 return 0
@@ -109,9 +111,12 @@ class Copier:
         return self._reader
 
 
-def _locked_ts(target: Target, changefeed: str) -> int:
-    """R - 1, and nobody moves R before the end of the transaction."""
-    checkpoint = Store(target, changefeed).lease.locked_row()
+def locked_ts(store: Store) -> int:
+    """R, which nobody moves before the end of the transaction. Raises `Stop` if the changefeed was
+    ended."""
+    checkpoint = store.lease.locked_row()
     if checkpoint is None:
-        raise Stop(f"the checkpoint of changefeed {changefeed} was deleted meanwhile (forget)")
-    return int(checkpoint.resolved_ts) - 1
+        raise Stop(
+            f"the checkpoint of changefeed {store.changefeed} was deleted meanwhile (forget)"
+        )
+    return int(checkpoint.resolved_ts)

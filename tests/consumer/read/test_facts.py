@@ -125,6 +125,16 @@ def test_the_facts_of_a_fast_reader_are_folded_alike(
     assert remains(fold) == [remaining]
 
 
+def test_what_is_held_is_counted_in_bytes(fold: Fold) -> None:
+    other = b"2"
+    fold.add_many([(0, 5, KEY, b"1,a", None), (0, 6, KEY, b"1,b", None)], [1, 2], 0, 10)
+    assert fold.bytes == 10
+    fold.add_many([(0, 7, None, None, KEY), (0, 7, None, None, other)], [3, 4], 0, 10)
+    assert fold.bytes == 10 + 64
+    fold.add_many([(0, 8, None, None, other)], [5], 0, 10)
+    assert fold.bytes == 10 + 64
+
+
 def test_a_conflict_is_found_among_the_facts_of_a_fast_reader(fold: Fold) -> None:
     fold.add_many([(0, 5, KEY, b"1,a", None)], [7], 0, 10)
     with pytest.raises(Conflict, match="columns name differ"):

@@ -247,15 +247,28 @@ def test_a_row_that_lacks_its_schema_is(
     assert (report.waiting, report.unread, progress.least_later) == (waiting, unread, kept)
 
 
-def test_what_is_beside_the_cut_is_counted_or_kept_also_where_it_is_read_fast() -> None:
-    records = [(None, row(number)) for number in (6, 4, 7, 9, 8, 3)]
+@pytest.mark.parametrize(
+    ("commit_ts", "facts", "restart", "replays"),
+    [
+        ((6, 4, 7, 9, 8, 3), 3, 3, 2),
+        ((6, 7, 9), 2, 2, 0),
+        ((6, 4, 7), 2, WHOLE.end, 1),
+        ((6, 5, 8), 3, WHOLE.end, 0),
+        ((6, 9, 10), 1, 1, 0),
+        ((6, 4, 3), 1, WHOLE.end, 2),
+    ],
+)
+def test_what_is_beside_the_cut_is_counted_or_kept_also_where_it_is_read_fast(
+    commit_ts: Sequence[int], facts: int, restart: int, replays: int
+) -> None:
+    records = [(None, row(number)) for number in commit_ts]
     job = job_of(OPTIONS, tables_in(decoded(OPTIONS, records)), begin=5, end=9)
     with learning_at_once():
         found = same(job, records)
-    assert (found.read_fast, len(found.facts)) == (5, 3)
+    assert (found.read_fast, len(found.facts)) == (len(records) - 1, facts)
     progress, *_, report = found.report
-    assert progress.restart == 3
-    assert unpack(report.to_pylist()[0]["row"]).tables[0].replays == 2
+    assert progress.restart == restart
+    assert unpack(report.to_pylist()[0]["row"]).tables[0].replays == replays
 
 
 class Recognising(NoFastReader):

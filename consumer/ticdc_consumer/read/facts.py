@@ -184,13 +184,13 @@ class Fold:
                 if absent is None or absent == present:
                     continue
                 self.counts.facts[table] += 1
-            gone = (absent, commit_ts) if steps else absent
-            known = facts.get(gone)
+            absent_slot = (absent, commit_ts) if steps else absent
+            known = facts.get(absent_slot)
             if known is None:
-                facts[gone] = (commit_ts, False, partition, offset, None)
+                facts[absent_slot] = (commit_ts, False, partition, offset, None)
                 self.bytes += 64
             elif known[0] < commit_ts:
-                facts[gone] = (commit_ts, False, partition, offset, None)
+                facts[absent_slot] = (commit_ts, False, partition, offset, None)
             elif known[0] == commit_ts and not known[1]:
                 duplicates[table] += 1
 

@@ -86,8 +86,8 @@ class FastOpen:
                 end = index
                 break
             key, value = keys[index] or b"", values[index] or b""
-            found = _KEY_ROW.findall(key, 8) if key[:8] == VERSION else ()
-            if not found or not self._know({head for _, _, head in found}, kinds):
+            key_rows = _KEY_ROW.findall(key, 8) if key[:8] == VERSION else ()
+            if not key_rows or not self._know({head for _, _, head in key_rows}, kinds):
                 end = index
                 break
             at, stop = 0, len(value)
@@ -96,8 +96,8 @@ class FastOpen:
                 at = begin + int.from_bytes(value[at:begin], "big")
                 pieces.append(value[begin:at])
             framed += len(key) - 8
-            rows += found
-            rows_of += repeat(index, len(found))
+            rows += key_rows
+            rows_of += repeat(index, len(key_rows))
             if at != stop or len(pieces) != len(rows):
                 return FastRun(index + 1)
         if not rows or not _is_framed(rows, framed):

@@ -101,19 +101,19 @@ def until_ends(
 def _runs(batch: Sequence[Any]) -> Iterator[tuple[TopicPartition, Sequence[Any]]]:
     """The batch in parts: records of one partition that follow each other, or one end or error."""
     # Messages are untyped: to check what may be None costs too much, once per message.
-    places = [*zip(map(_topic, batch), map(_partition, batch), strict=True)]
+    partitions = [*zip(map(_topic, batch), map(_partition, batch), strict=True)]
     is_event = [error is not None for error in map(_error, batch)]
-    if len({*places}) == 1 and not any(is_event):
-        yield places[0], batch
+    if len({*partitions}) == 1 and not any(is_event):
+        yield partitions[0], batch
         return
-    marked = zip(places, is_event, batch, strict=True)
-    for (place, alone), run in groupby(marked, itemgetter(0, 1)):
+    marked = zip(partitions, is_event, batch, strict=True)
+    for (topic_partition, alone), run in groupby(marked, itemgetter(0, 1)):
         messages = [message for _, _, message in run]
         if alone:
             for message in messages:
-                yield place, (message,)
+                yield topic_partition, (message,)
         else:
-            yield place, messages
+            yield topic_partition, messages
 
 
 _consumers: dict[bytes, Consumer] = {}

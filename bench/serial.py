@@ -36,7 +36,8 @@ from unittest import mock
 import pyarrow as pa
 from servers import target_url, verdict
 from throughput import check, load, options
-from ticdc_consumer.apply import Step, apply
+from ticdc_consumer.apply.step import Step
+from ticdc_consumer.apply.transaction import apply
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.layouts import TableLayouts

@@ -24,7 +24,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import sqlalchemy as sa
-from ticdc_consumer.apply import Step, apply
+from ticdc_consumer.apply.step import Step
+from ticdc_consumer.apply.transaction import apply
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext

@@ -17,7 +17,7 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from ticdc_encoder.errors import ConfigError, TicdcError
 
-    from ticdc_consumer.apply import Counts
+    from ticdc_consumer.apply.step import Counts
     from ticdc_consumer.config import load, parse
     from ticdc_consumer.config.options import Options
     from ticdc_consumer.consumer import Consumer
@@ -55,7 +55,7 @@ _HOMES = {
     "Activity": ("ticdc_consumer.state.activity.activity", "Activity"),
     "ConfigError": ("ticdc_encoder.errors", "ConfigError"),
     "Consumer": ("ticdc_consumer.consumer", "Consumer"),
-    "Counts": ("ticdc_consumer.apply", "Counts"),
+    "Counts": ("ticdc_consumer.apply.step", "Counts"),
     "Diagnosis": ("ticdc_consumer.state.causes.situation", "Diagnosis"),
     "Epoch": ("ticdc_consumer.epoch", "Epoch"),
     "Fenced": ("ticdc_consumer.errors", "Fenced"),

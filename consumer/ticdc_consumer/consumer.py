@@ -13,7 +13,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.apply import ToTarget
+from ticdc_consumer.apply.to_target import ToTarget
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import secrets_of
 from ticdc_consumer.ddl.creation import Together

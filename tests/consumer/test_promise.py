@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.world import SQL, TABLES, make_world
 from support.world_run import Run
-from ticdc_consumer import apply as apply_step
+from ticdc_consumer.apply import transaction as apply_step
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.plan import Cut, shares
 from ticdc_consumer.read import task as read

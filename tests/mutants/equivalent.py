@@ -34,10 +34,10 @@ EQUIVALENT = {
 """By name, why no test can notice it."""
 
 _NOTICED_BY = {
-    "consumer/test_apply.py": (
-        "apply:ToTarget._purge: return one.order not in [other.order for other in self.le... -> "
-        "return None",
-        "apply:ToTarget._purge: store.reconnect() -> pass",
+    "consumer/apply/test_to_target.py": (
+        "apply.to_target:ToTarget._purge: return one.order not in "
+        "[other.order for other in self.le... -> return None",
+        "apply.to_target:ToTarget._purge: store.reconnect() -> pass",
     ),
     "consumer/ddl/test_renames.py": (
         "ddl.run:run_pending: until_known(store, retries, clean_up, happened=lambda: Fa... -> "

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 import pyarrow as pa
+import pytest
 import sqlalchemy as sa
-from ticdc_consumer.apply import Applied, Step, apply
+from ticdc_consumer.apply.step import Applied, Step
+from ticdc_consumer.apply.transaction import apply
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Unavailable
@@ -269,3 +271,28 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def stands_at(url: str) -> tuple[list[tuple[int, str]], Checkpoint | None]:
+    """What another session sees."""
+    with opened(url) as reader:
+        return accounts(reader), Store(reader, CHANGEFEED).read()
+
+
+def lose_the_next_commit(
+    patch: pytest.MonkeyPatch, target: Target, url: str, committed: bool
+) -> list[str]:
+    """The session ends at the next COMMIT, which is then done or not; the list has it."""
+    execute, session, lost = target.execute, target.session_id(), list[str]()
+
+    def lossy(statement: str, parameters: object = ()) -> object:
+        if statement != "COMMIT" or lost:
+            return execute(statement, parameters)
+        lost.append(statement)
+        if committed:
+            execute(statement, parameters)
+        kill_session(url, session)
+        return execute("SELECT 1" if committed else statement)
+
+    patch.setattr(target, "execute", lossy)
+    return lost

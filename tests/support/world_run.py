@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 from ticdc_consumer import plan, reader
-from ticdc_consumer.apply import ToTarget
+from ticdc_consumer.apply.to_target import ToTarget
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.creation import Together
 from ticdc_consumer.epoch import Epochs

@@ -7,7 +7,8 @@ from world.mutants import Mutant, mutant
 PLAN = "tests/consumer/test_plan.py"
 FOLD = "tests/consumer/reconcile/test_fold.py"
 STORE = "tests/consumer/state/test_store.py"
-APPLY = "tests/consumer/test_apply.py"
+APPLY = "tests/consumer/apply/test_transaction.py"
+TO_TARGET = "tests/consumer/apply/test_to_target.py"
 LOG = "tests/consumer/source/test_log.py"
 ASIDE = "tests/integration/test_quarantine.py"
 FILES = "tests/integration/test_storage_source.py"
@@ -340,12 +341,12 @@ ROWS = (
                 "the rows come before the deletes",
                 (
                     (
-                        "apply:_write",
+                        "apply.transaction:_write",
                         "    for table, keys in change.deletes():\n",
                         "    def deletes():\n      for table, keys in change.deletes():\n",
                     ),
                     (
-                        "apply:_write",
+                        "apply.transaction:_write",
                         "    for staged in change.staged:\n",
                         "    deletes()\n    for staged in change.staged:\n",
                     ),
@@ -427,14 +428,14 @@ COMMITS = (
             mutant(
                 "groups-together",
                 "several commit_ts are one transaction",
-                "apply:apply_groups",
+                "apply.transaction:apply_groups",
                 "if end > old.resolved_ts:",
                 "if False:",
             ),
             mutant(
                 "groups-move-offsets",
                 "the first of them moves the offsets",
-                "apply:apply_groups",
+                "apply.transaction:apply_groups",
                 "replace(started, resolved_ts=end)",
                 "replace(new, resolved_ts=end)",
                 f"{APPLY}::test_each_group_is_committed_with_the_offsets_that_the_cut_started_from"
@@ -580,7 +581,7 @@ REFUSALS = (
                 "rows-that-are-not-there",
                 "rows of a table without a key that are to be deleted, and are not there, are "
                 "passed",
-                "apply:_delete_rows",
+                "apply.transaction:_delete_rows",
                 'if missing and options.on_drift == "stop":',
                 "if False:",
                 f"{KEYLESS}::test_rows_that_are_not_there_stop_the_load_or_are_counted[sqlite]",
@@ -595,10 +596,10 @@ REFUSALS = (
             mutant(
                 "read-ahead-is-kept",
                 "a cut that was read ahead is applied where rows went before",
-                "apply:ToTarget.tend",
+                "apply.to_target:ToTarget.tend",
                 "return self._tables.fill(self._beside.filled)",
                 "self._tables.fill(self._beside.filled)\n    return False",
-                f"{APPLY}::test_a_table_that_is_filled_beside_says_once_that_rows_go_elsewhere",
+                f"{TO_TARGET}::test_a_table_that_is_filled_beside_says_once_that_rows_go_elsewhere",
             ),
             mutant(
                 "ddl-while-loaded",

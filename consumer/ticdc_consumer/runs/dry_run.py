@@ -13,7 +13,7 @@ from ticdc_encoder.event import Ddl
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
-from ticdc_consumer.apply import Applied, Step
+from ticdc_consumer.apply.step import Applied, Step
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import renames
 from ticdc_consumer.ddl import run as ddl
@@ -177,7 +177,7 @@ class Recorded:
 
 
 class Recorder:
-    """Records what a cut would do (an `epoch.Applier`)."""
+    """Records what a cut would do (an `apply.to_target.Applier`)."""
 
     reads_ahead = False
     """What comes next may depend on what this cut has."""

@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
-from ticdc_consumer.apply import ToTarget
+from ticdc_consumer.apply.to_target import ToTarget
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.epoch import IDLE, Epoch, Epochs

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from support.loading import ACCOUNTS, AFTER, Bank, accounts, bank, open_bank, opened, options, route
-from ticdc_consumer import apply as apply_step
-from ticdc_consumer.apply import Step
+from ticdc_consumer.apply import transaction as apply_step
+from ticdc_consumer.apply.step import Step
 from ticdc_consumer.config.choices import DDL_KINDS
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl

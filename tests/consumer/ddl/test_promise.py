@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.ddl_world import make_ddl_world
 from support.world_run import Run
-from ticdc_consumer import apply as apply_step
 from ticdc_consumer import epoch, plan
 from ticdc_consumer import reader as cuts
+from ticdc_consumer.apply import transaction as apply_step
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read import task as read

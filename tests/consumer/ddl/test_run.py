@@ -17,7 +17,8 @@ from support.loading import (
     opened,
     place,
 )
-from ticdc_consumer import apply as apply_step
+from ticdc_consumer.apply import transaction as apply_step
+from ticdc_consumer.apply.step import Step
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.manual import BY_OPERATOR, done_by_operator
@@ -180,7 +181,7 @@ def test_the_consumers_own_tables_are_out_of_reach(target_url: str, query: str) 
             return home, table
 
         context = replace(here.ddl_context, route=to_home)
-        step = apply_step.Step(here.old, here.new, [own])
+        step = Step(here.old, here.new, [own])
         apply_step.apply(context, here.store, step, NoChange(), here.options)
         with pytest.raises(Stop, match="the consumer's own table"):
             ddl.run_pending(context, here.store, retries=1)

@@ -1,0 +1,1 @@
+"""The net change of a cut -> the target."""

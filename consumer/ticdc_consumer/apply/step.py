@@ -1,0 +1,76 @@
+"""One step of the target, from a checkpoint to the next, and the counts of what it did."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ticdc_encoder.event import Table
+
+from ticdc_consumer.state.checkpoint import Checkpoint
+from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.targets.layout import Layout, TableName
+from ticdc_consumer.upstream.repair.writing import Repair
+
+
+@dataclass(slots=True)
+class Counts:
+    """The rows of one table: deleted, written, and cleared away because the table had drifted and
+    they were in the way. `missing` rows of a table without a key were to be deleted, but the table
+    did not have them."""
+
+    deleted: int = 0
+    upserted: int = 0
+    cleared: int = 0
+    missing: int = 0
+
+
+@dataclass(slots=True)
+class Applied:
+    """What was committed, by upstream `schema.table`."""
+
+    tables: dict[str, Counts] = field(default_factory=dict)
+
+    def of(self, layout: Layout) -> Counts:
+        return self.tables.setdefault(layout.name, Counts())
+
+    def rows(self) -> int:
+        """Rows deleted and written so far; any thread may ask."""
+        return sum(counts.deleted + counts.upserted for counts in list(self.tables.values()))
+
+    def add(self, other: "Applied") -> None:
+        for name, more in other.tables.items():
+            counts = self.tables.setdefault(name, Counts())
+            counts.deleted += more.deleted
+            counts.upserted += more.upserted
+            counts.cleared += more.cleared
+            counts.missing += more.missing
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
+    tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
+    does not know yet; `waiting` counts the rows of tables that are set aside. `copies` are those
+    that are loaded beside those in use (`ddl.beside`), `repair` rows that are put right beside
+    those of the cut."""
+
+    old: Checkpoint
+    new: Checkpoint
+    entries: Sequence[LedgerEntry] = ()
+    seen: Sequence[Table] = ()
+    newcomers: Sequence[TableName] = ()
+    waiting: Mapping[TableName, int] = field(default_factory=dict)
+    copies: Mapping[TableName, str] = field(default_factory=dict)
+    repair: Repair | None = None
+
+    def with_copy(self, layout: Layout) -> tuple[Layout, ...]:
+        """The table of a layout, and the one that is loaded beside it."""
+        copy = self.copies.get((layout.schema, layout.table))
+        return (layout,) if copy is None else (layout, replace(layout, relation=copy))
+
+    def record_tables(self, ledger: Ledger) -> None:
+        """What the rows show of their tables; inside the transaction of the rows."""
+        if self.seen:
+            ledger.define_all(self.seen, "seen")
+        known = ledger.known().destinations
+        if unknown := [name for name in self.newcomers if name not in known]:
+            ledger.note_all(unknown)

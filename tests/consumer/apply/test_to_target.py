@@ -1,0 +1,142 @@
+from dataclasses import replace
+
+import pytest
+from support.loading import (
+    AFTER,
+    CHANGEFEED,
+    bank,
+    kill_session,
+    lose_the_next_commit,
+    opened,
+    stands_at,
+)
+from ticdc_consumer.apply.step import Step
+from ticdc_consumer.apply.to_target import ToTarget
+from ticdc_consumer.errors import Retry, Stop
+from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.read.report import Report
+from ticdc_consumer.reconcile.gathered import Gathered
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.loading import LoadNotes, TableLoad
+from ticdc_consumer.upstream.repair.writing import Repair
+from ticdc_encoder.sql.parser import parse_create_table
+
+ACCOUNTS = parse_create_table("CREATE TABLE accounts (id INT PRIMARY KEY, owner TEXT)", "bank")
+LOANS = parse_create_table(
+    "CREATE TABLE loans (id INT PRIMARY KEY, account INT, "
+    "FOREIGN KEY (account) REFERENCES accounts (id))",
+    "bank",
+)
+
+
+@pytest.mark.parametrize(
+    ("waits", "entries", "looks"),
+    [(True, (), 1), (False, (), 0), (True, (LedgerEntry(199, 1, "bank", "t", ""),), 0)],
+    ids=["one may wait", "none waits", "a DDL is in the cut"],
+)
+def test_a_cut_looks_for_a_repair_if(
+    sqlite_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    waits: bool,
+    entries: tuple[LedgerEntry, ...],
+    looks: int,
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        looked: list[None] = []
+        monkeypatch.setattr(here.store.repairs, "oldest_pending", lambda: looked.append(None))
+        here.store.monitor.repair_waits = waits
+        step = Step(here.old, here.new, entries)
+        assert [applier._repair(step) for _ in range(2)] == [None, None]
+        assert len(looked) == looks  # once is enough until another look finds a request
+
+
+def test_what_became_of_a_repair_is_asked_again_and_its_cut_is_not(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        monkeypatch.setattr(applier, "_repair", lambda step: Repair(1))
+        asked: list[int] = []
+
+        def state(number: int) -> None:
+            asked.append(number)
+            if len(asked) == 1:
+                raise Retry("the connection was lost")
+
+        monkeypatch.setattr(here.store.repairs, "state", state)
+        applier.apply(Step(here.old, here.new), Gathered(Report(), here.change))
+        assert asked == [1, 1]
+        assert stands_at(sqlite_url) == (AFTER, here.new)
+
+
+def test_a_table_is_set_aside_if_the_session_ended_with_its_cut(server_url: str) -> None:
+    with opened(server_url) as target:
+        here = bank(target)
+        willing = replace(here.options, quarantine=True)
+        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        with pytest.raises(Stop), target.transaction():
+            here.store.lock(here.old)
+            kill_session(server_url, target.session_id())
+            raise Stop("a row is refused")
+        applier.set_aside(("bank", "accounts"), here.old, Stop("a row is refused"))
+        assert [table.table for table in here.store.quarantine.tables()] == ["accounts"]
+
+
+def test_a_table_that_a_foreign_key_joins_to_another_is_not_set_aside(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        target.execute("CREATE TABLE loans (id INT PRIMARY KEY, account INT REFERENCES accounts)")
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+            here.store.ledger.define(LOANS)
+        willing = replace(here.options, quarantine=True)
+        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        with pytest.raises(Stop, match="a row is refused") as stop:
+            applier.set_aside(("bank", "accounts"), here.old, Stop("a row is refused"))
+        assert "cannot be set aside: " in stop.value.__notes__[0]
+        assert not here.store.quarantine.tables()
+
+
+def test_a_table_that_is_filled_beside_says_once_that_rows_go_elsewhere(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        tables = TableLayouts(here.options, target)
+        applier = ToTarget(here.options, target, here.store, tables)
+        notes = LoadNotes(target, CHANGEFEED)
+        statement, beside = "CREATE TABLE logs (id INT PRIMARY KEY)", (None, "filled")
+        load = TableLoad(("bank", "logs"), "rows", statement, True, beside=beside)
+        news = [applier.tend()]
+        with target.transaction():
+            notes.begin(100, [load])
+        for _ in range(2):
+            applier._beside._next_look = 0.0
+            news.append(applier.tend())
+        with target.transaction():
+            notes.end()
+        applier._beside._next_look = 0.0
+        news.append(applier.tend())
+        # What was read before goes to another table, so it is read again.
+        assert news == [False, True, False, True]
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_kept_table_goes_once_where_the_commit_is_lost(
+    server_url: str, committed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(server_url) as target:
+        here = bank(target)
+        here.store.ledger.keep_dropped = 1.0
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+        here.apply(LedgerEntry(199, 1, "bank", "accounts", "DROP TABLE accounts"))
+        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        applier._context = here.ddl_context
+        applier.run_pending()
+        (kept,) = here.store.ledger.dropped()
+        lost = lose_the_next_commit(monkeypatch, target, server_url, committed)
+        applier.purge(199 + (2000 << 18))
+        assert lost and not here.store.ledger.dropped()
+        assert target.describe(kept.target_schema, kept.target_table) is None

@@ -247,7 +247,7 @@ class TiCDC:
             yield from self.owner.ddl(ddl)
         if event.rows:
             self.say(f"{len(event.rows)} changes of {event.commit_ts} are sent")
-            yield from node.changefeed.stream(event.rows, event.commit_ts)
+            yield from node.changefeed.stream(event.rows, event.commit_ts, net=True)
             yield from node.changefeed.flush()
 
     def _send_late(self) -> None:

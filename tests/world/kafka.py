@@ -148,6 +148,18 @@ class Brokers:
                 if log.begin > (self.restart(name, number) or 0):
                     self.harmed.append(f"{why}: {name}[{number}] begins too late")
 
+    def hides_a_loss_from(self, restarts: Mapping[tuple[str, int], int]) -> bool:
+        """Whether a consumer that reads on there could not know that a topic lost something."""
+        for lost in (each for each in self.story if isinstance(each, Lost)):
+            read_on = {n: at for (topic, n), at in restarts.items() if topic == lost.topic}
+            if lost.kind == "truncation" and lost.topic in self.topics:
+                end = self.topics[lost.topic].logs[lost.partition].end
+                if read_on.get(lost.partition, 0) <= end:
+                    return True
+            elif lost.kind in ("recreated topic", "deleted topic") and not any(read_on.values()):
+                return True
+        return False
+
     def _retain(self, fault: Fault) -> None:
         if (known := self._known(fault)) is None:
             return

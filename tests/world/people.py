@@ -177,6 +177,8 @@ class People:
 
     def _restore(self, fault: Fault) -> None:
         history = self._history
+        if history.brokers.hides_a_loss_from(history.server.saved_offsets()):
+            return
         if not history.judge.forgotten and history.server.restore():
             history.scheduler.say("the target is as it was when it was saved")
             history.judge.restored()

@@ -91,6 +91,13 @@ class Server:
             with closing(sqlite3.connect(self.file)) as reader:
                 reader.backup(self._saved)
 
+    def saved_offsets(self) -> dict[tuple[str, int], int]:
+        """Where the checkpoint that was saved has each partition read on."""
+        if self._saved is None:
+            return {}
+        rows = self._saved.execute("SELECT topic, partition, restart_offset FROM ticdc_offset")
+        return {(topic, int(number)): int(offset) for topic, number, offset in rows}
+
     def restore(self) -> bool:
         """All is as it was saved, and all sessions end. Whether something was saved."""
         if self._saved is None:

@@ -38,7 +38,12 @@ KEYLESS: dict[str, tuple[tuple[ModelColumn, ...], tuple[str, ...]]] = {
     "only unique u": ((B, U), ("UNIQUE KEY `u` (`u`)",)),
 }
 """Of tables in which nothing identifies a row: a NULL is not unique."""
-ALL_KEYS = KEYS | KEYLESS
+P = ModelColumn("p", "INT")
+JOINED: dict[str, tuple[tuple[ModelColumn, ...], tuple[str, ...]]] = {
+    "id, p of none": ((ID, P), ("FOREIGN KEY (`p`) REFERENCES `none` (`id`)", "PRIMARY KEY (`id`)"))
+}
+"""Of tables with a foreign key, made while TiDB did not look whether there is such a row."""
+ALL_KEYS = KEYS | KEYLESS | JOINED
 OWN_TYPES = ("INT", "VARCHAR(9)")
 ORIGIN = compose(1_700_000_000_000)
 """A ts at about the time when the world begins."""

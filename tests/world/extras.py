@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 
-from ticdc_torture.upstream import KEYLESS, KEYS
+from ticdc_torture.upstream import JOINED, KEYLESS, KEYS
 from world.schedule import Fault
 
 EXTRAS: dict[str, float] = {
@@ -30,11 +30,17 @@ EXTRAS: dict[str, float] = {
     "looked at": 0.1,
     "loaded again": 0.15,
     "late schemas": 0.3,
+    "foreign keys": 0.15,
+    "new target": 0.1,
+    "no driver": 0.3,
+    "deleted twice": 0.4,
 }
 """How probable each is, where it can be."""
 NET_ONLY = {"staging"}
 OF_A_SERVER = {"staging", "restored"}
 OF_SIMPLE = {"late schemas"}
+BESIDE = {"no driver": "repair", "deleted twice": "tables without a key"}
+"""Those that need another."""
 AT_DOORS: dict[str, dict[str, tuple[str, int, int]]] = {
     "told to stop": {"told to stop": ("statement", 1, 3)},
     "refused rows": {
@@ -49,9 +55,10 @@ AT_DOORS: dict[str, dict[str, tuple[str, int, int]]] = {
     "loaded again": {"loaded again": ("statement", 1, 3)},
     "busy target": {"target is busy": ("statement", 1, 2)},
     "another row": {"another row": ("statement", 1, 2)},
+    "deleted twice": {"deleted twice": ("statement", 1, 2)},
 }
 """What people do beside, and what else fails: at which door, how often at least and at most."""
-NOT_REAL = {*AT_DOORS, "begun again", "snapshot", "late schemas"}
+NOT_REAL = {*AT_DOORS, "begun again", "snapshot", "late schemas", "new target", "no driver"}
 """What is not played on real parts."""
 
 
@@ -69,6 +76,7 @@ def extras(seed: int, protocol: str, way: str, kind: str) -> tuple[str, ...]:
         *drawn
     }:  # nobody knows then that the tables were empty
         left_out.add("begun again")
+    left_out |= {name for name, other in BESIDE.items() if other not in drawn}
     if "restored" in drawn:  # nobody goes on with a load that is there again
         left_out.add("loaded again")
     return tuple(name for name in drawn if name not in left_out)
@@ -99,7 +107,8 @@ def limits(rng: Random) -> dict[str, int]:
 
 def kinds_of_keys(names: tuple[str, ...]) -> tuple[str, ...]:
     """What tables a history creates."""
-    return (*KEYS, *KEYLESS, *KEYLESS) if "tables without a key" in names else tuple(KEYS)
+    kinds = (*KEYS, *KEYLESS, *KEYLESS) if "tables without a key" in names else tuple(KEYS)
+    return (*kinds, *JOINED, *JOINED, *JOINED) if "foreign keys" in names else kinds
 
 
 class _Formatted(logging.Handler):

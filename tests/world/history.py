@@ -26,7 +26,7 @@ from world.database.server import Server
 from world.database.session import WorldFile
 from world.judge import Broken, Judge
 from world.kafka import Brokers
-from world.parts import WORLD, limited, replaced
+from world.parts import WORLD, limited, replaced, without_driver
 from world.people import People
 from world.schedule import Fault, Process, Scheduler
 from world.spark import Spark
@@ -189,6 +189,8 @@ class History:
         self.cdc = TiCDC(rng, self.upstream, self.brokers, feed, self.scheduler.say, since)
         self.scheduler.actor = self._act
         self.server = Server(self.scheduler, file, is_file=plan.kind == "worldfile")
+        if "new target" in plan.extras:
+            self.server.drop_own()
         self.server.create(loaded)
         self.judge = Judge(file, self.upstream, plan.way)
         self.judge.writer = self._generation
@@ -421,6 +423,10 @@ def _log_of(history: History) -> AbstractContextManager[None]:
     return extras.logged() if "debug log" in history.plan.extras else nullcontext()
 
 
+def _drivers_of(history: History) -> AbstractContextManager[None]:
+    return without_driver() if "no driver" in history.plan.extras else nullcontext()
+
+
 class Worlds:
     """Plays histories, one after the other, in a folder of its own."""
 
@@ -440,7 +446,7 @@ class Worlds:
         database.SERVER.append(history.server)
         WORLD.append(history)
         try:
-            with limited(history.limits), _log_of(history):
+            with limited(history.limits), _log_of(history), _drivers_of(history):
                 return history.go()
         finally:
             WORLD.pop()

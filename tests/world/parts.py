@@ -1,5 +1,6 @@
 """Puts the world's models in the place of the libraries that the consumer reaches the world by."""
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -118,6 +119,13 @@ def replaced() -> Iterator[None]:
         finally:
             for patch in reversed(patches):
                 patch.stop()
+
+
+@contextmanager
+def without_driver() -> Iterator[None]:
+    """Inside, what reads the upstream for a repair cannot be imported."""
+    with mock.patch.dict(sys.modules, {reading.__name__: None}):
+        yield
 
 
 LIMITS: dict[str, tuple[ModuleType, ...]] = {

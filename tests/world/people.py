@@ -15,8 +15,8 @@ from ticdc_consumer.status.changefeeds import end
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.upstream.load.again import give_up, load_again
 from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.event import Row, Value
-from ticdc_torture.upstream import NAMES, ORIGIN
+from ticdc_encoder.event import Row, RowChange, Value
+from ticdc_torture.upstream import NAMES, ORIGIN, Model
 from world.judge import Broken
 from world.schedule import Fault, Process
 
@@ -50,15 +50,18 @@ class People:
         self.left_behind = set[Process]()
         """Consumers under which the target was restored."""
         self._started = 0
+        self._loading = set[str]()
+        """The tables that somebody loads again."""
         history.scheduler.handlers |= {
             "told to stop": self._tell_to_stop,
             "rows are refused": self._refuse,
-            "forgotten": lambda fault: self._come(self._forget),
+            "forgotten": self._end,
             "backup": lambda fault: history.server.save(),
             "restored": self._restore,
             "looked at": lambda fault: self._come(self._look),
             "target is busy": self._keep_busy,
             "another row": self._send_another_row,
+            "deleted twice": self._delete_again,
             "loaded again": self._load_again,
             "repair": lambda fault: self._come(lambda: self._ask_for_repair(fault.size)),
         }
@@ -168,9 +171,41 @@ class People:
             history.scheduler.say(f"another row of {change.commit_ts} is sent")
             history.cdc.send(replace(change, after=_other(change.after or {})))
 
+    def _delete_again(self, fault: Fault) -> None:
+        """TiCDC sends the DELETE of a row without a key twice, and none like it is there then, or
+        comes after it."""
+        history = self._history
+        deletes = [
+            change
+            for model in history.upstream.models
+            for event in model.events
+            for change in event.rows
+            if event.commit_ts >= history.judge.resolved_ts
+            if change.after is None and not change.table.handle_key
+            if not self._is_there(model, change)
+        ]
+        if deletes and not history.cdc.feed.row_keys:
+            change = deletes[fault.size % len(deletes)]
+            history.brokers.harmed.append(f"a DELETE of {change.table.name} came twice")
+            history.scheduler.say(f"a DELETE of {change.commit_ts} is sent once more")
+            history.cdc.send(change)
+
+    def _is_there(self, model: Model, deleted: RowChange) -> bool:
+        """Whether there is such a row at that commit_ts, or later."""
+        contents = self._history.upstream.at(deleted.commit_ts + 1)
+        names, rows = contents.get(deleted.table.name, ((), []))
+        row = deleted.before or {}
+        return tuple(row.get(name) for name in names) in rows or any(
+            change.after == row
+            for event in model.events
+            if event.commit_ts >= deleted.commit_ts
+            for change in event.rows
+        )
+
     def _refuse(self, fault: Fault) -> None:
         """The target takes no rows of a table any more, and does not let it be created."""
         names = (fault.size % 4 and self._history.judge.tables) or NAMES
+        names = sorted(self._loading) or names
         table = names[fault.size // 4 % len(names)]
         self._history.scheduler.say(f"{table} is refused")
         self._history.server.refused.add(table)
@@ -206,6 +241,15 @@ class People:
         somebody = history.scheduler.start("somebody", main)
         somebody.on_death.append(lambda: history.start(SOON))
 
+    def _end(self, fault: Fault) -> None:
+        """One or two people come to forget it, and a consumer may be started at that moment: not
+        from a timestamp, of which nobody could know that it is no more that of the tables."""
+        of_a_timestamp = {"snapshot", "late schemas", "begun again"} & {*self._history.plan.extras}
+        if fault.size % 3 == 0 and not of_a_timestamp:
+            self._history.start(0.0)
+        for _ in range(1 + fault.size % 2):
+            self._come(self._forget)
+
     def _forget(self) -> None:
         """The changefeed is ended: nobody starts a consumer of it any more."""
         history = self._history
@@ -213,7 +257,7 @@ class People:
             history.judge.may_be_forgotten = True
             try:
                 history.scheduler.say(f"it is forgotten: {end(target, history.options)}")
-            except Stop as error:
+            except (Stop, Fenced) as error:
                 history.scheduler.say(f"it is not forgotten: {error}")
 
     def _look(self) -> None:
@@ -233,11 +277,16 @@ class People:
         tables = history.judge.tables
         if not tables or history.judge.forgotten:
             return
-        label = f"{history.schema}.{tables[fault.size % len(tables)]}"
+        table = tables[fault.size % len(tables)]
+        label = f"{history.schema}.{table}"
 
         def main() -> None:
             try:
+                self._loading.add(table)
+                if "refused rows" in history.plan.extras and fault.size % 2:
+                    history.server.refused.add(table)
                 self._load_or_give_up(label)
+                self._loading.discard(table)
             except (Unavailable, Retry, UnknownCommit) as error:
                 history.scheduler.say(f"the load is tried again: {error}")
                 begin()
@@ -277,6 +326,8 @@ class People:
         request = RepairRequest(number, history.judge.resolved_ts, tables)
         with closing(open_target(history.options.target_url, changefeed="world")) as target:
             requests = RepairRequests(target, "world")
+            if not Store(target, "world").tables.readable():
+                return
             if requests.state(number) is None:
                 with target.transaction():
                     requests.add(request)

@@ -84,6 +84,12 @@ class Server:
                 for statement in create_table(name, table.name, table, WORDS):
                     session.execute(statement)
 
+    def drop_own(self) -> None:
+        """No consumer was here before."""
+        with closing(sqlite3.connect(self.file, isolation_level=None)) as session:
+            for name in own_tables(session):
+                session.execute(f"DROP TABLE {quote_name(name)}")
+
     def save(self) -> None:
         """As a backup does, at what is committed now."""
         if self._saved is None and not self.is_file:
@@ -93,7 +99,7 @@ class Server:
 
     def saved_offsets(self) -> dict[tuple[str, int], int]:
         """Where the checkpoint that was saved has each partition read on."""
-        if self._saved is None:
+        if self._saved is None or not own_tables(self._saved):
             return {}
         rows = self._saved.execute("SELECT topic, partition, restart_offset FROM ticdc_offset")
         return {(topic, int(number)): int(offset) for topic, number, offset in rows}
@@ -124,6 +130,12 @@ class Server:
             self.end(session)
         if fault.size % 2:  # it went down, and what is unlogged is empty
             self.stages = {name: [] for name in self.stages}
+
+
+def own_tables(session: sqlite3.Connection) -> list[str]:
+    """The consumer's."""
+    names = session.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    return [name for (name,) in names if name.startswith("ticdc_")]
 
 
 class Session(sqlite3.Connection):

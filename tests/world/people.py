@@ -16,7 +16,7 @@ from ticdc_consumer.targets import open_target
 from ticdc_consumer.upstream.load.again import give_up, load_again
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Row, RowChange, Value
-from ticdc_torture.upstream import NAMES, ORIGIN, Model
+from ticdc_torture.upstream import NAMES, ORIGIN, Contents, Model
 from world.judge import Broken
 from world.schedule import Fault, Process
 
@@ -164,6 +164,8 @@ class People:
             for change in event.rows
             if event.commit_ts >= history.judge.resolved_ts and change.table.handle_key
             if any(name.startswith("c") for name in change.after or ())
+            # Of a row that stays as it was, nothing may be sent that would contradict it.
+            if not self._is_in(history.upstream.at(change.commit_ts), change, change.after)
         ]
         if changes:
             change = changes[fault.size % len(changes)]
@@ -193,14 +195,17 @@ class People:
     def _is_there(self, model: Model, deleted: RowChange) -> bool:
         """Whether there is such a row at that commit_ts, or later."""
         contents = self._history.upstream.at(deleted.commit_ts + 1)
-        names, rows = contents.get(deleted.table.name, ((), []))
-        row = deleted.before or {}
-        return tuple(row.get(name) for name in names) in rows or any(
-            change.after == row
+        return self._is_in(contents, deleted, deleted.before) or any(
+            change.after == deleted.before
             for event in model.events
             if event.commit_ts >= deleted.commit_ts
             for change in event.rows
         )
+
+    def _is_in(self, contents: Contents, change: RowChange, row: Row | None) -> bool:
+        """Whether the change's table has such a row."""
+        names, rows = contents.get(change.table.name, ((), []))
+        return tuple((row or {}).get(name) for name in names) in rows
 
     def _refuse(self, fault: Fault) -> None:
         """The target takes no rows of a table any more, and does not let it be created."""

@@ -130,6 +130,13 @@ class TiCDC:
         )
         self._start(self.resolved)
 
+    @property
+    def latest(self) -> int:
+        """The greatest commit_ts of which something may have been sent."""
+        return max(
+            (e.commit_ts for m, sent in self._sent.items() for e in m.events[: sent + 1]), default=0
+        )
+
     # --- nodes --------------------------------------------------------------------------------
 
     def _start(self, checkpoint: int) -> None:

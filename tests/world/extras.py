@@ -30,16 +30,23 @@ EXTRAS: dict[str, float] = {
     "looked at": 0.1,
     "loaded again": 0.15,
     "late schemas": 0.3,
+    "wider filter": 0.4,
     "foreign keys": 0.15,
     "new target": 0.1,
     "no driver": 0.3,
     "deleted twice": 0.4,
 }
 """How probable each is, where it can be."""
-NET_ONLY = {"staging"}
+NET_ONLY = {"staging", "wider filter"}
 OF_A_SERVER = {"staging", "restored"}
 OF_SIMPLE = {"late schemas"}
-BESIDE = {"no driver": "repair", "deleted twice": "tables without a key"}
+NOT_OF_SIMPLE = {"wider filter"}
+"""The table's schema comes again after minutes, which no history lasts."""
+BESIDE = {
+    "no driver": "repair",
+    "deleted twice": "tables without a key",
+    "wider filter": "snapshot",
+}
 """Those that need another."""
 AT_DOORS: dict[str, dict[str, tuple[str, int, int]]] = {
     "told to stop": {"told to stop": ("statement", 1, 3)},
@@ -53,6 +60,7 @@ AT_DOORS: dict[str, dict[str, tuple[str, int, int]]] = {
     "repair": {"repair": ("statement", 1, 3)},
     "looked at": {"looked at": ("statement", 1, 3)},
     "loaded again": {"loaded again": ("statement", 1, 3)},
+    "wider filter": {"wider filter": ("statement", 1, 2)},
     "busy target": {"target is busy": ("statement", 1, 2)},
     "another row": {"another row": ("statement", 1, 2)},
     "deleted twice": {"deleted twice": ("statement", 1, 2)},
@@ -70,15 +78,14 @@ def extras(seed: int, protocol: str, way: str, kind: str) -> tuple[str, ...]:
         left_out |= NET_ONLY
     if kind != "worldserver":
         left_out |= OF_A_SERVER
-    if protocol != "simple":
-        left_out |= OF_SIMPLE
+    left_out |= NOT_OF_SIMPLE if protocol == "simple" else OF_SIMPLE
     if {"forgotten", "snapshot", "late schemas"} & {
         *drawn
     }:  # nobody knows then that the tables were empty
         left_out.add("begun again")
     left_out |= {name for name, other in BESIDE.items() if other not in drawn}
     if "restored" in drawn:  # nobody goes on with a load that is there again
-        left_out.add("loaded again")
+        left_out |= {"loaded again", "wider filter"}
     return tuple(name for name in drawn if name not in left_out)
 
 

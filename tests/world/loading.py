@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.targets.layout import TableName
-from ticdc_consumer.upstream.load import again
+from ticdc_consumer.upstream.load import again, growing
 from ticdc_consumer.upstream.load.origin import StoredChunk
 from ticdc_consumer.upstream.tables import Defined
 from ticdc_encoder.event import Table
+from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.parser import parse_create_table
 
 WORLD: list[Any] = []
@@ -57,7 +58,18 @@ def _reading(url: str, snapshot_ts: int = 0) -> Iterator[dict[str, str]]:
 
 
 def _names(session: dict[str, str], options: Options) -> list[TableName]:
-    return [(WORLD[-1].schema, name) for name in sorted(session)]
+    passes, schema = TableFilter(options.filter).matches, WORLD[-1].schema
+    return [(schema, name) for name in sorted(session) if passes(schema, name)]
+
+
+def _current_ts(session: dict[str, str]) -> int:
+    """Of any moment after all that TiCDC has sent, which it will reach."""
+    cdc = WORLD[-1].cdc
+    least = max(cdc.latest, cdc.resolved)
+    now = int(WORLD[-1].scheduler.rng.randint(least, max(least, cdc.goal - 1)))
+    if now >= cdc.goal:
+        cdc.goal, cdc.over = now + 1, False
+    return now
 
 
 def _defined(session: dict[str, str], schema: str, name: str) -> Defined:
@@ -79,14 +91,18 @@ def _stored(*_: object) -> Any:
     return SimpleNamespace(running=True, activity=activity)
 
 
+_OF_BOTH: dict[str, object] = {
+    "FromUpstream": Origin,
+    "reading": _reading,
+    "names": _names,
+    "defined": _defined,
+}
 PARTS: list[tuple[object, str, object]] = [
-    (again, "FromUpstream", Origin),
+    *((module, name, part) for module in (again, growing) for name, part in _OF_BOTH.items()),
+    (growing, "current_ts", _current_ts),
     (again, "_upstream_url", lambda options: ""),
-    (again, "reading", _reading),
     (again, "pinned", lambda *_: nullcontext()),
     (again, "require_kept", lambda *_: None),
-    (again, "names", _names),
-    (again, "defined", _defined),
     (again, "stored", SimpleNamespace(read=_stored)),
 ]
 """What is put in the place of the command's own."""

@@ -1,11 +1,12 @@
 """What people do to a consumer that runs, and to its target; and what they do once it stops."""
 
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ticdc_consumer import Consumer
+from ticdc_consumer.config.options import Options
 from ticdc_consumer.epoch import CAUGHT_UP, Goal
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.runs.release import require_releasable
@@ -26,16 +27,13 @@ if TYPE_CHECKING:
 SOON = 2.0
 """Seconds until somebody looks again."""
 TRIES = 20
+EVERYTHING = ("*.*",)
 
 
 def _other(row: Row) -> Row:
     """The same key with other values."""
     others: dict[type, Value] = {int: 99, str: "another"}
     return {n: others.get(type(v)) if n.startswith("c") else v for n, v in row.items()}
-
-
-def _no_consumer(*_: object) -> Any:
-    raise AssertionError("the filter takes no more tables than before")
 
 
 class People:
@@ -63,8 +61,15 @@ class People:
             "another row": self._send_another_row,
             "deleted twice": self._delete_again,
             "loaded again": self._load_again,
+            "wider filter": self._widen,
             "repair": lambda fault: self._come(lambda: self._ask_for_repair(fault.size)),
         }
+
+    def set_filter(self) -> None:
+        """Whoever starts a consumer has seen which filter the changefeed has."""
+        history = self._history
+        if history.judge.late and history.judge.filter() == [*EVERYTHING]:
+            history.options = replace(history.options, filter=EVERYTHING)
 
     # --- starts -------------------------------------------------------------------------------
 
@@ -120,8 +125,10 @@ class People:
 
     def see_the_end(self, error: Fenced) -> None:
         """A load that saw no consumer, since the COMMIT of its start was lost, may have taken the
-        lease from one that began."""
-        if "loaded again" in self._history.plan.extras and "while this one began" in str(error):
+        lease from one that began. To widen the filter takes it from the one that runs."""
+        extras = self._history.plan.extras
+        unseen = "loaded again" in extras and "while this one began" in str(error)
+        if unseen or ("wider filter" in extras and not self._loading):
             self._history.start(SOON)
 
     def want_a_release(self) -> None:
@@ -132,6 +139,8 @@ class People:
     def mend(self, error: TicdcError) -> bool:
         """Whether somebody sees why it stopped, and that it can go on."""
         history, harmed = self._history, bool(self._history.brokers.harmed)
+        if "filter was [" in str(error):
+            return True
         too_early = "no resolved ts" in str(error)
         if not history.server.refused and (harmed or not (history.judge.aside or too_early)):
             return False
@@ -285,13 +294,22 @@ class People:
         table = tables[fault.size % len(tables)]
         label = f"{history.schema}.{table}"
 
+        def load() -> None:
+            self._loading.add(table)
+            if "refused rows" in history.plan.extras and fault.size % 2:
+                history.server.refused.add(table)
+            self._load_or_give_up(label)
+            self._loading.discard(table)
+
+        self._begin_to(load)
+
+    def _begin_to(self, load: Callable[[], None]) -> None:
+        """Somebody loads, and goes on with it if it was interrupted."""
+        history = self._history
+
         def main() -> None:
             try:
-                self._loading.add(table)
-                if "refused rows" in history.plan.extras and fault.size % 2:
-                    history.server.refused.add(table)
-                self._load_or_give_up(label)
-                self._loading.discard(table)
+                load()
             except (Unavailable, Retry, UnknownCommit) as error:
                 history.scheduler.say(f"the load is tried again: {error}")
                 begin()
@@ -308,11 +326,45 @@ class People:
 
         begin()
 
+    def _widen(self, fault: Fault) -> None:
+        """Somebody widens the filter, and loads the table that it takes then."""
+        history = self._history
+        if not history.judge.late or history.judge.forgotten:
+            return
+        (table,) = history.judge.late
+        wide = replace(history.options, filter=EVERYTHING)
+
+        def load() -> None:
+            history.scheduler.say(f"the filter is to take {table}")
+            self._loading.add(table)
+            try:
+                end = load_again(wide, [f"{history.schema}.{table}"], self._consumer_of)
+                history.scheduler.say(f"{table} is loaded at {end}")
+                history.judge.covered["wider filter: done"] += 1
+            except Stop as error:
+                history.scheduler.say(f"{table} is not loaded: {error}")
+                history.judge.covered["wider filter: refused"] += 1
+            self._loading.discard(table)
+
+        self._begin_to(load)
+
+    @contextmanager
+    def _consumer_of(self, options: Options) -> Iterator[Consumer]:
+        """What brings the changefeed to where a load begins."""
+        history, process = self._history, self._history.scheduler.current
+        assert process is not None
+        consumer = history.consumers[process] = history.consumer(options)
+        try:
+            with consumer:
+                yield consumer
+        finally:
+            del history.consumers[process]
+
     def _load_or_give_up(self, label: str) -> None:
         history = self._history
         history.scheduler.say(f"{label} is to be loaded again")
         try:
-            end = load_again(history.options, [label], _no_consumer)
+            end = load_again(history.options, [label], self._consumer_of)
             history.scheduler.say(f"{label} is loaded again at {end}")
             history.judge.covered["loaded again: done"] += 1
         except Stop as error:

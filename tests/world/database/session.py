@@ -37,6 +37,14 @@ compiles, would else take most of the time."""
 ENGINE.connect().close()
 
 
+def _rows_of(stage: str) -> list[bytes]:
+    """A consumer that took over may have dropped it."""
+    rows = SERVER[-1].stages.get(stage)
+    if rows is None:
+        raise sqlite3.OperationalError(f"no such table: {stage}")
+    return rows
+
+
 class WorldFile(SQLite):
     """The real target for SQLite, on the model."""
 
@@ -119,14 +127,14 @@ class WorldServer(WorldFile):
             key = [written.index(position) for position in layout.key_positions()]
             rows = [
                 row
-                for row in SERVER[-1].stages[name]
+                for row in _rows_of(name)
                 if tuple(orjson.loads(row)[n] for n in key) not in gone
             ]
             SERVER[-1].stages[name] = rows
             return len(rows)
 
     def publish(self, layout: Layout, name: str, on_drift: OnDrift) -> int:
-        rows = pa.array(SERVER[-1].stages[name], pa.binary())
+        rows = pa.array(_rows_of(name), pa.binary())
         return self.insert(layout, rows, on_drift)
 
     def staging_tables(self, prefix: str) -> list[str]:

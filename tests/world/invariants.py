@@ -21,6 +21,7 @@ KEYLESS = "tests/consumer/read/test_keyless.py"
 LAYOUTS = "tests/consumer/test_layouts.py"
 REFUSED = f"{LAYOUTS}::test_a_table_whose_rows_cannot_be_applied_exactly_is_refused"
 EPOCH = "tests/consumer/test_epoch.py"
+GROWTH = "tests/world/test_world.py::test_a_filter_grows_while_rows_of_its_tables_come[71]"
 TIMESTAMPS = "tests/consumer/protocols/test_timestamps.py"
 
 
@@ -608,6 +609,30 @@ REFUSALS = (
                 "if self.holds(ddl)",
                 "if False",
                 f"{READER}::test_no_cut_goes_past_a_ddl_that_has_to_wait",
+            ),
+        ),
+    ),
+    Invariant(
+        "A filter may grow: the tables that it takes then have all that came since their load.",
+        "Before, R is brought to now + 1 by a cut that keeps what those tables have at and above R "
+        "ahead of the positions. What was passed over earlier was committed before now, as of "
+        "which they are loaded.",
+        (
+            mutant(
+                "growth-passes",
+                "the cut before the load does not know which tables come",
+                "upstream.load.growing:Growth.grow",
+                "consumer.joining = self.options.filter",
+                "pass",
+                GROWTH,
+            ),
+            mutant(
+                "growth-holds-nothing",
+                "a row of such a table does not hold the restart offset",
+                "read.task:Reading._keep_later",
+                "if commit_ts >= self._job.end:",
+                "if False:",
+                GROWTH,
             ),
         ),
     ),

@@ -38,6 +38,7 @@ class Origin:
 
     def batches(self, table: Table, stored: str, snapshot_ts: int) -> Iterator[list[pa.Array]]:
         part, parts = json.loads(stored)
+        WORLD[-1].people.see_a_load(table.name)
         names, rows = WORLD[-1].upstream.at(snapshot_ts + 1)[table.name]
         key = [names.index(name) for name in table.handle_key]
         mine = [

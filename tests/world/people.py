@@ -50,6 +50,8 @@ class People:
         self._started = 0
         self._loading = set[str]()
         """The tables that somebody loads again."""
+        self._to_be_refused = set[str]()
+        """Those that take no rows any more once their load reads some."""
         history.scheduler.handlers |= {
             "told to stop": self._tell_to_stop,
             "rows are refused": self._refuse,
@@ -216,6 +218,13 @@ class People:
         names, rows = contents.get(change.table.name, ((), []))
         return tuple((row or {}).get(name) for name in names) in rows
 
+    def see_a_load(self, table: str) -> None:
+        """A load reads rows of a table."""
+        if table in self._to_be_refused:
+            self._to_be_refused.discard(table)
+            self._history.server.refused.add(table)
+            self._history.scheduler.say(f"{table} is refused")
+
     def _refuse(self, fault: Fault) -> None:
         """The target takes no rows of a table any more, and does not let it be created."""
         names = (fault.size % 4 and self._history.judge.tables) or NAMES
@@ -297,7 +306,7 @@ class People:
         def load() -> None:
             self._loading.add(table)
             if "refused rows" in history.plan.extras and fault.size % 2:
-                history.server.refused.add(table)
+                self._to_be_refused.add(table)
             self._load_or_give_up(label)
             self._loading.discard(table)
 

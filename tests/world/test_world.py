@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from world.extras import EXTRAS
@@ -37,6 +38,15 @@ def test_a_seed_repeats_exactly(seed: int) -> None:
         place.play(Plan.of(seed + 1))
         assert len(first.words) > 10
         assert same(place.play(Plan.of(seed), words=True), first)
+
+
+@pytest.mark.parametrize("seed", [71, 77, 88, 139])
+def test_a_filter_grows_while_rows_of_its_tables_come(seed: int) -> None:
+    plan = replace(Plan.of(seed), way="net", protocol="canal-json")
+    with worlds() as place:
+        outcome = place.play(replace(plan, extras=("snapshot", "wider filter")))
+    assert outcome.broken is None
+    assert outcome.covered["wider filter: done"]
 
 
 @pytest.mark.timeout(120)

@@ -15,7 +15,9 @@ from support.torture_driver import Driver
 from support.torture_topics import Feed, framed, inserted, table, ts, updated
 from ticdc_consumer import failpoints, status
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.errors import Retry
 from ticdc_consumer.state.activity import stored
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Row
@@ -549,6 +551,25 @@ def test_a_consumer_goes_on_after_its_release_with_the_schemas_that_it_brought(
         consumer._learn_again()
         assert consumer._epochs.state.schemas == brought
     assert small.aside() == []
+
+
+def test_a_release_is_tried_again_if_the_target_refuses_to_say_what_is_set_aside(
+    small: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.poison()
+    small.caught_up(200)
+    small.mend()
+    with small.run.consumer() as consumer:
+        tables, refusals = consumer.store.quarantine.tables, [Retry("deadlock")]
+
+        def refused_once() -> list[SetAside]:
+            if refusals:
+                raise refusals.pop()
+            return tables()
+
+        monkeypatch.setattr(consumer.store.quarantine, "tables", refused_once)
+        assert [epoch.resolved_ts for epoch in consumer.release(NAME)][-1] == ts(200)
+    assert small.aside() == [] and not refusals
 
 
 def released(here: Place, failpoint: str | None = None) -> Driver:

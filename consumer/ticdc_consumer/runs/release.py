@@ -43,7 +43,9 @@ def released(options: Options, opened: Opened, table: str, spark: SparkStarter) 
     store, state = opened.store, opened.state
     tables = TableLayouts(options, opened.target)
     patiently_read(store, options, partial(tables.learn, store.ledger))
-    waiting = named(store.quarantine.tables(), table)
+    aside: list[SetAside] = []
+    patiently_read(store, options, lambda: aside.extend(store.quarantine.tables()))
+    waiting = named(aside, table)
     begin = waiting.state(state)
     own_store = TableStore.of(store, waiting, state)
     if begin.resolved_ts == state.resolved_ts:

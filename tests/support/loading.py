@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pytest
 import sqlalchemy as sa
 from ticdc_consumer.apply.step import Applied, Step
 from ticdc_consumer.apply.transaction import apply
@@ -24,6 +24,9 @@ from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import Column, ColumnType, Index
 from ticdc_encoder.event import Table
+
+if TYPE_CHECKING:
+    import pytest  # who runs this file as a process does without
 
 CHANGEFEED = "shop-feed"
 IMPATIENT = 0.2
@@ -259,20 +262,6 @@ def open_bank(target: Target) -> Bank:
     return Bank(target, store, old)
 
 
-def main() -> None:
-    """Applies the cut to the bank of that URL, in a process that may be killed."""
-    with opened(sys.argv[1]) as target:
-        try:
-            open_bank(target).apply()
-        except Unavailable as error:
-            print(error, file=sys.stderr)
-            sys.exit(error.exit_code)
-
-
-if __name__ == "__main__":
-    main()
-
-
 def stands_at(url: str) -> tuple[list[tuple[int, str]], Checkpoint | None]:
     """What another session sees."""
     with opened(url) as reader:
@@ -280,7 +269,7 @@ def stands_at(url: str) -> tuple[list[tuple[int, str]], Checkpoint | None]:
 
 
 def lose_the_next_commit(
-    patch: pytest.MonkeyPatch, target: Target, url: str, committed: bool
+    patch: "pytest.MonkeyPatch", target: Target, url: str, committed: bool
 ) -> list[str]:
     """The session ends at the next COMMIT, which is then done or not; the list has it."""
     execute, session, lost = target.execute, target.session_id(), list[str]()
@@ -296,3 +285,17 @@ def lose_the_next_commit(
 
     patch.setattr(target, "execute", lossy)
     return lost
+
+
+def main() -> None:
+    """Applies the cut to the bank of that URL, in a process that may be killed."""
+    with opened(sys.argv[1]) as target:
+        try:
+            open_bank(target).apply()
+        except Unavailable as error:
+            print(error, file=sys.stderr)
+            sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

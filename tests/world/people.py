@@ -141,7 +141,7 @@ class People:
     def mend(self, error: TicdcError) -> bool:
         """Whether somebody sees why it stopped, and that it can go on."""
         history, harmed = self._history, bool(self._history.brokers.harmed)
-        if "filter was [" in str(error):
+        if history.judge.late and "filter was [" in str(error):
             return True
         too_early = "no resolved ts" in str(error)
         if not history.server.refused and (harmed or not (history.judge.aside or too_early)):
@@ -170,10 +170,8 @@ class People:
         history = self._history
         changes = [
             change
-            for model in history.upstream.models
-            for event in model.events
-            for change in event.rows
-            if event.commit_ts >= history.judge.resolved_ts and change.table.handle_key
+            for _, change in self._to_come()
+            if change.table.handle_key
             if any(name.startswith("c") for name in change.after or ())
             # Of a row that stays as it was, nothing may be sent that would contradict it.
             if not self._is_in(history.upstream.at(change.commit_ts), change, change.after)
@@ -184,16 +182,20 @@ class People:
             history.scheduler.say(f"another row of {change.commit_ts} is sent")
             history.cdc.send(replace(change, after=_other(change.after or {})))
 
+    def _to_come(self) -> Iterator[tuple[Model, RowChange]]:
+        """All changes at and above R."""
+        for model in self._history.upstream.models:
+            for event in model.events:
+                if event.commit_ts >= self._history.judge.resolved_ts:
+                    yield from ((model, change) for change in event.rows)
+
     def _delete_again(self, fault: Fault) -> None:
         """TiCDC sends the DELETE of a row without a key twice, and none like it is there then, or
         comes after it."""
         history = self._history
         deletes = [
             change
-            for model in history.upstream.models
-            for event in model.events
-            for change in event.rows
-            if event.commit_ts >= history.judge.resolved_ts
+            for model, change in self._to_come()
             if change.after is None and not change.table.handle_key
             if not self._is_there(model, change)
         ]

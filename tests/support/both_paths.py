@@ -167,6 +167,14 @@ def taken(reader: FastReader, *records: Record) -> FastRun:
     return run
 
 
+def changes_of(run: FastRun) -> Iterator[tuple[Any, ...]]:
+    """Table, commit_ts, the key that is present, the piece that holds its row, and the key that is
+    absent, of each change, those of a kind together."""
+    for records, rows in run.parts:
+        columns = ([None] * len(records) if c is None else c for c in rows[1:])
+        yield from zip([rows.table] * len(records), *columns, strict=True)
+
+
 class _Counted:
     """A reader, with every change that it reads counted."""
 
@@ -177,7 +185,7 @@ class _Counted:
 
     def take(self, records: Records, start: int, end: int) -> FastRun:
         run = self.reader.take(records, start, end)
-        self.changes += len(run.changes)
+        self.changes += run.changes
         return run
 
 
@@ -198,6 +206,9 @@ def outcome(
         found.error = (type(error).__name__, str(error), *getattr(error, "__notes__", ()))
     found.facts.sort(key=lambda fact: fact[:4])
     report, counts = reading.report, reading.fold.counts
+    # A copy is one if it meets the other before a newer fact does: that depends on the order in
+    # which kinds of changes are taken.
+    counts.duplicates.clear()
     found.report = (progress, [*report.missing], report.unknown_ddls, counts, reading.close())
     found.read_fast, found.rows = counted.changes, counts.facts.total()
     return found

@@ -39,6 +39,12 @@ class PickledInBlocks(Sequence[T], Generic[T]):
             for number in range(0, len(every), BLOCK)
         )
 
+    def __eq__(self, other: object) -> bool:
+        """Whether they are known to have the same items, without a look into any of these."""
+        return isinstance(other, PickledInBlocks) and self._blocks == other._blocks
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __len__(self) -> int:
         return self._length
 
@@ -60,6 +66,13 @@ class _Block(Generic[T]):
 
     def __init__(self, items: tuple[T, ...] | None, packed: bytes | None = None) -> None:
         self._items, self._packed = items, packed
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, _Block) and self._packed is not None and self._packed == other._packed
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
     def items(self) -> tuple[T, ...]:
         if self._items is None:

@@ -6,11 +6,12 @@ is taken as early as possible: here, inside the task that reads.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Any
+from itertools import compress, repeat
+from operator import is_not, itemgetter, ne
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -54,11 +55,28 @@ Rows = dict[Slot, int]
 """For a table without a key: (canonical row, commit_ts, TiKV's key, sign) -> how many more. Without
 TiKV's key both signs count together, and without `steps` all commit_ts: the two are 0 then."""
 
-FastChange = tuple[int, int, Key | None, bytes | None, Key | None]
-"""A change as a fast reader reads it: table number, commit_ts, the key that is present, the piece
-that holds its row, the key that is absent."""
 
-_table = itemgetter(0)
+class FastRows(NamedTuple):
+    """Changes of one table as a fast reader reads them, a column each: the keys that are present,
+    the pieces that hold their rows, and the keys that are absent. None where no change has any."""
+
+    table: int
+    commit_ts: Sequence[int]
+    present: Sequence[Key] | None
+    bodies: Sequence[bytes] | None
+    absent: Sequence[Key] | None
+
+    def chosen(self, chosen: Sequence[bool]) -> "FastRows":
+        """Those of the changes."""
+        _, commit_ts, present, bodies, absent = self
+        return FastRows(
+            self.table,
+            tuple(compress(commit_ts, chosen)),
+            present and tuple(compress(present, chosen)),
+            bodies and tuple(compress(bodies, chosen)),
+            absent and tuple(compress(absent, chosen)),
+        )
+
 
 Parse = Callable[[Layout, Sequence[bytes]], Sequence[pa.Array]]
 """A fast reader's pieces -> canonical arrays in the order of the layout's source columns."""
@@ -67,6 +85,8 @@ Parse = Callable[[Layout, Sequence[bytes]], Sequence[pa.Array]]
 Fact = tuple[int, bool, int, int, Body]
 """commit_ts, whether the key is present, the number of the partition, the offset, the body. Its
 first two are its worth. A plain tuple, since one is made for every change."""
+
+_commit_ts = itemgetter(0)
 
 
 @dataclass(slots=True)
@@ -111,19 +131,7 @@ class Fold:
 
     def add(self, table: int, key: Key, fact: Fact, size: int) -> None:
         """Adds one fact. Raises `Conflict` if another row is known for its key and commit_ts."""
-        facts = self._facts[table]
-        slot = (key, fact[0]) if self._steps else key
-        self.counts.facts[table] += 1
-        known = facts.get(slot)
-        if known is None:
-            facts[slot] = fact
-            self.bytes += size
-        elif known[:2] < fact[:2]:
-            facts[slot] = fact
-        elif known[:2] == fact[:2]:
-            self.counts.duplicates[table] += 1
-            if fact[1] and fact[4] != known[4]:
-                self._compare(table, key, known, fact)
+        self._merge(table, [key], [fact], size)
 
     def add_change(
         self, table: int, change: RowChange, partition: int, offset: int, size: int
@@ -160,39 +168,40 @@ class Fold:
             else:
                 self.counts.duplicates[table] += 1
 
-    def add_many(
-        self, changes: Sequence[FastChange], offsets: Iterable[int], partition: int, size: int
-    ) -> None:
+    def add_many(self, rows: FastRows, offsets: Sequence[int], partition: int, size: int) -> None:
         """Adds the facts of changes as a fast reader reads them, each with its offset. `size` is
         about the bytes that one of them takes. Raises `Conflict`."""
-        # `add`, without a call: this is done for every change of a large cut.
-        facts_of, steps, duplicates = self._facts, self._steps, self.counts.duplicates
-        self.counts.facts.update(map(_table, changes))
-        for (table, commit_ts, present, body, absent), offset in zip(changes, offsets, strict=True):
-            facts = facts_of[table]
-            if present is not None:
-                slot = (present, commit_ts) if steps else present
-                known = facts.get(slot)
-                if known is None:
-                    facts[slot] = (commit_ts, True, partition, offset, body)
-                    self.bytes += size
-                elif known[0] < commit_ts or (known[0] == commit_ts and not known[1]):
-                    facts[slot] = (commit_ts, True, partition, offset, body)
-                elif known[0] == commit_ts:
-                    self.counts.facts[table] -= 1
-                    self.add(table, present, (commit_ts, True, partition, offset, body), size)
-                if absent is None or absent == present:
-                    continue
-                self.counts.facts[table] += 1
-            absent_slot = (absent, commit_ts) if steps else absent
-            known = facts.get(absent_slot)
-            if known is None:
-                facts[absent_slot] = (commit_ts, False, partition, offset, None)
-                self.bytes += 64
-            elif known[0] < commit_ts:
-                facts[absent_slot] = (commit_ts, False, partition, offset, None)
-            elif known[0] == commit_ts and not known[1]:
-                duplicates[table] += 1
+        table, commit_ts, present, bodies, absent = rows
+        if present is not None and bodies is not None:
+            held = zip(commit_ts, repeat(True), repeat(partition), offsets, bodies)
+            self._merge(table, present, [*held], size)
+        if absent is None or absent == present:
+            return
+        gone = [*zip(commit_ts, repeat(False), repeat(partition), offsets, repeat(None))]
+        if present is not None:
+            moves = [*map(ne, absent, present)]
+            absent, gone = [*compress(absent, moves)], [*compress(gone, moves)]
+        self._merge(table, absent, gone, 64)
+
+    def _merge(self, table: int, keys: Sequence[Key], added: Sequence[Fact], size: int) -> None:
+        """Adds a fact for each of the keys. Raises `Conflict`."""
+        facts = self._facts[table]
+        slots: Sequence[Any] = keys
+        if self._steps:
+            slots = [*zip(keys, map(_commit_ts, added), strict=True)]
+        before = len(facts)
+        # Without a step of Python for a key that is new: this is done for every change.
+        others = map(is_not, map(facts.setdefault, slots, added), added)
+        for slot, fact in [*compress(zip(slots, added, strict=True), others)]:
+            known = facts[slot]
+            if known[:2] < fact[:2]:
+                facts[slot] = fact
+            elif known[:2] == fact[:2]:
+                self.counts.duplicates[table] += 1
+                if fact[1] and fact[4] != known[4]:
+                    self._compare(table, slot[0] if self._steps else slot, known, fact)
+        self.counts.facts[table] += len(added)
+        self.bytes += size * (len(facts) - before)
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """The facts that remain, encoded for the target, a batch per table; forgets them. Present
@@ -327,9 +336,7 @@ class Fold:
 
 def _of_objects(values: Sequence[object]) -> Objects:
     """An array of these objects, whatever they hold."""
-    array = np.empty(len(values), np.object_)
-    array[:] = values
-    return array
+    return np.fromiter(values, np.object_, len(values))
 
 
 def _with_shard(layout: Layout, arrays: Sequence[pa.Array]) -> list[pa.Array]:

@@ -9,7 +9,6 @@ publishes.
 import gc
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
-from operator import itemgetter
 
 import pyarrow as pa
 from ticdc_encoder.errors import TicdcError, WireError
@@ -22,8 +21,8 @@ from ticdc_consumer.errors import Stop, fault
 from ticdc_consumer.protocols import decoder, zone_of_rows
 from ticdc_consumer.protocols.protocol import check_ts, located, partition_text
 from ticdc_consumer.read.cut_range import CutRange
-from ticdc_consumer.read.facts import Conflict, FastChange, Fold
-from ticdc_consumer.read.fast.json import FastRun
+from ticdc_consumer.read.facts import Conflict, Fold
+from ticdc_consumer.read.fast.json import FastParts, FastRun
 from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.large_rows import LargeRows
@@ -46,7 +45,6 @@ FLUSH = 48 << 20
 """Bytes of messages whose facts a task holds before it sends them."""
 LOOK_AHEAD = 1_000
 """Messages that a task reads, at least, if a layout or schema is missing: others may be, too."""
-_commit_ts = itemgetter(1)
 
 MOST_CORRUPTED = 10
 """Rows that a task reports one by one."""
@@ -91,7 +89,7 @@ class Reading:
         at, together = 0, self._together
         while at < len(records) and not progress.done:
             run = self._fast.take(records, at, min(len(records), at + together))
-            if run.changes:
+            if run.parts:
                 self._add_run(progress, records, run, at)
                 at, together = run.end, min(BATCH, 2 * together)
             elif run.end > at + 1:
@@ -109,29 +107,38 @@ class Reading:
         size = sum(map(len, filter(None, records.values[start : run.end])))
         self.report.messages += run.end - start
         self.report.bytes += size
-        changes: Sequence[FastChange] = run.changes
-        offsets = [records.offsets[index] for index in run.records]
-        commit_ts = [*map(_commit_ts, changes)]
-        if min(commit_ts) < self._range.begin or max(commit_ts) >= self._range.end:
-            within = [*self._within(progress, records, run)]
-            changes, offsets = [*compress(changes, within)], [*compress(offsets, within)]
-        try:
-            self.fold.add_many(changes, offsets, progress.number, size // len(commit_ts))
-        except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
-            raise self._located(error, progress, progress.position) from None
+        begin, end, share = self._range.begin, self._range.end, size // run.changes
+        parts = run.parts
+        if any(min(rows.commit_ts) < begin or max(rows.commit_ts) >= end for _, rows in parts):
+            parts = self._within(progress, records, parts)
+        for indices, rows in parts:
+            offsets = [records.offsets[index] for index in indices]
+            try:
+                self.fold.add_many(rows, offsets, progress.number, share)
+            except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
+                raise self._located(error, progress, progress.position) from None
         progress.position = records.offsets[run.end - 1] + 1
 
-    def _within(
-        self, progress: PartitionProgress, records: Records, run: FastRun
-    ) -> Iterator[bool]:
-        """Whether the cut has each of the changes."""
-        holds = self._range.holds
-        for (table, commit_ts, *_), index in zip(run.changes, run.records, strict=True):
-            offset = records.offsets[index]
+    def _within(self, progress: PartitionProgress, records: Records, parts: FastParts) -> FastParts:
+        """The changes that the cut has."""
+        within = [[False] * len(indices) for indices, _ in parts]
+        in_order = sorted(
+            (index, number, nth)
+            for number, (indices, _) in enumerate(parts)
+            for nth, index in enumerate(indices)
+        )
+        for index, number, nth in in_order:
+            rows, offset = parts[number][1], records.offsets[index]
+            time, commit_ts = records.time(index), rows.commit_ts[nth]
             try:
-                yield holds(progress, table, commit_ts, offset, records.time(index))
+                holds = self._range.holds(progress, rows.table, commit_ts, offset, time)
             except Stop as error:
                 raise self._located(error, progress, offset) from None
+            within[number][nth] = holds
+        return [
+            ([*compress(indices, chosen)], rows.chosen(chosen))
+            for (indices, rows), chosen in zip(parts, within, strict=True)
+        ]
 
     def feed(
         self,

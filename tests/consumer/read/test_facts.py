@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 from support.both_paths import layout_for
-from ticdc_consumer.read.facts import Conflict, Fact, Fold
+from ticdc_consumer.read.facts import Conflict, Fact, FastRows, Fold
 from ticdc_consumer.read.time_zone import Zone
 from ticdc_consumer.targets.layout import Layout
 from ticdc_encoder.column import Column, ColumnType, Index
@@ -118,8 +118,9 @@ def test_the_facts_of_a_fast_reader_are_folded_alike(
     duplicates: int,
 ) -> None:
     for offset, (commit_ts, body, absent) in enumerate(changes):
-        change = (0, commit_ts, None if body is None else KEY, body, absent)
-        fold.add_many([change], [offset], 0, 10)
+        present, bodies = (None, None) if body is None else ([KEY], [body])
+        rows = FastRows(0, [commit_ts], present, bodies, [absent] if absent else None)
+        fold.add_many(rows, [offset], 0, 10)
     assert fold.counts.facts[0] == len(changes)
     assert fold.counts.duplicates[0] == duplicates
     assert remains(fold) == [remaining]
@@ -127,15 +128,15 @@ def test_the_facts_of_a_fast_reader_are_folded_alike(
 
 def test_what_is_held_is_counted_in_bytes(fold: Fold) -> None:
     other = b"2"
-    fold.add_many([(0, 5, KEY, b"1,a", None), (0, 6, KEY, b"1,b", None)], [1, 2], 0, 10)
+    fold.add_many(FastRows(0, [5, 6], [KEY, KEY], [b"1,a", b"1,b"], None), [1, 2], 0, 10)
     assert fold.bytes == 10
-    fold.add_many([(0, 7, None, None, KEY), (0, 7, None, None, other)], [3, 4], 0, 10)
+    fold.add_many(FastRows(0, [7, 7], None, None, [KEY, other]), [3, 4], 0, 10)
     assert fold.bytes == 10 + 64
-    fold.add_many([(0, 8, None, None, other)], [5], 0, 10)
+    fold.add_many(FastRows(0, [8], None, None, [other]), [5], 0, 10)
     assert fold.bytes == 10 + 64
 
 
 def test_a_conflict_is_found_among_the_facts_of_a_fast_reader(fold: Fold) -> None:
-    fold.add_many([(0, 5, KEY, b"1,a", None)], [7], 0, 10)
+    fold.add_many(FastRows(0, [5], [KEY], [b"1,a"], None), [7], 0, 10)
     with pytest.raises(Conflict, match="columns name differ"):
-        fold.add_many([(0, 5, KEY, b"1,b", None)], [8], 0, 10)
+        fold.add_many(FastRows(0, [5], [KEY], [b"1,b"], None), [8], 0, 10)

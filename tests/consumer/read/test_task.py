@@ -19,6 +19,7 @@ from support.both_paths import (
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.read import task
+from ticdc_consumer.read.facts import FastRows
 from ticdc_consumer.read.fast.json import FastRun
 from ticdc_consumer.read.fast.reader import NoFastReader
 from ticdc_consumer.read.report import Report, unpack
@@ -284,8 +285,10 @@ class Recognising(NoFastReader):
         end = min([end, *[at for at in range(start, end) if self.recognised[at] == "m"]])
         if "?" in self.recognised[start:end] or start == end:
             return FastRun(end)
-        changes = [(0, at + 5, b"%d" % at, b"", None) for at in range(start, end)]
-        return FastRun(end, changes, range(start, end))
+        taken = range(start, end)
+        keys = [b"%d" % at for at in taken]
+        rows = FastRows(0, [at + 5 for at in taken], keys, [b""] * len(keys), None)
+        return FastRun(end, [(taken, rows)])
 
 
 @pytest.mark.parametrize(

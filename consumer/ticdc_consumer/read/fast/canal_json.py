@@ -1,7 +1,7 @@
 """Canal-JSON by regular expressions: one match proves a whole message of a known table."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 import pyarrow as pa
@@ -11,7 +11,7 @@ from ticdc_encoder.event import Event, RowChange
 from ticdc_encoder.values import FAMILIES
 
 from ticdc_consumer.protocols.shape import TableShapes
-from ticdc_consumer.read.facts import FastChange
+from ticdc_consumer.read.facts import FastRows
 from ticdc_consumer.read.fast.json import (
     BASE64,
     CHARACTERS,
@@ -28,7 +28,6 @@ from ticdc_consumer.read.fast.json import (
     FastTables,
     Form,
     Member,
-    in_order,
     is_utf_8,
     match_all,
     of_distinct,
@@ -88,18 +87,15 @@ class FastCanal:
             positions[head].append(index)
         parts = []
         for head, indices in positions.items():
-            changes = self._changes(forms[head], [values[index] or b"" for index in indices])
-            if changes is None:
+            rows = self._rows(forms[head], [values[index] or b"" for index in indices])
+            if rows is None:
                 return FastRun(end)
-            parts.append((indices, changes))
-        if not parts:
-            return FastRun(end)
-        self._head_length = len(head)
-        return FastRun(end, in_order(parts, start, end), range(start, end))
+            parts.append((indices, rows))
+        if parts:
+            self._head_length = len(head)
+        return FastRun(end, parts)
 
-    def _changes(
-        self, forms: "list[_CanalForm]", messages: Sequence[bytes]
-    ) -> Iterable[FastChange] | None:
+    def _rows(self, forms: "list[_CanalForm]", messages: Sequence[bytes]) -> FastRows | None:
         matched = match_all(forms, messages)
         if matched is None:
             return None
@@ -107,7 +103,7 @@ class FastCanal:
         commit_ts = [*map(int, columns[-1])]
         if max(commit_ts) > self._latest or not form.knows(columns[0], columns[1]):
             return None
-        return form.changes(commit_ts, columns)
+        return form.rows(commit_ts, columns)
 
     def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
         change = events[0] if len(events) == 1 else None
@@ -140,8 +136,10 @@ class FastCanal:
 class _CanalForm(Form):
     """A row's form, and the texts of `sqlType` and `mysqlType` that rows of it may have."""
 
-    def __init__(self, pattern: bytes, table: int, skip: int, types: Mapping[str, str]) -> None:
-        super().__init__(pattern, table, skip)
+    def __init__(
+        self, pattern: bytes, table: int, optional: bool, skip: int, types: Mapping[str, str]
+    ) -> None:
+        super().__init__(pattern, table, optional, skip)
         # Without their outer quotes: split at `","`, which is in no string.
         self._members = {
             orjson.dumps(name)[1:] + b":" + orjson.dumps(type_)[:-1]
@@ -155,9 +153,11 @@ class _CanalForm(Form):
             self._sql.add(sql)
         self._keep(mysql)
 
-    def knows(self, sql: Iterable[bytes], mysql: Iterable[bytes]) -> bool:
+    def knows(self, sql: Sequence[bytes], mysql: Sequence[bytes]) -> bool:
         """Whether these are all such texts."""
-        return {*sql} <= self._sql and all(map(self._is_mysql, {*mysql} - self._mysql))
+        # Most often they are all alike: to compare them takes less than to hash them.
+        distinct = {sql[0]} if sql.count(sql[0]) == len(sql) else {*sql}
+        return distinct <= self._sql and all(map(self._is_mysql, {*mysql} - self._mysql))
 
     def _is_mysql(self, mysql: bytes) -> bool:
         members = mysql[2:-2].split(b'","')
@@ -185,8 +185,8 @@ def _form(
     types = {column.name: column.type for column in change.table.columns}
     members, keys = [_as_member(n, types[n]) for n in image], [*map([*image].index, key)]
     old, data = b"null", row(members, keys, "old" if kind == b"DELETE" else "new")
+    partial = kind == b"UPDATE" and [*message["old"][0]] != [*image]
     if kind == b"UPDATE":
-        partial = [*message["old"][0]] != [*image]
         old = rb"\[%s\]" % row(members, keys, "old", partial)
     pattern = (
         _HEAD_END + kind + b'","es":' + COUNT + b',"ts":' + COUNT + b',"sql":"",'
@@ -199,7 +199,7 @@ def _form(
         + BASE64
         + rb'")?\}\}'
     )
-    form = _CanalForm(pattern, number, at, message["mysqlType"])
+    form = _CanalForm(pattern, number, partial, at, message["mysqlType"])
     groups = form.match_all([value])
     if groups is None:
         return None

@@ -7,9 +7,9 @@ the plain decoder decides that.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import compress, repeat
+from itertools import compress
 from operator import not_
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,7 +20,7 @@ from ticdc_encoder.column import INTEGERS, TEMPORALS
 from ticdc_encoder.event import RowChange
 
 from ticdc_consumer.protocols.shape import TableShapes, shape
-from ticdc_consumer.read.facts import FastChange
+from ticdc_consumer.read.facts import FastRows
 from ticdc_consumer.targets.layout import Layout
 
 CHARACTERS = rb"[^\"\\\x00-\x1f]*+"
@@ -58,13 +58,20 @@ ONE_BY_ONE = 1_000
 that takes as long as it saves for so many."""
 
 
+FastParts = Sequence[tuple[Sequence[int], FastRows]]
+
+
 class FastRun(NamedTuple):
-    """The changes of the records up to `end`, not included, in their order, and which record each
-    is of; none if one of the records is not recognised in full."""
+    """The changes of the records up to `end`, not included: those of a kind together, in their
+    order, with the record that each is of. None if one of the records is not recognised in full."""
 
     end: int
-    changes: Sequence[FastChange] = ()
-    records: Sequence[int] = ()
+    parts: FastParts = ()
+
+    @property
+    def changes(self) -> int:
+        """How many they are."""
+        return sum(len(records) for records, _ in self.parts)
 
 
 class Member(NamedTuple):
@@ -99,22 +106,31 @@ def row(
 
 
 class Expression:
-    """What a message must be in full. Its first `skip` bytes are not looked at."""
+    """What a message must be in full. Its first `skip` bytes are not looked at. `optional`: some
+    of its groups may be left out."""
 
-    def __init__(self, pattern: bytes, skip: int) -> None:
+    def __init__(self, pattern: bytes, skip: int, optional: bool) -> None:
         self.pattern = re.compile(pattern)
         self._skip = skip
+        # `findall` gives an empty group for one left out, and a tuple only of several.
+        self._is_plain = not optional and self.pattern.groups > 1
         self._matched = 0
 
-    def match_all(self, messages: Sequence[bytes]) -> Sequence[Sequence[Any]] | None:
-        """The groups of these messages, in which no control character is; None unless all match."""
+    def match_all(
+        self, messages: Sequence[bytes], lines: bytes | None = None
+    ) -> Sequence[Sequence[Any]] | None:
+        """The groups of these messages, in which no control character is; None unless all match.
+        `lines` are the messages as `as_lines` joins them, if somebody has them."""
         self._matched += len(messages)
         if self._matched < ONE_BY_ONE:
             matches = [self.pattern.fullmatch(message, self._skip) for message in messages]
             return None if None in matches else [match.groups() for match in matches if match]
         # A match that went beyond the end of a line would leave fewer matches than messages.
-        lines = b"\n%b\n" % b"\n".join(messages)
-        rows = [match.groups() for match in self._line.finditer(lines)]
+        lines = lines or as_lines(messages)
+        if self._is_plain:
+            rows = self._line.findall(lines)
+        else:
+            rows = [match.groups() for match in self._line.finditer(lines)]
         return rows if len(rows) == len(messages) else None
 
     @cached_property
@@ -122,20 +138,26 @@ class Expression:
         return re.compile(rb"\n(?s:.{%d})%b(?=\n)" % (self._skip, self.pattern.pattern))
 
 
+def as_lines(messages: Sequence[bytes]) -> bytes:
+    """Each of them between two line breaks."""
+    return b"\n".join((b"", *messages, b""))
+
+
 @lru_cache(maxsize=4096)
-def expression(pattern: bytes, skip: int) -> Expression:
+def expression(pattern: bytes, skip: int, optional: bool) -> Expression:
     """Kept for the life of a worker, over many cuts."""
-    return Expression(pattern, skip)
+    return Expression(pattern, skip, optional)
 
 
 class Form:
     """One form of a table's rows: an expression for the whole of a row's message, with the keys as
     groups `new<i>` and `old<i>`, and the row that is present as `row`. The first `skip` bytes of a
-    message are not looked at."""
+    message are not looked at. `optional`: keys of the old row may be left out."""
 
-    def __init__(self, pattern: bytes, table: int, skip: int = 0) -> None:
+    def __init__(self, pattern: bytes, table: int, optional: bool, skip: int = 0) -> None:
         usual = pattern.replace(STRING, _USUAL).replace(CHARACTERS, _USUAL)
-        self._any, self._usual = expression(pattern, skip), expression(usual, skip)
+        self._any = expression(pattern, skip, optional)
+        self._usual = expression(usual, skip, optional)
         self.table = table
         groups = self._any.pattern.groupindex
         self._new, self._old = _positions(groups, "new"), _positions(groups, "old")
@@ -143,12 +165,12 @@ class Form:
 
     def match_all(self, messages: Sequence[bytes]) -> Sequence[Sequence[Any]] | None:
         """The groups of these messages; None unless all of them are UTF-8 and match."""
-        together = b"\n".join(messages)
-        controls = np.count_nonzero(np.frombuffer(together, np.uint8) < 0x20)
-        if controls >= len(messages) or not (together.isascii() or is_utf_8(together)):
+        lines = as_lines(messages)
+        controls = np.count_nonzero(np.frombuffer(lines, np.uint8) < 0x20)
+        if controls > len(messages) + 1 or not (lines.isascii() or is_utf_8(lines)):
             return None
-        if b"\\" not in together:
-            return self._usual.match_all(messages)
+        if b"\\" not in lines:
+            return self._usual.match_all(messages, lines)
         escaped = [b"\\" in message for message in messages]
         rows = []
         for of_kind, chosen in ((self._usual, map(not_, escaped)), (self._any, escaped)):
@@ -158,16 +180,14 @@ class Form:
             rows.append(iter(groups))
         return [next(rows[is_escaped]) for is_escaped in escaped]
 
-    def changes(
-        self, commit_ts: Sequence[int], columns: Sequence[Sequence[Any]]
-    ) -> Iterator[FastChange]:
+    def rows(self, commit_ts: Sequence[int], columns: Sequence[Sequence[Any]]) -> FastRows:
         """What rows' messages say, of whose groups each is a column."""
         new, old = ([columns[at] for at in positions] for positions in (self._new, self._old))
         if new and old:
             # A column that was left out did not change.
             old = [_filled(column, now) for column, now in zip(old, new, strict=True)]
-        bodies = columns[self._row] if new else repeat(None)
-        return zip(repeat(self.table), commit_ts, _keys(new), bodies, _keys(old))
+        bodies = columns[self._row] if new else None
+        return FastRows(self.table, commit_ts, _keys(new), bodies, _keys(old))
 
 
 FormT = TypeVar("FormT", bound=Form)
@@ -197,14 +217,14 @@ def _positions(groups: Mapping[str, int], prefix: str) -> Sequence[int]:
 def _filled(values: Sequence[Any], defaults: Sequence[Any]) -> Sequence[Any]:
     if None not in values:
         return values
-    return [b if a is None else a for a, b in zip(values, defaults, strict=True)]
+    return tuple(b if a is None else a for a, b in zip(values, defaults, strict=True))
 
 
-def _keys(columns: Sequence[Sequence[bytes]]) -> Iterable[Any]:
-    """A key for each row; None of each if there are no columns."""
+def _keys(columns: Sequence[Sequence[bytes]]) -> Sequence[Any] | None:
+    """A key for each row; None if there are no columns."""
     if len(columns) < 2:
-        return columns[0] if columns else repeat(None)
-    return zip(*columns, strict=True)
+        return columns[0] if columns else None
+    return tuple(zip(*columns, strict=True))
 
 
 class FastTables:
@@ -256,20 +276,6 @@ class FastTables:
         self._rows_read[name] += 1
         count = self._rows_read[name]
         return count >= FIRST_TRY and count & (count - 1) == 0
-
-
-def in_order(
-    parts: Sequence[tuple[Sequence[int], Iterable[FastChange]]], start: int, end: int
-) -> list[FastChange]:
-    """The changes of several forms, each of which comes with its positions: together they are all
-    from `start` to `end`, not included."""
-    if len(parts) == 1:
-        return [*parts[0][1]]
-    changes: list[Any] = [None] * end
-    for positions, part in parts:
-        for position, change in zip(positions, part, strict=True):
-            changes[position] = change
-    return changes[start:]
 
 
 def is_utf_8(data: bytes) -> bool:

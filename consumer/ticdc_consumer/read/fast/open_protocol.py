@@ -30,7 +30,6 @@ from ticdc_consumer.read.fast.json import (
     FastTables,
     Form,
     Member,
-    in_order,
     is_utf_8,
     match_all,
     of_distinct,
@@ -115,9 +114,9 @@ class FastOpen:
             if matched is None:
                 return FastRun(end)
             form, columns = matched
-            times = [commit_ts[position] for position in positions]
-            parts.append((positions, form.changes(times, columns)))
-        return FastRun(end, in_order(parts, 0, len(rows)), rows_of)
+            of_form = form.rows([commit_ts[position] for position in positions], columns)
+            parts.append(([rows_of[position] for position in positions], of_form))
+        return FastRun(end, parts)
 
     def _know(self, heads: set[bytes], kinds: dict[bytes, dict[bytes, list[Form]]]) -> bool:
         """Whether all of these are heads of known tables, whose kinds of rows are added."""
@@ -203,7 +202,7 @@ def _form(piece: bytes, change: RowChange, number: int, key: Sequence[str]) -> F
             + row(members, keys, "old", partial)
             + rb")?\}"
         )
-    form = Form(pattern, number)
+    form = Form(pattern, number, optional=change.after is not None)
     return form if form.match_all([piece]) else None
 
 

@@ -6,6 +6,7 @@ from ticdc_consumer.read.fast.json import CHARACTERS, STRING, Form, of_distinct
 PATTERN = rb'\{"k":"(?P<new0>%b)","v":(?P<row>"%b")\}' % (CHARACTERS, STRING)
 
 
+@pytest.mark.parametrize("optional", [False, True])
 @pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize(
     ("messages", "rows"),
@@ -36,11 +37,14 @@ PATTERN = rb'\{"k":"(?P<new0>%b)","v":(?P<row>"%b")\}' % (CHARACTERS, STRING)
     ],
 )
 def test_messages_match_together_as_each_matches_alone(
-    messages: list[bytes], rows: list[tuple[bytes, bytes]] | None, one_by_one: bool
+    messages: list[bytes],
+    rows: list[tuple[bytes, bytes]] | None,
+    one_by_one: bool,
+    optional: bool,
 ) -> None:
     with matching(one_by_one):
-        assert Form(PATTERN, 0).match_all(messages) == rows
-        skipping = Form(PATTERN, 0, skip=2).match_all([b'"{' + each for each in messages])
+        assert Form(PATTERN, 0, optional).match_all(messages) == rows
+        skipping = Form(PATTERN, 0, optional, skip=2).match_all([b'"{' + each for each in messages])
         assert skipping == rows
 
 

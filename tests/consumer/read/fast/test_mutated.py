@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.both_paths import learning_at_once, same, taken
+from support.both_paths import changes_of, learning_at_once, same, taken
 from support.fast_messages import LINES, PEOPLE, PERSON, PROTOCOLS, encoded, message, primed
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.shape import shape
@@ -43,11 +43,12 @@ def prepared(protocol: str) -> tuple[ReadJob, FastReader, list[Record]]:
 
 def agree(job: ReadJob, reader: FastReader, record: Record) -> bool:
     """Whether it was taken; if so, the plain path must take it, and find the same."""
-    changes = taken(reader, record).changes
-    if not changes:
+    run = taken(reader, record)
+    if not run.changes:
         return False
     events = decoder(job.options)(*record)
-    for event, (number, commit_ts, present, piece, absent) in zip(events, changes, strict=True):
+    for event, change in zip(events, changes_of(run), strict=True):
+        number, commit_ts, present, piece, absent = change
         assert isinstance(event, RowChange)
         of, expected = job.shapes[event.table.schema, event.table.name]
         layout, columns = job.layouts[of], Columns(job.layouts[of], UTC)
@@ -251,7 +252,7 @@ def test_a_record_with_one_unknown_row_is_decoded_as_a_whole() -> None:
     job, reader, _ = prepared("open-protocol")
     known, unknown = RowChange(PEOPLE, 5, None, PERSON), RowChange(PEOPLE, 5, None, {"id": 3})
     (both,) = encoded("open-protocol", [known, known])
-    assert len(taken(reader, both).changes) == 2
+    assert taken(reader, both).changes == 2
     (mixed,) = encoded("open-protocol", [known, unknown])
     assert not taken(reader, mixed).changes
     assert same(job, [mixed], reader).error
@@ -301,8 +302,8 @@ def test_one_message_of_a_batch_is_not_taken_for_what_the_others_are(
     assert batch[0].isascii() and b"\\" not in batch[0]
     batch[nth] = batch[nth].replace(b'"name":"Ann', b'"name":"Ann' + damage)
     records = [(None, value) for value in batch]
-    assert len(taken(reader, *records).changes) == 3 * read
-    assert [len(taken(reader, record).changes) for record in records] == [
+    assert taken(reader, *records).changes == 3 * read
+    assert [taken(reader, record).changes for record in records] == [
         each != nth or read for each in range(3)
     ]
 

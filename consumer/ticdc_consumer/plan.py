@@ -11,6 +11,8 @@ FEW = 1_000
 """Messages up to which a cut says nothing about those to come."""
 FIRST_MESSAGES = 50_000
 """Messages of a cut, at most, as long as none has shown how large they are."""
+LAST_ROWS = 100_000
+"""Rows that are left of a backlog when the cuts no longer get smaller."""
 LEAST_SPAN = 20_000
 """Messages of a part of a partition, about, at least: to seek costs a task as much as some
 thousands of them."""
@@ -100,6 +102,13 @@ class Estimates:
     def size(self, messages: float) -> float:
         """About the bytes of so many messages; 0 if that is not known."""
         return messages * self.bytes_per_message
+
+    def most_rows(self, lag: int, rows: int) -> int:
+        """Rows of the next cut, at most `rows`: half of what a backlog of `lag` messages has left,
+        as long as that is much. So there is always one to read while another one is applied, and
+        the last one, beside which nothing is left to read, is small."""
+        half = int(lag * self.rows_per_message / 2)
+        return min(rows, half) if half > LAST_ROWS else rows
 
     def fit_cut(self, messages: float, rows: int, budget: int) -> bool:
         """Whether so many messages make a cut of at most `rows` rows that fits the budget."""

@@ -177,12 +177,13 @@ class Reader:
         listing = self.source.list_patiently(base.positions, PATIENCE)
         starts, joined = self._starts(base, listing)
         lag = lag_of(starts, listing.ends)
+        most_rows = self._estimates.most_rows(lag, self._options.rows_per_epoch)
         proof = choose(
             applied,
             self.source.marks,
             lambda mark: self._estimates.fit_cut(
                 messages_before(mark, starts, listing.ends, lag),
-                self._options.rows_per_epoch,
+                most_rows,
                 self._options.memory_budget,
             ),
         )

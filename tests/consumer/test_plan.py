@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from ticdc_consumer import plan
 from ticdc_consumer.plan import (
     FIRST_MESSAGES,
+    LAST_ROWS,
     Cut,
     Estimates,
     choose,
@@ -206,6 +207,25 @@ def test_a_cut_fits_by_rows_and_bytes(
 ) -> None:
     assert FIRST_MESSAGES == 50_000
     assert estimates.fit_cut(messages, rows, budget) == fits
+
+
+MOST = [
+    ("half of a backlog", Estimates(2.0), 250_000, 400_000, 250_000),
+    ("never more than a cut may have", Estimates(2.0), 500_000, 400_000, 400_000),
+    ("the last cuts but one", Estimates(0.5), 400_004, 400_000, 100_001),
+    ("the last one", Estimates(0.5), 400_002, 400_000, 400_000),
+    ("smaller cuts are asked for", Estimates(1.0), 1_000_000, 1_000, 1_000),
+]
+
+
+@pytest.mark.parametrize(
+    ("estimates", "lag", "rows", "most"), [m[1:] for m in MOST], ids=[m[0] for m in MOST]
+)
+def test_the_last_cuts_of_a_backlog_get_smaller(
+    estimates: Estimates, lag: int, rows: int, most: int
+) -> None:
+    assert LAST_ROWS == 100_000
+    assert estimates.most_rows(lag, rows) == most
 
 
 BEFORE = [

@@ -23,7 +23,7 @@ from ticdc_consumer.protocols.protocol import check_ts, located, partition_text
 from ticdc_consumer.read.cut_range import CutRange
 from ticdc_consumer.read.facts import Conflict, Fold
 from ticdc_consumer.read.fast.json import FastParts, FastRun
-from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reader
+from ticdc_consumer.read.fast.reader import FastReader, NoFastReader, fast_reader, keep
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.large_rows import LargeRows
 from ticdc_consumer.read.progress import PartitionProgress
@@ -230,6 +230,7 @@ class Reading:
     def close(self) -> pa.RecordBatch:
         """The report, as the last batch of the task."""
         self._large.close()
+        keep(self._fast, self._job.options, self._job.layouts, self._job.shapes)
         report, counts, replays = self.report, self.fold.counts, self._range.replays
         for name, progress in self.progress.items():
             if (restart := progress.restart) is not None:

@@ -20,7 +20,6 @@ from ticdc_consumer.read.fast.json import (
     DECIMAL,
     DIGITS,
     FLOAT,
-    MOST_FORMS,
     SIGNED,
     STRING,
     UNSIGNED,
@@ -28,6 +27,7 @@ from ticdc_consumer.read.fast.json import (
     FastTables,
     Form,
     Member,
+    add_form,
     is_utf_8,
     match_all,
     of_distinct,
@@ -72,6 +72,14 @@ class FastCanal:
         self._head_length = 0
         """Of a head that came often: to find where one ends takes longer than to try."""
 
+    @property
+    def size(self) -> int:
+        return sum(map(len, self._forms.values()))
+
+    def begin(self, latest: int) -> None:
+        self._latest = latest
+        self._tables.begin()
+
     def take(self, records: Records, start: int, end: int) -> FastRun:
         values, forms, usual = records.values, self._forms, self._head_length
         positions: defaultdict[bytes, list[int]] = defaultdict(list)
@@ -114,16 +122,15 @@ class FastCanal:
         if number is None or at < 0:
             return
         head = value[: at + _TO_KIND]
-        forms = self._forms.get(head, [])
-        if matched := match_all(forms, [value]):
+        if matched := match_all(self._forms.get(head, []), [value]):
             form, columns = matched
             form.add(columns[0][0], columns[1][0])
             return
         # The plain decoder does not look at sqlType, nor whether it is UTF-8.
-        if len(forms) < MOST_FORMS and is_utf_8(value) and self._tables.due(change):
+        if is_utf_8(value) and self._tables.due(change):
             form_of_row = _form(value, at, change, number, self._tables.key(number))
             if form_of_row is not None:
-                self._forms.setdefault(head, []).append(form_of_row)
+                add_form(self._forms.setdefault(head, []), form_of_row)
 
     def parse(self, layout: Layout, pieces: Sequence[bytes]) -> Sequence[pa.Array]:
         arrays = read(pieces, [(column.name, pa.string()) for column in layout.source])

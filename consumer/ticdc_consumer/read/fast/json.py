@@ -209,6 +209,13 @@ def match_all(
     return None
 
 
+def add_form(forms: list[FormT], form: FormT) -> None:
+    """Adds one; if there are too many, the one goes that was of no use for longest."""
+    if len(forms) >= MOST_FORMS:
+        forms.pop()
+    forms.insert(0, form)
+
+
 def _positions(groups: Mapping[str, int], prefix: str) -> Sequence[int]:
     names = [f"{prefix}{i}" for i in range(len(groups))]
     return [groups[name] - 1 for name in names if name in groups]
@@ -269,6 +276,10 @@ class FastTables:
             }
             met = self._met[number] = layout, kinds
         return met
+
+    def begin(self) -> None:
+        """Counts anew: a form that is lacking now is made soon."""
+        self._rows_read.clear()
 
     def due(self, change: RowChange) -> bool:
         """Whether it is time to make another form: at the 32nd, 64th, 128th, ... row of a kind."""

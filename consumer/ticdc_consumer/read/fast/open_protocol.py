@@ -22,7 +22,6 @@ from ticdc_consumer.read.fast.json import (
     DECIMAL,
     DIGITS,
     FLOAT,
-    MOST_FORMS,
     SIGNED,
     STRING,
     UNSIGNED,
@@ -30,6 +29,7 @@ from ticdc_consumer.read.fast.json import (
     FastTables,
     Form,
     Member,
+    add_form,
     is_utf_8,
     match_all,
     of_distinct,
@@ -72,6 +72,15 @@ class FastOpen:
         self._forms: dict[tuple[str, str], dict[bytes, list[Form]]] = {}
         self._heads: dict[bytes, dict[bytes, list[Form]]] = {}
         """Forms by what follows `ts` in the key, then by how the value begins."""
+
+    @property
+    def size(self) -> int:
+        forms = sum(len(of_kind) for kinds in self._forms.values() for of_kind in kinds.values())
+        return forms + len(self._heads)
+
+    def begin(self, latest: int) -> None:
+        self._latest = latest
+        self._tables.begin()
 
     def take(self, records: Records, start: int, end: int) -> FastRun:
         keys, values = records.keys, records.values
@@ -149,12 +158,10 @@ class FastOpen:
         if len(self._heads) < _MOST_HEADS and _HEAD.fullmatch(head):
             self._heads[head] = kinds
         forms = kinds.setdefault(piece[:3], [])
-        if len(forms) == MOST_FORMS or match_all(forms, [piece]):
-            return
-        if self._tables.due(change):
+        if not match_all(forms, [piece]) and self._tables.due(change):
             form = _form(piece, change, number, self._tables.key(number))
             if form is not None:
-                forms.append(form)
+                add_form(forms, form)
 
     def parse(self, layout: Layout, pieces: Sequence[bytes]) -> Sequence[pa.Array]:
         arrays = read(

@@ -1,8 +1,8 @@
 """Readers that prove a message by one regular expression, and leave its row unparsed.
 
 A row that a later change of the same key replaces is never parsed at all. A message that is not
-recognised, byte for byte, as one like those that the plain decoder has read before in this cut goes
-to the plain decoder.
+recognised, byte for byte, as one like those that the plain decoder has read before, for the same
+tables, goes to the plain decoder.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,18 @@ from ticdc_consumer.read.fast.json import FastRun
 from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import Layout
 
+MOST_KEPT = 4_096
+"""Forms of messages that are kept from one cut to the next."""
+
 
 class FastReader(Protocol):
+    @property
+    def size(self) -> int:
+        """How many forms of messages it knows."""
+
+    def begin(self, latest: int) -> None:
+        """Begins another cut of the same tables. No commit_ts above `latest` is believed."""
+
     def take(self, records: Records, start: int, end: int) -> FastRun:
         """Reads the records from `start` on that begin like a known table's rows, at most to `end`;
         none if the first does not."""
@@ -35,6 +45,11 @@ class FastReader(Protocol):
 class NoFastReader:
     """For protocols without a fast reader: it recognises no message."""
 
+    size = 0
+
+    def begin(self, latest: int) -> None:
+        return
+
     def take(self, records: Records, start: int, end: int) -> FastRun:
         return FastRun(start)
 
@@ -45,16 +60,38 @@ class NoFastReader:
         raise AssertionError("it reads nothing")
 
 
+Premises = tuple[ReadOptions, Sequence[Layout], TableShapes]
+"""What the forms of a reader follow from, beside the messages. A table that is not to be read has
+no layout."""
+
+_kept: dict[str, tuple[Premises, FastReader]] = {}
+"""The reader of this process' last cut, by its name; taken from here while one uses it."""
+
+
 def fast_reader(
     options: ReadOptions,
     layouts: Sequence[Layout],
     shapes: TableShapes,
     latest: int,
 ) -> FastReader:
-    """The protocol's fast reader. `latest` is the greatest commit_ts that is believed."""
+    """The protocol's fast reader: the one that was kept, if it was made of the same. `latest` is
+    the greatest commit_ts that is believed."""
     name = protocol_of(options).fast_reader
     # To inflate costs more than a fast reader saves.
-    if name and options.compression == "none":
-        reader: FastReader = resolve_name(name)(layouts, shapes, latest)
+    if not name or options.compression != "none":
+        return NoFastReader()
+    premises, reader = _kept.pop(name, (None, None))
+    if reader is not None and premises == (options, layouts, shapes):
+        reader.begin(latest)
         return reader
-    return NoFastReader()
+    new: FastReader = resolve_name(name)(layouts, shapes, latest)
+    return new
+
+
+def keep(
+    reader: FastReader, options: ReadOptions, layouts: Sequence[Layout], shapes: TableShapes
+) -> None:
+    """Keeps what a reader has learned for this process' next cut."""
+    name = protocol_of(options).fast_reader
+    if name and 0 < reader.size <= MOST_KEPT:
+        _kept[name] = (options, layouts, shapes), reader

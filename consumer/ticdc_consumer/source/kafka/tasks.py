@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter, methodcaller
+from itertools import groupby, repeat
+from operator import is_not, itemgetter, methodcaller
 from typing import Any
 
 import orjson
@@ -100,13 +100,17 @@ def until_ends(
 
 def _runs(batch: Sequence[Any]) -> Iterator[tuple[TopicPartition, Sequence[Any]]]:
     """The batch in parts: records of one partition that follow each other, or one end or error."""
-    # Messages are untyped: to check what may be None costs too much, once per message.
-    partitions = [*zip(map(_topic, batch), map(_partition, batch), strict=True)]
-    is_event = [error is not None for error in map(_error, batch)]
-    if len({*partitions}) == 1 and not any(is_event):
-        yield partitions[0], batch
+    if not batch:
         return
-    marked = zip(partitions, is_event, batch, strict=True)
+    # Messages are untyped: to check what may be None costs too much, once per message.
+    topics, numbers, errors = ([*map(ask, batch)] for ask in (_topic, _partition, _error))
+    # Not compared with `==`: that of an error and None leaves an exception behind.
+    is_event = [*map(is_not, errors, repeat(None))]
+    of_first = topics.count(topics[0]), numbers.count(numbers[0])
+    if of_first == (len(batch), len(batch)) and True not in is_event:
+        yield (topics[0], numbers[0]), batch
+        return
+    marked = zip(zip(topics, numbers, strict=True), is_event, batch, strict=True)
     for (topic_partition, alone), run in groupby(marked, itemgetter(0, 1)):
         messages = [message for _, _, message in run]
         if alone:

@@ -4,6 +4,8 @@ pass through the driver."""
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import compress
 from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.protocols import control_test
 from ticdc_consumer.protocols.protocol import ControlTest
 from ticdc_consumer.source.kafka import tasks
+from ticdc_consumer.source.records import Records
 
 BATCH = 1_000
 """Messages that a task asks of Kafka at a time."""
@@ -110,16 +113,21 @@ def _part(start: int, end: int, nth: int, of: int) -> tuple[int, int]:
 def _candidates(
     runs: Iterable[tuple[_Progress, Sequence[Any]]], may_be_control: ControlTest
 ) -> Iterator[Candidate]:
-    for progress, message in ((progress, message) for progress, run in runs for message in run):
-        offset = message.offset()
-        if progress.done or offset >= progress.end:
-            progress.done = True
-            continue
-        key, value = message.key(), message.value()
-        progress.position, progress.time = offset + 1, message.timestamp()[1]
-        progress.done = progress.position >= progress.end
-        if _may_be(may_be_control, key, value):
-            yield Candidate(message.topic(), offset, progress.time, key, value)
+    for progress, run in runs:
+        records = Records(run, progress.end)
+        if records and not progress.done:
+            for index in compress(range(len(records)), _tested(may_be_control, records)):
+                key, value, offset, time = records[index]
+                yield Candidate(run[0].topic(), offset, time, key, value)
+            progress.position, progress.time = records.offsets[-1] + 1, records.time(-1)
+        progress.done |= progress.position >= progress.end or len(records) < len(run)
+
+
+def _tested(may_be_control: ControlTest, records: Records) -> Sequence[bool]:
+    try:
+        return [*map(may_be_control, records.keys, records.values)]
+    except Exception:  # noqa: BLE001
+        return [*map(partial(_may_be, may_be_control), records.keys, records.values)]
 
 
 def _may_be(may_be_control: ControlTest, key: bytes | None, value: bytes | None) -> bool:

@@ -12,8 +12,8 @@ EQUIVALENT = {
     "ticdc_consumer.read.facts:Fold.add_change: 64 -> 65": (
         "about the bytes of a key; compared with budgets of megabytes"
     ),
-    "ticdc_consumer.read.task:Reading._add_run: min(commit_ts) < self._range.begin -> "
-    "min(commit_ts) <= self._range.begin": (
+    "ticdc_consumer.read.task:Reading._add_run: min(rows.commit_ts) < begin -> "
+    "min(rows.commit_ts) <= begin": (
         "of changes that are all in the cut, each is asked by itself then"
     ),
     "ticdc_consumer.source.kafka.scout:Scout.require_marks: "

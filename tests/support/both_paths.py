@@ -176,7 +176,9 @@ def changes_of(run: FastRun) -> Iterator[tuple[Any, ...]]:
 
 
 class _Counted:
-    """A reader, with every change that it reads counted."""
+    """A reader, with every change that it reads counted. It is not kept."""
+
+    size = 0
 
     def __init__(self, reader: FastReader) -> None:
         self.reader = reader

@@ -103,9 +103,11 @@ def faults_of(seed: int, names: tuple[str, ...]) -> list[Fault]:
 
 def limits(rng: Random) -> dict[str, int]:
     """Those of a history with little memory."""
+    few, first = rng.choice([0, 3, 1000]), rng.choice([3, 50_000])
     return {
-        "FEW": rng.choice([0, 3, 1000]),
-        "FIRST_MESSAGES": rng.choice([3, 50_000]),
+        "FEW": few,
+        "FIRST_MESSAGES": first,
+        "LAST_ROWS": 2 * first,
         "CHUNK_ROWS": rng.choice([1, 3, 10_000]),
         "CHUNK_BYTES": rng.choice([50, 4 << 20]),
         "STEP_BYTES": rng.choice([100, 64 << 20]),

@@ -26,7 +26,7 @@ from world.database.server import Server
 from world.database.session import WorldFile
 from world.judge import Broken, Judge
 from world.kafka import Brokers
-from world.parts import WORLD, limited, replaced, without_driver
+from world.parts import WORLD, limited, replaced, unlearned, without_driver
 from world.people import People
 from world.schedule import Fault, Process, Scheduler
 from world.spark import Spark
@@ -454,7 +454,7 @@ class Worlds:
         database.SERVER.append(history.server)
         WORLD.append(history)
         try:
-            with limited(history.limits), _log_of(history), _drivers_of(history):
+            with limited(history.limits), _log_of(history), _drivers_of(history), unlearned():
                 return history.go()
         finally:
             WORLD.pop()

@@ -285,7 +285,7 @@ ROWS = (
             mutant(
                 "earlier-fact",
                 "the fact of the least commit_ts counts",
-                "read.facts:Fold.add",
+                "read.facts:Fold._merge",
                 "known[:2] < fact[:2]",
                 "known[:2] > fact[:2]",
             ),
@@ -308,7 +308,7 @@ ROWS = (
             mutant(
                 "conflict-is-not-looked-for",
                 "a task takes the second row of one key and commit_ts for a copy",
-                "read.facts:Fold.add",
+                "read.facts:Fold._merge",
                 "if fact[1] and fact[4] != known[4]:",
                 "if False:",
                 f"{FACTS}::test_two_different_rows_of_one_key_and_commit_ts_are_a_conflict",

@@ -11,6 +11,7 @@ from unittest import mock
 from ticdc_consumer import consumer, plan, prepare, reader, waiting
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.read import staging
+from ticdc_consumer.read.fast import reader as fast_readers
 from ticdc_consumer.reconcile import chunks
 from ticdc_consumer.source.kafka import brokers, client, follower, scout, tasks
 from ticdc_consumer.spark import jobs, spilled
@@ -133,6 +134,7 @@ LIMITS: dict[str, tuple[ModuleType, ...]] = {
     "LEAST_SPAN": (plan,),
     "FEW": (plan,),
     "FIRST_MESSAGES": (plan,),
+    "LAST_ROWS": (plan,),
     "FAR_BEHIND": (scout,),
     "FAR": (scout,),
     "MOST_BYTES": (scout, follower),
@@ -142,6 +144,13 @@ LIMITS: dict[str, tuple[ModuleType, ...]] = {
     "LEAST_ROWS": (staging,),
 }
 """The modules' own limits that a history may change."""
+
+
+@contextmanager
+def unlearned() -> Iterator[None]:
+    """No fast reader has learned anything, whatever was played before."""
+    with mock.patch.dict(fast_readers._last_readers, clear=True):
+        yield
 
 
 @contextmanager

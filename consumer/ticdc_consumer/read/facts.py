@@ -173,15 +173,15 @@ class Fold:
         about the bytes that one of them takes. Raises `Conflict`."""
         table, commit_ts, present, bodies, absent = rows
         if present is not None and bodies is not None:
-            held = zip(commit_ts, repeat(True), repeat(partition), offsets, bodies)
-            self._merge(table, present, [*held], size)
+            presences = zip(commit_ts, repeat(True), repeat(partition), offsets, bodies)
+            self._merge(table, present, [*presences], size)
         if absent is None or absent == present:
             return
-        gone = [*zip(commit_ts, repeat(False), repeat(partition), offsets, repeat(None))]
+        absences = [*zip(commit_ts, repeat(False), repeat(partition), offsets, repeat(None))]
         if present is not None:
             moves = [*map(ne, absent, present)]
-            absent, gone = [*compress(absent, moves)], [*compress(gone, moves)]
-        self._merge(table, absent, gone, 64)
+            absent, absences = [*compress(absent, moves)], [*compress(absences, moves)]
+        self._merge(table, absent, absences, 64)
 
     def _merge(self, table: int, keys: Sequence[Key], added: Sequence[Fact], size: int) -> None:
         """Adds a fact for each of the keys. Raises `Conflict`."""

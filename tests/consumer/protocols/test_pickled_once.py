@@ -1,4 +1,5 @@
 import pickle
+from typing import Any
 
 import pytest
 from ticdc_consumer.protocols.pickled_once import (
@@ -90,3 +91,44 @@ def test_shapes_of_tables_that_are_not_met_stay_packed() -> None:
     assert unpacked.cache_info().misses == 1
     assert received.get(("s", "other")) is None
     assert dict(received) == shapes
+
+
+@pytest.mark.parametrize(
+    ("change", "alike"),
+    [("none", True), ("one more", False), ("one less", False), ("another", False)],
+)
+def test_layouts_that_came_twice_are_known_to_be_the_same(change: str, alike: bool) -> None:
+    names = [f"t{n}" for n in range(2 * BLOCK)]
+    changed = {
+        "none": names,
+        "one more": [*names, "t"],
+        "one less": names[:-1],
+        "another": [*names[:-1], "t"],
+    }[change]
+    unpacked.cache_clear()
+    first, second = (pickle.loads(pickle.dumps(PickledInBlocks(n))) for n in (names, changed))
+    assert (first == second) is alike
+    assert first != names
+    assert unpacked.cache_info().misses == 0
+
+
+def test_where_they_were_made_only_the_very_same_items_are_known_to_be_the_same() -> None:
+    items = [Item(), Item()]
+    layouts = PickledInBlocks(items)
+    assert layouts == PickledInBlocks(items, layouts)
+    assert layouts != PickledInBlocks([Item(), Item()], layouts)
+
+
+def test_shapes_are_the_same_if_no_name_and_no_shape_is_another() -> None:
+    one: dict[tuple[str, str], Any] = {
+        ("s", "a"): (0, (("a", "int", False),)),
+        ("s", "b"): (1, None),
+    }
+    others = (
+        {**one, ("s", "b"): (1, (("a", "int", False),))},
+        {("s", "c"): one["s", "a"], ("s", "b"): (1, None)},
+    )
+    sent = pickle.loads(pickle.dumps(PickledShapes(one)))
+    assert sent == pickle.loads(pickle.dumps(PickledShapes(dict(one))))
+    for other in others:
+        assert sent != pickle.loads(pickle.dumps(PickledShapes(other)))

@@ -120,7 +120,7 @@ class Expression:
         self, messages: Sequence[bytes], lines: bytes | None = None
     ) -> Sequence[Sequence[Any]] | None:
         """The groups of these messages, in which no control character is; None unless all match.
-        `lines` are the messages as `as_lines` joins them, if somebody has them."""
+        `lines` are the messages as `as_lines` joins them, if they were joined before."""
         self._matched += len(messages)
         if self._matched < ONE_BY_ONE:
             matches = [self.pattern.fullmatch(message, self._skip) for message in messages]

@@ -64,8 +64,8 @@ Premises = tuple[ReadOptions, Sequence[Layout], TableShapes]
 """What the forms of a reader follow from, beside the messages. A table that is not to be read has
 no layout."""
 
-_kept: dict[str, tuple[Premises, FastReader]] = {}
-"""The reader of this process' last cut, by its name; taken from here while one uses it."""
+_last_readers: dict[str, tuple[Premises, FastReader]] = {}
+"""The readers of this process' last cuts, by their names; while one is used, it is not here."""
 
 
 def fast_reader(
@@ -80,7 +80,7 @@ def fast_reader(
     # To inflate costs more than a fast reader saves.
     if not name or options.compression != "none":
         return NoFastReader()
-    premises, reader = _kept.pop(name, (None, None))
+    premises, reader = _last_readers.pop(name, (None, None))
     if reader is not None and premises == (options, layouts, shapes):
         reader.begin(latest)
         return reader
@@ -94,4 +94,4 @@ def keep(
     """Keeps what a reader has learned for this process' next cut."""
     name = protocol_of(options).fast_reader
     if name and 0 < reader.size <= MOST_KEPT:
-        _kept[name] = (options, layouts, shapes), reader
+        _last_readers[name] = (options, layouts, shapes), reader

@@ -67,7 +67,7 @@ def consumer_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
         "group.id": "ticdc-consumer",
         "fetch.queue.backoff.ms": 2,  # 1000 by default: a drained queue would sleep
         "fetch.wait.max.ms": 20,  # a seek waits for the fetch that is under way
-        "queued.max.messages.kbytes": 8192,
+        "queued.max.messages.kbytes": 8192,  # what is beyond a cut is fetched in vain
         **QUIET,
         **with_functions(kafka),
         "enable.auto.commit": False,

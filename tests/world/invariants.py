@@ -258,6 +258,16 @@ DDL = (
                 ),
             ),
             mutant(
+                "forms-stay",
+                "a process reads the next cut by forms of messages that it has learned for other "
+                "layouts",
+                "read.fast.reader:fast_reader",
+                "premises == (options, layouts, shapes)",
+                "premises is not None",
+                "tests/consumer/read/fast/test_reader.py::"
+                "test_it_is_forgotten_once_anything_else_that_it_followed_from_is_another",
+            ),
+            mutant(
                 "layouts-stay",
                 "after a DDL the table's layout stays what it was",
                 "layouts:TableLayouts._forget",

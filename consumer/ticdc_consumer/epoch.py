@@ -388,7 +388,8 @@ class Epochs:
     ) -> Applied:
         failpoints.hit("S5")
         seen, newcomers = self._tables.sightings(), self._tables.newcomers()
-        waiting = gathered.report.waiting
+        came = gathered.report.waiting
+        waiting = {name: came.get(name, 0) for name in sorted(self._reader.set_aside)}
         step = Step(self.state, new, entries, seen, newcomers, waiting)
         applied = self._applier.apply(step, gathered)
         # It is committed: to read the same cut again would find another R.

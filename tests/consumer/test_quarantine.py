@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.loading import Crash, crash_at
 from support.world import SQL, TABLES, make_world
 from support.world_run import Run, logs_of
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Fenced, Stop
 from ticdc_consumer.reader import Reader
 from ticdc_consumer.runs.release import released
 from ticdc_consumer.spark.starter import SparkStarter
@@ -154,7 +154,7 @@ def test_a_history_shows_that_a_rule_is_missing(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         broken(patch)
-        with pytest.raises((AssertionError, Stop)):
+        with pytest.raises((AssertionError, Stop, Fenced)):
             for seed in range(60):
                 play(seed, "canal-json", tmp_path / "target.db")
 

@@ -9,6 +9,9 @@ EQUIVALENT = {
     "ticdc_consumer.read.columns:Columns.arrays_of: True -> False": (
         "all rows are of `row`, which gives each column a place"
     ),
+    "ticdc_consumer.read.facts:Fold.add_many: present is not None and bodies is not None -> "
+    "present is not None or bodies is not None": "both are None, or neither",
+    "ticdc_consumer.read.facts:Fold._merge: True -> False": "there is a fact for each key",
     "ticdc_consumer.read.facts:Fold.add_change: 64 -> 65": (
         "about the bytes of a key; compared with budgets of megabytes"
     ),

@@ -49,9 +49,9 @@ class Applied:
 class Step:
     """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
     tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
-    does not know yet; `waiting` counts the rows of tables that are set aside. `copies` are those
-    that are loaded beside those in use (`ddl.beside`), `repair` rows that are put right beside
-    those of the cut."""
+    does not know yet; `waiting` counts the rows of each table that is set aside, which may be
+    none. `copies` are those that are loaded beside those in use (`ddl.beside`), `repair` rows that
+    are put right beside those of the cut."""
 
     old: Checkpoint
     new: Checkpoint

@@ -170,7 +170,10 @@ def apply_groups(
             after = replace(started, resolved_ts=end)
             part = replace(step, old=before, new=after, entries=(), repair=None)
             applied.add(apply(context, store, part, change, options))
-            before, step = after, replace(step, seen=(), newcomers=(), waiting={})
+            before, step = (
+                after,
+                replace(step, seen=(), newcomers=(), waiting=dict.fromkeys(step.waiting, 0)),
+            )
         end, change = commit_ts + 1, following
     applied.add(apply(context, store, replace(step, old=before), change, options))
     return applied

@@ -96,10 +96,16 @@ class Quarantine:
         self._run(sa.insert(QUARANTINE).values(changefeed=self._changefeed, **values))
 
     def count(self, waiting: Mapping[TableName, int]) -> None:
-        """Adds the row changes that have come for tables that are set aside."""
+        """Adds the row changes that have come for the tables that are set aside. Raises `Fenced` if
+        one no longer is: the rows that were left out would belong into the cut."""
         for name, more in waiting.items():
             counted = QUARANTINE.c.waiting + more
-            self._run(sa.update(QUARANTINE).where(*self._of(name)).values(waiting=counted))
+            statement = sa.update(QUARANTINE).where(*self._of(name)).values(waiting=counted)
+            if self._run(statement).rowcount != 1:
+                raise Fenced(
+                    f"{'.'.join(name)} is no longer set aside: was the target restored, or its "
+                    "row in the table of those set aside deleted?"
+                )
 
     def move(self, old: SetAside, new: SetAside) -> None:
         """Raises `Fenced` if the table is no longer where it was."""

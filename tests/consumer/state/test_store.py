@@ -24,6 +24,7 @@ from ticdc_consumer.protocols.schemas import SchemaKey, key_of
 from ticdc_consumer.state import lease
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.scope import scope_hash
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -66,6 +67,22 @@ def test_a_checkpoint_comes_back_as_it_was_written(target_url: str) -> None:
         )
         write(store, old, new)
         assert Store(other, CHANGEFEED).read() == new
+
+
+def test_rows_wait_only_for_a_table_that_is_set_aside(target_url: str) -> None:
+    name = ("s", "t")
+    with opened(target_url) as target:
+        store = Store(target, CHANGEFEED)
+        state = first(store, 1, shop=7)
+        with target.transaction():
+            store.quarantine.add(SetAside.of(name, state, "poison"))
+        for more in (3, 0, 0):
+            with target.transaction():
+                store.quarantine.count({name: more})
+        assert [each.waiting for each in store.quarantine.tables()] == [3]
+        with pytest.raises(Fenced, match=r"s\.u is no longer set aside"), target.transaction():
+            store.quarantine.count({name: 1, ("s", "u"): 0})
+        assert [each.waiting for each in store.quarantine.tables()] == [3]
 
 
 def test_only_positions_that_change_are_written(target_url: str) -> None:

@@ -141,7 +141,7 @@ class Reader:
         failpoints.hit("S2")
         self._ddl_comes_next = False
         self._drain(base, wait)
-        if self._schemas_are_missing(wait):
+        if self._schemas_are_missing(base, wait):
             self._waits(self._lacking())
             return None
         if not any(mark.resolved_ts > base.resolved_ts for mark in self.source.marks):
@@ -458,18 +458,21 @@ class Reader:
                     return
                 self.source.poll(min(deadline.left, 0.1))
 
-    def _schemas_are_missing(self, wait: float) -> bool:
+    def _schemas_are_missing(self, base: Checkpoint, wait: float) -> bool:
         """Whether the last cut that was read still lacks a schema. Raises `Stop` if the log has
         ended, and none came for `limits.schema_wait`."""
         if not self._unread:
             return False
         more = self.source.poll(wait)
+        patience = self._options.schema_wait
+        is_over = not more and time.monotonic() - self._unread_since >= patience
+        if is_over and self.schemas.missing(self._unread):
+            self._read_to_ends(base)  # brokers that were silent may have it
         missing = self.schemas.missing(self._unread)
         if not missing:
             self._unread = {}
             return False
-        patience = self._options.schema_wait
-        if not more and time.monotonic() - self._unread_since >= patience:
+        if is_over:
             schema, table, version = missing[0]
             topic, number, offset = self._unread[missing[0]]
             with about((schema, table)):
@@ -481,6 +484,15 @@ class Reader:
                     "and start from it"
                 )
         return True
+
+    def _read_to_ends(self, base: Checkpoint) -> None:
+        """Reads partition 0 of the topics that are followed as far as the brokers have it now.
+        Raises `Unavailable` if they do not answer."""
+        listing = self.source.list_patiently((), PATIENCE)
+        heads = {
+            t: end for (t, n), end in listing.ends.items() if n == 0 and (t, 0) in base.positions
+        }
+        self.source.read_to(EVERYTHING, heads, PATIENCE)
 
     def _starts(
         self, base: Checkpoint, listing: Listing

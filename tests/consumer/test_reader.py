@@ -142,6 +142,25 @@ def test_a_schema_that_nothing_brings_stops(reader: Reader) -> None:
         reader.plan(BASE, None, 0.0)
 
 
+def test_a_schema_is_looked_for_to_the_end_of_the_log_before_it_is_said_to_be_missing(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gives(reader, Report(unread=dict(LACKS)))
+    read(reader)
+    reader._unread_since -= OPTIONS.schema_wait + 1
+    asked: list[dict[str, int]] = []
+
+    def answers(reach: int, ends: dict[str, int], patience: float) -> None:
+        asked.append(ends)
+        reader.schemas.learn([schema()])
+
+    monkeypatch.setattr(reader.source, "read_to", answers)
+    base = replace(BASE, positions={("old", 0): Position("old", "", 0, 7)})
+    assert reader.plan(base, None, 0.0) is None
+    assert reader.monitor.look().detail == "for a resolved ts above R"
+    assert asked == [{"old": 90}]
+
+
 @pytest.mark.parametrize(
     ("released", "table", "is_of_another"),
     [

@@ -49,6 +49,19 @@ def test_a_filter_grows_while_rows_of_its_tables_come(seed: int) -> None:
     assert outcome.covered["wider filter: done"]
 
 
+@pytest.mark.parametrize(
+    ("seed", "extras"),
+    [
+        (603530, ("refused rows", "restored", "snapshot")),  # restored before it was set aside
+        (602424, ("looked at", "late schemas")),  # brokers are silent while a schema is waited for
+        (610556, ("loaded again",)),  # by two people at once
+    ],
+)
+def test_a_history_that_once_was_wrong_is_right(seed: int, extras: tuple[str, ...]) -> None:
+    with worlds() as place:
+        assert place.play(replace(Plan.of(seed), extras=extras)).broken is None
+
+
 @pytest.mark.timeout(120)
 def test_a_thread_of_a_library_takes_no_part() -> None:
     ended = threading.Event()

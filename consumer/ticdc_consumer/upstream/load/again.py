@@ -332,6 +332,11 @@ class _Again:
 
     def _job(self) -> CopyJob:
         options, loads = self._options, self._notes.beside()
+        if not loads:
+            raise Stop(
+                f"{', '.join(self._labels)}: another client finished this load, or gave it up; "
+                "start the command again to load once more"
+            )
         tables = {}
         for load in loads:
             assert load.beside is not None

@@ -280,6 +280,14 @@ class Reader:
 
     def greatest_mark(self, base: Checkpoint) -> int:
         """The greatest resolved ts that the source has now."""
+        self._read_to_ends(base)
+        if not base.mark_time:
+            self.source.require_marks(0.0)
+        return max([base.resolved_ts, *(mark.resolved_ts for mark in self.source.marks)])
+
+    def _read_to_ends(self, base: Checkpoint) -> None:
+        """Reads partition 0 of every topic as far as the brokers have it now. Raises `Unavailable`
+        if they do not answer."""
         listing = self.source.list_patiently((), PATIENCE)
         self.source.follow({topic: _start(base, (topic, 0)) for topic in listing.topics})
         lag = sum(end - _start(base, partition) for partition, end in listing.ends.items())
@@ -287,9 +295,6 @@ class Reader:
             self._spark.begin()  # while partition 0 is read
         heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
         self.source.read_to(EVERYTHING, heads, PATIENCE)
-        if not base.mark_time:
-            self.source.require_marks(0.0)
-        return max([base.resolved_ts, *(mark.resolved_ts for mark in self.source.marks)])
 
     def read(
         self,
@@ -484,15 +489,6 @@ class Reader:
                     "and start from it"
                 )
         return True
-
-    def _read_to_ends(self, base: Checkpoint) -> None:
-        """Reads partition 0 of the topics that are followed as far as the brokers have it now.
-        Raises `Unavailable` if they do not answer."""
-        listing = self.source.list_patiently((), PATIENCE)
-        heads = {
-            t: end for (t, n), end in listing.ends.items() if n == 0 and (t, 0) in base.positions
-        }
-        self.source.read_to(EVERYTHING, heads, PATIENCE)
 
     def _starts(
         self, base: Checkpoint, listing: Listing

@@ -158,7 +158,7 @@ def test_a_schema_is_looked_for_to_the_end_of_the_log_before_it_is_said_to_be_mi
     base = replace(BASE, positions={("old", 0): Position("old", "", 0, 7)})
     assert reader.plan(base, None, 0.0) is None
     assert reader.monitor.look().detail == "for a resolved ts above R"
-    assert asked == [{"old": 90}]
+    assert asked == [{"old": 90, "new": 3}]
 
 
 @pytest.mark.parametrize(

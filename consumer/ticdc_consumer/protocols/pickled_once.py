@@ -43,8 +43,6 @@ class PickledInBlocks(Sequence[T], Generic[T]):
         """Whether they are known to have the same items, without a look into any of these."""
         return isinstance(other, PickledInBlocks) and self._blocks == other._blocks
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __len__(self) -> int:
         return self._length
 
@@ -71,8 +69,6 @@ class _Block(Generic[T]):
         return self is other or (
             isinstance(other, _Block) and self._packed is not None and self._packed == other._packed
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def items(self) -> tuple[T, ...]:
         if self._items is None:

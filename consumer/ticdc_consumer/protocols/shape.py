@@ -51,8 +51,6 @@ class PickledShapes(TableShapes):
             and self._shapes == other._shapes
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __iter__(self) -> Iterator[TableName]:
         return iter(self._numbers)
 

@@ -3,7 +3,7 @@
 EQUIVALENT = {
     "ticdc_consumer.read.row_key:_scaled: 1 -> 2": "`quantize` takes the exponent alone",
     "ticdc_consumer.reader:Reader.__init__: False -> True": "`plan` sets it before it is asked",
-    "ticdc_consumer.reader:Reader.greatest_mark: not self._is_small(lag) -> self._is_small(lag)": (
+    "ticdc_consumer.reader:Reader._read_to_ends: not self._is_small(lag) -> self._is_small(lag)": (
         "Spark begins earlier or later, and is there once it is needed"
     ),
     "ticdc_consumer.read.columns:Columns.arrays_of: True -> False": (

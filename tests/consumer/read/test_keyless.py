@@ -173,6 +173,16 @@ def test_rows_are_counted(label: str, changes: Any, expected: Net) -> None:
     assert by_spark(facts, False, 1) == (expected, {})
 
 
+def test_a_fact_of_no_more_rows_is_not_present_and_is_sent() -> None:
+    task = Fold(LAYOUTS, Zone("UTC"), NoFastReader().parse)
+    for one in (change(1, None, (1, "x")), change(1, None, (2, "y")), change(2, (1, "x"), None)):
+        task.add_change(0, one, 0, 5, 10)
+    (batch,) = task.flush()
+    facts = batch.select(["key", "present", "offset"]).to_pylist()
+    assert [tuple(fact.values()) for fact in facts] == [(ONE, False, 0), (TWO, True, 1)]
+    assert task.counts.sent == 2
+
+
 def test_with_steps_each_commit_ts_is_counted_apart() -> None:
     facts = facts_of(
         [[change(1, None, (1, "x")), change(2, (1, "x"), None), change(2, None, (1, "x"))]], True

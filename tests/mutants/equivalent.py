@@ -30,6 +30,9 @@ EQUIVALENT = {
     ),
     "ticdc_consumer.reconcile.chunks:_parts: part.nbytes > CHUNK_BYTES -> "
     "part.nbytes >= CHUNK_BYTES": "a part of exactly so many bytes is cut to its own length",
+    "ticdc_consumer.apply.to_target:ToTarget._report: False -> True": (
+        "it is asked only where the outcome of a COMMIT is unknown, and nothing is committed there"
+    ),
     "ticdc_consumer.ddl.renames:run: failpoints.hit('D2') -> pass": (
         "nothing happens there unless a test arms it"
     ),
@@ -41,6 +44,9 @@ _NOTICED_BY = {
         "apply.to_target:ToTarget._purge: return one.order not in "
         "[other.order for other in self.le... -> return None",
         "apply.to_target:ToTarget._purge: store.reconnect() -> pass",
+    ),
+    "integration/test_quarantine.py": (
+        "apply.to_target:ToTarget.set_aside: failpoints.hit('Q1') -> pass",
     ),
     "consumer/ddl/test_renames.py": (
         "ddl.run:run_pending: until_known(store, retries, clean_up, happened=lambda: Fa... -> "

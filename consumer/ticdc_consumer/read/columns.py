@@ -43,9 +43,12 @@ class Columns:
         for position in self._key:
             name = self._names[position]
             value = row[name] if name in row else rest.get(name)
-            text = self._canonical[position](value)
-            if text is None:
+            if value is None:
                 raise Stop(f"{self._layout.name}: no value for key column {name}")
+            try:
+                text = self._canonical[position](value)
+            except (TypeError, ValueError):
+                text = None
             if not isinstance(text, str | bytes):
                 raise Stop(f"{self._layout.name}: key column {name} has a value of another type")
             parts.append(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))

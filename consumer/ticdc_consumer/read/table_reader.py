@@ -1,14 +1,13 @@
 """The rows of one table in a cut: what each must be like before its facts count."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Sequence
 
 from ticdc_encoder.event import RowChange, Table
 
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.exactness import Restorers, restored
-from ticdc_consumer.protocols.shape import shape
+from ticdc_consumer.protocols.shape import Shape, shape
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.report import NO_LAYOUT
 from ticdc_consumer.targets.layout import Layout, TableName
@@ -30,6 +29,8 @@ class TableReader:
         self._exact: dict[int, Table] = {}
         self._fits: Table | None = None
         """The table of a row that had the right key and shape last."""
+        self._key_fits: Table | None = None
+        """The table of a DELETE whose key columns had the right shape last."""
         if self.number != NO_LAYOUT:
             self._layout = job.layouts[self.number].sent
             self._restorers = self._protocol.exactness.restore(self._layout)
@@ -77,13 +78,24 @@ class TableReader:
             )
 
     def _require_key_columns(self, change: RowChange) -> None:
-        missing = [name for name in self.layout.key if name not in (change.before or {})]
+        """A DELETE need not carry other columns."""
+        key, table = self.layout.key, change.table
+        missing = [name for name in key if name not in (change.before or {})]
         if missing:
             raise Stop(f"{self.layout.name}: a DELETE without key column {missing[0]}")
+        if table is not self._key_fits:
+            self._require_shape(table, key)
+            self._key_fits = table
 
-    def _require_shape(self, table: Table) -> None:
+    def _require_shape(self, table: Table, names: Sequence[str] | None = None) -> None:
+        """Of these columns; of all by default."""
         expected = self._expected
-        if expected is not None and (sent := shape(table)) != expected:
+        if expected is None:
+            return
+        sent = shape(table)
+        if names is not None:
+            sent, expected = _of(names, sent), _of(names, expected)
+        if sent != expected:
             raise Stop(
                 f"{self.layout.name}: rows of two shapes in one cut: "
                 f"{_differences(expected, sent)}: was a column selector or a DDL filter changed?"
@@ -106,7 +118,11 @@ class TableReader:
             )
 
 
-def _differences(expected: Iterable[Any], sent: Iterable[Any]) -> str:
+def _of(names: Sequence[str], columns: Shape) -> Shape:
+    return tuple(column for column in columns if column[0] in names)
+
+
+def _differences(expected: Shape, sent: Shape) -> str:
     one, other = set(expected), set(sent)
     return ", ".join(
         [f"{name} {kind}" for name, kind, _ in sorted(one - other)]

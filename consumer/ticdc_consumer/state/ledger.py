@@ -102,6 +102,9 @@ class Ledger(Protocol):
     def pending(self) -> list[LedgerEntry]:
         """What must be done before any later cut, in order."""
 
+    def last_before(self, resolved_ts: int) -> int:
+        """The greatest commit_ts of a DDL below it; 0 if there is none."""
+
     def add(self, entries: Iterable[LedgerEntry]) -> None:
         """New entries; inside the transaction of their cut."""
 
@@ -149,7 +152,7 @@ class Ledger(Protocol):
 class Entries:
     """All entries, by (commit_ts, seq). A value: each change gives another."""
 
-    by_order: Mapping[tuple[int, int], LedgerEntry]
+    by_order: dict[tuple[int, int], LedgerEntry]
     pending: Mapping[tuple[int, int], LedgerEntry]
     of_schemas_and_views: Mapping[tuple[int, int], LedgerEntry]
 
@@ -210,6 +213,11 @@ class LedgerInMemory:
 
     def pending(self) -> list[LedgerEntry]:
         return _in_order(self._entries.pending)
+
+    def last_before(self, resolved_ts: int) -> int:
+        # Those of a cut are above all there were: they are looked at first.
+        backwards = (commit_ts for commit_ts, _ in reversed(self._entries.by_order))
+        return next((commit_ts for commit_ts in backwards if commit_ts < resolved_ts), 0)
 
     def add(self, entries: Iterable[LedgerEntry]) -> None:
         self._entries = self._entries.changed(entries)

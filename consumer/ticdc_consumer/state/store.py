@@ -23,7 +23,7 @@ from ticdc_consumer.state.lease import Lease
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.quarantine import Quarantine
 from ticdc_consumer.state.repairs import RepairRequests
-from ticdc_consumer.state.schema import CHECKPOINT, METADATA, OFFSET, SCHEMA
+from ticdc_consumer.state.schema import CHECKPOINT, LEDGER, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.staging import drop_left
@@ -39,8 +39,13 @@ _MOVE = sa.update(CHECKPOINT).where(
     CHECKPOINT.c.changefeed == sa.bindparam("left_changefeed"),
     CHECKPOINT.c.generation == sa.bindparam("left_generation"),
     CHECKPOINT.c.resolved_ts == sa.bindparam("left_resolved_ts"),
+    ~sa.exists().where(
+        LEDGER.c.changefeed == sa.bindparam("left_changefeed"),
+        LEDGER.c.commit_ts == sa.bindparam("last_ddl"),
+        LEDGER.c.state == "pending",
+    ),
 )
-"""Moves a checkpoint that is as it was left."""
+"""Moves a checkpoint that is as it was left: at the same R, and with the DDL below R done."""
 
 
 def _nothing() -> None:
@@ -211,15 +216,20 @@ class Store:
         """Moves the checkpoint from `old` to `new`; inside the transaction of the rows."""
         if new.resolved_ts <= old.resolved_ts:
             raise ValueError("a cut must raise R: the outcome of a lost COMMIT shows in R alone")
+        last_ddl = self.ledger.last_before(old.resolved_ts)
         left = {
             "left_changefeed": self.changefeed,
             "left_generation": old.generation,
             "left_resolved_ts": old.resolved_ts,
+            "last_ddl": last_ddl,
         }
         touched = self._run(_MOVE, left | _moving(new))
         if touched.rowcount != 1:
             self.lock(old)
-            raise Fenced(f"the checkpoint of changefeed {self.changefeed} could not be moved")
+            raise Fenced(
+                f"changefeed {self.changefeed}: the DDL of commit_ts {last_ddl} was done, and is "
+                "pending again: was the target restored?"
+            )
         self._write_positions(old.positions, new.positions)
         self._write_schemas(old.schemas, new.schemas)
 

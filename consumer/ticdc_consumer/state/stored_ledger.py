@@ -68,6 +68,11 @@ class LedgerInDatabase:
     def pending(self) -> list[LedgerEntry]:
         return self._with(LEDGER).pending()
 
+    def last_before(self, resolved_ts: int) -> int:
+        """Of those that memory has, as it was read or written last: what the database has now is
+        compared with that."""
+        return self._memory.last_before(resolved_ts)
+
     def known(self) -> KnownTables:
         return self._with(DEFINITION).known()
 

@@ -1,9 +1,11 @@
+import sys
 from dataclasses import replace
 
 import pytest
 from support.loading import (
     AFTER,
     CHANGEFEED,
+    IMPATIENT,
     bank,
     kill_session,
     lose_the_next_commit,
@@ -12,16 +14,19 @@ from support.loading import (
 )
 from ticdc_consumer.apply.step import Step
 from ticdc_consumer.apply.to_target import ToTarget
-from ticdc_consumer.errors import Retry, Stop
+from ticdc_consumer.errors import Denied, Fenced, Retry, Stop
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read.report import Report
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.loading import LoadNotes, TableLoad
+from ticdc_consumer.state.repairs import RepairRequest
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.upstream.repair.writing import Repair
 from ticdc_encoder.sql.parser import parse_create_table
 
 ACCOUNTS = parse_create_table("CREATE TABLE accounts (id INT PRIMARY KEY, owner TEXT)", "bank")
+ACCOUNTS_NAME = ("bank", "accounts")
 LOANS = parse_create_table(
     "CREATE TABLE loans (id INT PRIMARY KEY, account INT, "
     "FOREIGN KEY (account) REFERENCES accounts (id))",
@@ -50,6 +55,21 @@ def test_a_cut_looks_for_a_repair_if(
         step = Step(here.old, here.new, entries)
         assert [applier._repair(step) for _ in range(2)] == [None, None]
         assert len(looked) == looks  # once is enough until another look finds a request
+
+
+def test_a_repair_is_put_off_where_nothing_can_read_the_upstream(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = "ticdc_consumer.upstream.repair.reading"
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        request = RepairRequest(7, 100, {})
+        monkeypatch.setattr(here.store.repairs, "oldest_pending", lambda: request)
+        monkeypatch.setitem(sys.modules, reading, None)
+        here.store.monitor.repair_waits = True
+        reason = f"{reading} is not installed: pip install ticdc-consumer[mysql]"
+        assert applier._repair(Step(here.old, here.new)) == Repair(7).refused(reason)
 
 
 def test_what_became_of_a_repair_is_asked_again_and_its_cut_is_not(
@@ -81,8 +101,70 @@ def test_a_table_is_set_aside_if_the_session_ended_with_its_cut(server_url: str)
             here.store.lock(here.old)
             kill_session(server_url, target.session_id())
             raise Stop("a row is refused")
-        applier.set_aside(("bank", "accounts"), here.old, Stop("a row is refused"))
+        applier.set_aside(ACCOUNTS_NAME, here.old, Stop("a row is refused"))
         assert [table.table for table in here.store.quarantine.tables()] == ["accounts"]
+
+
+@pytest.mark.parametrize(
+    ("quarantine", "error", "resolved_ts"),
+    [
+        (False, Stop("a row is refused"), 100),
+        (True, Denied("the target's user may not write"), 100),
+        (True, Stop("a row is refused"), 0),
+    ],
+    ids=["without [target] quarantine", "for want of a grant", "before the first cut"],
+)
+def test_no_table_is_set_aside(
+    sqlite_url: str, quarantine: bool, error: Stop, resolved_ts: int
+) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        options = replace(here.options, quarantine=quarantine)
+        applier = ToTarget(options, target, here.store, TableLayouts(options, target))
+        with pytest.raises(type(error), match=str(error)):
+            applier.set_aside(ACCOUNTS_NAME, replace(here.old, resolved_ts=resolved_ts), error)
+        assert not here.store.quarantine.tables()
+
+
+def test_a_table_that_is_loaded_again_is_not_set_aside(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target:
+        here = bank(target)
+        willing = replace(here.options, quarantine=True)
+        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        load = TableLoad(ACCOUNTS_NAME, "rows", "", False, beside=(None, "filled"))
+        with target.transaction():
+            LoadNotes(target, CHANGEFEED).begin(100, [load])
+        applier.tend()
+        with pytest.raises(Stop, match="a row is refused") as stop:
+            applier.set_aside(ACCOUNTS_NAME, here.old, Stop("a row is refused"))
+        note = "bank.accounts cannot be set aside while load --table loads it"
+        assert stop.value.__notes__ == [note]
+        assert not here.store.quarantine.tables()
+
+
+def test_a_consumer_that_was_overtaken_sets_no_table_aside(sqlite_url: str) -> None:
+    with opened(sqlite_url) as target, opened(sqlite_url) as other:
+        here = bank(target)
+        willing = replace(here.options, quarantine=True)
+        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        Store(other, CHANGEFEED).start(IMPATIENT)
+        with pytest.raises(Fenced, match="a newer consumer took over"):
+            applier.set_aside(ACCOUNTS_NAME, here.old, Stop("a row is refused"))
+        assert not here.store.quarantine.tables()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_table_is_set_aside_once_where_the_commit_is_lost(
+    server_url: str, committed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(server_url) as target:
+        here = bank(target)
+        willing = replace(here.options, quarantine=True)
+        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        lost = lose_the_next_commit(monkeypatch, target, server_url, committed)
+        applier.set_aside(ACCOUNTS_NAME, here.old, Stop("a row is refused"))
+        assert lost
+        assert [table.name for table in here.store.quarantine.tables()] == [ACCOUNTS_NAME]
 
 
 def test_a_table_that_a_foreign_key_joins_to_another_is_not_set_aside(sqlite_url: str) -> None:
@@ -95,7 +177,7 @@ def test_a_table_that_a_foreign_key_joins_to_another_is_not_set_aside(sqlite_url
         willing = replace(here.options, quarantine=True)
         applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
         with pytest.raises(Stop, match="a row is refused") as stop:
-            applier.set_aside(("bank", "accounts"), here.old, Stop("a row is refused"))
+            applier.set_aside(ACCOUNTS_NAME, here.old, Stop("a row is refused"))
         assert "cannot be set aside: " in stop.value.__notes__[0]
         assert not here.store.quarantine.tables()
 

@@ -15,6 +15,7 @@ AT = Column("at", ColumnType("time", decimals=2))
 TABLE = Table("shop", "t", (ID, AT), handle_key=("id",))
 NAME = ("shop", "t")
 ROW: Row = {"id": 1, "at": "01:02:03"}
+KEY: Row = {"id": 1}
 
 
 def reader(protocol: str, deletes_only: bool = False) -> TableReader:
@@ -66,6 +67,11 @@ WRONG = [
         "a DELETE that does not name its row",
         RowChange(TABLE, 5, before={"at": "01:02:03"}),
         r"shop\.t: a DELETE without key column id",
+    ),
+    (
+        "a DELETE whose key is of another type",
+        RowChange(replace(TABLE, columns=(replace(ID, type=ColumnType("json")),)), 5, before=KEY),
+        r"shop\.t: rows of two shapes in one cut: id int, now id json: was a column selector",
     ),
     (
         "another shape",

@@ -25,6 +25,7 @@ from ticdc_consumer.state import lease
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.quarantine import SetAside
+from ticdc_consumer.state.schema import LEDGER
 from ticdc_consumer.state.scope import scope_hash
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -83,6 +84,29 @@ def test_rows_wait_only_for_a_table_that_is_set_aside(target_url: str) -> None:
         with pytest.raises(Fenced, match=r"s\.u is no longer set aside"), target.transaction():
             store.quarantine.count({name: 1, ("s", "u"): 0})
         assert [each.waiting for each in store.quarantine.tables()] == [3]
+
+
+def test_no_cut_goes_past_a_ddl_that_a_restore_made_pending_again(target_url: str) -> None:
+    ddl = LedgerEntry(120, 1, "bank", "t", "TRUNCATE TABLE t")
+    with opened(target_url) as target, opened(target_url) as other:
+        store = Store(target, CHANGEFEED)
+        old = first(store, 1, shop=7)
+        new = replace(old, resolved_ts=150)
+        with target.transaction():
+            store.ledger.add([ddl])
+            store.write(old, new)
+        assert store.ledger.pending() == [ddl]
+        with target.transaction():
+            store.ledger.mark(replace(ddl, state="done"))
+        with other.transaction():
+            other.connection.execute(sa.update(LEDGER).values(state="pending"))
+        failure = "the DDL of commit_ts 120 was done, and is pending again: was the target restored"
+        with pytest.raises(Fenced, match=failure), target.transaction():
+            store.write(new, replace(new, resolved_ts=160))
+        assert store.read() == new
+        with other.transaction():
+            other.connection.execute(sa.update(LEDGER).values(state="done"))
+        write(store, new, replace(new, resolved_ts=160))
 
 
 def test_only_positions_that_change_are_written(target_url: str) -> None:

@@ -173,7 +173,8 @@ def defined_by(target: Target, ddl: str) -> None:
     """Runs a DDL again for as long as others' DDL comes between (error 8028), as a run does."""
     while True:
         with suppress(Retry), target.errors():
-            return target.execute(ddl)
+            target.execute(ddl)
+            return
 
 
 LONGEST = "n" * 64

@@ -13,7 +13,10 @@ from ticdc_encoder.event import Row, RowChange, Table
 PRICES = Table(
     "shop",
     "prices",
-    (Column("price", ColumnType("decimal", length=9, decimals=2)), Column("name", ColumnType("varchar"))),
+    (
+        Column("price", ColumnType("decimal", length=9, decimals=2)),
+        Column("name", ColumnType("varchar")),
+    ),
 )
 
 

@@ -4,7 +4,7 @@ Each is drawn from a stream of its own, so that the rest of a history does not d
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
@@ -35,6 +35,7 @@ EXTRAS: dict[str, float] = {
     "new target": 0.1,
     "no driver": 0.3,
     "deleted twice": 0.4,
+    "late listing": 0.2,
 }
 """How probable each is, where it can be."""
 NET_ONLY = {"staging", "wider filter"}
@@ -66,7 +67,15 @@ AT_DOORS: dict[str, dict[str, tuple[str, int, int]]] = {
     "deleted twice": {"deleted twice": ("statement", 1, 2)},
 }
 """What people do beside, and what else fails: at which door, how often at least and at most."""
-NOT_REAL = {*AT_DOORS, "begun again", "snapshot", "late schemas", "new target", "no driver"}
+NOT_REAL = {
+    *AT_DOORS,
+    "begun again",
+    "snapshot",
+    "late schemas",
+    "new target",
+    "no driver",
+    "late listing",
+}
 """What is not played on real parts."""
 
 
@@ -112,6 +121,12 @@ def limits(rng: Random) -> dict[str, int]:
         "CHUNK_BYTES": rng.choice([50, 4 << 20]),
         "STEP_BYTES": rng.choice([100, 64 << 20]),
     }
+
+
+def late_listing(rng: Random, named: Sequence[str]) -> Callable[[str], float]:
+    """For how long listings lack a new topic; never one that the settings name."""
+    most = rng.choice([0.05, 1.0, 10.0, 60.0])
+    return lambda topic: 0.0 if topic in named else rng.random() * most
 
 
 def kinds_of_keys(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -258,6 +258,16 @@ DDL = (
                 ),
             ),
             mutant(
+                "scout-stays",
+                "a consumer that goes on after a release does not look again for the DDL that the "
+                "release had no need of",
+                "source.kafka.scout:Scout.follow",
+                "begun is not None and begun <= offset",
+                "begun is not None",
+                "tests/consumer/source/kafka/test_scout.py::"
+                "test_a_topic_that_is_needed_from_further_back_is_read_from_there",
+            ),
+            mutant(
                 "forms-stay",
                 "a process reads the next cut by forms of messages that it has learned for other "
                 "layouts",

@@ -45,6 +45,8 @@ class Lost:
 class Topic:
     id: int
     logs: list[Log]
+    listed_from: float = BEGIN
+    """When the brokers that are asked for all topics know of it."""
 
 
 class Brokers:
@@ -66,6 +68,10 @@ class Brokers:
         self.delays: Callable[[Message], bool] = lambda message: False
         """Which messages come later than those that were produced after them."""
         self._delayed: list[Message] = []
+        self.listing_lag: Callable[[str], float] = lambda topic: 0.0
+        """For how many seconds listings lack a new topic."""
+        self.missed = set[str]()
+        """The topics that a listing lacked although they had messages."""
         self.compacts = False
         """Whether `cleanup.policy` is `compact`."""
         self.story: list[object] = []
@@ -82,7 +88,8 @@ class Brokers:
     def create(self, name: str, partitions: int) -> None:
         if name not in self.topics and (name, 0) not in self._frozen:
             self._ids += 1
-            self.topics[name] = Topic(self._ids, [Log() for _ in range(partitions)])
+            listed_from = self.scheduler.now + self.listing_lag(name)
+            self.topics[name] = Topic(self._ids, [Log() for _ in range(partitions)], listed_from)
             self.story.append(Created(name, partitions))
             self.scheduler.say(f"topic {name} is created with {partitions} partitions")
 
@@ -102,7 +109,10 @@ class Brokers:
             self._delayed.append(message)
 
     def give_all(self) -> None:
-        """Nothing is delayed any longer."""
+        """Nothing is delayed any longer, and every topic is listed."""
+        self.listing_lag = lambda topic: 0.0
+        for topic in self.topics.values():
+            topic.listed_from = BEGIN
         delayed, self._delayed = self._delayed, []
         self._append(delayed)
 
@@ -124,6 +134,22 @@ class Brokers:
     @property
     def answers(self) -> bool:
         return self.scheduler.now >= self.silent_until
+
+    def listed(self) -> dict[str, Topic]:
+        """What a listing has now."""
+        topics = dict(self.topics)
+        for name, topic in self.topics.items():
+            if self.scheduler.now < topic.listed_from:
+                del topics[name]
+                if any(log.sent for log in topic.logs):
+                    self.missed.add(name)
+        return topics
+
+    @property
+    def misses(self) -> bool:
+        """Whether the checkpoint lacks a topic that a listing has lacked: R may be above rows of
+        it, until they are met."""
+        return any(self.restart(name, 0) is None for name in self.missed)
 
     # --- faults -------------------------------------------------------------------------------
 
@@ -348,7 +374,7 @@ class Admin:
                 error=None,
                 partitions={n: SimpleNamespace(leader=1) for n in range(len(topic.logs))},
             )
-            for name, topic in self._brokers.topics.items()
+            for name, topic in self._brokers.listed().items()
         }
         return SimpleNamespace(controller_id=1, brokers={1: None}, topics=topics)
 

@@ -63,6 +63,7 @@ class Scout:
                 "error_cb": self._failures,
             }
         )
+        self._begun: dict[str, int] = {}
         self._next: dict[str, int] = {}
         self.recent = Recent(MOST_BYTES)
         """The messages that a small cut is read from, rows included."""
@@ -86,12 +87,17 @@ class Scout:
         return self._failures.trouble
 
     def follow(self, starts: Mapping[str, int]) -> None:
-        """Adds topics, each from an offset of its partition 0."""
+        """Adds topics, each from an offset of its partition 0. Goes back in one that was begun
+        behind that, for a table that was released."""
         for topic, offset in starts.items():
-            if topic not in self._next:
-                self._next[topic] = offset
-                self.recent.begin((topic, 0), offset)
-                self._consumer.incremental_assign([KafkaTopicPartition(topic, 0, offset)])
+            begun = self._begun.get(topic)
+            if begun is not None and begun <= offset:
+                continue
+            if begun is not None:
+                self._consumer.incremental_unassign([KafkaTopicPartition(topic, 0)])
+            self._begun[topic] = self._next[topic] = offset
+            self.recent.begin((topic, 0), offset)
+            self._consumer.incremental_assign([KafkaTopicPartition(topic, 0, offset)])
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Writes the group's offsets, without waiting."""

@@ -127,6 +127,25 @@ def test_topics_are_read_from_where_they_are_followed_until_all_have_the_mark(
     assert found == {(one, 5), (one, 9), (other, 7), (other, 10)}
 
 
+def test_a_topic_that_is_needed_from_further_back_is_read_from_there(
+    follow: Follow, mock_kafka: brokers.Mock
+) -> None:
+    scout, _ = follow()
+    topic = mock_kafka.create_topic("items", 1)
+    values = (ROW, DDL, mark(9), mark(11))
+    mock_kafka.produce([Message(topic, 0, None, value) for value in values])
+    scout.follow({topic: 3})
+    scout.read_to(10, {topic: 4}, 30)
+    assert not scout.ddls()
+    scout.follow({topic: 1})
+    assert scout.position(topic) == 1
+    while scout.position(topic) < 4:
+        scout.poll(0.1)
+    assert [(seen.offset, seen.ddl.query) for seen in scout.ddls()] == [(1, "CREATE DATABASE w")]
+    scout.follow({topic: 2})
+    assert scout.position(topic) == 4
+
+
 def test_what_was_read_since_a_topic_was_followed_is_at_hand_for_a_small_cut(
     follow: Follow,
 ) -> None:

@@ -6,6 +6,7 @@ from support.loading import (
     AFTER,
     CHANGEFEED,
     IMPATIENT,
+    Bank,
     bank,
     kill_session,
     lose_the_next_commit,
@@ -32,6 +33,12 @@ LOANS = parse_create_table(
     "FOREIGN KEY (account) REFERENCES accounts (id))",
     "bank",
 )
+
+
+def setting_aside(here: Bank) -> ToTarget:
+    """With `[on_error] quarantine`."""
+    willing = replace(here.options, quarantine=True)
+    return ToTarget(willing, here.target, here.store, TableLayouts(willing, here.target))
 
 
 @pytest.mark.parametrize(
@@ -95,8 +102,7 @@ def test_what_became_of_a_repair_is_asked_again_and_its_cut_is_not(
 def test_a_table_is_set_aside_if_the_session_ended_with_its_cut(server_url: str) -> None:
     with opened(server_url) as target:
         here = bank(target)
-        willing = replace(here.options, quarantine=True)
-        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        applier = setting_aside(here)
         with pytest.raises(Stop), target.transaction():
             here.store.lock(here.old)
             kill_session(server_url, target.session_id())
@@ -112,7 +118,7 @@ def test_a_table_is_set_aside_if_the_session_ended_with_its_cut(server_url: str)
         (True, Denied("the target's user may not write"), 100),
         (True, Stop("a row is refused"), 0),
     ],
-    ids=["without [target] quarantine", "for want of a grant", "before the first cut"],
+    ids=["without [on_error] quarantine", "for want of a grant", "before the first cut"],
 )
 def test_no_table_is_set_aside(
     sqlite_url: str, quarantine: bool, error: Stop, resolved_ts: int
@@ -129,8 +135,7 @@ def test_no_table_is_set_aside(
 def test_a_table_that_is_loaded_again_is_not_set_aside(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
-        willing = replace(here.options, quarantine=True)
-        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        applier = setting_aside(here)
         load = TableLoad(ACCOUNTS_NAME, "rows", "", False, beside=(None, "filled"))
         with target.transaction():
             LoadNotes(target, CHANGEFEED).begin(100, [load])
@@ -145,8 +150,7 @@ def test_a_table_that_is_loaded_again_is_not_set_aside(sqlite_url: str) -> None:
 def test_a_consumer_that_was_overtaken_sets_no_table_aside(sqlite_url: str) -> None:
     with opened(sqlite_url) as target, opened(sqlite_url) as other:
         here = bank(target)
-        willing = replace(here.options, quarantine=True)
-        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        applier = setting_aside(here)
         Store(other, CHANGEFEED).start(IMPATIENT)
         with pytest.raises(Fenced, match="a newer consumer took over"):
             applier.set_aside(ACCOUNTS_NAME, here.old, Stop("a row is refused"))
@@ -159,8 +163,7 @@ def test_a_table_is_set_aside_once_where_the_commit_is_lost(
 ) -> None:
     with opened(server_url) as target:
         here = bank(target)
-        willing = replace(here.options, quarantine=True)
-        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        applier = setting_aside(here)
         lost = lose_the_next_commit(monkeypatch, target, server_url, committed)
         applier.set_aside(ACCOUNTS_NAME, here.old, Stop("a row is refused"))
         assert lost
@@ -174,8 +177,7 @@ def test_a_table_that_a_foreign_key_joins_to_another_is_not_set_aside(sqlite_url
         with target.transaction():
             here.store.ledger.define(ACCOUNTS)
             here.store.ledger.define(LOANS)
-        willing = replace(here.options, quarantine=True)
-        applier = ToTarget(willing, target, here.store, TableLayouts(willing, target))
+        applier = setting_aside(here)
         with pytest.raises(Stop, match="a row is refused") as stop:
             applier.set_aside(ACCOUNTS_NAME, here.old, Stop("a row is refused"))
         assert "cannot be set aside: " in stop.value.__notes__[0]

@@ -13,6 +13,7 @@ from ticdc_consumer.state.known_tables import lower
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.mysql.fence import _lock_name
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import patiently
 
 
 class TestTiDb(TargetContract):
@@ -170,11 +171,13 @@ def test_there_are_no_triggers(target: Target) -> None:
 
 
 def defined_by(target: Target, ddl: str) -> None:
-    """Runs a DDL again for as long as others' DDL comes between (error 8028), as a run does."""
-    while True:
-        with suppress(Retry), target.errors():
+    """Runs a DDL, again where others' DDL came between (error 8028), as a run does."""
+
+    def attempt() -> None:
+        with target.errors():
             target.execute(ddl)
-            return
+
+    patiently(attempt, 10.0, Retry)
 
 
 LONGEST = "n" * 64

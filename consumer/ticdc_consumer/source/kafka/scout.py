@@ -87,17 +87,17 @@ class Scout:
         return self._failures.trouble
 
     def follow(self, starts: Mapping[str, int]) -> None:
-        """Adds topics, each from an offset of its partition 0. Goes back in one that was begun
-        behind that, for a table that was released."""
+        """Adds topics, each from an offset of its partition 0. One that was begun behind that, for
+        a table that was released, is read anew from there."""
         for topic, offset in starts.items():
             begun = self._begun.get(topic)
-            if begun is not None and begun <= offset:
-                continue
-            if begun is not None:
-                self._consumer.incremental_unassign([KafkaTopicPartition(topic, 0)])
-            self._begun[topic] = self._next[topic] = offset
-            self.recent.begin((topic, 0), offset)
-            self._consumer.incremental_assign([KafkaTopicPartition(topic, 0, offset)])
+            if begun is None or offset < begun:
+                if begun is not None:
+                    self._consumer.incremental_unassign([KafkaTopicPartition(topic, 0)])
+                    self.top.pop(topic, None)  # what is before its mark is not known
+                self._begun[topic] = self._next[topic] = offset
+                self.recent.begin((topic, 0), offset)
+                self._consumer.incremental_assign([KafkaTopicPartition(topic, 0, offset)])
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Writes the group's offsets, without waiting."""

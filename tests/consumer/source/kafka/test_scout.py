@@ -139,8 +139,7 @@ def test_a_topic_that_is_needed_from_further_back_is_read_from_there(
     assert not scout.ddls()
     scout.follow({topic: 1})
     assert scout.position(topic) == 1
-    while scout.position(topic) < 4:
-        scout.poll(0.1)
+    scout.read_to(10, {topic: 4}, 30)
     assert [(seen.offset, seen.ddl.query) for seen in scout.ddls()] == [(1, "CREATE DATABASE w")]
     scout.follow({topic: 2})
     assert scout.position(topic) == 4

@@ -726,6 +726,15 @@ QUARANTINE = (
                 "test_rows_wait_only_for_a_table_that_is_set_aside[sqlite]",
             ),
             mutant(
+                "release-ledger",
+                "a consumer that goes on after its release knows tables as they were before it",
+                "state.releasing:TableStore.of",
+                "own.ledger, own.table, own.goal = store.lease, store.ledger, table, goal",
+                "own.table, own.goal = store.lease, table, goal",
+                "tests/consumer/state/test_releasing.py::"
+                "test_what_a_release_learns_of_tables_is_known_to_who_goes_on_after_it",
+            ),
+            mutant(
                 "release-stays",
                 "a cut of a release does not move its R",
                 "state.releasing:TableStore.write",

@@ -21,10 +21,10 @@ class TableStore(Store):
 
     @classmethod
     def of(cls, store: Store, table: SetAside, goal: Checkpoint) -> "TableStore":
-        """With the lease that `store` has taken."""
+        """With the lease that `store` has taken, and its ledger: `store` goes on with it after."""
         keep_dropped, where = store.ledger.keep_dropped, store.where
         own = cls(store.target, store.changefeed, keep_dropped, where, store.monitor)
-        own.lease, own.table, own.goal = store.lease, table, goal
+        own.lease, own.ledger, own.table, own.goal = store.lease, store.ledger, table, goal
         return own
 
     def rejoin(self, retries: int) -> None:

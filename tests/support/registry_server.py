@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from uuid import uuid4
 
 from ticdc_encoder.formats.registry import SchemaId
 
@@ -12,7 +13,11 @@ from ticdc_encoder.formats.registry import SchemaId
 @contextmanager
 def served(schemas: Mapping[SchemaId, str], user: str | None = None) -> Iterator[str]:
     """The URL of a registry that has the schemas; for `user`, who is `name:password` in base64,
-    alone if there is one."""
+    alone if there is one.
+
+    No other registry ever has this URL, not even on the same port: decoders keep what they have
+    read of a registry as long as their process lives, by its URL."""
+    name = uuid4().hex
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -20,7 +25,7 @@ def served(schemas: Mapping[SchemaId, str], user: str | None = None) -> Iterator
             number = path.rpartition("/")[2]
             if user is not None and self.headers.get("Authorization") != f"Basic {user}":
                 self._answer(401, {"error_code": 401, "message": "who are you?"})
-            elif path == f"/schemas/ids/{number}" and (id := int(number)) in schemas:
+            elif path == f"/{name}/schemas/ids/{number}" and (id := int(number)) in schemas:
                 self._answer(200, {"schema": schemas[id]})
             else:
                 self._answer(404, {"error_code": 40403, "message": "Schema not found"})
@@ -40,7 +45,7 @@ def served(schemas: Mapping[SchemaId, str], user: str | None = None) -> Iterator
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield f"http://127.0.0.1:{server.server_address[1]}/{name}"
     finally:
         server.shutdown()
         thread.join()

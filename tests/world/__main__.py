@@ -1,7 +1,7 @@
 """`make world SEED=7` tells one history in words, and shrinks it if it goes wrong; `make world
-ARGS="--seconds 3600 --first 1000000"` plays one after the other, with `--small` short ones; `make
-world ARGS="--real 200"` plays so many for real, too, on the Kafka and the servers that the
-environment names (tests/README.md)."""
+ARGS="--seconds 3600 --first 1000000"` plays one after the other, with `--small` short ones, with
+`--dense` such as have a topic for each table and many extras; `make world ARGS="--real 200"` plays
+so many for real, too, on the Kafka and the servers that the environment names (tests/README.md)."""
 
 import argparse
 import os
@@ -32,10 +32,14 @@ def main() -> int:
     parser.add_argument("--extras", help="of a seed: only these, as 'until,repair'")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long, without a seed")
     parser.add_argument("--first", type=int, default=0, help="the seed to begin with")
-    parser.add_argument("--small", action="store_true", help="short histories, quickly played")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--small", action="store_true", help="short histories, quickly played")
+    kind.add_argument(
+        "--dense", action="store_true", help="a topic for each table, and many extras at once"
+    )
     parser.add_argument("--real", type=int, metavar="N", help="so many, on real parts")
     arguments = parser.parse_args()
-    planned = Plan.small if arguments.small else Plan.of
+    planned = Plan.small if arguments.small else Plan.dense if arguments.dense else Plan.of
     if arguments.real:
         from world.real_search import search
 
@@ -85,9 +89,9 @@ def _tell(place: Worlds, planned: Planned, plan: Plan) -> int:
     whole = planned(plan.seed)
     faults = ",".join(str(whole.faults.index(fault)) for fault in least.faults)
     steps = ",".join(map(str, least.steps))
-    small = "--small " if planned == Plan.small else ""
+    kind_of_plan = {Plan.small: "--small ", Plan.dense: "--dense "}.get(planned, "")
     extras = ",".join(least.extras)
-    again = f"{small}--steps {steps} --faults {faults} --extras '{extras}'"
+    again = f"{kind_of_plan}--steps {steps} --faults {faults} --extras '{extras}'"
     print(f'again: make world SEED={plan.seed} ARGS="{again}"')
     return 1
 

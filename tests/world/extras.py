@@ -79,9 +79,17 @@ NOT_REAL = {
 """What is not played on real parts."""
 
 
-def extras(seed: int, protocol: str, way: str, kind: str) -> tuple[str, ...]:
-    """Those of a seed."""
-    drawn = [name for name, share in EXTRAS.items() if Random(f"{seed} {name}").random() < share]
+DENSE = 2.5
+"""How much more probable each is in a dense history."""
+
+
+def extras(seed: int, protocol: str, way: str, kind: str, times: float = 1.0) -> tuple[str, ...]:
+    """Those of a seed; each by its share `times` as much, and never surely."""
+    drawn = [
+        name
+        for name, share in EXTRAS.items()
+        if Random(f"{seed} {name}").random() < min(times * share, 0.5)
+    ]
     left_out = set[str]()
     if way != "net":
         left_out |= NET_ONLY

@@ -27,6 +27,20 @@ def test_no_history_breaks_the_promise(part: int, long: bool) -> None:
                 raise AssertionError(f"make world SEED={seed}") from outcome.broken
 
 
+DENSE = 10
+"""Of one test; with `--long` a tenth of the others."""
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_dense_history_breaks_the_promise(part: int, long: bool) -> None:
+    histories = LONG // 10 if long else DENSE
+    with worlds() as place:
+        for seed in range(part * histories, (part + 1) * histories):
+            outcome = place.play(Plan.dense(seed))
+            if outcome.broken is not None:
+                raise AssertionError(f"make world SEED={seed} ARGS=--dense") from outcome.broken
+
+
 def same(one: Outcome, other: Outcome) -> bool:
     return (one.words, one.covered) == (other.words, other.covered)
 

@@ -89,9 +89,9 @@ def _tell(place: Worlds, planned: Planned, plan: Plan) -> int:
     whole = planned(plan.seed)
     faults = ",".join(str(whole.faults.index(fault)) for fault in least.faults)
     steps = ",".join(map(str, least.steps))
-    kind_of_plan = {Plan.small: "--small ", Plan.dense: "--dense "}.get(planned, "")
+    kinds: dict[Planned, str] = {Plan.small: "--small ", Plan.dense: "--dense "}
     extras = ",".join(least.extras)
-    again = f"{kind_of_plan}--steps {steps} --faults {faults} --extras '{extras}'"
+    again = f"{kinds.get(planned, '')}--steps {steps} --faults {faults} --extras '{extras}'"
     print(f'again: make world SEED={plan.seed} ARGS="{again}"')
     return 1
 

@@ -16,7 +16,7 @@ from unittest import mock
 import orjson
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.protocols import decoder
-from ticdc_consumer.protocols.shape import shape
+from ticdc_consumer.protocols.shape import ExpectedShape, shape
 from ticdc_consumer.read import task as read
 from ticdc_consumer.read.fast.reader import NoFastReader, fast_reader
 from ticdc_consumer.read.job import ReadJob
@@ -183,7 +183,7 @@ def job(protocol: str, dialect: str, messages: list[Record], tables: tuple[Table
         known_ddls=frozenset(),
         layouts=layouts,
         shapes={
-            (table.schema, table.name): (number, shape(table))
+            (table.schema, table.name): (number, ExpectedShape(shape(table)))
             for number, table in enumerate(seen.values())
         },
         most_bytes=0,

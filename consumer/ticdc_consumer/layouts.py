@@ -19,7 +19,7 @@ from ticdc_consumer.protocols.exactness import (
     require_all_columns,
 )
 from ticdc_consumer.protocols.pickled_once import PickledInBlocks
-from ticdc_consumer.protocols.shape import PickledShapes, Shape, shape
+from ticdc_consumer.protocols.shape import ExpectedShape, PickledShapes, shape
 from ticdc_consumer.state.destinations import InTarget, apart
 from ticdc_consumer.state.known_tables import KnownTables, Shared, lower
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
@@ -48,7 +48,7 @@ class TableLayouts:
         self._others = OtherChangefeeds(target, options.changefeed, self._where)
         self._known = KnownTables.of((), self._where)
         self.layouts: list[Layout] = []
-        self.shapes: dict[TableName, tuple[int, Shape | None]] = {}
+        self.shapes: dict[TableName, tuple[int, ExpectedShape]] = {}
         self._unused: list[int] = []  # numbers of layouts that were dropped
         self._claims: dict[TargetName, TableName] = {}
         self._claimed: dict[TableName, dict[TableName, TargetName]] = {}  # by lower case
@@ -117,8 +117,8 @@ class TableLayouts:
             return []
         sighted = [
             Table(layout.schema, layout.table, layout.sent.source, handle_key=layout.sent.key)
-            for layout, columns in map(self._layout, sorted(self._new))
-            if columns is not None
+            for layout, expected in map(self._layout, sorted(self._new))
+            if not expected.keys_only
         ]
         return [
             table
@@ -159,9 +159,9 @@ class TableLayouts:
     def _accepts_keyless(self, table: Table) -> bool:
         return self._at_least_once.matches(table.schema, table.name)
 
-    def _layout(self, name: TableName) -> tuple[Layout, Shape | None]:
-        number, columns = self.shapes[name]
-        return self.layouts[number], columns
+    def _layout(self, name: TableName) -> tuple[Layout, ExpectedShape]:
+        number, expected = self.shapes[name]
+        return self.layouts[number], expected
 
     def route(self, schema: str, table: str) -> TableName:
         """The name in the target; `table` is "" for a schema alone. Raises `Unsupported` if the
@@ -216,7 +216,7 @@ class TableLayouts:
         else:
             number = self._unused.pop() if self._unused else len(self.layouts)
         self.layouts[number : number + 1] = [layout]
-        self.shapes[name] = (number, None if deletes_only else shape(source))
+        self.shapes[name] = (number, ExpectedShape(shape(source), deletes_only))
         self._for_tasks = None
         self._new.add(name)
 

@@ -135,9 +135,10 @@ def test_the_number_of_a_layout_that_was_dropped_is_used_again(tmp_path: Path) -
         feed.tables.add(parse_create_table(query, "shop"), deletes_only=False, fresh=False)
         assert len(feed.tables.layouts) == len(CREATED)
         layouts, shapes = feed.tables.for_tasks()
-        number, shape = shapes["shop", "far"]
+        number, expected = shapes["shop", "far"]
         assert number == before["shop", "far"][0]
-        assert shape is not None and len(shape) == len(layouts[number].source) == 3
+        assert not expected.keys_only
+        assert len(expected.columns) == len(layouts[number].source) == 3
 
 
 def test_a_task_builds_what_it_needs_of_the_three_tables_that_it_meets_of_300() -> None:

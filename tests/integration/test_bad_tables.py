@@ -41,6 +41,20 @@ def test_a_table_without_a_valid_key_is_created_and_its_rows_are_refused(
     refuses(run, "shop.notes: no valid key", "add a primary key or a NOT NULL unique key")
 
 
+@pytest.mark.parametrize("name", ["abc", "1],[2"])
+@pytest.mark.parametrize("protocol", [*PROTOCOLS, "debezium", "simple"])
+def test_deletes_alone_whose_keys_are_of_two_types_are_refused(
+    begin: Begin, protocol: str, name: str
+) -> None:
+    feed, run = begin(protocol)
+    before = run.rows("SELECT id FROM items ORDER BY id")
+    text = table("CREATE TABLE `items` (`id` VARCHAR(9) NOT NULL, PRIMARY KEY (`id`))")
+    feed.send(1, deleted(150, {"id": 1, "name": "one"}), deleted(151, {"id": name}, text))
+    feed.mark(200)
+    assert run().code == 3
+    assert run.rows("SELECT id FROM items ORDER BY id") == before != []
+
+
 # --- two rows for one key -------------------------------------------------------------------------
 
 ONE = inserted(150, {"id": 7, "name": "canary one"})

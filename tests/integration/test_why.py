@@ -87,11 +87,11 @@ def test_a_machine_that_is_slow_to_import_has_a_target(
     imported: set[str] = set()
 
     def slowly(name: str) -> ModuleType:
-        time.sleep(0.0 if name in imported else 1.5)
+        time.sleep(0.0 if name in imported else 3.5)
         imported.add(name)
         return import_module(name)
 
-    monkeypatch.setattr(diagnosis, "PATIENCE", 1.0)
+    monkeypatch.setattr(diagnosis, "PATIENCE", 3.0)
     monkeypatch.setattr(targets, "import_module", slowly)
     assert diagnosed(run).cause == "not-running"
     assert imported == {"ticdc_consumer.targets.sqlite.session"}

@@ -10,7 +10,7 @@ from unittest import mock
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.protocols import decoder
-from ticdc_consumer.protocols.shape import Shape, shape
+from ticdc_consumer.protocols.shape import ExpectedShape, shape
 from ticdc_consumer.read import task as read
 from ticdc_consumer.read.fast import json as fast_json
 from ticdc_consumer.read.fast.json import FastRun
@@ -100,11 +100,11 @@ def job_of(
 ) -> ReadJob:
     """A cut of all tables that have a key, by the wire or by `keys`."""
     layouts: list[Layout] = []
-    shapes: dict[Name, tuple[int, Shape | None]] = {}
+    shapes: dict[Name, tuple[int, ExpectedShape]] = {}
     for name, table in tables.items():
         key = table.handle_key or (keys or {}).get(name, ())
         if key:
-            shapes[name] = (len(layouts), shape(table))
+            shapes[name] = (len(layouts), ExpectedShape(shape(table)))
             layouts.append(layout_for(table, key))
     return ReadJob(
         options=options,

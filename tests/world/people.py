@@ -88,13 +88,16 @@ class People:
         return None
 
     def from_ts(self) -> int | None:
-        """Who starts it a second time knows that the tables were empty then."""
+        """Who starts it a second time knows that the tables were empty then. Where somebody may
+        forget it, a timestamp is given only to begin."""
         self._started += 1
         extras = self._history.plan.extras
         resolved_ts = self._history.judge.resolved_ts
         may = self._started > 1 and not 0 < resolved_ts <= ORIGIN
         again = "begun again" in extras and may
         before = {"snapshot", "late schemas"} & {*extras}
+        if "forgotten" in extras and resolved_ts:
+            before = set()
         return ORIGIN if again or before else None
 
     def release(self, consumer: Consumer) -> None:

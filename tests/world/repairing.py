@@ -4,6 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.protocols.shape import NO_ROWS
 from ticdc_consumer.state.repairs import RepairRequest
 from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import Layout, TableName
@@ -30,8 +31,8 @@ def read_repair(
 
 def _layout(tables: TableLayouts, name: TableName) -> Layout | None:
     """One by which whole rows of a table with a key are written."""
-    number, columns = tables.shapes.get(name, (0, None))
-    layout = tables.layouts[number] if columns is not None else None
+    number, expected = tables.shapes.get(name, (0, NO_ROWS))
+    layout = None if expected.keys_only else tables.layouts[number]
     return layout if layout is not None and layout.key else None
 
 

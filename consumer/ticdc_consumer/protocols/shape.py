@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from ticdc_encoder.event import Table
 
@@ -12,9 +12,22 @@ from ticdc_consumer.targets.layout import TableName
 Shape = tuple[tuple[str, str, bool], ...]
 """The columns of a table by name, each with its type's name and whether it is unsigned."""
 
-TableShapes = Mapping[TableName, tuple[int, Shape | None]]
-"""Upstream (schema, table) -> the number of its layout, and the shape that the layout was made for:
-None if only DELETEs were seen, which need not carry all columns."""
+
+class ExpectedShape(NamedTuple):
+    """That which a layout was made for."""
+
+    columns: Shape
+    keys_only: bool = False
+    """Whether only DELETEs were seen, which need not carry other columns than the key's: these are
+    the `columns` then."""
+
+
+NO_ROWS = ExpectedShape((), keys_only=True)
+"""That of a table, or of a number, without a layout."""
+
+TableShapes = Mapping[TableName, tuple[int, ExpectedShape]]
+"""Upstream (schema, table) -> the number of its layout, and the shape that the layout was made
+for."""
 
 
 def shape(table: Table) -> Shape:
@@ -27,10 +40,12 @@ class PickledShapes(TableShapes):
 
     def __init__(self, shapes: TableShapes, before: "PickledShapes | None" = None) -> None:
         by_number = dict(shapes.values())
-        numbered = [by_number.get(number) for number in range(max(by_number, default=-1) + 1)]
+        numbered = [
+            by_number.get(number, NO_ROWS) for number in range(max(by_number, default=-1) + 1)
+        ]
         self._names = PickledOnce((name, number) for name, (number, _) in shapes.items())
         old = before._shapes if before is not None else None
-        self._shapes: PickledInBlocks[Shape | None] = PickledInBlocks(numbered, old)
+        self._shapes: PickledInBlocks[ExpectedShape] = PickledInBlocks(numbered, old)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _received, (self._names, self._shapes)
@@ -39,7 +54,7 @@ class PickledShapes(TableShapes):
     def _numbers(self) -> dict[TableName, int]:
         return dict(self._names)
 
-    def __getitem__(self, name: TableName) -> tuple[int, Shape | None]:
+    def __getitem__(self, name: TableName) -> tuple[int, ExpectedShape]:
         number = self._numbers[name]
         return number, self._shapes[number]
 
@@ -59,7 +74,7 @@ class PickledShapes(TableShapes):
 
 
 def _received(
-    names: PickledOnce[tuple[TableName, int]], shapes: PickledInBlocks[Shape | None]
+    names: PickledOnce[tuple[TableName, int]], shapes: PickledInBlocks[ExpectedShape]
 ) -> PickledShapes:
     received = PickledShapes({})
     received._names, received._shapes = names, shapes

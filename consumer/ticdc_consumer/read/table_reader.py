@@ -7,7 +7,7 @@ from ticdc_encoder.event import RowChange, Table
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.exactness import Restorers, restored
-from ticdc_consumer.protocols.shape import Shape, shape
+from ticdc_consumer.protocols.shape import NO_ROWS, Shape, shape
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.report import NO_LAYOUT
 from ticdc_consumer.targets.layout import Layout, TableName
@@ -19,7 +19,7 @@ class TableReader:
 
     def __init__(self, job: ReadJob, name: TableName) -> None:
         self.name = name
-        self.number, self._expected = job.shapes.get(name, (NO_LAYOUT, None))
+        self.number, self._expected = job.shapes.get(name, (NO_LAYOUT, NO_ROWS))
         self._layout: Layout | None = None
         self._restorers: Restorers = {}
         self._protocol = protocol_of(job.options)
@@ -52,7 +52,7 @@ class TableReader:
     def lacks_layout(self, change: RowChange) -> bool:
         """Whether there is no layout for such a change: one that was made for DELETEs does not do
         for others."""
-        return self._layout is None or (self._expected is None and change.after is not None)
+        return self._layout is None or (self._expected.keys_only and change.after is not None)
 
     def checked(self, change: RowChange) -> RowChange:
         """The change, with all digits. Raises `Stop` if it is not one of the layout's rows."""
@@ -89,10 +89,7 @@ class TableReader:
 
     def _require_shape(self, table: Table, names: Sequence[str] | None = None) -> None:
         """Of these columns; of all by default."""
-        expected = self._expected
-        if expected is None:
-            return
-        sent = shape(table)
+        sent, expected = shape(table), self._expected.columns
         if names is not None:
             sent, expected = _of(names, sent), _of(names, expected)
         if sent != expected:

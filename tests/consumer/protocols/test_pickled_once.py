@@ -9,7 +9,7 @@ from ticdc_consumer.protocols.pickled_once import (
     _unpickled,
     unpacked,
 )
-from ticdc_consumer.protocols.shape import PickledShapes
+from ticdc_consumer.protocols.shape import ExpectedShape, PickledShapes
 
 
 def test_it_is_pickled_once_and_unpickled_once() -> None:
@@ -83,11 +83,12 @@ def test_it_is_indexed_as_a_list(index: int) -> None:
 
 
 def test_shapes_of_tables_that_are_not_met_stay_packed() -> None:
-    shapes = {("s", f"t{n}"): (n, (("a", "int", False),) if n % 2 else None) for n in range(200)}
+    both = [ExpectedShape((("a", "int", False),), keys_only=only) for only in (True, False)]
+    shapes = {("s", f"t{n}"): (n, both[n % 2]) for n in range(200)}
     before = PickledShapes(shapes)
     unpacked.cache_clear()
     received = pickle.loads(pickle.dumps(before))
-    assert received["s", "t7"] == (7, (("a", "int", False),))
+    assert received["s", "t7"] == (7, both[1])
     assert unpacked.cache_info().misses == 1
     assert received.get(("s", "other")) is None
     assert dict(received) == shapes

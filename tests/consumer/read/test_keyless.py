@@ -27,7 +27,7 @@ from ticdc_consumer.apply.step import Counts
 from ticdc_consumer.apply.transaction import _delete_rows
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.protocols.shape import shape
+from ticdc_consumer.protocols.shape import ExpectedShape, shape
 from ticdc_consumer.read.facts import SCHEMA, Fold
 from ticdc_consumer.read.fast.reader import NoFastReader
 from ticdc_consumer.read.time_zone import Zone
@@ -291,7 +291,7 @@ def read(protocol: str, changes: Iterable[RowChange], **options: bool) -> Outcom
     job = replace(
         job_of(consumer, {}),
         layouts=LAYOUTS[:1],
-        shapes={name: (0, shape(table)) for name, table in tables.items()},
+        shapes={name: (0, ExpectedShape(shape(table))) for name, table in tables.items()},
     )
     with learning_at_once():
         return outcome(job, records, fast_for(job))
@@ -505,7 +505,7 @@ def test_a_row_that_was_sent_twice_is_one_where_a_unique_key_wants_it_so(target_
 def laid_out(target: Target, source: Table, *at_least_once: str, deletes: bool = False) -> Layout:
     tables = TableLayouts(options("", at_least_once=at_least_once), target)
     tables.add(source, deletes, fresh=False)
-    assert tables.shapes[source.schema, source.name][1] is not None or tables.layouts[0].key
+    assert not tables.shapes[source.schema, source.name][1].keys_only or tables.layouts[0].key
     return tables.layouts[0]
 
 

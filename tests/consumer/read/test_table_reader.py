@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from support.both_paths import job_of, options_for
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.protocols.shape import ExpectedShape, shape
 from ticdc_consumer.read.report import NO_LAYOUT
 from ticdc_consumer.read.table_reader import TableReader
 from ticdc_encoder.column import Column, ColumnType
@@ -21,7 +22,8 @@ KEY: Row = {"id": 1}
 def reader(protocol: str, deletes_only: bool = False) -> TableReader:
     job = job_of(options_for(protocol), {NAME: TABLE})
     if deletes_only:
-        job = replace(job, shapes={NAME: (0, None)})
+        keys = shape(replace(TABLE, columns=(ID,)))
+        job = replace(job, shapes={NAME: (0, ExpectedShape(keys, keys_only=True))})
     return TableReader(job, NAME)
 
 
@@ -87,6 +89,14 @@ def test_a_change_that_is_not_one_of_the_layouts_rows_stops(
 ) -> None:
     with pytest.raises(Stop, match=message):
         reader("canal-json").checked(change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"), [w[1:] for w in WRONG if w[1].after is None], ids=["no key", "type"]
+)
+def test_of_a_layout_for_deletes_the_keys_are_compared(change: RowChange, message: str) -> None:
+    with pytest.raises(Stop, match=message):
+        reader("canal-json", deletes_only=True).checked(change)
 
 
 @pytest.mark.parametrize(("protocol", "exact"), [("avro", False), ("canal-json", True)])

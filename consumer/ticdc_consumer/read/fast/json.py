@@ -19,7 +19,7 @@ from pyarrow import json
 from ticdc_encoder.column import INTEGERS, TEMPORALS
 from ticdc_encoder.event import RowChange
 
-from ticdc_consumer.protocols.shape import TableShapes, shape
+from ticdc_consumer.protocols.shape import NO_ROWS, TableShapes, shape
 from ticdc_consumer.read.facts import FastRows
 from ticdc_consumer.targets.layout import Layout
 
@@ -250,15 +250,15 @@ class FastTables:
     def number(self, change: RowChange) -> int | None:
         """The table's number, if the plain path accepts such a row and it is an ordinary one."""
         table = change.table
-        number, expected = self._shapes.get((table.schema, table.name), (0, None))
-        if expected is None or change.incomplete or change.claim_check is not None:
+        number, expected = self._shapes.get((table.schema, table.name), (0, NO_ROWS))
+        if expected.keys_only or change.incomplete or change.claim_check is not None:
             return None
         layout, kinds = self._known(number)
         sent = {c.name: (c.type.name, c.type.unsigned) for c in table.columns}
         if change.after is None:
             whole = sent.items() <= kinds.items() and sent.keys() >= {*layout.key}
         else:
-            whole = sent == kinds and shape(table) == expected
+            whole = sent == kinds and shape(table) == expected.columns
         named = not table.handle_key or {*table.handle_key} == {*layout.key}
         plain = all(name in kinds and kinds[name][0] in KEY_TYPES for name in layout.key)
         return number if layout.key and whole and named and plain else None

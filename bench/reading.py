@@ -51,7 +51,8 @@ CODECS = {
     "sqlite": {
         **dict.fromkeys(("int", "bigint"), "integer"),
         "double": "number",
-        **dict.fromkeys(("decimal", "datetime"), "quoted"),
+        "decimal": "quoted:decimal",
+        "datetime": "quoted:datetime",
     },
     "postgresql": {
         **dict.fromkeys(("int", "bigint"), "plain"),

@@ -33,6 +33,7 @@ from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import Layout, ReferenceChanges
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import ColumnType
+from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.clauses import complete
 from ticdc_encoder.sql.evolution import evolve
@@ -151,6 +152,18 @@ VALUES: list[tuple[str, list[Canonical]]] = [
     ("SET('x','y','z')", ["0", "5", "7"]),
     ("JSON", ['{"a": [1, "é\\u001f", null, -1.5]}', '"x"', "null"]),
 ]
+
+
+MALFORMED = [
+    "{}],[7,{}",
+    '{}"],["7","{}',
+    "{}\n7\t{}",
+    "{}\t{}",
+    "{}),(7,{}",
+    "{}'),('7','{}",
+    "{}\\",
+]
+"""Texts that no number and no date has: some would be two rows where they are not quoted."""
 
 
 def meaning(value: object, type_: ColumnType) -> object:
@@ -317,6 +330,32 @@ class TargetContract:
                     target.overtake("feed", 0.2, str, read)
                 raise Failure
         assert contents(target, layout) == stored(1)
+
+    # --- values -----------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("malformed", MALFORMED)
+    @pytest.mark.parametrize("sql_type", ["INT", *(of for of, *_ in KEYS if "CHAR" not in of)])
+    def test_a_value_that_is_not_of_its_type_is_refused(
+        self, target: Target, sql_type: str, malformed: str
+    ) -> None:
+        good = next((key for of, key, *_ in KEYS if of == sql_type), "5")
+        if isinstance(good, bytes):
+            return  # any bytes are a value
+        bad = malformed.format(good, good)
+        layout = created(target, defined(f"create table m (id bigint primary key, v {sql_type})"))
+        of_key = created(target, defined(f"create table k (v {sql_type} primary key)"))
+        load(target, layout, [["1", good]])
+        load(target, of_key, [[good]])
+        before = contents(target, layout), contents(target, of_key)
+        attacks: list[tuple[Layout, list[list[Canonical]], list[list[Canonical]]]] = [
+            (layout, [["2", bad]], []),
+            (of_key, [[bad]], []),
+            (of_key, [], [[bad]]),
+        ]
+        for attacked, inserted, deleted in attacks:
+            with pytest.raises(TicdcError):
+                load(target, attacked, inserted, deleted)
+            assert (contents(target, layout), contents(target, of_key)) == before
 
     # --- names ------------------------------------------------------------------------------
 

@@ -1,7 +1,12 @@
-"""Columnar conversions that more than one target uses. Only what is rare goes through Python."""
+"""Columnar conversions that more than one target uses. Only what is rare goes through Python.
+
+Values come from the wire. What a kernel returns as it is, or in another notation, cannot be more
+than one value where it is written without escapes.
+"""
 
 import datetime
 import re
+import string
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
@@ -18,6 +23,28 @@ Convert = Callable[[pa.Array, str, tuple[str, ...]], pa.Array]
 
 _FIRST_YEAR = datetime.datetime(1, 1, 1)
 """No Arrow scalar: to make one imports pandas, for which a command without rows need not wait."""
+
+
+INTEGER = r"0|-?[1-9][0-9]*"
+DECIMAL = r"-?[0-9]+(?:\.[0-9]+)?"
+FLOAT = r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?"
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+MOMENT = rf"{DATE} [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}"
+TIME = r"-?[0-9]{2,3}:[0-9]{2}:[0-9]{2}"
+"""Of a MOMENT or a TIME, up to the point."""
+_FRACTION = r"(?:\.[0-9]+)?"
+_GRAMMAR = {
+    "decimal": DECIMAL,
+    "date": DATE,
+    "datetime": MOMENT + _FRACTION,
+    "timestamp": MOMENT + _FRACTION,
+    "time": TIME + _FRACTION,
+    "vector": rf"\[(?:{FLOAT}(?:, ?{FLOAT})*)?\]",
+}
+"""Type name -> what its values look like; those of all others are integers."""
+
+_PLAIN = (string.digits + string.ascii_letters + " .:+-").encode()
+_DIGITS = (string.digits + "-").encode()
 
 
 class Refused(Exception):
@@ -58,8 +85,23 @@ def _convert(
             texts.append(codecs[name](array, argument, labels))
         except Refused as refused:
             _stop(layout, position, keys, refused)
+        except ValueError:  # Arrow's errors are such, too
+            why = f"the value is not a valid {layout.source[position].type.name}"
+            row = _first_that_fails(codecs[name], array, argument, labels)
+            _stop(layout, position, keys, Refused(row, why))
         names.append(name)
     return texts, names
+
+
+def _first_that_fails(
+    convert: Convert, array: pa.Array, argument: str, labels: tuple[str, ...]
+) -> int:
+    for row in range(len(array) - 1):
+        try:
+            convert(array.slice(row, 1), argument, labels)
+        except ValueError:
+            return row
+    return len(array) - 1
 
 
 def _stop(layout: Layout, position: int, keys: Sequence[pa.Array], refused: Refused) -> NoReturn:
@@ -101,8 +143,31 @@ def _offsets(array: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
 
 
 def plain(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:
-    """As it is: digits and signs that need no escape anywhere."""
+    """As it is: a number or a time, of which no character needs an escape anywhere. Whether it is a
+    value of its type, the database says."""
+    _consists_of(array, _PLAIN, "neither a number nor a time")
     return array
+
+
+def integer(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:
+    """As it is: digits, maybe with a sign."""
+    _consists_of(array, _DIGITS, "not an integer")
+    return array
+
+
+def well_formed(array: pa.Array, name: str, _labels: tuple[str, ...] = ()) -> pa.Array:
+    """As it is: what a value of this type looks like, for a database that takes any text."""
+    looks = pc.match_substring_regex(array, f"^(?:{_GRAMMAR.get(name, INTEGER)})$")
+    refuse_where(pc.invert(looks), f"not a valid {name}")
+    return array
+
+
+def _consists_of(array: pa.Array, characters: bytes, otherwise: str) -> None:
+    if not bytes_of(array).tobytes().translate(None, characters):
+        return
+    for row, value in enumerate(array.to_pylist()):
+        if value is not None and value.encode("utf-8", "replace").translate(None, characters):
+            raise Refused(row, otherwise)
 
 
 def number(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:

@@ -40,13 +40,13 @@ def _decimal(array: pa.Array, argument: str, _labels: tuple[str, ...]) -> pa.Arr
 
 
 def _date(array: pa.Array, _argument: str, _labels: tuple[str, ...]) -> pa.Array:
-    if kernels.moments(array) is None:
+    if kernels.moments(kernels.plain(array)) is None:
         kernels.refuse_where(kernels.impossible(array), "a date that DuckDB does not have")
     return array
 
 
 def _date_or_null(array: pa.Array, _argument: str, _labels: tuple[str, ...]) -> pa.Array:
-    if kernels.moments(array) is not None:
+    if kernels.moments(kernels.plain(array)) is not None:
         return array
     return pc.if_else(kernels.impossible(array), pa.scalar(None, pa.string()), array)
 

@@ -98,7 +98,7 @@ def _in_text(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str | N
         return labelled(type_, existing, in_key)
     if type_.name in ("float", "double"):
         return "number"
-    return "text" if type_.name in TEXTS or type_.name == "json" else "plain"
+    return "text" if type_.name in TEXTS | {"json", "vector"} else "plain"
 
 
 def _in_integer(type_: ColumnType, has: str) -> str | None:
@@ -153,7 +153,7 @@ def _in_other(type_: ColumnType, has: str, in_key: bool) -> str | None:
         case "time", "interval":
             return None if in_key else "plain"
         case "vector", "float[]":
-            return "plain"
+            return "text"
     return "blob" if type_.binary and has == "blob" else None
 
 

@@ -118,7 +118,7 @@ def test_a_new_column_has_a_type_that_holds_every_value(sql: str, expected: str)
         ("timestamp", "timestamp without time zone", "date:6"),
         ("date", "text", "plain"),
         ("time(3)", "interval(3)", "time:3"),
-        ("vector", "vector(3)", "plain"),
+        ("vector", "vector(3)", "vector"),
         ("blob", "bytea", "bytea"),
     ],
 )

@@ -12,16 +12,15 @@ import pyarrow.compute as pc
 from ticdc_encoder.errors import WireError
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.targets.kernels import hexadecimal
+from ticdc_consumer.targets import kernels
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql.collations import IGNORED_LETTERS
 from ticdc_consumer.targets.mysql.dialects import DIALECTS
 
-_INTEGER = r"^(?:0|-?[1-9][0-9]*)$"
-_DECIMAL = r"^-?[0-9]+(?:\.[0-9]+)?$"
-_FLOAT = r"^-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?$"
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = r"[0-9]{2}:[0-9]{2}"
+_INTEGER = f"^(?:{kernels.INTEGER})$"
+_DECIMAL = f"^{kernels.DECIMAL}$"
+_FLOAT = f"^{kernels.FLOAT}$"
+_DATE = f"^{kernels.DATE}$"
 
 
 class _NotItsType(Exception):
@@ -205,17 +204,17 @@ def _text(array: pa.Array, wary: str) -> pa.Array:
 def _binary(array: pa.Array, length: str) -> pa.Array:
     if length and not pc.all(pc.equal(pc.binary_length(array), int(length)), min_count=0).as_py():
         raise _TooLarge(f"a value of other than {length} bytes")
-    return hexadecimal(array)
+    return kernels.hexadecimal(array)
 
 
 def _date(array: pa.Array, _argument: str) -> pa.Array:
-    if not _matches(array, rf"^{_DATE}$"):
+    if not _matches(array, _DATE):
         raise _NotItsType
     return array
 
 
 def _datetime(array: pa.Array, digits: str) -> pa.Array:
-    return _temporal(array, rf"^{_DATE} {_CLOCK}:[0-9]{{2}}", digits)
+    return _temporal(array, f"^{kernels.MOMENT}", digits)
 
 
 def _instant(array: pa.Array, digits: str) -> pa.Array:
@@ -225,7 +224,7 @@ def _instant(array: pa.Array, digits: str) -> pa.Array:
 
 
 def _time(array: pa.Array, digits: str) -> pa.Array:
-    return _temporal(array, rf"^-?[0-9]?{_CLOCK}:[0-9]{{2}}", digits)
+    return _temporal(array, f"^{kernels.TIME}", digits)
 
 
 def _temporal(array: pa.Array, start: str, digits: str) -> pa.Array:

@@ -55,14 +55,14 @@ def _jsonb(array: pa.Array, _argument: str, labels: tuple[str, ...]) -> pa.Array
 
 
 def _date(array: pa.Array, argument: str, _labels: tuple[str, ...]) -> pa.Array:
-    if kernels.moments(array) is None:
+    if kernels.moments(kernels.plain(array)) is None:
         kernels.refuse_where(kernels.impossible(array), "a date that PostgreSQL does not have")
     kernels.fits_digits(array, int(argument))
     return array
 
 
 def _date_or_null(array: pa.Array, argument: str, _labels: tuple[str, ...]) -> pa.Array:
-    if kernels.moments(array) is None:
+    if kernels.moments(kernels.plain(array)) is None:
         null = pa.scalar(None, pa.string())
         array = pc.if_else(kernels.impossible(array), null, array)
     kernels.fits_digits(array, int(argument))
@@ -70,7 +70,7 @@ def _date_or_null(array: pa.Array, argument: str, _labels: tuple[str, ...]) -> p
 
 
 def _time(array: pa.Array, argument: str, _labels: tuple[str, ...]) -> pa.Array:
-    kernels.fits_digits(array, int(argument))
+    kernels.fits_digits(kernels.plain(array), int(argument))
     return array
 
 
@@ -88,7 +88,12 @@ def _bits(array: pa.Array, argument: str, _labels: tuple[str, ...]) -> pa.Array:
 
 
 def _floats(array: pa.Array, _argument: str, _labels: tuple[str, ...]) -> pa.Array:
+    array = kernels.well_formed(array, "vector")
     return pc.replace_substring(pc.replace_substring(array, "[", "{"), "]", "}")
+
+
+def _vector(array: pa.Array, _argument: str, _labels: tuple[str, ...]) -> pa.Array:
+    return kernels.well_formed(array, "vector")
 
 
 def _bytea(array: pa.Array, _argument: str, _labels: tuple[str, ...]) -> pa.Array:
@@ -107,6 +112,7 @@ CODECS: dict[str, kernels.Convert] = {
     "plain": kernels.plain,
     "number": kernels.number,
     "decimal": kernels.checked_decimal,
+    "vector": _vector,
     "text": _text,
     "jsonb": _jsonb,
     "date": _date,

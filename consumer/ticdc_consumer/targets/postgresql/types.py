@@ -114,6 +114,8 @@ def _text(type_: ColumnType, target: _Type, existing: TargetColumn, in_key: bool
         name = "number"
     elif type_.name in TEXTS or type_.name == "json":
         name = "text"
+    elif type_.name == "vector":
+        name = "vector"
     else:
         name = "plain"
     # A text that is too long by nothing but spaces would be cut silently.
@@ -185,7 +187,7 @@ def _other(type_: ColumnType, target: _Type, existing: TargetColumn, in_key: boo
         case "vector", "real[]":
             return "floats"
         case "vector", "vector":
-            return "plain"
+            return "vector"
         case "enum", _ if existing.elements:
             labels = type_.elements or existing.elements
             return (

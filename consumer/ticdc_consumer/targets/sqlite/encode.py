@@ -84,9 +84,9 @@ def _set(array: pa.Array, argument: str, labels: tuple[str, ...]) -> pa.Array:
 
 
 CODECS: dict[str, kernels.Convert] = {
-    "integer": kernels.plain,
+    "integer": kernels.integer,
     "number": _number,
-    "quoted": kernels.plain,
+    "quoted": kernels.well_formed,
     "quoted_number": kernels.number,
     "text": _text,
     "blob": _blob,

@@ -81,10 +81,10 @@ def codec(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
     elif new_type != "BLOB" and has in ("TEXT", "NONE"):
         if kind in TEXTS:
             return TEXT_NOCASE if existing.collation == "NOCASE" else "text"
-        return "text" if kind == "json" else "quoted"
+        return "text" if kind == "json" else f"quoted:{kind}"
     elif kind in TEMPORALS and has == "NUMERIC":
         # A text with a dash or a colon is not a number, and stays text.
-        return "quoted"
+        return f"quoted:{kind}"
     raise Stop(
         f"the target's type {existing.type or 'without a name'} has {has} affinity, which does not "
         f"keep every {kind} as it is; {new_type} does"

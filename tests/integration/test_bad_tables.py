@@ -55,6 +55,42 @@ def test_deletes_alone_whose_keys_are_of_two_types_are_refused(
     assert run.rows("SELECT id FROM items ORDER BY id") == before != []
 
 
+TIMES = "CREATE TABLE `times` (`id` INT NOT NULL, `d` DATE, `t` TIME, PRIMARY KEY (`id`))"
+OF_TWO_ROWS = [
+    ("d", '2024-01-01","10:00:00"],["7","2024-01-01'),
+    ("t", '10:00:00"],[7,"2024-01-01","10:00:00'),
+    ("d", "2024-01-01\t10:00:00\n7\t2024-01-01"),
+    ("t", "10:00:00\n7\t2024-01-01\t10:00:00"),
+    ("t", "10:00:00'),(7,'2024-01-01','10:00:00"),
+]
+
+
+@pytest.mark.parametrize(("column", "value"), OF_TWO_ROWS)
+@pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("protocol", [*PROTOCOLS, "simple"])
+def test_a_time_that_would_be_two_rows_is_refused(
+    mock_kafka: brokers.Mock,
+    command: Make,
+    target_url: str,
+    protocol: str,
+    column: str,
+    value: str,
+) -> None:
+    feed = Feed(mock_kafka, protocol)
+    feed.ddl(5, "CREATE DATABASE shop", kind=1)
+    feed.create(10, TIMES)
+    row: Row = {"id": 1, "d": "2024-01-01", "t": "10:00:00"}
+    feed.send(0, *(inserted(50 + n, row | {"id": n}, table(TIMES)) for n in range(5)))
+    feed.mark(100)
+    run = command([feed], target_url)
+    assert run().code == 0
+    feed.send(0, inserted(150, row | {"id": 9, column: value}, table(TIMES)))
+    feed.mark(200)
+    assert run().code == 3
+    name = "times" if target_url.startswith("sqlite") else "shop.times"
+    assert run.rows(f"SELECT id FROM {name} ORDER BY id") == [(n,) for n in range(5)]  # noqa: S608
+
+
 # --- two rows for one key -------------------------------------------------------------------------
 
 ONE = inserted(150, {"id": 7, "name": "canary one"})

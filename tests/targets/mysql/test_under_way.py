@@ -243,6 +243,7 @@ def test_what_is_waited_for_too_long_ends_the_run_for_now_and_leaves_the_ddl_pen
                 run_pending(here)
             release()
         assert [entry.state for entry in here.store.ledger.entries()] == ["pending"]
+        monkeypatch.undo()  # a server may still list a statement that it has just answered
         run_pending(here)
         assert [entry.state for entry in here.store.ledger.entries()] == ["done"]
 

@@ -132,6 +132,9 @@ class Plan:
 
     def with_extras(self, times: float = 1.0) -> "Plan":
         names = extras.extras(self.seed, self.protocol, self.way, self.kind, times)
+        if any(fault.kind in HARMFUL for fault in self.faults):
+            # Who begins again cannot know what was there the first time.
+            names = tuple(name for name in names if name != "begun again")
         return replace(self, extras=names)
 
     def random(self, of: str) -> Random:

@@ -528,6 +528,14 @@ REFUSALS = (
                 f"{ROW}::test_a_change_that_is_not_one_of_the_layouts_rows_stops",
             ),
             mutant(
+                "two-values",
+                "a time that would be two rows is written without escapes",
+                "targets.kernels:well_formed",
+                "refuse_where(pc.invert(looks)",
+                "refuse_where(pc.and_(looks, pc.invert(looks))",
+                "tests/integration/test_bad_tables.py::test_a_time_that_would_be_two_rows_is_refused",
+            ),
+            mutant(
                 "another-key",
                 "rows are found by another key than that which the stream names",
                 "read.table_reader:TableReader._require_key",

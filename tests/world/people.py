@@ -146,6 +146,8 @@ class People:
         history, harmed = self._history, bool(self._history.brokers.harmed)
         if history.judge.late and "filter was [" in str(error):
             return True
+        if history.brokers.missed and "listing may have missed it" in str(error):
+            return False
         too_early = "no resolved ts" in str(error)
         if not history.server.refused and (harmed or not (history.judge.aside or too_early)):
             return False

@@ -80,11 +80,11 @@ def test_a_time_that_would_be_two_rows_is_refused(
     feed.ddl(5, "CREATE DATABASE shop", kind=1)
     feed.create(10, TIMES)
     row: Row = {"id": 1, "d": "2024-01-01", "t": "10:00:00"}
-    feed.send(0, *(inserted(50 + n, row | {"id": n}, table(TIMES)) for n in range(5)))
+    feed.send(0, *(inserted(50 + n, {**row, "id": n}, table(TIMES)) for n in range(5)))
     feed.mark(100)
     run = command([feed], target_url)
     assert run().code == 0
-    feed.send(0, inserted(150, row | {"id": 9, column: value}, table(TIMES)))
+    feed.send(0, inserted(150, {**row, "id": 9, column: value}, table(TIMES)))
     feed.mark(200)
     assert run().code == 3
     name = "times" if target_url.startswith("sqlite") else "shop.times"

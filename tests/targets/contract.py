@@ -334,13 +334,13 @@ class TargetContract:
     # --- values -----------------------------------------------------------------------------
 
     @pytest.mark.parametrize("malformed", MALFORMED)
-    @pytest.mark.parametrize("sql_type", ["INT", *(of for of, *_ in KEYS if "CHAR" not in of)])
+    @pytest.mark.parametrize(
+        ("sql_type", "good"),
+        [(of, key) for of, key, *_ in KEYS if "CHAR" not in of and "BINARY" not in of],
+    )
     def test_a_value_that_is_not_of_its_type_is_refused(
-        self, target: Target, sql_type: str, malformed: str
+        self, target: Target, sql_type: str, good: str, malformed: str
     ) -> None:
-        good = next((key for of, key, *_ in KEYS if of == sql_type), "5")
-        if isinstance(good, bytes):
-            return  # any bytes are a value
         bad = malformed.format(good, good)
         layout = created(target, defined(f"create table m (id bigint primary key, v {sql_type})"))
         of_key = created(target, defined(f"create table k (v {sql_type} primary key)"))

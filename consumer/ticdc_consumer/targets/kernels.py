@@ -86,8 +86,10 @@ def _convert(
         except Refused as refused:
             _stop(layout, position, keys, refused)
         except ValueError:  # Arrow's errors are such, too
-            why = f"the value is not a valid {layout.source[position].type.name}"
             row = _first_that_fails(codecs[name], array, argument, labels)
+            if row is None:
+                raise
+            why = f"the value is not a valid {layout.source[position].type.name}"
             _stop(layout, position, keys, Refused(row, why))
         names.append(name)
     return texts, names
@@ -95,13 +97,13 @@ def _convert(
 
 def _first_that_fails(
     convert: Convert, array: pa.Array, argument: str, labels: tuple[str, ...]
-) -> int:
-    for row in range(len(array) - 1):
+) -> int | None:
+    for row in range(len(array)):
         try:
             convert(array.slice(row, 1), argument, labels)
         except ValueError:
             return row
-    return len(array) - 1
+    return None
 
 
 def _stop(layout: Layout, position: int, keys: Sequence[pa.Array], refused: Refused) -> NoReturn:

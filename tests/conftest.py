@@ -116,7 +116,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
-NEED_PARTS = {"spark", "kafka", "mock_kafka", "real_kafka", "command", "postgresql_server"}
+NEED_PARTS = {"spark", "kafka", "mock_kafka", "real_kafka", "command", "scene"}
+NEED_PARTS |= {"postgresql_server"}
 NEED_PARTS |= {f"{server}_url" for server in TARGETS if server != "sqlite"}
 
 

@@ -1,0 +1,47 @@
+"""What a case happens in."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import brokers
+from support.advice import Case, Scene
+from support.databases import fresh_database, own_schema
+from support.local_spark import LocalSpark
+from support.server_address import server_address
+from support.torture_cli import Command, commands
+from support.torture_topics import Feed
+from support.upstream_tidb import upstream
+
+
+@pytest.fixture
+def scene(
+    case: Case,
+    server: str,
+    mock_kafka: brokers.Mock,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> Iterator[Scene]:
+    """A schema of the real TiDB without tables, its topic, and an empty database as the target."""
+    url: str = request.getfixturevalue(f"{server}_url")
+    commands(LocalSpark(2), monkeypatch)
+    with fresh_database(server_address("TIDB_URL")) as tidb_url, upstream(tidb_url) as tidb:
+        feed = Feed(mock_kafka)
+        settings = {
+            "source__upstream": tidb.url,
+            "tables__route": f'{{"*.*" = "{own_schema(url)}.{{table}}"}}',
+            "tables__filter": f"{tidb.schema}.*",
+            **case.settings,
+        }
+        yield Scene(tidb, feed, Command([feed], url, tmp_path, capsys, **settings))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each of a module's CASES, on the servers that it names."""
+    if "scene" in metafunc.fixturenames:
+        cases: list[Case] = metafunc.module.CASES
+        pairs = [(case, server) for case in cases for server in case.on]
+        ids = [f"{case}-{server}" for case, server in pairs]
+        metafunc.parametrize(("case", "server"), pairs, ids=ids)

@@ -1,0 +1,228 @@
+"""Advice that is followed: a real TiDB, its topic, a target, and the commands that a person types.
+
+A case is data: what happened, what the product then says, what is done about it word for word, and
+how that ends.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from ticdc_encoder.event import Ddl, Row, RowChange, Table
+from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.values import FAMILIES
+
+from support.torture_cli import Command
+from support.torture_topics import Feed
+from support.upstream_tidb import Upstream
+
+CONFIG = "CONFIG"
+START = f"run {CONFIG}"
+"""What may be typed at any time."""
+
+Rows = dict[tuple[Any, ...], Row]
+
+
+class Scene:
+    """An upstream, its changefeed, and one consumer of it."""
+
+    def __init__(self, tidb: Upstream, feed: Feed, command: Command) -> None:
+        self.tidb = tidb
+        self.feed = feed
+        self.command = command
+        self.code = 0
+        self.said = ""
+        self.heard = ""
+        """All that was said so far."""
+        self.follows = False
+        """Whether only what was said is typed."""
+        self._sends = False
+        self._tables: dict[str, Table] = {}
+        self._rows: dict[str, Rows] = {}
+
+    def begin_changefeed(self) -> None:
+        """TiCDC sends what is committed from now on."""
+        self._sends = True
+        self._look()
+        self.feed.resolve(self.tidb.ts())
+
+    def upstream(self, *statements: str) -> None:
+        """Runs each in TiDB; the changefeed sends what it changed, and a resolved ts after it."""
+        for statement in statements:
+            words = statement.split()
+            if words[0].upper() in {"INSERT", "UPDATE", "DELETE", "REPLACE"}:
+                self._transact(statement)
+            else:
+                self._define(statement)
+
+    def _define(self, statement: str) -> None:
+        known = self._tables
+        commit_ts = self.tidb.ddl(statement)
+        self._look()
+        if self._sends:
+            table = _named(statement, {*known, *self._tables})
+            definition = self._tables.get(table)
+            ddl = Ddl(self.tidb.schema, table, statement, commit_ts, 0, definition)
+            self.feed.send(0, ddl)
+            self.feed.resolve(commit_ts + 1)
+
+    def _transact(self, statement: str) -> None:
+        before = self._rows
+        self.tidb.execute(statement)
+        commit_ts = self._committed()
+        self._look()
+        if not self._sends:
+            return
+        for name, table in self._tables.items():
+            old, new = before.get(name, {}), self._rows[name]
+            for key in dict.fromkeys((*old, *new)):
+                if old.get(key) != new.get(key):
+                    self.feed.send(1, RowChange(table, commit_ts, old.get(key), new.get(key)))
+        self.feed.resolve(commit_ts + 1)
+
+    def _committed(self) -> int:
+        ((found,),) = self.tidb.execute("SELECT @@tidb_last_txn_info")
+        return int(found.partition('"commit_ts":')[2].split(",")[0])
+
+    def _look(self) -> None:
+        """The tables and rows as they are now."""
+        self._tables, self._rows = {}, {}
+        for name, kind in self.tidb.execute("SHOW FULL TABLES"):
+            if kind == "BASE TABLE":
+                ((_, text),) = self.tidb.execute(f"SHOW CREATE TABLE `{name}`")
+                table = self._tables[name] = parse_create_table(text, self.tidb.schema)
+                self._rows[name] = self._read(table)
+
+    def _read(self, table: Table) -> Rows:
+        rows: Rows = {}
+        for values in self.tidb.execute(f"SELECT * FROM `{table.name}`"):  # noqa: S608
+            row: Row = {
+                column.name: value if value is None else FAMILIES[column.type.name].from_text(value)
+                for column, value in zip(table.columns, map(_text, values), strict=True)
+            }
+            rows[tuple(row[column] for column in table.handle_key)] = row
+        return rows
+
+    # --- what people do --------------------------------------------------------------------------
+
+    def target(self, *statements: str) -> None:
+        """Somebody's SQL in the target."""
+        engine = sa.create_engine(self.command.target_url, poolclass=sa.NullPool)
+        with engine.begin() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+    def types(self, line: str) -> None:
+        """Somebody's command line. Who follows an advice types `run CONFIG`, or what was said: `…`
+        stands for one word there."""
+        if self.follows and line != START:
+            pattern = r"\S*?".join(map(re.escape, line.split("…")))
+            found = re.findall(rf"{pattern}(?=[\s;,:.`)]|$)", self.heard)
+            assert found, f"nothing says {line!r}, but: {self.heard}"
+            line = str(found[-1])
+        name, *words = shlex.split(line.replace("{schema}", self.tidb.schema))
+        words.remove(CONFIG)
+        outcome = self.command(*words) if name == "run" else self.command.command(name, *words)
+        self.code, self.said = outcome.code, outcome.said
+        self.heard += outcome.said
+
+    def hears(self, message: str) -> None:
+        """The last command said it, where `…` stands for whatever varies."""
+        pattern = ".*".join(map(re.escape, message.split("…")))
+        assert re.search(pattern, self.said, re.DOTALL), self.said
+
+    # --- how it ends -----------------------------------------------------------------------------
+
+    def is_equal(self) -> None:
+        """The target has the tables and rows that TiDB has, and no others, also after the next
+        change."""
+        assert self.code == 0, self.said
+        self.types(START)
+        assert self.code == 0, self.said
+        self._look()
+        engine = sa.create_engine(self.command.target_url, poolclass=sa.NullPool)
+        names = sa.inspect(engine).get_table_names()
+        assert {n for n in names if not n.startswith("ticdc_")} == {*self._tables}
+        for name, table in self._tables.items():
+            columns = ", ".join(column.name for column in table.columns)
+            order = ", ".join(table.handle_key)
+            query = f"SELECT {columns} FROM {name} ORDER BY {order}"  # noqa: S608
+            assert self.command.rows(query) == self.tidb.execute(query), name
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _named(statement: str, tables: set[str]) -> str:
+    """The last word of the statement that is a table's name, as for the new name of a RENAME."""
+    words = re.findall(r"\w+", statement)
+    return next((word for word in reversed(words) if word in tables), "")
+
+
+# --- cases ---------------------------------------------------------------------------------------
+
+Step = Callable[[Scene], None]
+
+
+def upstream(*statements: str) -> Step:
+    """Statements of the upstream, one transaction each."""
+    return lambda scene: scene.upstream(*statements)
+
+
+def target(*statements: str) -> Step:
+    """Statements of somebody in the target."""
+    return lambda scene: scene.target(*statements)
+
+
+def changefeed_begins(scene: Scene) -> None:
+    """TiCDC sends what is committed from now on."""
+    scene.begin_changefeed()
+
+
+def types(*lines: str) -> Step:
+    """Commands, without `ticdc-consumer`."""
+
+    def step(scene: Scene) -> None:
+        for line in lines:
+            scene.types(line)
+
+    return step
+
+
+def hears(message: str) -> Step:
+    """What the last of them says in between."""
+    return lambda scene: scene.hears(message)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One advice: `given` what happened, the product `says` it, and `then` it is followed."""
+
+    name: str
+    given: Sequence[Step]
+    says: str
+    """Part of the message as it is in the code, with `…` for what varies."""
+    then: Sequence[Step]
+    ends: Literal["equal", "stopped"] = "equal"
+    settings: dict[str, Any] = field(default_factory=dict)
+    on: tuple[str, ...] = ("sqlite", "mariadb")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def follow(case: Case, scene: Scene) -> None:
+    for step in case.given:
+        step(scene)
+    scene.hears(case.says)
+    scene.follows = True
+    for step in case.then:
+        step(scene)
+    if case.ends == "equal":
+        scene.is_equal()
+    else:
+        assert scene.code == 3, scene.said

@@ -39,7 +39,19 @@ TITLE = re.compile(r'title="([^"]+)"')
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 FOREIGN = {
-    *("apt-get", "cat", "cd", "curl", "docker", "echo", "export", "jq", "journalctl", "kubectl"),
+    *(
+        "apt-get",
+        "bash",
+        "cat",
+        "cd",
+        "curl",
+        "docker",
+        "echo",
+        "export",
+        "jq",
+        "journalctl",
+        "kubectl",
+    ),
     *("make", "mkdir", "mysqldump", "pg_dump", "pg_restore", "promtool"),
     *("psql", "set", "spark-submit", "sqlite3"),
     *(

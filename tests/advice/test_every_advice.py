@@ -108,7 +108,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "set storage.url to an access that gives sizes",
         "set them back to what they were",
     ),
-    "somebody looks, or waits": (
+    "an operator looks, or waits": (
         "look at it: ticdc-consumer inspect",
         "look at TiCDC: its checkpoint lag",
         "wait: TiCDC sends the resolved ts",
@@ -178,7 +178,7 @@ def generated() -> ModuleType:
 
 @cache
 def advices() -> list[str]:
-    """All texts of the product that tell somebody to do something, but for those of errors in a
+    """All texts of the product that tell an operator to do something, but for those of errors in a
     command line or a configuration, after which nothing was done."""
     found: set[str] = set()
     for path in sorted(PACKAGE.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""Advice that is followed: a real TiDB, its topic, a target, and the commands that a person types.
+"""Advice that is followed: a real TiDB, its topic, a target, and the commands that an operator types.
 
 A case is data: what happened, what the product then says, what is done about it word for word, and
 how that ends.
@@ -106,17 +106,17 @@ class Scene:
             rows[tuple(row[column] for column in table.handle_key)] = row
         return rows
 
-    # --- what people do --------------------------------------------------------------------------
+    # --- what operators do ------------------------------------------------------------------------
 
     def target(self, *statements: str) -> None:
-        """Somebody's SQL in the target."""
+        """An operator's SQL in the target."""
         engine = sa.create_engine(self.command.target_url, poolclass=sa.NullPool)
         with engine.begin() as connection:
             for statement in statements:
                 connection.exec_driver_sql(statement)
 
     def types(self, line: str) -> None:
-        """Somebody's command line. Who follows an advice types `run CONFIG`, or what was said: `…`
+        """An operator's command line. Who follows an advice types `run CONFIG`, or what was said: `…`
         stands for one word there."""
         if self.follows and line != START:
             pattern = r"\S*?".join(map(re.escape, line.split("…")))
@@ -174,7 +174,7 @@ def upstream(*statements: str) -> Step:
 
 
 def target(*statements: str) -> Step:
-    """Statements of somebody in the target."""
+    """Statements of an operator in the target."""
     return lambda scene: scene.target(*statements)
 
 

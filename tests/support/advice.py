@@ -1,4 +1,4 @@
-"""Advice that is followed: a real TiDB, its topic, a target, and the commands that an operator types.
+"""Advice that is followed: a real TiDB, its topic, a target, and an operator's commands.
 
 A case is data: what happened, what the product then says, what is done about it word for word, and
 how that ends.
@@ -116,7 +116,7 @@ class Scene:
                 connection.exec_driver_sql(statement)
 
     def types(self, line: str) -> None:
-        """An operator's command line. Who follows an advice types `run CONFIG`, or what was said: `…`
+        """A command line. Who follows an advice types `run CONFIG`, or what was said: `…`
         stands for one word there."""
         if self.follows and line != START:
             pattern = r"\S*?".join(map(re.escape, line.split("…")))

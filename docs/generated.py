@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ticdc_consumer.check.advisories import ADVISORIES
 from ticdc_consumer.cli.arguments import parser, parsers_of
 from ticdc_consumer.config import reference
 from ticdc_consumer.config.reference import Described
@@ -139,7 +140,25 @@ def message_list() -> str:
     return "\n".join(lines)
 
 
+def advisories() -> str:
+    """The known defects of TiCDC's releases."""
+    lines: list[str] = []
+    for each in ADVISORIES:
+        lines += [
+            f"## {each.name[:1].upper()}{each.name[1:]}",
+            "",
+            f"[{each.issue}]({each.url}). Affected: {each.releases}.",
+            "",
+            f"* **Defect:** {each.defect}.",
+            f"* **Harm to this target:** {each.here}.",
+            f"* **What to do:** {each.remedy}.",
+            "",
+        ]
+    return "\n".join(lines)
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    "advisories": advisories,
     "settings": settings,
     "cli": command_line,
     "messages": message_list,

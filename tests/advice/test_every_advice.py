@@ -107,6 +107,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sends its DEFAULT for NULL: make it NOT NULL",
         "set storage.url to an access that gives sizes",
         "set them back to what they were",
+        "upgrade to 8.5.8 or later; then compare the rows",
     ),
     "an operator looks, or waits": (
         "look at it: ticdc-consumer inspect",

@@ -10,6 +10,7 @@ from contextlib import closing
 from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import TicdcError
 
+from ticdc_consumer.check.advisories import advisories
 from ticdc_consumer.check.brokers import brokers, messages, retention
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok
@@ -48,7 +49,7 @@ OF_SOURCE: dict[str, tuple[Check, ...]] = {
     "storage": (storage, files, old_rows),
 }
 """By the name in `SOURCES`."""
-LAST: tuple[Check, ...] = (log, scope, tables)
+LAST: tuple[Check, ...] = (log, scope, tables, advisories)
 
 
 def check(options: Options) -> Iterator[Finding]:

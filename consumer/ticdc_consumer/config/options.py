@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ticdc_encoder.version import Version
+
 from ticdc_consumer.config import choices, parsers
 from ticdc_consumer.config.choices import OnUnsupported
 from ticdc_consumer.config.declaring import choice, section, setting, url
@@ -28,6 +30,15 @@ class Options(ReadOptions):
     )
     """Topic names, or patterns that begin with `^`."""
 
+    source_version: Version | None = field(
+        default=None,
+        metadata=setting(
+            "source.version",
+            parsers.ticdc_version,
+            "TiCDC's release, for check's advisories: 8.5.7",
+        ),
+    )
+    """Messages do not name it."""
     dump_url: str | None = field(
         default=None,
         repr=False,

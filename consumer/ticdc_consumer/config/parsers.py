@@ -16,6 +16,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableFilter, imported
 from ticdc_encoder.formats import csv
 from ticdc_encoder.tso import compose
+from ticdc_encoder.version import Version, version_number
 
 from ticdc_consumer.config.choices import DDL_KINDS, LOSSY_RULES, OnUnsupported
 from ticdc_consumer.config.suggesting import did_you_mean
@@ -49,6 +50,14 @@ def text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("must be a non-empty text")
     return value
+
+
+def ticdc_version(value: Any) -> Version:
+    """A release of TiCDC, such as 8.5.7 or v8.5.4-release.1."""
+    try:
+        return version_number(text(value))
+    except TicdcError:
+        raise ValueError("must be a release of TiCDC, such as 8.5.7") from None
 
 
 def prefix(value: Any) -> str:

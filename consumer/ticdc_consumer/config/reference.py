@@ -32,6 +32,7 @@ TYPES: Mapping[Callable[[Any], Any], str] = {
     parsers.size: _SIZE,
     parsers.text: "text",
     parsers.time_zone: 'zone, such as "Asia/Shanghai"',
+    parsers.ticdc_version: 'version, such as "8.5.7"',
     parsers.timestamp: "TSO, such as 429918007904436226",
     parsers.topics: _LIST,
     parsers.whole_number: "number, 0 or more",

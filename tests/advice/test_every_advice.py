@@ -109,6 +109,12 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "set them back to what they were",
         "upgrade to 8.5.8 or later; then compare the rows",
     ),
+    "a table of the target becomes an ordinary one, before a run takes it: test_kinds.py": (
+        "create the table with ENGINE=InnoDB",
+        "make it a key of columns alone",
+        "create it without GLOBAL TEMPORARY",
+        "create an ordinary table",
+    ),
     "an operator looks, or waits": (
         "look at it: ticdc-consumer inspect",
         "look at TiCDC: its checkpoint lag",
@@ -127,6 +133,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "copy it again",
         "copy it there again",
         "load from [source] upstream, or without the table",
+        "has only six digits of a FLOAT",
     ),
 }
 """Advice that no case follows: why, and parts of the messages."""

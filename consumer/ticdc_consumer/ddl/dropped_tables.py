@@ -33,13 +33,14 @@ def drop(context: DdlContext, entry: LedgerEntry, name: TableName) -> Alteration
 
 
 def truncate(context: DdlContext, entry: LedgerEntry, name: TableName) -> Alteration:
-    """TRUNCATE TABLE: sets the table aside, too, if its definition is known."""
+    """TRUNCATE TABLE: sets the table aside, too, if its definition is known. Raises `Stop` for what
+    is not written like a table."""
     target, definitions = context.target, context.definitions
     table, definition = context.locate(name), definitions.get(name)
+    exists = target.describe(*table) is not None
     if context.ledger.keep_dropped <= 0 or definition is None or _referred(definitions, name):
         return Alteration(tuple(target.truncate_table(*table)))
     aside, statements = _aside(table, entry), list[str]()
-    exists = target.describe(*table) is not None
     if exists and target.describe(*aside) is not None:
         return Alteration(set_aside=aside)  # it ran, and a crash came before it was noted
     if exists:

@@ -171,7 +171,7 @@ def test_a_table_is_described_with_all_that_can_clash(target: SQLite) -> None:
     assert columns["b"].collation == "NOCASE"
     assert target.describe(None, "none") is None
     target.execute("CREATE VIEW v AS SELECT 1")
-    with pytest.raises(Stop, match="v is a view"):
+    with pytest.raises(Stop, match="v is a view, and not a table"):
         target.describe(None, "v")
 
 

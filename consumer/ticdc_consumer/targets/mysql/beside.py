@@ -14,6 +14,9 @@ WHERE referenced_table_name IS NOT NULL
 UNION
 SELECT CONCAT('trigger ', trigger_name) FROM information_schema.triggers
 WHERE event_object_schema = %(schema)s AND event_object_table = %(table)s
+UNION
+SELECT 'the history of a system-versioned table' FROM information_schema.tables
+WHERE table_schema = %(schema)s AND table_name = %(table)s AND table_type = 'SYSTEM VERSIONED'
 """
 
 

@@ -4,25 +4,28 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, UniqueKey
+from ticdc_consumer.targets.mysql import kinds
 from ticdc_consumer.targets.mysql.dialects import Dialect
+from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.target import Query
 
 _TABLE = """
-    SELECT t.table_name, t.table_type, t.engine, e.transactions
+    SELECT t.table_name, t.table_type, t.engine, e.transactions, e.xa
     FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine
     WHERE t.table_schema = %s AND t.table_name = %s
 """
 _NOT_LASTING = """
-    SELECT t.table_schema, t.table_name, t.engine
+    SELECT t.table_schema, t.table_name, t.table_type, t.engine, e.transactions, e.xa
     FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine
     WHERE t.table_schema = DATABASE() AND t.table_name IN ({names})
-      AND t.engine IS NOT NULL AND coalesce(e.transactions, '') <> 'YES'
+      AND t.engine IS NOT NULL
+      AND (coalesce(e.transactions, '') <> 'YES' OR coalesce(e.xa, '') <> 'YES')
     ORDER BY t.table_name
 """
 _COLUMNS = """
-    SELECT column_name, column_type, is_nullable, column_default, extra, collation_name
+    SELECT column_name, column_type, is_nullable, column_default, extra, collation_name,
+           generation_expression
     FROM information_schema.columns WHERE table_schema = %s AND table_name = %s
     ORDER BY ordinal_position
 """
@@ -54,37 +57,38 @@ _ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
 def describe(
     query: Query, dialect: Dialect, schema: str, table: str, any_case: bool
 ) -> TargetTable | None:
-    """None if there is no such table. Raises `Stop` for what cannot take part in a
-    transaction. `any_case`: whether this server's table names have no case."""
+    """None if there is no such table. Raises `Stop` for what is not written exactly. `any_case`:
+    whether this server's table names have no case."""
     tables = [row for row in query(_TABLE, schema, table) if any_case or row[0] == table]
     if not tables:
         return None
-    _, kind, engine, transactional = tables[0]
-    if engine is None:
-        raise Stop(f"{schema}.{table} in the target is not a table but a {str(kind).lower()}")
-    if transactional != "YES":
-        raise Stop(_cure(schema, table, engine))
+
+    relation = _relation(dialect, schema, table, tables[0][1:])
+    statement = f"SHOW CREATE TABLE {relation.quoted}"
+    kinds.refuse(relation, dialect, lambda: str(query(statement)[0][1]))
+    columns = query(_COLUMNS, schema, table)
+    # By which MariaDB tells the rows of now from those before.
+    row_ends = {name for name, *_, expression in columns if expression == "ROW END"}
+    parts = query(_UNIQUE.format(column=dialect.index_column), schema, table)
     return TargetTable(
         schema,
         table,
-        tuple(_column(dialect, *row) for row in query(_COLUMNS, schema, table)),
-        _unique_keys(query(_UNIQUE.format(column=dialect.index_column), schema, table)),
+        tuple(_column(dialect, *row) for *row, _ in columns),
+        _unique_keys([part for part in parts if part[1] not in row_ends]),
         triggers=tuple(str(name) for (name,) in query(_TRIGGERS, schema, table)),
     )
 
 
-def require_lasting(query: Query, tables: Sequence[str]) -> None:
+def require_lasting(query: Query, dialect: Dialect, tables: Sequence[str]) -> None:
     """Raises `Stop` if one of these tables of the session's database has no transactions."""
     names = ", ".join(["%s"] * len(tables))
-    for row in query(_NOT_LASTING.format(names=names), *tables):
-        raise Stop(_cure(*row))
+    for schema, table, *rest in query(_NOT_LASTING.format(names=names), *tables):
+        kinds.refuse(_relation(dialect, schema, table, rest), dialect, lambda: "")
 
 
-def _cure(schema: str, table: str, engine: str) -> str:
-    return (
-        f"{schema}.{table}: the target's engine {engine} has no transactions; "
-        f"ALTER TABLE ... ENGINE=InnoDB helps"
-    )
+def _relation(dialect: Dialect, schema: str, table: str, fields: Sequence[Any]) -> kinds.Relation:
+    quoted = ".".join(quote_name(name, dialect.wide_names) for name in (schema, table))
+    return kinds.Relation(f"{schema}.{table}", quoted, *fields)
 
 
 def unescaped(dialect: Dialect, type_: str) -> str:

@@ -60,6 +60,7 @@ _SETTINGS = (
 """wait_timeout (24 days, the most that all platforms take): an idle session keeps its lock."""
 
 NEUTRAL = {
+    "allow_auto_random_explicit_insert": ("ON", "1"),
     "completion_type": ("NO_CHAIN", "0"),  # a COMMIT ends a transaction, and nothing else
     "idle_readonly_transaction_timeout": ("0", "0"),
     "idle_transaction_timeout": ("0", "0"),
@@ -68,6 +69,7 @@ NEUTRAL = {
     "max_execution_time": ("0", "0"),
     "max_statement_time": ("0.000000", "0"),
     "sql_big_selects": ("ON", "1"),
+    "system_versioning_asof": ("DEFAULT", "DEFAULT"),  # or reads would be of the past
     "tidb_idle_transaction_timeout": ("0", "0"),
 }
 """Variable -> how the server shows the value that it must have, and that value. Not every server
@@ -253,7 +255,7 @@ class MySql(Target):
         own = [name for schema, name in tables if schema is None]
         if own:
             with self.errors():
-                catalog.require_lasting(self.query, own)
+                catalog.require_lasting(self.query, self.differences, own)
 
     # The catalog.
 

@@ -32,10 +32,12 @@ class PostgreSqlBulk(StagingBulk):
         self._connection, self._query = connection, query
         self._replica_allowed = replica_allowed
         self._replicas: dict[str, bool] = {}
+        self._own_rows: dict[str, str] = {}
 
     def forget(self, relation: str) -> None:
-        """The table's foreign keys and triggers are looked up again."""
+        """The table's kind, foreign keys and triggers are looked up again."""
         self._replicas.pop(relation, None)
+        self._own_rows.pop(relation, None)
 
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
         columns = [layout.columns[position] for position in layout.key_positions()]
@@ -47,30 +49,29 @@ class PostgreSqlBulk(StagingBulk):
 
     def _delete_part(self, layout: Layout, columns: Sequence[str], keys: pa.BinaryArray) -> int:
         (first, *more) = layout.key_positions()
+        relation = self._only(layout.relation)
         if not more and layout.source[first].type.name in INTEGERS:
             condition = f"{_doubled(columns[0])} = ANY (%s)"
             digits = bytes(kernels.bytes_of(keys)[:-1]).replace(b"\n", b",")
-            return self._run(
-                _delete(_doubled(layout.relation), condition), ["{" + digits.decode() + "}"]
-            )
+            return self._run(_delete(_doubled(relation), condition), ["{" + digits.decode() + "}"])
         if len(keys) <= FEW_ROWS:
             each = " AND ".join(f"{_doubled(name)} = %s" for name in columns)
             condition = " OR ".join([f"({each})"] * len(keys))
-            return self._run(_delete(_doubled(layout.relation), condition), _fields(keys))
+            return self._run(_delete(_doubled(relation), condition), _fields(keys))
         stage = self._stage(layout, columns, keys)
         same = " AND ".join(f"t.{name} = s.{name}" for name in columns)
-        deleted = self._run(_delete(f"{layout.relation} t USING {stage} s", same))
+        deleted = self._run(_delete(f"{relation} t USING {stage} s", same))
         self._clear(stage)
         return deleted
 
     def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
         columns = [layout.columns[position] for position in layout.key_positions()]
-        count = 0
+        relation, count = _doubled(self._only(layout.relation)), 0
         for start in range(0, len(keys), FEW_ROWS):
             part = keys.slice(start, FEW_ROWS)
             each = " AND ".join(f"{_doubled(name)} = %s" for name in columns)
             condition = " OR ".join([f"({each})"] * len(part))
-            statement = f"SELECT count(*) FROM {_doubled(layout.relation)} WHERE {condition}"  # noqa: S608
+            statement = f"SELECT count(*) FROM {relation} WHERE {condition}"  # noqa: S608
             cursor = self._driver().cursor().execute(statement.encode(), _fields(part))
             count += int((cursor.fetchone() or (0,))[0])
         return count
@@ -103,8 +104,9 @@ class PostgreSqlBulk(StagingBulk):
         with self._foreign_keys_off(layout):
             for part in _parts(rows):
                 stage = self._stage(layout, columns, part)
-                equal = catalog.equal_rows(layout.relation, stage, columns)
-                deleted += self._run(_delete(layout.relation, equal))
+                relation = self._only(layout.relation)
+                equal = catalog.equal_rows(relation, stage, columns)
+                deleted += self._run(_delete(relation, equal))
                 self._clear(stage)
         return deleted
 
@@ -176,7 +178,7 @@ class PostgreSqlBulk(StagingBulk):
         written = {_bare(name) for name in columns}
         cleared = 0
         for condition in catalog.clashing(self._query, layout.relation, stage, fold, written):
-            cleared += self._run(_delete(layout.relation, condition))
+            cleared += self._run(_delete(self._only(layout.relation), condition))
         self._insert_from(layout, columns, stage)
         return cleared
 
@@ -227,6 +229,11 @@ class PostgreSqlBulk(StagingBulk):
         self._run("SET LOCAL session_replication_role = replica")
         yield
         self._run("SET LOCAL session_replication_role = origin")
+
+    def _only(self, relation: str) -> str:
+        if relation not in self._own_rows:
+            self._own_rows[relation] = catalog.own_rows(self._query, relation)
+        return self._own_rows[relation]
 
     def _replica(self, relation: str) -> bool:
         if relation not in self._replicas:

@@ -11,12 +11,13 @@ from ticdc_consumer.targets.layout import (
     TargetTable,
     UniqueKey,
 )
+from ticdc_consumer.targets.postgresql import kinds
 from ticdc_consumer.targets.postgresql.types import NONDETERMINISTIC
 from ticdc_consumer.targets.target import Query
 
 # A partitioned table itself has no rows: whether it says UNLOGGED does not matter.
 _TABLE = """
-SELECT c.oid, c.relkind, (
+SELECT c.oid, (
     WITH RECURSIVE family(oid) AS (
         SELECT c.oid
         UNION SELECT i.inhrelid FROM pg_inherits i JOIN family ON i.inhparent = family.oid)
@@ -98,13 +99,13 @@ WHERE k.contype = 'f' AND k.conrelid <> k.confrelid
 ORDER BY 1, 2, 3
 """
 
-# A rewrite rule changes what a statement does, as a trigger can.
+# A partition may have triggers of its own.
 _TRIGGERS = """
-SELECT tgname, tgtype & 1 = 1 FROM pg_trigger
-WHERE tgrelid = %s AND NOT tgisinternal AND tgenabled <> 'D'
-UNION ALL
-SELECT rulename, true FROM pg_rewrite
-WHERE ev_class = %s AND rulename <> '_RETURN' AND ev_enabled <> 'D'
+WITH RECURSIVE family(oid) AS (
+    SELECT %s::oid
+    UNION SELECT i.inhrelid FROM pg_inherits i JOIN family ON i.inhparent = family.oid)
+SELECT DISTINCT tgname, tgtype & 1 = 1 FROM pg_trigger JOIN family ON tgrelid = family.oid
+WHERE NOT tgisinternal AND tgenabled <> 'D'
 ORDER BY 1
 """
 
@@ -134,12 +135,11 @@ def describe(
     tables = query(_TABLE, schema, table)
     if not tables:
         return None
-    oid, kind, forgetful = tables[0]
-    if kind not in ("r", "p"):
-        raise Stop(f"{table} is not an ordinary table of PostgreSQL")
+    oid, forgetful = tables[0]
+    kinds.refuse(query, oid)
     if forgetful is not None:
         raise Stop(_cure(*forgetful))
-    triggers = query(_TRIGGERS, oid, oid)
+    triggers = query(_TRIGGERS, oid)
     strict = tuple(
         (name, _help(name, child, deferrable, definition, acts))
         for name, child, deferrable, definition, acts in query(_FOREIGN_KEYS, oid, oid)
@@ -190,7 +190,7 @@ def require_lasting(query: Query, tables: Sequence[TargetName]) -> None:
 def _cure(relation: str, persistence: str, kind: str) -> str:
     """Why a table does not keep what a transaction has committed, and what helps."""
     if kind == "f":
-        return f"{relation} is a foreign table, whose rows are not part of a transaction here"
+        return kinds.REFUSED["foreign table"].problem.format(table=relation)
     if persistence == "t":
         return f"{relation} is a temporary table, which ends with its session"
     return (
@@ -216,11 +216,20 @@ def referring(query: Query, schema: str | None, table: str) -> list[tuple[str, s
     ]
 
 
+def own_rows(query: Query, relation: str) -> str:
+    """The relation as a statement names it that is of its own rows: those of tables that became its
+    children meanwhile are not, those of partitions are."""
+    (partitioned,) = query("SELECT relkind = 'p' FROM pg_class WHERE oid = %s::regclass", relation)[
+        0
+    ]
+    return relation if partitioned else f"ONLY {relation}"
+
+
 def strict_without_triggers(query: Query, relation: str) -> bool:
     """Whether the table is written with `session_replication_role = replica`: that switches off
     foreign keys that cannot wait, but would switch off a user's triggers, too."""
     oid = query("SELECT %s::regclass::oid", relation)[0][0]
-    return bool(query(_FOREIGN_KEYS, oid, oid)) and not query(_TRIGGERS, oid, oid)
+    return bool(query(_FOREIGN_KEYS, oid, oid)) and not query(_TRIGGERS, oid)
 
 
 def _help(name: str, child: str, deferrable: bool, definition: str, acts: bool) -> str:

@@ -7,7 +7,24 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, UniqueKey
 from ticdc_consumer.targets.target import Query
 
-_KIND = "SELECT type FROM sqlite_master WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
+# A table of the session's own hides one of the file; what is not stored has no page.
+_KINDS = """
+SELECT 'temporary ' || type FROM sqlite_temp_master
+WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')
+UNION ALL
+SELECT iif(type = 'table' AND rootpage = 0, 'virtual table', type) FROM sqlite_master
+WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')
+"""
+REFUSED = {
+    "view": "{table} is a view, and not a table",
+    "virtual table": "{table} is a virtual table, whose module decides what rows it has; create an "
+    "ordinary table",
+    "temporary table": "{table} is a temporary table, which ends with its session",
+    "temporary view": "{table} is a view, and not a table",
+}
+"""What a name may be beside a table -> the message for the user. WITHOUT ROWID and STRICT tables
+are written like other tables."""
+
 _TRIGGERS = (
     "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE "
     "ORDER BY name"
@@ -15,13 +32,13 @@ _TRIGGERS = (
 
 
 def describe(query: Query, schema: str | None, table: str) -> TargetTable | None:
-    """None if there is no such table. Raises `Stop` for a view."""
+    """None if there is no such table. Raises `Stop` for what is not written like one."""
     columns = _columns(query, table)
-    kind = query(_KIND, table)
-    if not columns or not kind:
+    kinds = query(_KINDS, table, table)
+    if not columns or not kinds:
         return None
-    if kind[0][0] == "view":
-        raise Stop(f"{table} is a view")
+    if problem := REFUSED.get(kinds[0][0]):
+        raise Stop(problem.format(table=table))
     keys, collations = _unique_keys(query, table, columns)
     return TargetTable(
         schema=schema,

@@ -61,7 +61,7 @@ def _restore(column: Column, time_zone: str) -> Restore:
         case "bit":
             return lambda value: str(int.from_bytes(value))
         case "float":
-            return lambda value: repr(single(float(value)))
+            return _float
         case "enum":
             return _enum(type_.elements)
         case "set":
@@ -75,6 +75,18 @@ def _restore(column: Column, time_zone: str) -> Restore:
     if type_.name == "year" or (type_.zerofill and type_.name in INTEGERS):
         return lambda value: str(int(value))
     return bytes if type_.binary else bytes.decode
+
+
+class _SixDigits(ValueError):
+    """A FLOAT of which the text is not the value."""
+
+
+def _float(value: bytes) -> str:
+    """TiDB prints a FLOAT below 1e-15, or from 1e15 on, with an exponent and six digits: up to a
+    hundred values have the same text."""
+    if b"e" in value:
+        raise _SixDigits
+    return repr(single(float(value)))
 
 
 def _enum(elements: Sequence[str]) -> Restore:
@@ -97,6 +109,12 @@ def _reason(column: Column, error: Exception) -> str:
     """Without the value."""
     if isinstance(error, UnicodeDecodeError):
         return "text that is not UTF-8"
+    if isinstance(error, _SixDigits):
+        return (
+            "Dumpling has only six digits of a FLOAT below 1e-15, or from 1e15 on; end this load "
+            "with ticdc-consumer forget, and load --replace from [source] upstream without "
+            "[source] dump, or make the column a DOUBLE upstream and dump anew"
+        )
     if column.type.name == "timestamp":
         return (
             "a time that is twice or never in [source] dump_time_zone: dump with --params "

@@ -170,6 +170,14 @@ class LoadNotes:
             rows = self._run(query.order_by(LOAD.c.schema, LOAD.c.table, LOAD.c.chunk)).all()
         return [((row.schema, row.table), row.chunk) for row in rows]
 
+    def pending_sizes(self) -> list[tuple[str, int]]:
+        """The chunks that are not loaded, each as JSON with its rows."""
+        query = sa.select(LOAD.c.detail, LOAD.c.row_count).where(
+            self._mine, LOAD.c.chunk != TABLE, LOAD.c.state == "pending"
+        )
+        with self._target.errors():
+            return [(row.detail, row.row_count) for row in self._run(query)]
+
     def locked_chunk(self, name: TableName, number: int, snapshot_ts: int) -> str | None:
         """A chunk that is to be loaded, as JSON. Until the end of the transaction nobody else
         loads it. None if another client has, or if this load has ended."""

@@ -1,7 +1,7 @@
 """A table's rows in ranges of a key that TiDB reads in the order in which it stores the rows."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -24,7 +24,7 @@ their number and compare as texts."""
 class Chunk:
     """The rows whose `key` is above `after` and not above `upto`; without one of them the range has
     no end there. Values are as TiDB prints them. A table without a usable key has one chunk, whose
-    `key` is empty. `rows` is how many they are, about."""
+    `key` is empty. `rows` is their number."""
 
     key: tuple[str, ...] = ()
     after: Record | None = None
@@ -60,14 +60,15 @@ class Chunk:
 
 
 def chunks(session: UpstreamSession, table: Table, rows: int) -> Iterator[Chunk]:
-    """The whole table in chunks of about `rows` rows, in the order of their key. TiDB looks for
-    each end among the keys after the last: it reads every key once, and sends one of a chunk."""
+    """The whole table in chunks of `rows` rows, the last one of fewer, in the order of their key.
+    TiDB looks for each end among the keys after the last: it reads every key once, and sends one of
+    a chunk; the keys of the last chunk, which it counts, it reads twice."""
     key = key_of(table)
     if not key:
-        yield Chunk(rows=rows)
+        yield Chunk(rows=_counted(session, table, Chunk()))
         return
     columns = ", ".join(map(quoted, key))
-    chunk = Chunk(key, rows=rows)
+    chunk = Chunk(key)
     while True:
         where, parameters = chunk.where(table)
         ends = session.query(
@@ -76,10 +77,18 @@ def chunks(session: UpstreamSession, table: Table, rows: int) -> Iterator[Chunk]
             *parameters,
         )
         if not ends:
-            yield chunk
+            yield replace(chunk, rows=_counted(session, table, chunk))
             return
         yield Chunk(key, chunk.after, ends[0], rows)
-        chunk = Chunk(key, ends[0], None, rows)
+        chunk = Chunk(key, ends[0])
+
+
+def _counted(session: UpstreamSession, table: Table, chunk: Chunk) -> int:
+    where, parameters = chunk.where(table)
+    query = f"SELECT count(*) FROM {source(table)} WHERE {where}"  # noqa: S608
+    ((number,),) = session.query(query, *parameters)
+    assert number is not None
+    return int(number)
 
 
 def key_of(table: Table) -> tuple[str, ...]:

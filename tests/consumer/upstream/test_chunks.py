@@ -67,6 +67,7 @@ def test_each_row_is_in_one_chunk(
     assert key_of(table) == key
     assert sorted(id_ for ids in of_parts for id_ in ids) == sorted(whole)
     assert len(whole) == ROWS
+    assert [part.rows for part in parts] == [len(ids) for ids in of_parts]
     if key:
         assert [len(ids) for ids in of_parts] == [7] * 7 + [1]
 

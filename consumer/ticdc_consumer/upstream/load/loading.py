@@ -27,7 +27,7 @@ from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.load.copying import Copier, CopyJob
 from ticdc_consumer.upstream.load.creating import LoadTables, defined_of
-from ticdc_consumer.upstream.load.origin import origin_of
+from ticdc_consumer.upstream.load.origin import full_chunks, origin_of
 from ticdc_consumer.upstream.load.planning import planned, require_begun
 from ticdc_consumer.upstream.tables import Defined
 from ticdc_consumer.waiting import back_off
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LEAST_FOR_SPARK = 8
-"""Chunks from which Spark's tasks load them: fewer are done before Spark would have started."""
+"""Full chunks from which Spark's tasks load them: fewer are done before Spark would have started.
+"""
 LOOK = 1.0
 """Seconds between two looks how far Spark's tasks are."""
 
@@ -192,7 +193,7 @@ class _Loader:
                 return
             job = job or self._job(snapshot_ts, of_target)
             try:
-                if self._target.several_writers and len(pending) >= LEAST_FOR_SPARK:
+                if self._target.several_writers and self._is_large(pending):
                     self._copy_on_spark(job, pending)
                 else:
                     self._copy_here(job, pending)
@@ -202,6 +203,13 @@ class _Loader:
             if attempts < self._options.retries:
                 back_off(attempts)
         raise Unavailable(f"{cause}; go on with: ticdc-consumer load CONFIG") from cause
+
+    def _is_large(self, pending: list[tuple[TableName, int]]) -> bool:
+        """Whether Spark is worth its start. Many chunks of small tables are little work."""
+        if len(pending) < LEAST_FOR_SPARK:
+            return False
+        full = full_chunks(self._notes.pending_sizes(), self._options.load_chunk)
+        return full >= LEAST_FOR_SPARK
 
     def _job(self, snapshot_ts: int, of_target: LoadTables) -> CopyJob:
         return CopyJob(

@@ -1,7 +1,7 @@
 """Where the rows of a load come from: the upstream itself, or files that Dumpling wrote."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,7 +36,7 @@ MOST_ROWS = 100_000
 """Rows of a chunk, at most, however small they are."""
 
 StoredChunk = tuple[str, int]
-"""A chunk as JSON, and about how many rows it has."""
+"""A chunk as JSON, and its rows: of a dump about how many."""
 
 
 Cut = Callable[[Table, int], list[StoredChunk]]
@@ -123,8 +123,12 @@ class FromUpstream:
     def cut(self, snapshot_ts: int, table: Table, size: int) -> list[StoredChunk]:
         """Chunks of a table as of the timestamp."""
         with reading(self.url, snapshot_ts) as session:
-            cut = chunks(session, table, rows_of(session, table, size))
-            return [(json.dumps(chunk.to_json()), chunk.rows) for chunk in cut]
+            of_row = row_size(session, table)
+            rows = max(1, min(MOST_ROWS, int(size / of_row))) if of_row else MOST_ROWS
+            return [
+                (json.dumps(chunk.to_json() | {"bytes": int(chunk.rows * of_row)}), chunk.rows)
+                for chunk in chunks(session, table, rows)
+            ]
 
 
 class _UpstreamReader:
@@ -144,13 +148,13 @@ class _UpstreamReader:
         self._session.close()
 
 
-def rows_of(session: UpstreamSession, table: Table, size: int) -> int:
-    """How many rows take about `size` bytes, by the first ones."""
+def row_size(session: UpstreamSession, table: Table) -> float:
+    """Bytes of a row, by the first ones; 0 for a table without rows."""
     rows = bytes_ = 0
     for arrays in batches(session, table, Chunk(), most=SAMPLE):
         rows += len(arrays[0])
         bytes_ += sum(array.nbytes for array in arrays)
-    return max(1, min(MOST_ROWS, size * rows // bytes_)) if bytes_ else MOST_ROWS
+    return bytes_ / rows if rows else 0.0
 
 
 # --- a dump ---------------------------------------------------------------------------------------
@@ -223,6 +227,17 @@ class _DumpReader:
 
 
 _BEGUN = "the load was begun from {}: {} to go on, or give it up by: ticdc-consumer forget CONFIG"
+
+
+def full_chunks(pending: Iterable[StoredChunk], size: int) -> float:
+    """How many chunks of `size` bytes or `MOST_ROWS` rows the pending ones would fill."""
+    return sum(max(rows / MOST_ROWS, _bytes(stored) / size) for stored, rows in pending)
+
+
+def _bytes(stored: str) -> int:
+    values = json.loads(stored)
+    of_piece = values["end"] - values["begin"] if "file" in values else 0
+    return int(values.get("bytes", of_piece))
 
 
 def at_once(rows: int) -> int:

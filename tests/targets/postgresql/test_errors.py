@@ -106,7 +106,15 @@ ERRORS = [
         "PostgreSQL has no room left on its disk, or in a file that may not grow: make room there, "
         "then start again; nothing of the cut was applied (kein Platz auf dem Gerät)",
     ),
-    ("25006", "transaction en lecture seule", "", "", Unavailable, "transaction en lecture seule"),
+    (
+        "25006",
+        "transaction en lecture seule",
+        "",
+        "",
+        Unavailable,
+        "transaction en lecture seule: default_transaction_read_only is on for this user, database "
+        "or server, or the server is a standby",
+    ),
 ]
 
 

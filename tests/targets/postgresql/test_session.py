@@ -528,7 +528,6 @@ DEFAULTS = (
     "client_encoding = 'LATIN1'",
     "datestyle = 'German, DMY'",
     "default_transaction_isolation = 'serializable'",
-    "default_transaction_read_only = on",
     "extra_float_digits = -15",
     "idle_in_transaction_session_timeout = '100ms'",
     "idle_session_timeout = '100ms'",
@@ -540,6 +539,23 @@ DEFAULTS = (
     "statement_timeout = '100ms'",
     "timezone = 'America/Caracas'",
 )
+
+
+def test_a_database_that_is_read_only_by_default_is_read_and_not_written(
+    postgresql_url: str,
+) -> None:
+    parsed = sa.make_url(postgresql_url)
+    before = PostgreSQL.open(parsed)
+    layout = created(before, defined(PLAIN))
+    before.execute(f'ALTER DATABASE "{parsed.database}" SET default_transaction_read_only = on')
+    before.close()
+    target = PostgreSQL.open(parsed)
+    assert not target.has_rows(None, "plain")
+    with pytest.raises(Unavailable, match="default_transaction_read_only is on for this user, dat"):
+        load(target, layout, [("1", "a", b"")])
+    with pytest.raises(Unavailable, match="default_transaction_read_only is on"):
+        Store(target, "shop").start(1.0)
+    target.close()
 
 
 def test_what_a_database_has_as_its_defaults_changes_nothing(postgresql_url: str) -> None:

@@ -95,7 +95,12 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
         )
     if state == "53100":
         return full("PostgreSQL", message)
-    if state[:2] in ("28", "3D", "53") or state == "25006":
+    if state == "25006":
+        return Unavailable(
+            f"PostgreSQL: {message}: default_transaction_read_only is on for this user, database "
+            "or server, or the server is a standby"
+        )
+    if state[:2] in ("28", "3D", "53"):
         return Unavailable(f"PostgreSQL: {message}")
     return Stop(f"{_where(driver, layout)}: {_what(driver, state, message)}")
 

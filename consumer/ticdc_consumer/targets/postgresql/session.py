@@ -19,7 +19,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.postgresql import alter, beside, catalog, errors, types
+from ticdc_consumer.targets.postgresql import alter, beside, catalog, errors, pooler, types
 from ticdc_consumer.targets.postgresql import blockers as waits
 from ticdc_consumer.targets.postgresql.bulk import PostgreSqlBulk
 from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
@@ -42,10 +42,10 @@ SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres'
 SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET row_security = off;
 SET lock_timeout = '{LOCK_TIMEOUT}'; SET statement_timeout = 0;
 SET idle_in_transaction_session_timeout = 0; SET extra_float_digits = 1;
-SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
-SET quote_all_identifiers = off
+SET default_transaction_isolation = 'read committed'; SET quote_all_identifiers = off
 """
-"""With fewer digits two numbers may look equal."""
+"""With fewer digits two numbers may look equal. `default_transaction_read_only` stays as it is: by
+it an administrator keeps clients from writing."""
 
 _NEWER_SETTINGS = """
 SELECT set_config(name, '0', false) FROM pg_settings
@@ -71,7 +71,7 @@ class PostgreSQL(Target):
     # No table is altered whose deferred checks are still to come.
     before_ddl: ClassVar[str] = "SET CONSTRAINTS ALL IMMEDIATE"
     begin_statement: ClassVar[str] = (
-        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET CONSTRAINTS ALL DEFERRED"
+        "BEGIN ISOLATION LEVEL READ COMMITTED; SET CONSTRAINTS ALL DEFERRED"
     )
 
     bulk: PostgreSqlBulk
@@ -106,6 +106,7 @@ class PostgreSQL(Target):
         try:
             # Without it a % in a name would be a placeholder, and several statements no one.
             connection = self.engine.connect().execution_options(no_parameters=True)
+            pooler.require_own_session(connection, self.engine.connect)
             connection.exec_driver_sql(_SESSION)
             connection.exec_driver_sql(_NEWER_SETTINGS).close()
         except sa.exc.DBAPIError as error:

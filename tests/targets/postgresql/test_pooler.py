@@ -61,7 +61,7 @@ def shown(url: sa.URL) -> list[object]:
     with psycopg.connect(
         host=url.host, port=url.port, user=url.username, dbname=url.database
     ) as client:
-        return [client.execute(f"SHOW {name}").fetchone() for name in SETTINGS]  # type: ignore[arg-type]
+        return [client.execute(f"SHOW {name}").fetchone() for name in SETTINGS]
 
 
 def test_a_pooler_of_transactions_is_refused_and_its_clients_keep_their_settings(

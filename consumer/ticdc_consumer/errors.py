@@ -118,6 +118,11 @@ class Stop(TicdcError):
     exit_code = 3
 
 
+class InTheWay(Stop):
+    """The target has already what a DDL is to create or change, and it is not the consumer's work:
+    to run the DDL as it is would fail or be wrong. Exit 3."""
+
+
 class Denied(Stop):
     """The target's user lacks a privilege: the message names the GRANT. Exit 3."""
 

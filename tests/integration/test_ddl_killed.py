@@ -138,12 +138,12 @@ NUMBER_OF_DDL = 19
 IN_THE_CUT = ["S11", "S12", "S13", "S14"]
 STEPS = {
     True: [*IN_THE_CUT, "D1", "D2"],
-    False: [*IN_THE_CUT, "D1", "D2", "D3", "D4", "D5"],
+    False: [*IN_THE_CUT, "D0", "D1", "D2", "D3", "D4", "D5"],
 }
 """By whether the target's DDL is transactional: before it is in the ledger, and to its end."""
 SHORT = {
     True: ["S11:2", "D1:5", "D2:4", "S13:2"],
-    False: ["S13:2", "S14", "D1:2", "D2:3", "D3", "D4:2", "D2:5", "D3:3", "D5:2", "D2:4"],
+    False: ["S13:2", "S14", "D1:2", "D2:3", "D0", "D3", "D4:2", "D2:5", "D3:3", "D5:2", "D2:4"],
 }
 SERVERS = ["sqlite", "postgresql", "mariadb", "mysql", "tidb"]
 

@@ -26,9 +26,11 @@ from ticdc_encoder.sql.statements import (
 
 from ticdc_consumer.ddl.dropped_tables import newest
 from ticdc_consumer.ddl.names import statement_of
+from ticdc_consumer.ddl.shared.databases import is_shared, statement_of_database
 from ticdc_consumer.state.known_tables import Basis, Definitions
 from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
 from ticdc_consumer.targets.layout import TableName, TargetName
+from ticdc_consumer.targets.target import Target
 
 
 def keep_definition(
@@ -69,6 +71,8 @@ def _keep(
                 ledger.note(schema, name)
         case DropTable(schema, name):
             ledger.forget(schema, name)
+        case DropSchema(schema) if is_shared(ledger, schema, entry.order):
+            pass  # which of its tables are gone is not sent: see `forget_gone`
         case DropSchema(schema):
             ledger.forget(schema)
             for dropped in ledger.dropped():
@@ -99,6 +103,18 @@ def _keep(
             pass
         case RecoverTable() | Other():
             _unknown(ledger, entry)
+
+
+def forget_gone(target: Target, ledger: Ledger, entry: LedgerEntry) -> None:
+    """After an operator did a DROP DATABASE: forgets the tables that are no longer there."""
+    dropped = statement_of_database(entry)
+    if not isinstance(dropped, DropSchema):
+        return
+    known = ledger.known()
+    for name in known.of_schema(dropped.schema):
+        at = known.destinations[name]
+        if at is not None and target.describe(*at) is None:
+            ledger.forget(*name)
 
 
 def _note(ledger: Ledger, schema: str, table: str) -> None:

@@ -42,12 +42,23 @@ def truncate(context: DdlContext, entry: LedgerEntry, name: TableName) -> Altera
         return Alteration(tuple(target.truncate_table(*table)))
     aside, statements = _aside(table, entry), list[str]()
     if exists and target.describe(*aside) is not None:
-        return Alteration(set_aside=aside)  # it ran, and a crash came before it was noted
+        found = (
+            f"the rows of {target.quote(*table)} are to go to {target.quote(*aside)}, which "
+            f"exists; drop the latter, and start again"
+        )
+        rows = f"SELECT 1 FROM {target.quote(*table)} LIMIT 1"  # noqa: S608
+        return Alteration(
+            set_aside=aside,
+            found=found,
+            evidence=target.evidence(aside),
+            unlike=((rows, f"{target.quote(*table)} has rows"),),
+        )
     if exists:
         statements += _move(target, table, aside, definition)
     keys = references(definition, definitions, context.locate)
     created = target.create_table(*table, definition, keys)
-    return Alteration((*statements, *created), set_aside=aside)
+    evidence = target.evidence(table if exists else aside)
+    return Alteration((*statements, *created), set_aside=aside, evidence=evidence)
 
 
 def recover(context: DdlContext, name: TableName, new: TableName) -> Alteration:
@@ -61,12 +72,14 @@ def recover(context: DdlContext, name: TableName, new: TableName) -> Alteration:
         )
     table, aside = context.locate(new), (dropped.target_schema, dropped.target_table)
     exist = target.describe(*aside) is not None, target.describe(*table) is not None
+    evidence = target.evidence(table if exist == (False, True) else aside)
     if exist == (False, True) and not target.transactional_ddl:
-        return Alteration()  # it ran, and a crash came before it was noted
+        found = f"{target.quote(*aside)} is to become {target.quote(*table)}, which exists alone"
+        return Alteration(found=found, evidence=evidence)
     if exist != (True, False):
         state = "the latter exists" if exist[0] else "the former does not exist"
         raise Stop(f"{target.quote(*aside)} is to become {target.quote(*table)}, but {state}")
-    return Alteration(_move(target, aside, table, dropped.definition))
+    return Alteration(_move(target, aside, table, dropped.definition), evidence=evidence)
 
 
 def newest(dropped: Iterable[DroppedTable], name: TableName) -> DroppedTable | None:

@@ -9,7 +9,7 @@ from sqlglot import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from ticdc_consumer.ddl.definitions import keep_definition
+from ticdc_consumer.ddl.definitions import forget_gone, keep_definition
 from ticdc_consumer.errors import Retry, Stop, UnknownCommit, Usage
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
@@ -32,6 +32,7 @@ def done_by_operator(target: Target, ledger: Ledger, entry_id: str) -> LedgerEnt
     with target.transaction():
         ledger.mark(done)
         keep_definition(ledger, entry, "declared")
+        forget_gone(target, ledger, entry)
     return done
 
 
@@ -56,6 +57,7 @@ def run_by_operator(
                 store.ledger.mark(done)
                 _run(target, texts)
                 keep_definition(store.ledger, entry, "declared")
+                forget_gone(target, store.ledger, entry)
 
         until_known(store, retries, attempt, lambda: is_done(store, entry))
     else:
@@ -65,6 +67,7 @@ def run_by_operator(
         with target.transaction():
             store.ledger.mark(done)
             keep_definition(store.ledger, entry, "declared")
+            forget_gone(target, store.ledger, entry)
     return done
 
 

@@ -1,12 +1,12 @@
 """DDL at its place: what runs, what waits for an operator, and in which transaction.
 
 Transactional DDL runs in the transaction of its cut. Elsewhere each statement commits by itself:
-the cut's transaction leaves it `pending`, it is run, then marked done. Whatever a crash leaves
-pending is run again, so each statement first looks whether its work is done already.
+the cut's transaction leaves it `pending`, it is noted as begun, run, then marked done. Whatever a
+crash leaves begun is run again, so each statement first looks whether its work is done already.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, permutations
@@ -29,11 +29,12 @@ from ticdc_encoder.sql.statements import (
 )
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.ddl import renames, translate
+from ticdc_consumer.ddl import begun, renames, translate
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.manual import is_done, refuse_begun
 from ticdc_consumer.ddl.names import parsed
+from ticdc_consumer.ddl.shared import databases
 from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Denied, Fenced, Retry, Stop, UnknownCommit, Unsupported
 from ticdc_consumer.source.marks import SeenDdl
@@ -129,6 +130,7 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
                 with _savepoint(context):
                     work = work_of(context, entry)
                     _execute(target, work)
+                    finished = _finished(context, entry)
                     keep_definition(ledger, entry, set_aside=work.set_aside)
             except Unsupported as refusal:
                 if not context.policy.passes(entry, refusal):
@@ -137,7 +139,7 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
             except Stop:
                 break
             else:
-                done.append(replace(entry, state="done"))
+                done.append(finished)
     waiting = entries[len(done) :]
     if waiting and entries[0].commit_ts != entries[-1].commit_ts:
         raise Unshared(sum(entry.commit_ts < waiting[0].commit_ts for entry in entries))
@@ -195,19 +197,19 @@ def _attempt(context: DdlContext, entry: LedgerEntry) -> None:
     """Marks the entry done, or skipped; its effects are in the same transaction if they can be
     rolled back, and before it elsewhere."""
     target, ledger = context.target, context.ledger
+    entry = ledger.entry(entry.order) or entry  # an attempt before this one may have begun it
     refuse_begun(entry)
     try:
         work = Alteration()
         if not target.transactional_ddl:
             _wait_for_others(context, entry)
             with refusals(target):
-                _keep_before(context, entry)
-                work = work_of(context, entry)
-                if not work.rows_only:
-                    _execute(target, work)
+                work = _begin(context, entry)
+            if not work.rows_only:
+                _run_begun(context, entry, work)
             failpoints.hit("D3")
         with target.transaction():
-            ledger.mark(replace(entry, state="done"))
+            ledger.mark(_finished(context, entry))
             if target.transactional_ddl or work.rows_only:
                 with refusals(target):
                     work = work_of(context, entry)
@@ -264,12 +266,41 @@ def _relations(statement: Statement) -> list[TableName]:
             return []
 
 
-def _keep_before(context: DdlContext, entry: LedgerEntry) -> None:
-    before = translate.before_alter(context, entry)
-    if before is not None:
-        with context.target.transaction():
-            context.ledger.check()
+def _finished(context: DdlContext, entry: LedgerEntry) -> LedgerEntry:
+    """The entry as it is to be written once its work is done; before what is known changes."""
+    reason = databases.reason(context.ledger, entry)
+    return replace(entry, state="done", reason=reason, begun="")
+
+
+def _begin(context: DdlContext, entry: LedgerEntry) -> Alteration:
+    """What is left of the work of a DDL that commits by itself. The ledger holds, before the first
+    of its statements, how the table was, and that they begin."""
+    if entry.begun:
+        return work_of(context, entry)
+    with context.target.transaction():
+        context.ledger.check()
+        before = translate.before_alter(context, entry)
+        if before is not None:
             context.ledger.define(*before)
+        work = work_of(context, entry)
+        if work.statements and not work.rows_only:
+            begun.note(context, entry, work)
+    failpoints.hit("D0")
+    return work
+
+
+def _run_begun(context: DdlContext, entry: LedgerEntry, work: Alteration) -> None:
+    """Raises `Stop` for what the target refused: if that was its first statement, nothing of it is
+    begun."""
+    try:
+        with refusals(context.target):
+            _execute(context.target, work)
+    except Stop:
+        with suppress(Stop):
+            as_before = replace(entry, begun="")
+            if work_of(context, as_before).statements == work.statements:
+                begun.take_back(context, entry)
+        raise
 
 
 def _skipped(context: DdlContext, entry: LedgerEntry, refusal: Unsupported) -> LedgerEntry:

@@ -15,7 +15,7 @@ from ticdc_consumer.ddl.merged_tables import Merged
 from ticdc_consumer.ddl.names import Route
 from ticdc_consumer.ddl.trial import is_taken
 from ticdc_consumer.ddl.view.query import OtherSession
-from ticdc_consumer.errors import LeftOut, Unsupported
+from ticdc_consumer.errors import InTheWay, LeftOut, Unsupported
 from ticdc_consumer.state.known_tables import Shared
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
@@ -29,7 +29,7 @@ def suggested(context: DdlContext, entry: LedgerEntry) -> list[str]:
         work = translate.work(context, entry)
         refused = any(context.target.execute(query).first() for query, _ in work.refusals)
         return [] if refused else list(work.statements)
-    except (translate.InTheWay, Shared, Merged, LeftOut, sa.exc.DBAPIError):
+    except (InTheWay, Shared, Merged, LeftOut, sa.exc.DBAPIError):
         return []  # it would fail for the same reason, touch what is not its own, or is not needed
     except OtherSession as refusal:
         return list(refusal.instead)

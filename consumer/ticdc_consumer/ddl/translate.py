@@ -35,33 +35,40 @@ from ticdc_consumer.ddl import (
     dropped_tables,
     generated_columns,
     merged_tables,
-    partitions,
     reflection,
     views,
 )
+from ticdc_consumer.ddl.begun import require_own
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after, like_definition
 from ticdc_consumer.ddl.foreign_keys import changes, references, waiting
 from ticdc_consumer.ddl.names import own_schema, parsed
-from ticdc_consumer.ddl.sharing import refuse_shared
-from ticdc_consumer.errors import LeftOut, Stop, Unsupported
+from ticdc_consumer.ddl.partition import actions as partitions
+from ticdc_consumer.ddl.shared import databases
+from ticdc_consumer.ddl.shared.tables import refuse_shared
+from ticdc_consumer.errors import InTheWay, LeftOut, Stop, Unsupported
 from ticdc_consumer.state.known_tables import Basis, Definitions
 from ticdc_consumer.state.ledger import LedgerEntry
-from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TableName, TargetTable
+from ticdc_consumer.targets.layout import (
+    Reference,
+    ReferenceChanges,
+    TableName,
+    TargetName,
+    TargetTable,
+)
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
 
-class InTheWay(Stop):
-    """A table exists already, and is not what the CREATE TABLE would create."""
-
-
 def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
-    """What is still to be done for an entry. Raises `Stop` for what cannot be done exactly."""
+    """What is still to be done for an entry. Raises `Stop` for what cannot be done exactly, and
+    for what somebody else has done."""
     definitions = context.definitions
     statement = context.statement(entry)
     refuse_shared(context, statement)
+    databases.refuse_shared(context, entry, statement)
     alteration = merged_tables.work(context, statement) or _work(context, entry, statement)
+    require_own(context.target, entry, alteration)
     changed = _tables_changed(statement, definitions, alteration)
     if not changed:
         return alteration
@@ -275,14 +282,27 @@ def _rename(context: DdlContext, old: TableName, new: TableName) -> Alteration:
     if before == after:
         return Alteration()
     exist = target.describe(*before) is not None, target.describe(*after) is not None
-    if exist == (False, True) and not target.transactional_ddl and old in definitions:
-        return Alteration()  # it ran, and a crash came before it was noted
+    if exist == (False, True) and not target.transactional_ddl:
+        return _renamed(context, before, after)
     if exist != (True, False):
         state = "neither exists" if not exist[0] else "both exist"
         if exist == (False, True):
             state = "only the latter exists"
         raise Stop(f"{target.quote(*before)} is to become {target.quote(*after)}, but {state}")
-    return Alteration(tuple(target.rename_table(before, after, definitions.get(old))))
+    texts = target.rename_table(before, after, definitions.get(old))
+    return Alteration(tuple(texts), evidence=target.evidence(before))
+
+
+def _renamed(context: DdlContext, before: TargetName, after: TargetName) -> Alteration:
+    """It ran, and a crash came before it was noted; or somebody else renamed it."""
+    target = context.target
+    old, new = target.quote(*before), target.quote(*after)
+    found = (
+        f"{old} is to become {new}, but only the latter exists; undo that by "
+        f"RENAME TABLE {new} TO {old}, and start again; if it is another table than the one that "
+        "was to be renamed, put its rows right afterwards by verify --repair"
+    )
+    return Alteration(found=found, evidence=target.evidence(after))
 
 
 _WITHOUT_WORK = (NoEffect, Repartition, ReplacePartitions, ResizePartitions)

@@ -27,6 +27,7 @@ from ticdc_encoder.sql.statements import (
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_at
 from ticdc_consumer.ddl.names import parsed
+from ticdc_consumer.ddl.shared.databases import UpstreamDatabases
 from ticdc_consumer.ddl.view import portable, selects
 from ticdc_consumer.ddl.view.query import (
     Missing,
@@ -72,9 +73,12 @@ def _created(context: DdlContext, view: CreateView) -> Alteration:
     query = _translated(context, view, tree, definitions, definitions)
     existing = _columns(target, name)
     if existing is not None and not view.or_replace:
+        found = f"there is a view {target.quote(*name)} already"
         if target.transactional_ddl or existing != query.columns:
-            raise Stop(f"there is a view {target.quote(*name)} already")
-        return Alteration()  # it ran, and a crash came before it was noted
+            raise Stop(found)
+        # Once more does no harm: it replaces the view.
+        undo = f"; undo that by DROP VIEW {target.quote(*name)}, and start again"
+        return Alteration((_text(target, name, query),), found=found + undo)
     return Alteration((*_dropped(target, name, existing), _text(target, name, query)))
 
 
@@ -99,6 +103,7 @@ class KnownView:
 def known(ledger: Ledger) -> dict[TableName, KnownView]:
     """The views that came through the stream."""
     result: dict[TableName, KnownView] = {}
+    databases = UpstreamDatabases()
     for entry in ledger.of_schemas_and_views():
         if entry.state != "done":
             continue
@@ -106,12 +111,14 @@ def known(ledger: Ledger) -> dict[TableName, KnownView]:
             statement = parsed(entry.query, entry.schema)
         except TicdcError:
             continue  # an operator did its work
+        shared = databases.is_shared(entry.schema)
+        databases.see(entry)
         match statement:
             case CreateView():
                 result[entry.schema, entry.table] = KnownView(entry, statement)
             case DropView():
                 result.pop((entry.schema, entry.table), None)
-            case DropSchema(schema):
+            case DropSchema(schema) if not shared:
                 result = {name: view for name, view in result.items() if name[0] != schema}
     return result
 

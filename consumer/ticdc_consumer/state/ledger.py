@@ -27,7 +27,8 @@ LONGEST_QUERY = 120
 class LedgerEntry:
     """One DDL, numbered from 1 within its commit_ts in the order of execution. `reason` is why it
     was skipped, or that an operator did it elsewhere; `instead` is the SQL that an operator had run
-    in its place."""
+    in its place. `begun` is not empty once its first statement may have run and committed by
+    itself: the fingerprint of what the target had before (`ddl/begun.py`)."""
 
     commit_ts: int
     seq: int
@@ -38,6 +39,7 @@ class LedgerEntry:
     state: LedgerState = "pending"
     reason: str = ""
     instead: str = ""
+    begun: str = ""
 
     @property
     def id(self) -> str:
@@ -109,7 +111,8 @@ class Ledger(Protocol):
         """New entries; inside the transaction of their cut."""
 
     def mark(self, entry: LedgerEntry) -> None:
-        """Writes an entry's state, and why. Raises `Fenced` if another consumer took over."""
+        """Writes an entry's state, why, and whether it is begun. Raises `Fenced` if another
+        consumer took over."""
 
     def known(self) -> KnownTables:
         """All that is known of the upstream's tables; a value, which later writes do not change."""
@@ -228,7 +231,7 @@ class LedgerInMemory:
         stored = self._entries.by_order.get(entry.order)
         if stored is not None:
             state, reason, instead = entry.state, entry.reason, entry.instead
-            marked = replace(stored, state=state, reason=reason, instead=instead)
+            marked = replace(stored, state=state, reason=reason, instead=instead, begun=entry.begun)
             self._entries = self._entries.changed([marked])
         self._writes += 1
 

@@ -101,6 +101,7 @@ LEDGER = sa.Table(
     sa.Column("state", sa.String(16), nullable=False),
     sa.Column("reason", LongText, nullable=False),
     sa.Column("instead", LongText, nullable=False),
+    sa.Column("begun", sa.String(64), nullable=False, server_default=""),
 )
 
 DEFINITION = sa.Table(
@@ -280,6 +281,8 @@ MIGRATIONS = (
     Migration("0.1.0"),  # ticdc_load is created
     Migration("0.1.0"),  # ticdc_repair is created
     Migration("0.1.0"),  # ticdc_quarantine is created
+    # What an older release may have begun counts as not begun: it waits for a person at worst.
+    Migration("0.1.0", (add_column(LEDGER.c.begun),)),
 )
 """The first leads from version 0 to 1. Nothing here is changed after its release."""
 

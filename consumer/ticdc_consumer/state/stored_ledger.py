@@ -129,7 +129,7 @@ class LedgerInDatabase:
     def mark(self, entry: LedgerEntry) -> None:
         self.check()
         of_it = (LEDGER.c.commit_ts == entry.commit_ts, LEDGER.c.seq == entry.seq)
-        values = {"state": entry.state, "reason": entry.reason, "instead": entry.instead}
+        values = {name: getattr(entry, name) for name in ("state", "reason", "instead", "begun")}
         update = sa.update(LEDGER).where(LEDGER.c.changefeed == self.changefeed, *of_it)
         self._write(LEDGER, lambda memory: memory.mark(entry), self._run(update.values(values)))
 
@@ -209,7 +209,8 @@ class LedgerInDatabase:
 
 def _read_entries(memory: LedgerInMemory, rows: Sequence[sa.Row[Any]]) -> None:
     memory.replace_entries(
-        LedgerEntry(**{name: getattr(row, name) for name in LedgerEntry.__slots__}) for row in rows
+        LedgerEntry(**{n: getattr(row, n) for n in LedgerEntry.__slots__ if hasattr(row, n)})
+        for row in rows  # older tables lack some
     )
 
 

@@ -444,6 +444,11 @@ class Target(ABC):
         """Returns when no other session runs a DDL of these tables or views, or in these schemas.
         Only where DDL is not transactional: the server goes on with it after its client is gone."""
 
+    def evidence(self, table: TargetName) -> tuple[str, ...]:
+        """Queries that have the same results for a table under another name, and others for most
+        other tables. Only where DDL is not transactional."""
+        return ()
+
     def comparable_text(self, name: str) -> str:
         """The expression that compares a quoted text column of the consumer's own by its bytes,
         spaces at the end aside."""

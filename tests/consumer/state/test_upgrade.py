@@ -2,8 +2,8 @@
 
 `version_0.*.sql` is what commit 9611725 left in a target, before there was a version;
 `version_1.*.sql` what commit c52cc75 had beside it, `version_2.*.sql` what commit 239684e made of
-both, `version_3.*.sql` what commit 689bf9b has beside that, `version_4.*.sql` commit 697ce60, and
-`version_5.*.sql` commit 81dd866.
+both, `version_3.*.sql` what commit 689bf9b has beside that, `version_4.*.sql` commit 697ce60,
+`version_5.*.sql` commit 81dd866, and `version_6.*.sql` commit 32efaf7.
 """
 
 import re
@@ -145,7 +145,7 @@ BASES = {
         ("found", "reflected", None),
     },
 }
-BASES[2] = BASES[3] = BASES[4] = BASES[5] = BASES[1]
+BASES |= dict.fromkeys(range(2, 7), BASES[1])
 
 
 @pytest.mark.parametrize("version", OLDER)

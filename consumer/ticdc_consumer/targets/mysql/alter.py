@@ -3,21 +3,23 @@
 They commit by themselves, so that after a crash only the catalog shows which of them ran.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from ticdc_encoder.column import Column
+from ticdc_encoder.column import INTEGERS, TEMPORALS, TEXTS, Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.tso import physical
 
 from ticdc_consumer.errors import Unsupported
 from ticdc_consumer.targets.layout import TargetName
-from ticdc_consumer.targets.mysql.create import MySqlColumn, add_reference, shape
+from ticdc_consumer.targets.mysql.create import MySqlColumn, MySqlTable, add_reference, shape
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.primary_key import rebuilt, refusal
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
-from ticdc_consumer.targets.mysql.steps import AlterStep, OrderedClauses, done
+from ticdc_consumer.targets.mysql.steps import AlterStep, OrderedClauses, Progress, done
+from ticdc_consumer.targets.mysql.types import CatalogType
 from ticdc_consumer.targets.schema.alter import (
     Alteration,
     TableAlteration,
@@ -37,6 +39,8 @@ from ticdc_consumer.targets.schema.initial import Initial
 from ticdc_consumer.targets.target import Target
 
 _OWN_ZERO = frozenset({"json", "vector"})
+_COMPARED = INTEGERS | TEMPORALS | TEXTS | {"decimal", "enum", "set", "varbinary"}
+"""The types whose values each server compares with the text that they are written as."""
 
 
 class MySqlAlteration(TableAlteration):
@@ -53,18 +57,56 @@ class MySqlAlteration(TableAlteration):
     def alteration(self) -> Alteration:
         """What a crash left of it. Raises `Stop` also if the table is neither as it was before nor
         as it is to be."""
-        try:
-            self.prepare()
-        except Unsupported:
-            if self._done([AlterStep("", self.new, bool(self.differences.renamed))]) == 0:
-                raise
-            return Alteration(tuple(self.statements()))  # an operator did it
+        self.prepare()
         steps = self._steps()
-        ran = self._done(steps)
-        self.left = steps[ran:]
+        progress = self._done(steps)
+        ran, self.left = progress.ran, steps[progress.ran :]
         if ran == 0 and self.dialect.clustered_keys:
             self._check_primary_key()
-        return Alteration(tuple(self.statements()), self.refusals() if ran == 0 else ())
+        now = steps[ran - 1].after if ran else self.before
+        return Alteration(
+            tuple(self.statements()),
+            self.refusals() if ran == 0 else (),
+            found=progress.found,
+            evidence=self._evidence(now),
+            unlike=self._unlike(now) if ran else (),
+        )
+
+    def _evidence(self, now: MySqlTable) -> tuple[str, ...]:
+        """What the columns hold that change their names, by those that they have now."""
+        queries = []
+        for old, new in self.differences.renamed:
+            column = self.quote(new if new in now.columns else old)
+            sums = f"count({column})"
+            if self._keeps_text(self.before.columns[old], self.new.columns[new]):
+                sums += f", coalesce(sum(crc32({column})), 0)"
+            queries.append(f"SELECT {sums} FROM {self.relation}")  # noqa: S608
+        return tuple(queries)
+
+    @staticmethod
+    def _keeps_text(old: MySqlColumn, new: MySqlColumn) -> bool:
+        """Whether values that stay have the same text in both types."""
+        kinds = {CatalogType.parse(column.type).name for column in (old, new)}
+        return (old.type == new.type and "vector" not in kinds) or kinds == {"varchar"}
+
+    def _unlike(self, now: MySqlTable) -> tuple[tuple[str, str], ...]:
+        """The rows that do not have the value that the statement gives them in a new column."""
+        queries = []
+        for column in self.differences.added:
+            if column.name not in self.initials or column.name not in now.columns:
+                continue
+            if column.type.name in _COMPARED:
+                value = self.initials[column.name]
+                text = "NULL" if value is None else _written(value)
+                other = f"NOT ({self.quote(column.name)} <=> {text})"
+                queries.append(
+                    (
+                        f"SELECT 1 FROM {self.relation} WHERE {other} LIMIT 1",  # noqa: S608
+                        f"rows of {self.relation} hold another value in the new column "
+                        f"{column.name} than its default",
+                    )
+                )
+        return tuple(queries)
 
     def prepare(self) -> None:
         super().prepare()
@@ -144,25 +186,35 @@ class MySqlAlteration(TableAlteration):
             for each in self.references.added
         ]
 
-    def _done(self, steps: list[AlterStep]) -> int:
+    def _done(self, steps: list[AlterStep]) -> Progress:
         name = (self.schema, self.name)
         return done(self.target, self.dialect, name, self.before, steps)
 
     def _steps(self) -> list[AlterStep]:
-        passing: list[str] = []
+        passing: dict[str, str] = {}
         if self.dialect.dependent_clauses:
             clauses = self._clauses(passing)
             text = f"ALTER TABLE {self.relation} {', '.join(clauses)}"
-            steps = [AlterStep(text, self.new, bool(self.differences.renamed))] if clauses else []
+            after = self._with_defaults(passing)
+            steps = [AlterStep(text, after, bool(self.differences.renamed))] if clauses else []
         else:
             steps = self._ordered_clauses(passing).steps(self.relation)
-        for column in passing:
+        for column in list(passing):
+            del passing[column]
             text = f"ALTER TABLE {self.relation} ALTER COLUMN {self.quote(column)} DROP DEFAULT"
-            steps.append(AlterStep(text, self.new))
+            steps.append(AlterStep(text, self._with_defaults(passing)))
         return steps
 
-    def _clauses(self, passing: list[str]) -> list[str]:
-        """Adds to `passing` the columns whose default is only for the existing rows."""
+    def _with_defaults(self, passing: Mapping[str, str]) -> MySqlTable:
+        """The table after it, but with these defaults."""
+        columns = {
+            name: replace(column, default=passing.get(name, column.default))
+            for name, column in self.new.columns.items()
+        }
+        return replace(self.new, columns=columns)
+
+    def _clauses(self, passing: dict[str, str]) -> list[str]:
+        """Adds to `passing` the columns whose default is only for the existing rows, with it."""
         renamed = {new: old for old, new in self.differences.renamed}
         lines = [
             "DROP PRIMARY KEY"
@@ -187,7 +239,7 @@ class MySqlAlteration(TableAlteration):
         ]
         return lines
 
-    def _ordered_clauses(self, passing: list[str]) -> OrderedClauses:
+    def _ordered_clauses(self, passing: dict[str, str]) -> OrderedClauses:
         """The same, such that each may run after those before it."""
         clauses = OrderedClauses(self.before, self.quote)
         for name in self.keys.dropped:
@@ -203,7 +255,8 @@ class MySqlAlteration(TableAlteration):
                 continue
             if text := self._placed(name, passing):
                 before = list(self.new.columns)[: list(self.new.columns).index(name)]
-                clauses.place_column(name, column, text, before if moved else None)
+                placed = replace(column, default=passing.get(name, column.default))
+                clauses.place_column(name, placed, text, before if moved else None)
         for old, new in self.keys.renamed:
             clauses.rename_key(old, new)
         for name in self.keys.created:
@@ -211,7 +264,7 @@ class MySqlAlteration(TableAlteration):
             clauses.add_key(name, index, index.text(name, self.dialect))
         return clauses
 
-    def _placed(self, name: str, passing: list[str]) -> str:
+    def _placed(self, name: str, passing: dict[str, str]) -> str:
         """ADD or MODIFY COLUMN; "" if it stays as it is."""
         column = self.new.columns[name]
         if name not in self.old.columns:
@@ -224,14 +277,14 @@ class MySqlAlteration(TableAlteration):
         """As it is now: its type depends on those of all columns of the table."""
         return self.before.columns[self.evolved.sources[name]]
 
-    def _added(self, name: str, column: MySqlColumn, passing: list[str]) -> str:
+    def _added(self, name: str, column: MySqlColumn, passing: dict[str, str]) -> str:
         value = self.initials.get(name)
         default = column.default
         if value is not None and default is None:
             definition = next(c for c in self.differences.added if c.name == name)
             default = None if column.type in _OWN_ZERO else _literal(definition, value)
             if default is not None:
-                passing.append(name)
+                passing[name] = default
         text = replace(column, default=default).text()
         return f"ADD COLUMN {self.quote(name)} {text}{self._position(name)}"
 

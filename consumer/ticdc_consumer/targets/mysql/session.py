@@ -31,7 +31,7 @@ from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect,
 from ticdc_consumer.targets.mysql.fence import find_session, take_session_lock
 from ticdc_consumer.targets.mysql.names_case import NamesCase, NamesFold
 from ticdc_consumer.targets.mysql.privileges import Account
-from ticdc_consumer.targets.mysql.quoting import is_wide, quote_name
+from ticdc_consumer.targets.mysql.quoting import is_wide, quote_name, string_literal
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.target import Target, original
@@ -356,6 +356,17 @@ class MySql(Target):
             name: column.type.partition(" character set ")[0].lower()
             for name, column in columns.items()
         }
+
+    def evidence(self, table: TargetName) -> tuple[str, ...]:
+        schema, name = (self._names.in_catalog(part or "") for part in table)
+        of_it = f"table_schema = {string_literal(schema)} AND table_name = {string_literal(name)}"
+        return (
+            "SELECT column_name, column_type, is_nullable, column_default, collation_name, extra "  # noqa: S608
+            f"FROM information_schema.columns WHERE {of_it} ORDER BY ordinal_position",
+            f"SELECT index_name, non_unique, {self.differences.index_column}, sub_part "  # noqa: S608
+            f"FROM information_schema.statistics WHERE {of_it} ORDER BY index_name, seq_in_index",
+            f"SELECT count(*) FROM (SELECT 1 FROM {self.quote(*table)} LIMIT 1000) AS some",  # noqa: S608
+        )
 
     def wait_for_ddl(self, tables: Sequence[TargetName], schemas: Sequence[str] = ()) -> None:
         under_way.wait_for_others(self, self.differences, tables, schemas)

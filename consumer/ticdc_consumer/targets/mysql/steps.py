@@ -3,17 +3,18 @@
 MySQL and MariaDB take all clauses in one statement. TiDB checks each clause against the table
 before the statement, and refuses two that name one column or key (8.4: errors 1068, 1072, 8200):
 there a clause that builds upon another one has a statement of its own. After a crash the catalog
-shows which statement came last.
+shows which statement came last, as far as it is known that nobody else changed the table.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.errors import InTheWay, Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.mysql.catalog import unescaped
 from ticdc_consumer.targets.mysql.create import MySqlColumn, MySqlIndex, MySqlTable
+from ticdc_consumer.targets.mysql.defaults import CatalogColumn, other_default
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.target import Target
 
@@ -128,19 +129,29 @@ class OrderedClauses:
         self._clauses.append(_AlterClause(text, frozenset(names), after, renames))
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many steps a table shows as done; if any, `found` says what it shows, and how to undo
+    it."""
+
+    ran: int
+    found: str = ""
+
+
 def done(
     target: Target,
     dialect: Dialect,
     name: TargetName,
     table: MySqlTable,
     steps: Sequence[AlterStep],
-) -> int:
+) -> Progress:
     """How many of the steps from `table` on are done; the least that it can be, where one more
     time does no harm. Raises `Stop` if the table is as after none of them, and `Unsupported` if a
     crash would leave it unknown."""
     states = [table, *(step.after for step in steps)]
     facts = [_facts(state) for state in states]
-    now = _catalog(target, dialect, name)
+    catalog = _catalog_columns(target, dialect, name)
+    now = {**_column_facts(catalog), **_catalog_keys(target, dialect, name)}
     every = {fact for each in facts for fact in each}
     differing = sorted(f for f in every if any(each.get(f) != facts[0].get(f) for each in facts))
     fitting = [
@@ -148,10 +159,19 @@ def done(
         for number, each in enumerate(facts)
         if all(now.get(fact) == each.get(fact) for fact in differing)
     ]
+    undo = _undo(target, name, facts, differing, now)
     if not fitting:
-        raise Stop(f"{target.quote(*name)} {_neither(facts, differing, now)}")
+        raise InTheWay(f"{target.quote(*name)} {_neither(facts, differing, now)}{undo}")
+    others = [_other_columns(table, state, catalog) for state in states]
+    if all(others[number] for number in fitting):
+        (column, *_) = others[fitting[0]]
+        raise InTheWay(
+            f"{target.quote(*name)} has another default or expression for column {column} than it "
+            f"is to have{undo}"
+        )
+    fitting = [number for number in fitting if not others[number]]
     if _renamed_between(steps, fitting):
-        order = _columns_in_order(target, name)
+        order = list(catalog)
         known = [list(states[number].columns) for number in fitting]
         fitting = [
             number
@@ -165,7 +185,51 @@ def done(
             f"{target.quote(*name)} has columns of the same names and types before and after it, "
             "so that after a crash it would not be certain whether it ran"
         )
-    return fitting[0]
+    found = ""
+    if fitting[0]:
+        changed = [fact for fact in differing if now.get(fact) != facts[0].get(fact)]
+        present = "; ".join(f"{fact} is {_text(now.get(fact))}" for fact in changed)
+        found = f"{target.quote(*name)} looks as after it: {present}{undo}"
+    return Progress(fitting[0], found)
+
+
+def _other_columns(
+    table: MySqlTable, state: MySqlTable, catalog: Mapping[str, CatalogColumn]
+) -> list[str]:
+    """The columns that have another default than the steps up to this state give them, or are
+    computed and should not be, or the reverse."""
+    return [
+        name
+        for name, column in state.columns.items()
+        if column != table.columns.get(name) and name in catalog
+        if other_default(column, catalog[name])
+    ]
+
+
+def _undo(
+    target: Target,
+    table: TargetName,
+    facts: Sequence[Facts],
+    differing: Sequence[str],
+    now: Facts,
+) -> str:
+    """How the table becomes again as it was before; without more than was added to it that is not
+    certain."""
+    changed = [fact for fact in differing if now.get(fact) != facts[0].get(fact)]
+    relation = target.quote(*table)
+    if any(fact in facts[0] for fact in changed):
+        return (
+            "; if its rows are what this DDL makes of upstream's, mark it done; else make the "
+            "table as it was before, with the rows of then, and start again"
+        )
+    clauses = [
+        "DROP PRIMARY KEY"
+        if fact == "key PRIMARY"
+        else f"DROP {'COLUMN' if kind == 'column' else 'INDEX'} {target.quote(None, name)}"
+        for fact in sorted(changed, reverse=True)
+        for kind, _, name in [fact.partition(" ")]
+    ]
+    return f"; undo that by ALTER TABLE {relation} {', '.join(clauses)}, and start again"
 
 
 def _renamed_between(steps: Sequence[AlterStep], fitting: Sequence[int]) -> bool:
@@ -200,17 +264,32 @@ def _facts(table: MySqlTable) -> Facts:
     return facts
 
 
-def _catalog(target: Target, dialect: Dialect, table: TargetName) -> Facts:
-    facts: Facts = {}
+def _catalog_columns(
+    target: Target, dialect: Dialect, table: TargetName
+) -> dict[str, CatalogColumn]:
     with target.errors():
         columns = target.query(
-            "SELECT column_name, column_type, is_nullable, collation_name "
-            "FROM information_schema.columns WHERE table_schema = %s AND table_name = %s",
+            "SELECT column_name, column_type, is_nullable, collation_name, column_default, extra "
+            "FROM information_schema.columns WHERE table_schema = %s AND table_name = %s "
+            "ORDER BY ordinal_position",
             *table,
         )
-        for column, type_, nullable, collation in columns:
-            exact_type = unescaped(dialect, type_)
-            facts[f"column {column}"] = _column(exact_type, collation, nullable == "YES")
+    return {
+        name: CatalogColumn(unescaped(dialect, type_), nullable == "YES", collation, default, extra)
+        for name, type_, nullable, collation, default, extra in columns
+    }
+
+
+def _column_facts(catalog: Mapping[str, CatalogColumn]) -> Facts:
+    return {
+        f"column {name}": _column(column.type, column.collation, column.nullable)
+        for name, column in catalog.items()
+    }
+
+
+def _catalog_keys(target: Target, dialect: Dialect, table: TargetName) -> Facts:
+    facts: Facts = {}
+    with target.errors():
         keys: dict[str, tuple[bool, list[tuple[str, int | None]]]] = {}
         parts_of_keys = target.query(
             f"SELECT index_name, non_unique, {dialect.index_column}, sub_part "  # noqa: S608
@@ -224,16 +303,6 @@ def _catalog(target: Target, dialect: Dialect, table: TargetName) -> Facts:
     for key, (unique, parts) in keys.items():
         facts[f"key {key}"] = _key(unique, parts)
     return facts
-
-
-def _columns_in_order(target: Target, table: TargetName) -> list[str]:
-    with target.errors():
-        rows = target.query(
-            "SELECT column_name FROM information_schema.columns "
-            "WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
-            *table,
-        )
-    return [str(name) for (name,) in rows]
 
 
 def _column(type_: str, collation: str | None, nullable: bool) -> str:

@@ -47,12 +47,20 @@ if TYPE_CHECKING:
 class Alteration:
     """`refusals` are (a query, the reason): a row of its result forbids the rest. `rows_only`: the
     statements change rows alone, and so can be rolled back on every target. `set_aside` is the
-    new name of the table that was dropped or emptied."""
+    new name of the table that was dropped or emptied.
+
+    The rest is for DDL that commits by itself. `found` says what of it the target has already, by
+    an attempt that a crash cut off or by somebody else, and how to undo the latter. `evidence` are
+    queries that have the same results before it and after it, if it was the former; `unlike` are
+    (a query, the reason): a row of its result shows that it was the latter."""
 
     statements: tuple[str, ...] = ()
     refusals: tuple[tuple[str, str], ...] = ()
     rows_only: bool = False
     set_aside: TargetName | None = None
+    found: str = ""
+    evidence: tuple[str, ...] = ()
+    unlike: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Partitions of upstream tables: the tables here have none."""

@@ -1,0 +1,1 @@
+"""What several upstream tables or databases share in the target."""

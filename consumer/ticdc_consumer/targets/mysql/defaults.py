@@ -1,0 +1,57 @@
+"""Whether a column of the catalog has the default that a statement of ours gives it."""
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from ticdc_consumer.targets.mysql.create import MySqlColumn
+
+_COMPARED = frozenset(
+    {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "char", "varchar", "enum"}
+)
+"""The types whose defaults every catalog shows in a form that can be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogColumn:
+    """As `information_schema` shows it."""
+
+    type: str
+    nullable: bool
+    collation: str | None
+    default: str | None
+    extra: str
+
+
+def other_default(given: MySqlColumn, present: CatalogColumn) -> bool:
+    """Whether the two differ in their default, or in whether they are computed. Of the types that
+    catalogs show in several forms, only in whether there is one."""
+    generated = "GENERATED" in present.extra.upper().replace("DEFAULT_GENERATED", "")
+    if generated != (given.generated is not None):
+        return True
+    if generated:
+        return False
+    kind = given.type.partition(" ")[0].partition("(")[0].lower()
+    absent = present.default is None or present.default.upper() == "NULL"
+    if given.default is None or absent or present.default is None:
+        # Some servers give each TIMESTAMP a default.
+        return absent != (given.default is None) and not (absent is False and kind == "timestamp")
+    now = "CURRENT_TIMESTAMP"
+    if given.default.startswith(now) != present.default.upper().startswith(now):
+        return True
+    if kind not in _COMPARED or not given.default.startswith("'"):
+        return False
+    return not _same(_plain(given.default), _plain(present.default))
+
+
+def _plain(text: str) -> str:
+    quoted = len(text) > 1 and text[0] == text[-1] == "'"
+    return text[1:-1].replace("''", "'") if quoted else text
+
+
+def _same(one: str, other: str) -> bool:
+    if one == other or any(character in one for character in "'\\\n\r\t\0\x1a"):
+        return True  # catalogs escape some of these
+    try:
+        return Decimal(one) == Decimal(other)
+    except InvalidOperation:
+        return False

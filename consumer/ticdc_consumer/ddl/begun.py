@@ -1,7 +1,7 @@
 """Whether the work of a DDL that the target shows is the consumer's own.
 
 Where DDL commits by itself, a crash may leave it done and not noted. The target alone cannot tell
-that from the work of somebody else: a column of the same name and type may hold other values. So
+that from the work of another client: a column of the same name and type may hold other values. So
 the ledger notes, before the first statement of a DDL, that it is begun, with a fingerprint of what
 the target has. Only then what is found done counts, and only if the fingerprint still fits.
 """
@@ -30,16 +30,16 @@ def take_back(context: DdlContext, entry: LedgerEntry) -> None:
 
 def require_own(target: Target, entry: LedgerEntry, work: Alteration) -> None:
     """Raises `InTheWay` if something of the work is done, and not by the consumer."""
-    if not work.found:
+    if not work.as_after:
         return
     if not entry.begun:
-        raise InTheWay(f"this DDL was not begun by the consumer, and {work.found}")
-    changed = "somebody else changed it after this DDL was begun"
+        raise InTheWay(f"this DDL was not begun by the consumer, and {work.as_after}")
+    changed = "another client changed it after this DDL was begun"
     for query, reason in work.unlike:
         if target.query(query):
-            raise InTheWay(f"{reason}, so {changed}: {work.found}")
+            raise InTheWay(f"{reason}, so {changed}: {work.as_after}")
     if _fingerprint(target, work) != entry.begun:
-        raise InTheWay(f"the table is not the one that it was, so {changed}: {work.found}")
+        raise InTheWay(f"the table is not the one that it was, so {changed}: {work.as_after}")
 
 
 def _fingerprint(target: Target, work: Alteration) -> str:

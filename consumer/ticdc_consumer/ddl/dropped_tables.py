@@ -42,14 +42,14 @@ def truncate(context: DdlContext, entry: LedgerEntry, name: TableName) -> Altera
         return Alteration(tuple(target.truncate_table(*table)))
     aside, statements = _aside(table, entry), list[str]()
     if exists and target.describe(*aside) is not None:
-        found = (
+        as_after = (
             f"the rows of {target.quote(*table)} are to go to {target.quote(*aside)}, which "
             f"exists; drop the latter, and start again"
         )
         rows = f"SELECT 1 FROM {target.quote(*table)} LIMIT 1"  # noqa: S608
         return Alteration(
             set_aside=aside,
-            found=found,
+            as_after=as_after,
             evidence=target.evidence(aside),
             unlike=((rows, f"{target.quote(*table)} has rows"),),
         )
@@ -74,8 +74,8 @@ def recover(context: DdlContext, name: TableName, new: TableName) -> Alteration:
     exist = target.describe(*aside) is not None, target.describe(*table) is not None
     evidence = target.evidence(table if exist == (False, True) else aside)
     if exist == (False, True) and not target.transactional_ddl:
-        found = f"{target.quote(*aside)} is to become {target.quote(*table)}, which exists alone"
-        return Alteration(found=found, evidence=evidence)
+        as_after = f"{target.quote(*aside)} is to become {target.quote(*table)}, which exists alone"
+        return Alteration(as_after=as_after, evidence=evidence)
     if exist != (True, False):
         state = "the latter exists" if exist[0] else "the former does not exist"
         raise Stop(f"{target.quote(*aside)} is to become {target.quote(*table)}, but {state}")

@@ -62,7 +62,7 @@ from ticdc_consumer.targets.target import Target
 
 def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
     """What is still to be done for an entry. Raises `Stop` for what cannot be done exactly, and
-    for what somebody else has done."""
+    for what another client has done."""
     definitions = context.definitions
     statement = context.statement(entry)
     refuse_shared(context, statement)
@@ -294,15 +294,15 @@ def _rename(context: DdlContext, old: TableName, new: TableName) -> Alteration:
 
 
 def _renamed(context: DdlContext, before: TargetName, after: TargetName) -> Alteration:
-    """It ran, and a crash came before it was noted; or somebody else renamed it."""
+    """It ran, and a crash came before it was noted; or another client renamed it."""
     target = context.target
     old, new = target.quote(*before), target.quote(*after)
-    found = (
+    as_after = (
         f"{old} is to become {new}, but only the latter exists; undo that by "
         f"RENAME TABLE {new} TO {old}, and start again; if it is another table than the one that "
         "was to be renamed, put its rows right afterwards by verify --repair"
     )
-    return Alteration(found=found, evidence=target.evidence(after))
+    return Alteration(as_after=as_after, evidence=target.evidence(after))
 
 
 _WITHOUT_WORK = (NoEffect, Repartition, ReplacePartitions, ResizePartitions)

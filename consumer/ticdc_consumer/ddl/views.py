@@ -73,12 +73,12 @@ def _created(context: DdlContext, view: CreateView) -> Alteration:
     query = _translated(context, view, tree, definitions, definitions)
     existing = _columns(target, name)
     if existing is not None and not view.or_replace:
-        found = f"there is a view {target.quote(*name)} already"
+        as_after = f"there is a view {target.quote(*name)} already"
         if target.transactional_ddl or existing != query.columns:
-            raise Stop(found)
+            raise Stop(as_after)
         # Once more does no harm: it replaces the view.
         undo = f"; undo that by DROP VIEW {target.quote(*name)}, and start again"
-        return Alteration((_text(target, name, query),), found=found + undo)
+        return Alteration((_text(target, name, query),), as_after=as_after + undo)
     return Alteration((*_dropped(target, name, existing), _text(target, name, query)))
 
 

@@ -281,7 +281,7 @@ MIGRATIONS = (
     Migration("0.1.0"),  # ticdc_load is created
     Migration("0.1.0"),  # ticdc_repair is created
     Migration("0.1.0"),  # ticdc_quarantine is created
-    # What an older release may have begun counts as not begun: it waits for a person at worst.
+    # What an older release may have begun counts as not begun: it waits for an operator at worst.
     Migration("0.1.0", (add_column(LEDGER.c.begun),)),
 )
 """The first leads from version 0 to 1. Nothing here is changed after its release."""

@@ -6,10 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from support.loading import ACCOUNTS, BEFORE, Bank, bank, open_bank, opened, place
+from support.loading import (
+    ACCOUNTS,
+    BEFORE,
+    CHANGEFEED,
+    IMPATIENT,
+    Bank,
+    bank,
+    open_bank,
+    opened,
+    place,
+)
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
 
 FAMILY = ["mariadb", "mysql", "tidb"]
@@ -158,6 +169,25 @@ def test_a_view_of_somebody_else_stops(url: str) -> None:
         pending(here)
         assert rows(target, "id", "log") == [(1,), (2,), (3,)]
         run(target, "DROP VIEW {log}")
+
+
+def test_a_table_in_the_way_of_what_is_set_aside_stops(url: str) -> None:
+    """As one of a changefeed that was forgotten, and begins again."""
+    with opened(url) as target:
+        known_bank(target)
+        store = Store(target, CHANGEFEED, keep_dropped=3600)
+        old = store.start(IMPATIENT)
+        assert old is not None
+        here = Bank(target, store, old)
+        aside = target.quote(*place(target, "ticdc_dropped_199_1"))
+        run(target, f"CREATE TABLE {aside} LIKE {{t}}")
+        send(here, "TRUNCATE TABLE accounts")
+        with pytest.raises(Stop, match=r"which exists; drop the latter, and start again"):
+            pending(here)
+        assert rows(target, "id, owner") == BEFORE
+        run(target, f"DROP TABLE {aside}")
+        pending(here)
+        assert rows(target, "id, owner") == []
 
 
 # --- between a crash and the next start ---------------------------------------------------------

@@ -48,11 +48,11 @@ class UpstreamDatabases:
             case CreateSchema(schema):
                 name = _lower(schema)
                 self.spelled[name] = schema
-                there = self.number.get(name, 0)
+                existing = self.number.get(name, 0)
                 if entry.reason == WAS_THERE:
-                    there = max(there, 1)
-                self.number[name] = there + 1
-                if there:
+                    existing = max(existing, 1)
+                self.number[name] = existing + 1
+                if existing:
                     self.shared.add(name)
             case DropSchema(schema):
                 name = _lower(schema)
@@ -81,8 +81,8 @@ def reason(ledger: Ledger, entry: LedgerEntry) -> str:
     """The reason of an entry that is done by the consumer: what it proves, if that is lost later.
     Inside its transaction, before what is known changes."""
     created = statement_of_database(entry)
-    there = isinstance(created, CreateSchema) and ledger.known().of_schema(created.schema)
-    return WAS_THERE if there else entry.reason
+    existing = isinstance(created, CreateSchema) and ledger.known().of_schema(created.schema)
+    return WAS_THERE if existing else entry.reason
 
 
 def refuse_shared(context: DdlContext, entry: LedgerEntry, statement: Statement) -> None:
@@ -111,10 +111,10 @@ def _way_on(statement: Statement) -> str:
 
 
 def _holds(context: DdlContext, source: str) -> str:
-    held = sorted(_contents(context, source))
-    more = len(held) - _MOST_SHOWN
+    contents = sorted(_contents(context, source))
+    more = len(contents) - _MOST_SHOWN
     rest = [f"and {more} more"] if more > 0 else []
-    return f"it holds {', '.join([*held[:_MOST_SHOWN], *rest]) or 'nothing'}"
+    return f"it holds {', '.join([*contents[:_MOST_SHOWN], *rest]) or 'nothing'}"
 
 
 def _contents(context: DdlContext, source: str) -> Iterable[str]:

@@ -67,7 +67,7 @@ class MySqlAlteration(TableAlteration):
         return Alteration(
             tuple(self.statements()),
             self.refusals() if ran == 0 else (),
-            found=progress.found,
+            as_after=progress.as_after,
             evidence=self._evidence(now),
             unlike=self._unlike(now) if ran else (),
         )

@@ -22,25 +22,25 @@ class CatalogColumn:
     extra: str
 
 
-def other_default(given: MySqlColumn, present: CatalogColumn) -> bool:
+def other_default(ours: MySqlColumn, present: CatalogColumn) -> bool:
     """Whether the two differ in their default, or in whether they are computed. Of the types that
     catalogs show in several forms, only in whether there is one."""
     generated = "GENERATED" in present.extra.upper().replace("DEFAULT_GENERATED", "")
-    if generated != (given.generated is not None):
+    if generated != (ours.generated is not None):
         return True
     if generated:
         return False
-    kind = given.type.partition(" ")[0].partition("(")[0].lower()
+    kind = ours.type.partition(" ")[0].partition("(")[0].lower()
     absent = present.default is None or present.default.upper() == "NULL"
-    if given.default is None or absent or present.default is None:
+    if ours.default is None or absent or present.default is None:
         # Some servers give each TIMESTAMP a default.
-        return absent != (given.default is None) and not (absent is False and kind == "timestamp")
+        return absent != (ours.default is None) and not (absent is False and kind == "timestamp")
     now = "CURRENT_TIMESTAMP"
-    if given.default.startswith(now) != present.default.upper().startswith(now):
+    if ours.default.startswith(now) != present.default.upper().startswith(now):
         return True
-    if kind not in _COMPARED or not given.default.startswith("'"):
+    if kind not in _COMPARED or not ours.default.startswith("'"):
         return False
-    return not _same(_plain(given.default), _plain(present.default))
+    return not _same(_plain(ours.default), _plain(present.default))
 
 
 def _plain(text: str) -> str:

@@ -3,7 +3,7 @@
 MySQL and MariaDB take all clauses in one statement. TiDB checks each clause against the table
 before the statement, and refuses two that name one column or key (8.4: errors 1068, 1072, 8200):
 there a clause that builds upon another one has a statement of its own. After a crash the catalog
-shows which statement came last, as far as it is known that nobody else changed the table.
+shows which statement came last, as far as it is known that no other client changed the table.
 """
 
 import re
@@ -131,11 +131,11 @@ class OrderedClauses:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many steps a table shows as done; if any, `found` says what it shows, and how to undo
+    """How many steps a table shows as done; if any, `as_after` says what it shows, and how to undo
     it."""
 
     ran: int
-    found: str = ""
+    as_after: str = ""
 
 
 def done(
@@ -185,12 +185,12 @@ def done(
             f"{target.quote(*name)} has columns of the same names and types before and after it, "
             "so that after a crash it would not be certain whether it ran"
         )
-    found = ""
+    as_after = ""
     if fitting[0]:
         changed = [fact for fact in differing if now.get(fact) != facts[0].get(fact)]
         present = "; ".join(f"{fact} is {_text(now.get(fact))}" for fact in changed)
-        found = f"{target.quote(*name)} looks as after it: {present}{undo}"
-    return Progress(fitting[0], found)
+        as_after = f"{target.quote(*name)} looks as after it: {present}{undo}"
+    return Progress(fitting[0], as_after)
 
 
 def _other_columns(

@@ -49,16 +49,16 @@ class Alteration:
     statements change rows alone, and so can be rolled back on every target. `set_aside` is the
     new name of the table that was dropped or emptied.
 
-    The rest is for DDL that commits by itself. `found` says what of it the target has already, by
-    an attempt that a crash cut off or by somebody else, and how to undo the latter. `evidence` are
-    queries that have the same results before it and after it, if it was the former; `unlike` are
-    (a query, the reason): a row of its result shows that it was the latter."""
+    The rest is for DDL that commits by itself. `as_after` says what the target already has of it
+    and how to undo that. Either the consumer did it, before a crash, or another client. `evidence`
+    are queries whose results before the DDL and after it are the same if it was the consumer.
+    `unlike` are (a query, the reason): a row of the result shows that it was another client."""
 
     statements: tuple[str, ...] = ()
     refusals: tuple[tuple[str, str], ...] = ()
     rows_only: bool = False
     set_aside: TargetName | None = None
-    found: str = ""
+    as_after: str = ""
     evidence: tuple[str, ...] = ()
     unlike: tuple[tuple[str, str], ...] = ()
 

@@ -1,0 +1,61 @@
+"""DDL of upstream whose work another client did in the target before they came."""
+
+from support.advice import Case, Scene, changefeed_begins, follow, target, types, upstream
+
+ROWS = (
+    "CREATE TABLE t (id INT PRIMARY KEY, g VARCHAR(20))",
+    "INSERT INTO t VALUES (1, 'one'), (2, 'two')",
+)
+FAMILY = ("mariadb",)
+
+CASES = [
+    Case(
+        "a column that was added first is dropped",
+        [
+            changefeed_begins,
+            upstream(*ROWS),
+            types("run CONFIG"),
+            target("ALTER TABLE t ADD COLUMN w INT"),
+            upstream("ALTER TABLE t ADD COLUMN w INT DEFAULT 7"),
+            types("run CONFIG"),
+        ],
+        "; undo that by ALTER TABLE …, and start again",
+        [target("ALTER TABLE t DROP COLUMN w"), types("run CONFIG")],
+        on=FAMILY,
+    ),
+    Case(
+        "a column that was renamed first is marked done",
+        [
+            changefeed_begins,
+            upstream(*ROWS),
+            types("run CONFIG"),
+            target("ALTER TABLE t CHANGE g h VARCHAR(20) COLLATE utf8mb4_bin"),
+            upstream("ALTER TABLE t RENAME COLUMN g TO h"),
+            types("run CONFIG"),
+        ],
+        "; if its rows are what this DDL makes of upstream's, mark it done; else make the table "
+        "as it was before, with the rows of then, and start again",
+        [types("run CONFIG --ddl-done …"), types("run CONFIG")],
+        on=FAMILY,
+    ),
+    Case(
+        "a table that was renamed first is renamed back",
+        [
+            changefeed_begins,
+            upstream(*ROWS),
+            types("run CONFIG"),
+            target("RENAME TABLE t TO u"),
+            upstream("RENAME TABLE t TO u"),
+            types("run CONFIG"),
+        ],
+        "… is to become …, but only the latter exists; undo that by RENAME TABLE … TO …, and "
+        "start again; if it is another table than the one that was to be renamed, put its rows "
+        "right afterwards by verify --repair",
+        [target("RENAME TABLE u TO t"), types("run CONFIG")],
+        on=FAMILY,
+    ),
+]
+
+
+def test_the_advice_is_followed(case: Case, scene: Scene) -> None:
+    follow(case, scene)

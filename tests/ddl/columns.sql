@@ -328,6 +328,26 @@ ALTER TABLE t ADD COLUMN b ENUM('C:\new','it''s\') DEFAULT _UTF8MB4'C:\\new'
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT 'C:\new'
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` enum('C:\new','it''s\') character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'C:\new'
 
+-- case: a literal with a single backslash says that no text is escaped
+ALTER TABLE `t` ADD COLUMN `b` VARCHAR(30) NOT NULL DEFAULT _UTF8MB4'C:\new\bin' COMMENT 'c\', ADD COLUMN `c` VARCHAR(9) DEFAULT _UTF8MB4'\\'
+-- then: 1 10 x C:\new\bin \\ | 2 None y C:\new\bin \\
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT NOT NULL DEFAULT 'C:\new\bin'
+-- sqlite: ALTER TABLE "t" ADD COLUMN "c" TEXT DEFAULT '\\'
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text NOT NULL DEFAULT 'C:\new\bin'
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "c" text DEFAULT '\\'
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varchar(30) character set utf8mb4 collate utf8mb4_bin NOT NULL DEFAULT 'C:\new\bin', ADD COLUMN `c` varchar(9) character set utf8mb4 collate utf8mb4_bin NULL DEFAULT '\\'
+
+-- case: a default that ends with a backslash, and the comment of a key that does
+ALTER TABLE `t` ADD COLUMN `b` VARCHAR(30) DEFAULT _UTF8MB4'x\\', ADD INDEX `i`(`b`) COMMENT 'i\'
+-- then: 1 10 x x\ | 2 None y x\
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT DEFAULT 'x\'
+-- sqlite: CREATE INDEX "t_i_ceee44e3" ON "t" ("b")
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT 'x\'
+-- postgresql: CREATE INDEX "t_i_ceee44e3" ON "s"."t" ("b")
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varchar(30) character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'x\', ADD KEY `i` (`b`)
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `b` varchar(30) character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'x\'
+-- tidb: ALTER TABLE `s`.`t` ADD KEY `i` (`b`)
+
 -- case: a BIT default that is a text is its bytes
 ALTER TABLE t ADD COLUMN b BIT(8) DEFAULT _UTF8MB4'5'
 -- then.sqlite: 1 10 x 53 | 2 None y 53

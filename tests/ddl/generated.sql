@@ -19,6 +19,20 @@ ALTER TABLE t ADD COLUMN b VARCHAR(40) AS (CONCAT(s, '-', id)) AFTER id, ADD COL
 -- tidb: ALTER TABLE `s`.`t` ADD COLUMN `c` int NULL AFTER `b`
 -- then: 1 x-1 None 5 x | 2 y-2 None None y
 
+-- case: a text with its character set, in a column's expression and a CHECK
+ALTER TABLE `t` ADD COLUMN `b` VARCHAR(40) GENERATED ALWAYS AS(CONCAT(`s`, _UTF8MB4'it''s', _UTF8'-')) VIRTUAL, ADD CONSTRAINT `k` CHECK(`s`!=_UTF8MB4'\d\' OR `s` LIKE _UTF8MB4'a|%' ESCAPE '|') ENFORCED
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT GENERATED ALWAYS AS (("s" || 'it''s' || '-')) VIRTUAL
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text GENERATED ALWAYS AS (("s" || 'it''s'::text || '-'::text)) STORED
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varchar(40) character set utf8mb4 collate utf8mb4_bin GENERATED ALWAYS AS (CONCAT(`s`, CONVERT(x'69742773' USING utf8mb4), '-')) VIRTUAL
+-- then: 1 5 x xit's- | 2 None y yit's-
+
+-- case: a text with a backslash in a column's expression
+ALTER TABLE `t` ADD COLUMN `b` VARCHAR(40) GENERATED ALWAYS AS(CONCAT(_UTF8MB4'C:\\', `s`)) VIRTUAL
+-- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT GENERATED ALWAYS AS (('C:\' || "s")) VIRTUAL
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text GENERATED ALWAYS AS (('C:\'::text || "s")) STORED
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varchar(40) character set utf8mb4 collate utf8mb4_bin GENERATED ALWAYS AS (CONCAT(CONVERT(x'433a5c' USING utf8mb4), `s`)) VIRTUAL
+-- then: 1 5 x C:\x | 2 None y C:\y
+
 -- case: a virtual column that no target computes
 ALTER TABLE t ADD COLUMN b DOUBLE AS (SQRT(a)) VIRTUAL, ADD UNIQUE KEY u (b)
 -- then: 1 5 x | 2 None y

@@ -41,7 +41,8 @@ ROWS = {
     "(3,'pear',0.00,2,NULL,NULL,NULL,NULL,NULL),(4,'',99999999.99,NULL,'1999-12-31',"
     "'1999-12-31 00:00:00',0,0,'null'),(5,NULL,3.33,9,'2024-01-31','2024-02-01 00:00:00',7,5,'5'),"
     "(6,'apple ',1.5,2,'2024-03-01','2024-01-31 10:00:00.5',8,6,'6'),"
-    "(7,'Äpfel_%',12.30,2,'2024-03-01','2024-01-31 10:00:00',9,7,'7')",
+    "(7,'Äpfel_%',12.30,2,'2024-03-01','2024-01-31 10:00:00',9,7,'7'),"
+    "(8,'C:\\new',NULL,3,NULL,NULL,10,8,'8'),(9,'100%',NULL,3,NULL,NULL,11,9,'9')",
     "one.kinds": "(1,'fruit',NULL),(2,'food',1),(3,'empty',2)",
     "two.stock": "(1,10,'a','2024-01-01 00:00:00'),(2,-3,'A','2024-06-01 12:00:00'),"
     "(3,9007199254740993,'b',NULL),(8,0,NULL,'2024-06-01 12:00:00')",
@@ -61,6 +62,14 @@ SAME_EVERYWHERE = [
     "CREATE VIEW v AS SELECT good, place FROM two.stock",
     "CREATE OR REPLACE VIEW v AS SELECT k.id AS `a``b` FROM `kinds` AS k"
     " WHERE `K`.`PARENT` IS NULL",
+    # a text, as TiCDC sends it
+    "CREATE VIEW `v` AS SELECT `id`,_UTF8MB4'paid' AS `s`,_UTF8'it''s \\\\n' AS `t` FROM `goods`",
+    "CREATE VIEW `v` (`i`, `s`) AS SELECT `id`,'' FROM `goods` WHERE `kind`=1",
+    "CREATE VIEW `v` AS SELECT `id` FROM `goods` WHERE `name`=_UTF8MB4'apple'",
+    "CREATE VIEW `v` AS SELECT `id` FROM `goods` WHERE `name`!=_UTF8MB4'apple   ' AND `id`>2",
+    "CREATE VIEW `v` AS SELECT `id` FROM `goods` WHERE _UTF8MB4'C:\\\\new'=`name` OR `name`=''",
+    "CREATE VIEW `v` AS SELECT `id` FROM `goods` WHERE NOT (`name` IN (_UTF8MB4'Apple','pear '))",
+    "CREATE VIEW `v` AS SELECT `good` FROM `two`.`stock` WHERE `place`=_UTF8MB4'a'",
 ]
 SAME_IN_THE_FAMILY = [
     # joins
@@ -86,6 +95,12 @@ SAME_IN_THE_FAMILY = [
     "CREATE VIEW v AS SELECT id FROM goods WHERE name IN ('apple', 'it''s', 'pear')",
     "CREATE VIEW v AS SELECT id FROM goods WHERE name LIKE 'app%' OR name LIKE '_pfel%'",
     "CREATE VIEW v AS SELECT id FROM goods WHERE NOT name LIKE '%e'",
+    "CREATE VIEW v AS SELECT id FROM goods WHERE name LIKE _UTF8MB4'%\\\\_\\\\%'",
+    "CREATE VIEW v AS SELECT id FROM goods WHERE name LIKE 'C:\\\\\\\\n%' OR name LIKE '%\\\\%'",
+    "CREATE VIEW v AS SELECT id FROM goods WHERE name BETWEEN _UTF8MB4'C:\\\\' AND 'C:\\\\z'",
+    "CREATE VIEW v AS SELECT id, CONCAT(name, _UTF8MB4'\\\\n', 'x') AS n FROM goods",
+    "CREATE VIEW v AS SELECT id, CASE WHEN kind = 1 THEN _UTF8MB4'one' ELSE 'more' END AS n"
+    " FROM goods",
     "CREATE VIEW v AS SELECT id FROM goods WHERE name NOT LIKE '%e'",
     "CREATE VIEW v AS SELECT id FROM goods WHERE name BETWEEN 'a' AND 'c'",
     "CREATE VIEW v AS SELECT id FROM goods WHERE name NOT BETWEEN 'a' AND 'c'",
@@ -120,6 +135,7 @@ SAME_IN_THE_FAMILY = [
     "CREATE VIEW v AS SELECT id, price * 2 AS p, price + kind AS q, price - 1.005 AS r FROM goods",
     "CREATE VIEW v AS SELECT id, id DIV 2 AS a, id % 4 AS b, -id AS c, id - -3 AS d FROM goods",
     "CREATE VIEW v (a, b) AS SELECT id + 1, id = 2 OR kind = 1 FROM goods",
+    "CREATE VIEW `v` AS SELECT `id`,`id`--3 AS `d`,--`kind` AS `e` FROM `goods` WHERE `id`>2--1",
     "CREATE VIEW v AS SELECT id, IFNULL(kind, 0) AS k, COALESCE(name, 'none') AS n FROM goods",
     "CREATE VIEW v AS SELECT id, NULLIF(name, '') AS n, NULLIF(kind, 1) AS k FROM goods",
     "CREATE VIEW v AS SELECT id, IF(kind = 1, price, NULL) AS p FROM goods",
@@ -212,7 +228,11 @@ STOPS = [
     ("CREATE VIEW v AS SELECT id FROM two.kinds WHERE ci = 'a'", "integers|not certain"),
     ("CREATE VIEW v AS SELECT ci FROM two.kinds GROUP BY ci", "GROUP in|not certain"),
     ("CREATE VIEW v AS SELECT id FROM goods WHERE added = '24-1-31'", "integers|not certain"),
-    ("CREATE VIEW v AS SELECT id FROM goods WHERE name = 'a\\\\b'", "backslash"),
+    ("CREATE VIEW v AS SELECT id FROM goods WHERE name = _latin1'a'", "_latin1 'a' is not certain"),
+    ("CREATE VIEW v AS SELECT _binary'a' AS b FROM goods", "_binary 'a' is not certain"),
+    ("CREATE VIEW v AS SELECT id FROM goods WHERE name = 'a\\0b'", "NUL"),
+    ("CREATE VIEW v AS SELECT id FROM goods WHERE name LIKE 'a|_' ESCAPE '|'", "than|certain"),
+    ("CREATE VIEW v AS SELECT _utf8mb4'a' FROM goods", "more than columns|has no name"),
     ("CREATE VIEW v AS SELECT id FROM goods WHERE name REGEXP 'a'", "integers|not certain"),
     ("CREATE VIEW v AS SELECT good FROM two.stock WHERE ts > '2024-01-01'", "integers|not certain"),
     (
@@ -256,9 +276,11 @@ class Upstream:
         self._seen: dict[str, tuple[str, list[str]]] = {}
         self._run(f"CREATE DATABASE {self.names['two']}")
         self._run("SET time_zone = '+00:00'")
+        self._run("SET sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES')")  # as in the targets
         for name, columns in TABLES.items():
             self._run(self.named(f"CREATE TABLE {name} ({columns}) DEFAULT CHARSET=utf8mb4"))
             self._run(self.named(f"INSERT INTO {name}{SENT.get(name, '')} VALUES {ROWS[name]}"))  # noqa: S608
+        self._run("SET sql_mode = DEFAULT")
 
     def named(self, text: str) -> str:
         for name, database in self.names.items():

@@ -45,11 +45,13 @@ class Call:
     to: str = ""
 
 
+UTF8 = ("_UTF8MB4", "_UTF8", "_ASCII")
+"""Introducers of a text that is what it is in UTF-8."""
+
 Expression = ColumnName | Number | Text | Null | Call
 
 _COMPARISONS = ("<=>", ">=", "<=", "<>", "!=", "=", "<", ">")
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")
-_UTF8 = ("_UTF8MB4", "_UTF8", "_ASCII")
 _DEEPEST = 50
 _CASTS = ("SIGNED", "UNSIGNED", "CHAR", "DECIMAL", "DATE", "DATETIME", "JSON")
 _RESERVED = ("BINARY", "COLLATE", "INTERVAL", "EXISTS", "SELECT", "ROW", "DEFAULT", "CASE", "NOT")
@@ -251,6 +253,6 @@ class _Reader:
 
     def _string(self) -> str:
         words = self.words
-        if words.at_introducer() and not any(map(words.at, _UTF8)):
+        if words.at_introducer() and not any(map(words.at, UTF8)):
             raise DefinitionError(f"a string of {words.upcoming()} is not understood")
         return words.string()

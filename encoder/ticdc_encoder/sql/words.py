@@ -24,36 +24,59 @@ _OPENING = r"/\*(?P<runs>T!(?:\[[^\]*]*+\])?|!\d*+)?"
 _TEXT_OR_COMMENT = re.compile(rf"(?P<text>{_TEXT})|(?P<line>{_LINE})|{_OPENING}", re.DOTALL)
 
 
-# Texts that TiCDC writes as they are, except for quotes: labels, and comments other than columns'.
-_RAW = r"""'(?:[^']|'')*+(?:'|\Z)"""
-_AS_IT_IS = re.compile(
-    rf"\b(?:ENUM|SET)\(({_RAW}(?:,{_RAW})*+)(?:\)|\Z)|COMMENT = ({_RAW})|{_SINGLE}|{_NAME}",
-    re.DOTALL,
+# As TiDB restores a text: a quote in it is doubled, so no backslash changes where it ends.
+_RESTORED = r"""'(?:[^']|'')*+(?:'|\Z)"""
+# Texts that are never escaped. The comment of an index is one too, but looks like a column's.
+_LABELS = rf"\b(?:ENUM|SET)\((?P<labels>{_RESTORED}(?:,{_RESTORED})*+)(?:\)|\Z)"
+_OPTIONS = r"COMMENT|CONNECTION|PASSWORD|DIRECTORY|ENGINE_ATTRIBUTE"
+_AS_IT_IS = rf"{_LABELS}|(?:{_OPTIONS}) = (?P<option>{_RESTORED})|{_NAME}"
+_BY_ESCAPES = re.compile(rf"{_AS_IT_IS}|{_SINGLE}|{_DOUBLE}", re.DOTALL)
+_BY_QUOTES = re.compile(rf"{_AS_IT_IS}|(?P<other>{_RESTORED})", re.DOTALL)
+_INTRODUCED = re.compile(
+    rf"\b_[A-Z][A-Z0-9]*+(?P<literal>{_RESTORED})|{_SINGLE}|{_NAME}", re.DOTALL
 )
+_ODD = re.compile(r"(?<!\\)(?:\\\\)*+\\(?!\\)")
+_WHOLE = re.compile(rf"(?:[^'\"`]|{_TEXT})*+".replace(r"|\Z)", ")"), re.DOTALL)
 
 
 def escaped(sql: str) -> str:
-    """A statement as TiCDC sends it, with every backslash in a text escaped. TiCDC escapes those in
-    literals, but not those in labels of ENUM and SET or in comments of tables and partitions.
-    Source: TiDB's `FieldType.Restore` and `TableOption.Restore`, of which only literals go by
-    `ValueExpr.Restore`.
+    """A statement as TiCDC sends it, in MySQL's words: every backslash that stands for itself is
+    doubled.
+
+    TiCDC restores a statement through `ValueExpr.Restore` of TiDB's `types/parser_driver`, which
+    doubles the backslashes of literals and of columns' comments; labels of ENUM and SET, options,
+    and comments of indexes are written as they are (`RestoreCtx.WriteString`, by flags without
+    `RestoreStringEscapeBackslash`). The parser's own `test_driver`, which TiCDC links as well,
+    doubles none: a literal with a single backslash can only be of it, and then no text of the
+    statement is escaped.
     """
-
-    def double(match: re.Match[str]) -> str:
-        raw = match[1] or match[2]
-        return match[0].replace("\\", "\\\\") if raw else match[0]
-
-    return _AS_IT_IS.sub(double, sql) if "\\" in sql else sql
+    return _marked(sql, "\\\\")
 
 
 def masked(sql: str) -> str:
-    """The statement with every backslash that TiCDC does not escape as another character: its
-    words stand where they stood."""
+    """The statement with every backslash that stands for itself as another character: its words
+    stand where they stood."""
+    return _marked(sql, "_")
 
-    def without(match: re.Match[str]) -> str:
-        return match[0].replace("\\", "_") if match[1] or match[2] else match[0]
 
-    return _AS_IT_IS.sub(without, sql) if "\\" in sql else sql
+def _marked(sql: str, by: str) -> str:
+    """The first reading in which every text has an end."""
+    if "\\" not in sql:
+        return sql
+    readings = [
+        _BY_ESCAPES.sub(lambda text: _with(by, text, text["labels"] or text["option"]), sql),
+        sql,  # by hand
+        _BY_QUOTES.sub(lambda text: _with(by, text, _ODD.search(text["other"] or "\\")), sql),
+    ]
+    literals = (match["literal"] or "" for match in _INTRODUCED.finditer(sql))
+    if any(map(_ODD.search, literals)):
+        readings.insert(0, _BY_QUOTES.sub(lambda text: _with(by, text, text[0][0] != "`"), sql))
+    whole = (each for each in readings if _WHOLE.fullmatch(_without_comments(each)))
+    return next(whole, readings[0])
+
+
+def _with(by: str, text: re.Match[str], stands_for_itself: object) -> str:
+    return text[0].replace("\\", by) if stands_for_itself else text[0]
 
 
 def _without_comments(sql: str) -> str:

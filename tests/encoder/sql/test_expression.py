@@ -27,6 +27,8 @@ CASES: list[tuple[str, Expression]] = [
     ("a mod 2", call("%", A, TWO)),
     ("MOD(a, 2)", call("%", A, TWO)),
     ("-a", call("NEG", A)),
+    ("`a`--1", call("-", A, call("NEG", ONE))),
+    ("--`a`", call("NEG", call("NEG", A))),
     ("- -1", call("NEG", call("NEG", ONE))),
     ("a >= 1 AND NOT b = 2", call("AND", call(">=", A, ONE), call("NOT", call("=", B, TWO)))),
     ("a or b xor 1 and 2", call("OR", A, call("XOR", B, call("AND", ONE, TWO)))),

@@ -222,6 +222,8 @@ def _one_of(branches: Sequence[Typed]) -> Kind:
 def _literal(scope: Scope, node: exp.Expr) -> Typed:
     text = node.name
     if isinstance(node, exp.Literal) and node.is_string:
+        if "\0" in text:
+            raise refused("there is a NUL character in its query")
         return Typed(string_literal(text), "string")
     if text.isdecimal() and int(text) < 2**63:
         return Typed(text, "integer")
@@ -306,7 +308,9 @@ def _like(scope: Scope, node: exp.Expr) -> Typed:
     one = _of(scope, node.this, frozenset({"text"}))
     pattern = _of(scope, node.expression, frozenset({"string"}))
     word = "NOT LIKE" if node.args.get("negate") else "LIKE"
-    return Typed(f"{_tight(node.this, one)} {word} {pattern.text}", "integer")
+    # In the consumer's session a backslash is no escape by itself.
+    escape = r" ESCAPE '\'" if "\\" in pattern.text else ""
+    return Typed(f"{_tight(node.this, one)} {word} {pattern.text}{escape}", "integer")
 
 
 # --- functions -----------------------------------------------------------------------------------

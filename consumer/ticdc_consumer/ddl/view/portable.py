@@ -1,14 +1,16 @@
-"""The views that mean the same in every dialect: columns of one table, comparisons of integers."""
+"""The views that mean the same in every dialect: columns of one table and texts, where integers
+compare, or texts are equal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
-from ticdc_encoder.column import INTEGERS, Column
+from ticdc_encoder.column import INTEGERS, TEXTS, Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.statements import CreateView
 
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.generated_columns import computed_here
+from ticdc_consumer.ddl.view.expressions import PADDED
 from ticdc_consumer.ddl.view.query import ViewQuery, column_names, missing, refused, require_parts
 from ticdc_consumer.state.known_tables import Definitions
 from ticdc_consumer.targets.layout import TableName
@@ -23,6 +25,7 @@ _COMPARISONS: Mapping[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
+_TOO_MUCH = "its condition is more than comparisons of integers, or of a text with literals"
 
 
 def translated(
@@ -45,11 +48,9 @@ def translated(
     rows = _Rows(target, table, source, computed_here(context, table))
     names, texts = [], []
     for item in _items(select, created.any_case(name)):
-        column = item.this if isinstance(item, exp.Alias) else item
-        if not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
-            raise refused("it selects more than columns by their names")
-        names.append(item.alias if isinstance(item, exp.Alias) else column.name)
-        texts.append(target.quote(None, rows.column(column).name))
+        inner = item.this if isinstance(item, exp.Alias) else item
+        names.append(item.alias_or_name)
+        texts.append(rows.selected(inner, named=inner is not item or bool(view.columns)))
     where = select.args.get("where")
     text = f"SELECT {', '.join(texts)} FROM {target.quote(*context.locate(name))}"  # noqa: S608
     conditions = [] if where is None else [rows.condition(where.this)]
@@ -87,6 +88,16 @@ def _items(select: exp.Select, created: Table | None) -> Iterator[exp.Expr]:
             yield item
 
 
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and node.is_string
+
+
+def _text(text: str) -> str:
+    if "\0" in text:
+        raise refused("there is a NUL character in its query")
+    return literal(text)
+
+
 class _Rows:
     """Expressions over the columns of a view's table, in the target's words."""
 
@@ -94,6 +105,8 @@ class _Rows:
         self, target: Target, table: Table, source: exp.Table, computed: frozenset[str]
     ) -> None:
         self._target, self._computed = target, computed
+        # Without the table's own, a column's collation is its database's, which is not sent.
+        self._collated = table.collation is not None
         self._columns = {column.name.lower(): column for column in table.columns}
         self._names = {
             ("", ""),
@@ -109,6 +122,13 @@ class _Rows:
             raise refused(f"column {node.name} is virtual, and not in the target")
         return column
 
+    def selected(self, node: exp.Expr, *, named: bool) -> str:
+        if isinstance(node, exp.Literal) and node.is_string and named:
+            return _text(node.name)
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+            raise refused("it selects more than columns by their names")
+        return self._target.quote(None, self.column(node).name)
+
     def condition(self, node: exp.Expr) -> str:
         require_parts(node, ("this", "expression", "expressions"))
         match node:
@@ -122,12 +142,32 @@ class _Rows:
             case exp.Is(this=exp.Column() as column, expression=exp.Null()):
                 return f"{self._target.quote(None, self.column(column).name)} IS NULL"
             case exp.In(this=exp.Column() as column) if node.expressions:
-                members = ", ".join(map(self._number, node.expressions))
-                return f"{self._number(column)} IN ({members})"
+                left, members = self._alike(column, node.expressions)
+                return f"{left} IN ({', '.join(members)})"
+            case exp.EQ() | exp.NEQ() if _is_text(node.right):
+                left, (right,) = self._alike(node.left, [node.right])
+                return f"{left} {_COMPARISONS[type(node)]} {right}"
+            case exp.EQ() | exp.NEQ() if _is_text(node.left):
+                right, (left,) = self._alike(node.right, [node.left])
+                return f"{left} {_COMPARISONS[type(node)]} {right}"
         if type(node) in _COMPARISONS and isinstance(node, exp.Binary):
             word = _COMPARISONS[type(node)]
             return f"{self._number(node.left)} {word} {self._number(node.right)}"
-        raise refused("its condition is more than comparisons of integers")
+        raise refused(_TOO_MUCH)
+
+    def _alike(self, one: exp.Expr, others: Sequence[exp.Expr]) -> tuple[str, list[str]]:
+        """A column, and literals that may be equal to it; spaces at the end of a text do not
+        count."""
+        if not all(map(_is_text, others)):
+            return self._number(one), [self._number(other) for other in others]
+        if isinstance(one, exp.Column):
+            column = self.column(one)
+            padded = self._collated and column.type.collation in PADDED
+            if column.type.name in TEXTS and padded:
+                name = self._target.quote(None, column.name)
+                texts = [_text(other.name.rstrip(" ")) for other in others]
+                return self._target.comparable_text(name), texts
+        raise refused(_TOO_MUCH)
 
     def _number(self, node: exp.Expr) -> str:
         """An integer's column, or literal: what compares alike everywhere."""
@@ -137,7 +177,7 @@ class _Rows:
             text = long and self._target.unsigned_bigint_is_text
             if column.type.name in INTEGERS and not text:
                 return self._target.quote(None, column.name)
-        sign, literal = ("-", node.this) if isinstance(node, exp.Neg) else ("", node)
-        if isinstance(literal, exp.Literal) and not literal.is_string and literal.name.isdecimal():
-            return sign + literal.name
-        raise refused("its condition is more than comparisons of integers")
+        sign, number = ("-", node.this) if isinstance(node, exp.Neg) else ("", node)
+        if isinstance(number, exp.Literal) and not number.is_string and number.name.isdecimal():
+            return sign + number.name
+        raise refused(_TOO_MUCH)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from ticdc_encoder.sql.expression import UTF8
 from ticdc_encoder.sql.statements import CreateView
 
 from ticdc_consumer.errors import Unsupported
@@ -64,14 +65,14 @@ def tree_of(
 ) -> exp.Query:
     """The query, with the database of each table. `definitions` are those of the time of the CREATE
     VIEW, `others` are names that tables and views have, too. Raises `Unsupported`."""
-    if "\\" in view.select:
-        raise refused("there is a backslash in its query")  # TiCDC does not escape each of them
     try:
         (tree,) = sqlglot.parse(view.select, read="mysql")
     except (SqlglotError, ValueError, RecursionError):
         raise refused("its query is not read") from None
     if not isinstance(tree, exp.Query):
         raise refused("its query is not a SELECT")
+    for text in list(tree.find_all(exp.Introducer)):
+        text.replace(_without_introducer(text))
     tables = _tables(tree)
     schema = _schema_of_session(view, tables, (*definitions, *others))
     for table in tables:
@@ -81,6 +82,14 @@ def tree_of(
         table.set("db", exp.to_identifier(name[0], quoted=True))
         table.set("this", exp.to_identifier(name[1], quoted=True))
     return tree
+
+
+def _without_introducer(node: exp.Introducer) -> exp.Literal:
+    """The text of one with its character set, as TiCDC writes each (`_UTF8MB4'paid'`)."""
+    text = node.expression
+    if node.name.upper() not in UTF8 or not isinstance(text, exp.Literal) or not text.is_string:
+        raise refused(f"{as_text(node)} is not certain to mean the same here")
+    return text
 
 
 def tables_of(tree: exp.Query) -> set[TableName]:

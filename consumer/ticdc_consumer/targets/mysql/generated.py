@@ -186,9 +186,11 @@ class MySqlWriter(ExpressionWriter):
         return Written(self.quote(column.name), meaning)
 
     def literal(self, text: str) -> str:
-        if "\0" in text or "\\" in text:
-            # MySQL reads it again, whatever sql_mode then says of backslashes.
-            raise Unsupported("a NUL character or a backslash in it")
+        if "\0" in text:
+            raise Unsupported("a NUL character in it")
+        if "'" in text or "\\" in text:
+            # MySQL writes a backslash before either, and reads it again by whatever sql_mode says.
+            return f"CONVERT(x'{text.encode().hex()}' USING utf8mb4)"
         return string_literal(text)
 
     def stored(self, value: Written, column: Column) -> str:

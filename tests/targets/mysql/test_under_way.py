@@ -17,6 +17,7 @@ from support.databases import fresh_database
 from support.loading import ACCOUNTS, AFTER, Bank, accounts, bank, opened, place
 from support.own_server import OwnServer, own_server
 from support.server_address import server_address
+from ticdc_consumer.ddl import begun, translate
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -41,11 +42,13 @@ def killing_url(request: pytest.FixtureRequest) -> str:
 
 
 def pending_bank(target: Target) -> Bank:
-    """The cut is applied, and the ADD INDEX waits."""
+    """The cut is applied, and the ADD INDEX was begun by a consumer that is gone."""
     here = bank(target)
     with target.transaction():
         here.store.ledger.define(ACCOUNTS)
     here.apply(ADD)
+    with target.transaction():
+        begun.note(here.ddl_context, ADD, translate.work(here.ddl_context, ADD))
     return here
 
 

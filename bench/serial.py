@@ -125,7 +125,7 @@ def learn(settings: Options, tables: TableLayouts, messages: list[Message]) -> N
     for offset, message in enumerate(messages[:FIRST]):
         reading.feed(progress, message.key, message.value, offset, 0)
     for table, deletes_only in reading.report.missing.values():
-        tables.add(table, deletes_only, fresh=False)
+        tables.add(table, deletes_only)
 
 
 def warm(_: int) -> None:

@@ -16,8 +16,9 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.apply.to_target import ToTarget
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.redact import secrets_of
+from ticdc_consumer.ddl.by_operator.manual import done_by_operator, run_by_operator
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.creation import Together
-from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
 from ticdc_consumer.epoch import CAUGHT_UP, IDLE, Epoch, Epochs, Goal
 from ticdc_consumer.errors import Away, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
@@ -263,7 +264,9 @@ class Consumer:
     def ddl_done(self, entry_id: str) -> LedgerEntry:
         """Marks a pending DDL as done by an operator; `entry_id` is TS or TS:SEQ."""
         with self.store.lease.explaining():
-            entry = done_by_operator(self.target, self.store.ledger, entry_id)
+            ledger, route = self.store.ledger, self._tables.route
+            context = DdlContext.of(self.options, self.target, ledger, route)
+            entry = done_by_operator(context, entry_id)
             self._tables.learn(self.store.ledger)
         return entry
 

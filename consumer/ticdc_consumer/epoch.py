@@ -356,8 +356,7 @@ class Epochs:
             if not prepared.gathered.report.missing:
                 return prepared
             for table, deletes_only in prepared.gathered.report.missing.values():
-                fresh = self.state.resolved_ts == 0
-                self._tables.add(table, deletes_only, fresh)
+                self._tables.add(table, deletes_only, self.state.empty_at)
             started = time.monotonic()
             gathered = self._preparer.gather(self.state, prepared.cut, self._knowledge())
             prepared.seconds["read"] += time.monotonic() - started

@@ -136,7 +136,12 @@ class Drift(Stop):
 
 
 class NoTable(Stop):
-    """The target lacks a table that rows need. Exit 3."""
+    """The target lacks a table that rows need. `may_be_empty`: it may be right to create it without
+    rows. Exit 3."""
+
+    def __init__(self, text: str, *, may_be_empty: bool) -> None:
+        super().__init__(text)
+        self.may_be_empty = may_be_empty
 
 
 class Misfit(Stop):

@@ -11,7 +11,7 @@ from ticdc_encoder.filters.table import TableFilter, TableMatcher
 from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
-from ticdc_consumer.ddl.merged_tables import shard_column
+from ticdc_consumer.ddl.merged_tables import of_shard, shard_column
 from ticdc_consumer.ddl.touched import touched
 from ticdc_consumer.errors import NoTable, Problems, Stop, Unsupported, about
 from ticdc_consumer.protocols import protocol_of
@@ -170,32 +170,33 @@ class TableLayouts:
             raise Unsupported(f"the rows of {schema}.{table} are left out by [tables] filter")
         return self._routes(schema, table)
 
-    def add(self, source: Table, deletes_only: bool, fresh: bool) -> None:
+    def add(self, source: Table, deletes_only: bool, empty_at: int | None = None) -> None:
         """Builds the layout of a table from the columns that its rows carry.
 
-        `deletes_only`: its rows may carry no more than the key. `fresh`: nothing has been applied
-        yet, so the target's table must be empty. Raises `Stop`.
+        `deletes_only`: its rows may carry no more than the key. `empty_at`: the R at which the
+        target's table must have no rows, if nothing is known of it. Raises `Stop`.
         """
         name = (source.schema, source.name)
         self.claim(name)
-        if fresh:
-            self._fit(name, source, deletes_only, fresh)
-        else:
-            with about(name):
-                self._fit(name, source, deletes_only, fresh)
+        with about(name):
+            self._fit(name, source, deletes_only, empty_at)
 
-    def _fit(self, name: TableName, source: Table, deletes_only: bool, fresh: bool) -> None:
-        whole = self._described(source)
+    def _fit(
+        self, name: TableName, source: Table, deletes_only: bool, empty_at: int | None
+    ) -> None:
+        whole = self._described(source, empty_at)
         problems = Problems()
-        if fresh:
-            with problems:
-                self._require_empty(source)
+        if self._is_known(name):
+            empty_at = None
         self._refuse(source, whole, problems)
         definition = self.definitions.get(name)
         described, shard = whole, self._where.shard(name)
         if shard is not None:
             problems.require_none()
             described = _without(source, whole, shard)
+        if empty_at is not None:
+            with problems:
+                self._require_empty(name, shard, empty_at)
         key: tuple[str, ...] = ()
         with problems:
             key = self._key(source, definition, described)
@@ -251,35 +252,54 @@ class TableLayouts:
         if lower(other) != lower(name) and not apart(self._where, name, other):
             raise Shared.by(name, other, self._target.quote(*destination))
 
-    def _described(self, source: Table) -> TargetTable:
+    def _described(self, source: Table, empty_at: int | None) -> TargetTable:
         """The target's table. Raises `Stop` if it does not exist, or may have been given another
         table's rows."""
-        label = f"{source.schema}.{source.name}"
-        schema, table = self._destination((source.schema, source.name))
+        name = source.schema, source.name
+        label, (schema, table) = ".".join(name), self._destination(name)
         if wire_name := self._exactness.wire_name:
             self._require_one_name(source, schema, table, wire_name)
         described = self._target.describe(schema, table)
         if described is None:
-            raise NoTable(
-                f"{label}: the target has no table {self._target.quote(schema, table)}; "
-                "create it, or leave the table out by [tables] filter"
-            )
+            may_be_empty = empty_at is not None and not self._is_known(name)
+            others = f", or create it {_IF_EMPTY}" if may_be_empty else ""
+            if empty_at == 0:
+                others += ", or leave it out by [tables] filter"
+            missing = f"{label}: the target has no table {self._target.quote(schema, table)}"
+            way = _load(label, empty_at)
+            raise NoTable(f"{missing}; {way}{others}", may_be_empty=may_be_empty)
         return described
 
     def _destination(self, name: TableName) -> TargetName:
         """Where the rows go now."""
         return self._beside.get(name) or self._target.locate(*self._routes(*name))
 
-    def _require_empty(self, source: Table) -> None:
-        """Raises `Stop` if the target's table has rows."""
-        relation = self._target.locate(*self._routes(source.schema, source.name))
-        if self._target.has_rows(*relation):
-            label, changefeed = f"{source.schema}.{source.name}", self._options.changefeed
-            raise Stop(
-                f"{label}: the target's table has rows, but changefeed {changefeed} "
-                "has no checkpoint; start with --from-ts TS if they are a snapshot of TS, "
-                f"or empty the table{self._other_changefeeds()}"
-            )
+    def _is_known(self, name: TableName) -> bool:
+        """Whether its CREATE TABLE, rows or a load came before, under its name in any case."""
+        same = (name, *self._known.sharing(name))
+        return any(
+            other in self._known.destinations and lower(other) == lower(name) for other in same
+        )
+
+    def _require_empty(self, name: TableName, shard: Shard | None, resolved_ts: int) -> None:
+        """Raises `Stop` if the target's table has rows, which nothing that came has written."""
+        located = self._target.locate(*self._routes(*name))
+        if shard is None:
+            has_rows = self._target.has_rows(*located)
+        else:
+            rows = of_shard(self._target, located, shard)
+            has_rows = self._target.execute(f"SELECT 1 FROM {rows} LIMIT 1").first() is not None  # noqa: S608
+        if not has_rows:
+            return
+        label, changefeed = ".".join(name), self._options.changefeed
+        snapshot = (
+            "start with --from-ts TS if they are a snapshot of TS, " if not resolved_ts else ""
+        )
+        load = f"{_load(label, resolved_ts, replaces=True)}, or " if shard is None else ""
+        raise Stop(
+            f"{label}: the target's table has rows that changefeed {changefeed} did not write; "
+            f"{snapshot}{load}delete them {_IF_EMPTY}{self._other_changefeeds()}"
+        )
 
     def _refuse(self, source: Table, described: TargetTable, problems: Problems) -> None:
         """Notes what a table cannot be applied exactly with."""
@@ -366,6 +386,16 @@ class TableLayouts:
                 f'choose one by [tables.keys] "{label}"'
             )
         return tuple(sent[column.lower()] for column in candidates[0])
+
+
+_IF_EMPTY = "if upstream's table had no rows when the changefeed began"
+
+
+def _load(label: str, resolved_ts: int | None, *, replaces: bool = False) -> str:
+    """How the table gets the upstream's rows, also those that came before the changefeed."""
+    if resolved_ts == 0:
+        return f"load all tables by: ticdc-consumer load CONFIG{' --replace' if replaces else ''}"
+    return f"load it by: ticdc-consumer load CONFIG --table {label}"
 
 
 def _without(source: Table, described: TargetTable, shard: Shard) -> TargetTable:

@@ -33,7 +33,7 @@ def scene(
             "source__upstream": tidb.url,
             "tables__route": f'{{"*.*" = "{own_schema(url)}.{{table}}"}}',
             "tables__filter": f"{tidb.schema}.*",
-            **case.settings,
+            **{n: str(v).replace("{schema}", tidb.schema) for n, v in case.settings.items()},
         }
         yield Scene(tidb, feed, Command([feed], url, tmp_path, capsys, **settings))
 

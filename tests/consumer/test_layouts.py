@@ -72,7 +72,7 @@ class Changefeed:
             self.run(query, name)
         self.tables.learn(self.store.ledger)
         for query in CREATED.values():
-            self.tables.add(parse_create_table(query, "shop"), deletes_only=False, fresh=False)
+            self.tables.add(parse_create_table(query, "shop"), deletes_only=False)
 
     def run(self, query: str, table: str) -> list[LedgerEntry]:
         self.ts += 1
@@ -132,7 +132,7 @@ def test_the_number_of_a_layout_that_was_dropped_is_used_again(tmp_path: Path) -
         feed.tables.learn(feed.store.ledger, feed.run("ALTER TABLE far ADD COLUMN w INT", "far"))
         assert ("shop", "far") not in feed.tables.for_tasks()[1]
         query = "CREATE TABLE far (id INT PRIMARY KEY, v INT, w INT)"
-        feed.tables.add(parse_create_table(query, "shop"), deletes_only=False, fresh=False)
+        feed.tables.add(parse_create_table(query, "shop"), deletes_only=False)
         assert len(feed.tables.layouts) == len(CREATED)
         layouts, shapes = feed.tables.for_tasks()
         number, expected = shapes["shop", "far"]
@@ -196,7 +196,7 @@ def test_a_table_whose_rows_cannot_be_applied_exactly_is_refused(
     with changefeed(tmp_path) as feed:
         feed.target.execute(run).close()
         with pytest.raises(Stop, match=why):
-            feed.tables.add(as_rows_show(query, *key), deletes_only=False, fresh=False)
+            feed.tables.add(as_rows_show(query, *key), deletes_only=False)
 
 
 ALLOWED = [
@@ -214,7 +214,7 @@ def test_what_an_operator_allows_is_not_refused(
     with changefeed(tmp_path, **settings) as feed:
         feed.target.execute(run).close()
         table = as_rows_show(query, *key)
-        feed.tables.add(table, deletes_only=False, fresh=False)
+        feed.tables.add(table, deletes_only=False)
         assert table.name in feed.built()
 
 
@@ -227,15 +227,43 @@ def test_a_foreign_key_that_no_session_can_defer_is_refused(
         strict = replace(described, strict_foreign_keys=(("fk", "ALTER TABLE far ..."),))
         monkeypatch.setattr(feed.target, "describe", lambda *_: strict)
         with pytest.raises(Stop, match=r"shop.far: foreign key fk cannot be deferred; run: ALTER"):
-            feed.tables.add(
-                parse_create_table(CREATED["far"], "shop"), deletes_only=False, fresh=False
-            )
+            feed.tables.add(parse_create_table(CREATED["far"], "shop"), deletes_only=False)
 
 
-def test_a_first_start_refuses_a_table_that_has_rows(tmp_path: Path) -> None:
+STRANGE_ROWS = [
+    (
+        0,
+        "start with --from-ts TS if they are a snapshot of TS, load all tables by: ticdc-consumer "
+        "load CONFIG --replace, or delete them if upstream's table had no rows when",
+    ),
+    (5, "did not write; load it by: ticdc-consumer load CONFIG --table shop.old, or delete them"),
+]
+
+
+@pytest.mark.parametrize(("empty_at", "words"), STRANGE_ROWS)
+def test_a_table_of_which_nothing_is_known_must_have_no_rows(
+    tmp_path: Path, empty_at: int, words: str
+) -> None:
     with changefeed(tmp_path) as feed:
-        far = parse_create_table(CREATED["far"], "shop")
-        feed.tables.add(far, deletes_only=False, fresh=True)
+        feed.target.execute("CREATE TABLE old (id INT PRIMARY KEY NOT NULL)").close()
+        old = parse_create_table("CREATE TABLE old (id INT PRIMARY KEY)", "shop")
+        feed.tables.add(old, deletes_only=False, empty_at=empty_at)
+        feed.target.execute("INSERT INTO old VALUES (1)").close()
+        feed.tables.add(old, deletes_only=False)  # a snapshot was declared
+        with pytest.raises(Stop) as refusal:
+            feed.tables.add(old, deletes_only=False, empty_at=empty_at)
+        assert words in str(refusal.value)
+
+
+def test_a_table_that_the_ledger_knows_may_have_rows(tmp_path: Path) -> None:
+    with changefeed(tmp_path) as feed:
         feed.target.execute("INSERT INTO far VALUES (1, 1)").close()
-        with pytest.raises(Stop, match=r"shop.far: the target's table has rows"):
-            feed.tables.add(far, deletes_only=False, fresh=True)
+        far = parse_create_table(CREATED["far"], "shop")
+        feed.tables.add(far, deletes_only=False, empty_at=5)
+        with feed.target.transaction():
+            feed.store.ledger.note("shop", "old")
+        feed.tables.learn(feed.store.ledger)
+        feed.target.execute("CREATE TABLE old (id INT PRIMARY KEY NOT NULL)").close()
+        feed.target.execute("INSERT INTO old VALUES (1)").close()
+        old = parse_create_table("CREATE TABLE OLD (id INT PRIMARY KEY)", "shop")
+        feed.tables.add(old, deletes_only=False, empty_at=5)

@@ -150,7 +150,11 @@ def test_an_unknown_table_is_refused(begin: Begin, protocol: str) -> None:
     feed.send(0, inserted(150, {"id": 3, "name": "three"}))
     feed.send(1, inserted(151, {"id": 1, "name": "one"}, table(OTHERS)))
     feed.mark(200)
-    refuses(run, 'shop.others: the target has no table "others"', "[tables] filter")
+    refuses(
+        run,
+        'shop.others: the target has no table "others"; load it by: ticdc-consumer load CONFIG '
+        "--table shop.others, or create it if upstream's table had no rows when the changefeed",
+    )
     alter(run, OTHERS)
     assert run().code == 0
     assert run.rows("SELECT * FROM others") == [(1, "one")]
@@ -226,8 +230,8 @@ def test_rows_without_a_checkpoint_are_refused(
     again = command([feed], sqlite_url)
     outcome = again()
     assert outcome.code == 3
-    assert "shop.items: the target's table has rows, but changefeed proof" in outcome.said
-    assert "start with --from-ts TS if they are a snapshot of TS, or empty" in outcome.said
+    assert "shop.items: the target's table has rows that changefeed proof did not" in outcome.said
+    assert "start with --from-ts TS if they are a snapshot of TS, load all" in outcome.said
     assert "the target knows the changefeed other" in outcome.said
     assert again.rows("SELECT * FROM items") == [(1, "loaded")]
 

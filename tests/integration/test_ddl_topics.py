@@ -5,6 +5,7 @@ topics without a resolved ts lose nothing and hold nothing back.
 from itertools import permutations
 
 import pytest
+import sqlalchemy as sa
 from support import brokers
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed, inserted, table, ts
@@ -200,6 +201,12 @@ def test_a_ddl_of_a_table_and_of_one_that_is_left_out_waits_for_a_person(
     assert query in outcome.said
     assert "the rows of shop.b are left out by [tables] filter" in outcome.said
     outcome = run("--ddl-done", str(ts(30)))
+    if query.startswith("RENAME") and named == "b":  # it went away
+        assert (outcome.code, 'the table "a" is still there' in outcome.said) == (3, True)
+        engine = sa.create_engine(run.target_url, poolclass=sa.NullPool)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE a")
+        outcome = run("--ddl-done", str(ts(30)))
     assert (outcome.code, run.resolved_ts) == (0, ts(50)), outcome.said
 
 

@@ -104,7 +104,7 @@ def test_a_first_start_without_the_snapshots_ts_is_corrected_by_giving_it(
     run = command([feed], loaded[1].target_url)
     outcome = run()
     assert outcome.code == 3
-    assert "start with --from-ts TS if they are a snapshot of TS, or empty" in outcome.said
+    assert "start with --from-ts TS if they are a snapshot of TS, load all tables" in outcome.said
     assert run.resolved_ts == 0
     assert run("--from-ts", str(ts(snapshot(0)))).code == 0
     rows = [(1, "loaded"), (2, "loaded"), (3, "x")]

@@ -128,6 +128,7 @@ def test_a_ddl_that_waits_is_counted_until_it_is_done(begin: Begin, port: int) -
     assert shown["resolved_timestamp_seconds", ()] == pytest.approx(seconds(ts(150) + 1))
     with run.consumer(metrics__listen=f"127.0.0.1:{port}") as consumer:
         assert samples(port)["waiting_ddls", ()] == 1  # as the last run left it
+        consumer.target.execute("ALTER TABLE items ADD COLUMN n INT").close()
         consumer.ddl_done(f"{ts(150)}:1")
         list(consumer.epochs("caught-up"))
         shown = samples(port)

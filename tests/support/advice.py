@@ -39,6 +39,8 @@ class Scene:
         """All that was said so far."""
         self.follows = False
         """Whether only what was said is typed."""
+        self.snapshot = 0
+        """A timestamp of the upstream, which `TS` stands for."""
         self._sends = False
         self._tables: dict[str, Table] = {}
         self._rows: dict[str, Rows] = {}
@@ -118,12 +120,13 @@ class Scene:
     def types(self, line: str) -> None:
         """A command line. Who follows an advice types `run CONFIG`, or what was said: `…`
         stands for one word there."""
-        if self.follows and line != START:
+        option = line.removeprefix(f"{START} ")
+        if self.follows and line != START and option not in self.heard:
             pattern = r"\S*?".join(map(re.escape, line.split("…")))
-            found = re.findall(rf"{pattern}(?=[\s;,:.`)]|$)", self.heard)
+            found = re.findall(rf"{pattern}(?=[;,:.`)]*(?:\s|$))", self.heard)
             assert found, f"nothing says {line!r}, but: {self.heard}"
             line = str(found[-1])
-        name, *words = shlex.split(line.replace("{schema}", self.tidb.schema))
+        name, *words = shlex.split(line.replace("--from-ts TS", f"--from-ts {self.snapshot}"))
         words.remove(CONFIG)
         outcome = self.command(*words) if name == "run" else self.command.command(name, *words)
         self.code, self.said = outcome.code, outcome.said
@@ -183,6 +186,17 @@ def changefeed_begins(scene: Scene) -> None:
     scene.begin_changefeed()
 
 
+def copied(table: str) -> Step:
+    """The target gets a copy of the table's rows, as of a timestamp."""
+
+    def step(scene: Scene) -> None:
+        scene.snapshot = scene.tidb.ts()
+        for row in scene.tidb.execute(f"SELECT * FROM {table}"):  # noqa: S608
+            scene.target(f"INSERT INTO {table} VALUES {row}")  # noqa: S608
+
+    return step
+
+
 def types(*lines: str) -> Step:
     """Commands, without `ticdc-consumer`."""
 
@@ -207,6 +221,8 @@ class Case:
     says: str
     """Part of the message as it is in the code, with `…` for what varies."""
     then: Sequence[Step]
+    also: tuple[str, ...] = ()
+    """Parts of other messages that are followed on the way."""
     ends: Literal["equal", "stopped"] = "equal"
     settings: dict[str, Any] = field(default_factory=dict)
     on: tuple[str, ...] = ("sqlite", "mariadb")
@@ -222,6 +238,8 @@ def follow(case: Case, scene: Scene) -> None:
     scene.follows = True
     for step in case.then:
         step(scene)
+    for message in case.also:
+        assert re.search(".*".join(map(re.escape, message.split("…"))), scene.heard), scene.heard
     if case.ends == "equal":
         scene.is_equal()
     else:

@@ -601,11 +601,19 @@ REFUSALS = (
             ),
             mutant(
                 "rows-of-before",
-                "a first start goes on over rows that no changefeed wrote",
+                "a table is written to for the first time over rows that no changefeed wrote",
                 "layouts:TableLayouts._require_empty",
-                "if self._target.has_rows(*relation):",
-                "if False:",
-                f"{LAYOUTS}::test_a_first_start_refuses_a_table_that_has_rows",
+                "if not has_rows:",
+                "if True:",
+                f"{LAYOUTS}::test_a_table_of_which_nothing_is_known_must_have_no_rows",
+            ),
+            mutant(
+                "believes",
+                "`--ddl-done` takes the operator's word for what a query would show",
+                "ddl.by_operator.manual:done_by_operator",
+                "require_done(context, entry)",
+                "pass",
+                "tests/consumer/ddl/by_operator/test_manual.py::test_ddl_done_looks_before_it_believes",
             ),
             mutant(
                 "stale-ddl",

@@ -103,7 +103,10 @@ class ToTarget:
 
     def tend(self) -> bool:
         self._beside.tend()
-        return self._tables.fill(self._beside.filled)
+        changed = self._tables.fill(self._beside.filled)
+        if changed:
+            self._tables.learn(self.ledger)  # a table whose load began is known
+        return changed
 
     def holds(self, seen: Ddl) -> bool:
         return self._beside.holds(seen)

@@ -113,7 +113,9 @@ def _table(
 ) -> Iterator[Finding]:
     name = source.schema, source.name
     subject = f"table {name[0]}.{name[1]}"
-    begun = premises.checkpoint.resolved_ts if premises.checkpoint else premises.options.from_ts
+    state, from_ts = premises.checkpoint, premises.options.from_ts
+    begun = state.resolved_ts if state else from_ts
+    empty_at = state.empty_at if state and state.resolved_ts else (None if from_ts else 0)
     definition = checked.definitions.get(name)
     try:
         relation = opened.locate(*checked.route(*name))
@@ -125,7 +127,7 @@ def _table(
             checked.claim(name)
             yield ok(subject, "will be created by its own CREATE TABLE, which is in the log")
             return
-        checked.add(source, name in sample.deletes_only, fresh=not begun)
+        checked.add(source, name in sample.deletes_only, empty_at)
         layout = checked.layouts[checked.shapes[name][0]]
         _probe(opened, layout)
         yield ok(subject, _described(layout))
@@ -134,7 +136,7 @@ def _table(
         if of_load and not begun:
             yield warn(subject, f"it is missing in the target: {_LOAD}")
             return
-        offer = missing_table(opened, relation, definition, source)
+        offer = missing_table(opened, relation, definition, source) if error.may_be_empty else ""
         yield fail(subject, str(error).removeprefix(f"{name[0]}.{name[1]}: ") + offer)
     except TicdcError as error:
         for problem in problems_of(error):

@@ -115,7 +115,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _check_ddl_ids(arguments: argparse.Namespace) -> None:
     """Before anything is asked or started: a mistyped id needs no broker and no target."""
-    from ticdc_consumer.ddl.manual import parsed_id
+    from ticdc_consumer.ddl.by_operator.manual import parsed_id
 
     if arguments.ddl_done:
         parsed_id(arguments.ddl_done, "--ddl-done")

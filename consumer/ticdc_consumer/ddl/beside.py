@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from ticdc_encoder.event import Ddl
+from ticdc_encoder.sql.parser import parse_create_table
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.ddl.context import DdlContext
@@ -50,7 +51,7 @@ class Beside:
         """Those that cuts write to: none of their DDL is run, and none is set aside."""
         self.copies: Mapping[TableName, str] = {}
         self.filled: Mapping[TableName, TargetName] = {}
-        """Those that take no table's place: the rows of the upstream's table go there alone."""
+        """Those where the rows of the upstream's table go alone: the target had none of them."""
 
     def tend(self, *, at_once: bool = False) -> None:
         """Between two cuts: takes note of what is asked for, and does it. Looks once a second,
@@ -73,9 +74,9 @@ class Beside:
         self._known = self._context.ledger.known()
         loads = self._in("rows")
         self.copies = {
-            load.name: self._target.quote(*_copy(load)) for load in loads if not load.created
+            load.name: self._target.quote(*_copy(load)) for load in loads if not load.alone
         }
-        self.filled = {load.name: _copy(load) for load in loads if load.created}
+        self.filled = {load.name: _copy(load) for load in loads if load.alone}
         self.under_way = frozenset(load.name for load in loads)
 
     def _do_what_is_asked(self) -> None:
@@ -101,6 +102,9 @@ class Beside:
                 late = bool(since) and _concerns(ledger.known(), since, [load.name])
                 vain = late or load.name in set_aside
                 self._notes.reached(load.name, "given up" if vain else "rows")
+                if load.alone and not vain and load.name not in ledger.known().by_name:
+                    table = parse_create_table(load.statement, load.name[0])
+                    ledger.define(table, "applied" if load.created else "declared")
         failpoints.hit("B1")
 
     def _drop(self, loads: Iterable[TableLoad]) -> None:

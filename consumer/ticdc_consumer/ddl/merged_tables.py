@@ -23,9 +23,10 @@ from ticdc_encoder.sql.statements import (
 from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.create import literal
+from ticdc_consumer.targets.target import Target
 
 
 class Merged(Stop):
@@ -80,14 +81,14 @@ def _delete_shard(context: DdlContext, name: TableName, shard: Shard) -> Alterat
             f"{'.'.join(name)}: the target's table has no column {column.name} that tells its rows "
             "from those of other tables, letter by letter"
         )
-    return Alteration((f"DELETE FROM {of_shard(context, name, shard)}",), rows_only=True)  # noqa: S608
+    rows = of_shard(context.target, context.locate(name), shard)
+    return Alteration((f"DELETE FROM {rows}",), rows_only=True)  # noqa: S608
 
 
-def of_shard(context: DdlContext, name: TableName, shard: Shard) -> str:
+def of_shard(target: Target, located: TargetName, shard: Shard) -> str:
     """The table and the condition of the shard's rows, for a statement."""
-    target = context.target
     column = target.quote(None, shard.column)
-    return f"{target.quote(*context.locate(name))} WHERE {column} = {literal(shard.name)}"
+    return f"{target.quote(*located)} WHERE {column} = {literal(shard.name)}"
 
 
 def without_parents(context: DdlContext, table: Table) -> Table:

@@ -30,9 +30,9 @@ from ticdc_encoder.sql.statements import (
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import begun, renames, translate
+from ticdc_consumer.ddl.by_operator.manual import is_done, refuse_begun
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
-from ticdc_consumer.ddl.manual import is_done, refuse_begun
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.shared import databases
 from ticdc_consumer.ddl.suggestion import suggested

@@ -173,7 +173,7 @@ def _create_merged(context: DdlContext, table: Table, shard: Shard) -> Alteratio
     if existing is None:
         return Alteration(tuple(target.create_table(*relation, merged)))
     _check_equal(target, merged, existing, context.rules)
-    rows = merged_tables.of_shard(context, name, shard)
+    rows = merged_tables.of_shard(target, relation, shard)
     if target.execute(f"SELECT 1 FROM {rows} LIMIT 1").first() is not None:  # noqa: S608
         raise InTheWay(f"{_label(existing)} has rows whose {shard.column} is {shard.name}")
     return Alteration()

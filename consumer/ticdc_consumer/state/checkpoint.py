@@ -26,6 +26,12 @@ class Position:
     mark_crc: int | None = None
 
 
+WHOLE = "whole"
+"""Among the counters: 1 if the changefeed began with all of its log, or with a load. Then only
+tables that it knows have rows. Not there after `from_ts`, and in checkpoints of earlier releases.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """What a changefeed has durably reached: the target equals the upstream at `resolved_ts`.
@@ -54,10 +60,21 @@ class Checkpoint:
         mark_time: int = 0,
     ) -> "Checkpoint":
         """The checkpoint of a changefeed that begins at `resolved_ts`."""
-        scope, text = scope_hash(options), scope_text(options)
         return cls(
-            options.changefeed, 1, resolved_ts, scope, mark_time, positions, {}, scope_text=text
+            options.changefeed,
+            1,
+            resolved_ts,
+            scope_hash(options),
+            mark_time,
+            positions,
+            {WHOLE: 1} if options.from_ts is None else {},
+            scope_text(options),
         )
+
+    @property
+    def empty_at(self) -> int | None:
+        """R, if a table of which nothing is known yet must have no rows."""
+        return self.resolved_ts if not self.resolved_ts or WHOLE in self.counters else None
 
     def check_scope(self, options: Options) -> None:
         """Raises `Stop`, naming what changed, if `options` have another scope and something was

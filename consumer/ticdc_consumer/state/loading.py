@@ -32,7 +32,8 @@ AT_ONCE = 1_000
 class TableLoad:
     """A table of a load: its CREATE TABLE upstream, and how its rows are cut into chunks, each as
     JSON with about how many rows it has. `created`: the consumer makes the table. `beside`: the
-    table of the target that is filled, to take the place of that in use."""
+    table of the target that is filled, to take the place of that in use. `strange`: the
+    rows of that in use did not come from the upstream."""
 
     name: TableName
     state: TableState
@@ -41,6 +42,12 @@ class TableLoad:
     chunks: Sequence[tuple[str, int]] = ()
     beside: TargetName | None = None
     snapshot_ts: int = 0
+    strange: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Whether the upstream's rows go to the table that is filled, and to no other."""
+        return self.created or self.strange
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +150,10 @@ class LoadNotes:
         return [table for table in self.tables() if table.beside]
 
     def filled(self) -> dict[TableName, TargetName]:
-        """Those that have no table in use: where their rows go. Whoever only looks may find older
-        tables."""
+        """Those whose rows go nowhere else. Whoever only looks may find older tables."""
         if self.progress() is None:
             return {}
-        return {load.name: load.beside for load in self.beside() if load.created and load.beside}
+        return {load.name: load.beside for load in self.beside() if load.alone and load.beside}
 
     def state(self, name: TableName) -> TableState:
         """How far a table is. Raises `Stop` if its load was ended."""
@@ -219,9 +225,12 @@ class LoadNotes:
                 "table": table.name[1],
                 "snapshot_ts": snapshot_ts,
             }
-            detail = {"statement": table.statement, "created": table.created}
+            detail: dict[str, object] = {
+                "statement": table.statement,
+                "created": table.created,
+            }
             if table.beside:
-                detail["beside"] = table.beside
+                detail |= {"beside": table.beside, "strange": table.strange}
             of_table = {"detail": json.dumps(detail)}
             yield about | {"chunk": TABLE, "state": table.state, "row_count": 0} | of_table
             for number, (chunk, rows) in enumerate(table.chunks, TABLE + 1):
@@ -250,6 +259,7 @@ def _load(row: sa.Row[Any]) -> TableLoad:
         detail["created"],
         beside=beside,
         snapshot_ts=snapshot_ts,
+        strange=detail.get("strange", False),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ticdc_consumer.errors import Fenced, Stop
-from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.checkpoint import WHOLE, Checkpoint, Position
 from ticdc_consumer.state.schema import QUARANTINE
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
@@ -53,7 +53,7 @@ class SetAside:
             resolved_ts=self.resolved_ts,
             mark_time=self.mark_time,
             positions=self.positions,
-            counters={},
+            counters={WHOLE: 1} if WHOLE in of.counters else {},
         )
 
     def moved(self, state: Checkpoint) -> "SetAside":

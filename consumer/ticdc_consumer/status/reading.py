@@ -17,7 +17,7 @@ from ticdc_consumer.state.activity.stored import read as activity_of
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.situation import Diagnosis, Situation, TargetFacts
 from ticdc_consumer.state.causes.table import explain
-from ticdc_consumer.state.checkpoint import Position
+from ticdc_consumer.state.checkpoint import WHOLE, Position
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.loading import LoadNotes, LoadProgress
@@ -118,7 +118,7 @@ def read(target: Target, options: Options) -> Status:
         positions=[checkpoint.positions[name] for name in sorted(checkpoint.positions)],
         pending=[entry for entry in entries if entry.state == "pending"],
         skipped=[entry for entry in entries if entry.state == "skipped"],
-        counters=checkpoint.counters,
+        counters={n: c for n, c in checkpoint.counters.items() if n != WHOLE},
         at_least_once=options.at_least_once,
         left_out=all_left_out(target, store.ledger),
         tables=_tables(target, store, stored),

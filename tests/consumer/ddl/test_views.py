@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from support.loading import bank, opened, place
 from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.by_operator.manual import done_by_operator, run_by_operator
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store
@@ -71,7 +71,7 @@ def created_by_operator(upstream: Upstream, by: str) -> None:
     assert "comparisons of integers" in upstream.stops(VIEW)
     if by == "--ddl-done":
         upstream.by_hand(text)
-        done_by_operator(upstream.target, upstream.store.ledger, upstream.last)
+        done_by_operator(upstream.context, upstream.last)
         return
     for name in ("t", "v"):
         text = text.replace(f"{{{name}}}", upstream.target.quote(*place(upstream.target, name)))
@@ -120,7 +120,7 @@ def test_the_view_of_an_operator_in_place_of_one_that_could_be_created_is_left_a
 ) -> None:
     upstream.by_hand("CREATE VIEW {v} AS SELECT id FROM {t} WHERE a <> 2")
     assert "there is a view" in upstream.stops("CREATE VIEW v AS SELECT id FROM t WHERE a > 0")
-    done_by_operator(upstream.target, upstream.store.ledger, upstream.last)
+    done_by_operator(upstream.context, upstream.last)
     upstream("ALTER TABLE t ADD COLUMN b INT")
     assert upstream.rows() == [(1,), (3,)]
 
@@ -193,7 +193,7 @@ def test_a_database_that_is_not_said_is_not_guessed(upstream: Upstream) -> None:
     (suggestion,) = re.findall("perhaps by: (.*?);", str(stop.value))
     upstream.target.execute(suggestion).close()
     assert upstream.rows() == [(1,), (2,), (3,)]
-    done_by_operator(upstream.target, upstream.store.ledger, "200:1")
+    done_by_operator(upstream.context, "200:1")
     assert "drop it, and create it again" in upstream.stops("RENAME TABLE t TO u")
 
 

@@ -504,7 +504,7 @@ def test_a_row_that_was_sent_twice_is_one_where_a_unique_key_wants_it_so(target_
 
 def laid_out(target: Target, source: Table, *at_least_once: str, deletes: bool = False) -> Layout:
     tables = TableLayouts(options("", at_least_once=at_least_once), target)
-    tables.add(source, deletes, fresh=False)
+    tables.add(source, deletes)
     assert not tables.shapes[source.schema, source.name][1].keys_only or tables.layouts[0].key
     return tables.layouts[0]
 
@@ -546,7 +546,7 @@ def test_a_key_that_the_settings_name_has_the_case_of_the_messages(sqlite_url: s
     with created(sqlite_url, KEYED) as (target, _):
         source = replace(KEYED, handle_key=(), indexes=())
         tables = TableLayouts(options("", keys={f"shop.{KEYED.name}": ("ID",)}), target)
-        tables.add(source, deletes_only=False, fresh=False)
+        tables.add(source, deletes_only=False)
         assert tables.layouts[0].key_positions() == (0,)
 
 

@@ -282,7 +282,8 @@ class _Queries:
         listed = ", ".join(
             target.quote(None, c.name) for c in table.columns if c.name.lower() in columns
         )
-        return f"(SELECT {listed} FROM {of_shard(self.context, name, shard)}) AS {alias}"  # noqa: S608
+        rows = of_shard(self.context.target, self.context.locate(name), shard)
+        return f"(SELECT {listed} FROM {rows}) AS {alias}"  # noqa: S608
 
     def _derived(self, scope: _Scope, node: exp.Subquery) -> str:
         alias = node.args.get("alias")

@@ -84,7 +84,7 @@ def _layout(options: Options, target: Target, store: Store, table: Table) -> Lay
     """Of the key alone, as a run makes it. Raises `Stop`."""
     tables = TableLayouts(options, target)
     tables.learn(store.ledger)
-    tables.add(table, deletes_only=True, fresh=False)
+    tables.add(table, deletes_only=True)
     return tables.layouts[0]
 
 

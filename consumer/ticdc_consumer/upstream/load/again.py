@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
+import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer import failpoints
@@ -151,10 +152,11 @@ class _Again:
 
     def give_up(self) -> None:
         self._require_applied()
-        if new := [".".join(load.name) for load in self._notes.beside() if load.created]:
+        if new := [".".join(load.name) for load in self._notes.beside() if load.alone]:
+            command = "".join(f" --table {label}" for label in new)
             raise Stop(
-                f"{', '.join(new)}: [tables] filter newly matches it, and the changefeed "
-                "already uses that filter: finish the load"
+                f"{', '.join(new)}: the target has no other table for its rows, so that this load "
+                f"cannot be given up; finish it by: ticdc-consumer load CONFIG{command}"
             )
         if not self._begun():
             raise Stop(f"{', '.join(self._labels)}: no load of it is under way")
@@ -258,9 +260,20 @@ class _Again:
             )
         located = context.locate(each.name)
         if self._target.describe(*located) is None:
-            raise Stop(f"{label}: the target has no table {self._target.quote(*located)}")
-        self._layout(each)
-        require_replaceable(context, each.name, located)
+            self._require_creatable(each, located)
+        else:
+            self._layout(each)
+            require_replaceable(context, each.name, located)
+
+    def _require_creatable(self, each: Defined, located: TargetName) -> None:
+        """As for a table that the filter newly takes."""
+        label, (schema, _) = ".".join(each.name), located
+        if each.table.foreign_keys:
+            raise Stop(f"{label}: it has foreign keys, which cannot be loaded while rows come")
+        if schema not in {None, *sa.inspect(self._target.connection).get_schema_names()}:
+            raise Stop(f"{label}: the target has no schema {schema}: create it, then load")
+        protocol_of(self._options).exactness.require_exact(rows_of(each.table), self._options.rules)
+        self._target.create_table(*located, each.table)
 
     def _layout(self, each: Defined, beside: TargetName | None = None) -> Layout:
         """Of the rows of the table in use, or where there is none, of that which is filled."""
@@ -268,14 +281,17 @@ class _Again:
         layouts.learn(self._store.ledger)
         layouts.fill({each.name: beside} if beside else {})
         protocol_of(self._options).exactness.require_exact(rows_of(each.table), self._options.rules)
-        layouts.add(rows_of(each.table), deletes_only=False, fresh=False)
+        layouts.add(rows_of(each.table), deletes_only=False)
         number, _ = layouts.shapes[each.name]
         return layouts.layouts[number]
 
     def _beside(self, load: TableLoad, snapshot_ts: int, number: int) -> TableLoad:
         located = self._holder.context.locate(load.name)
         beside = copy_name(self._options.changefeed, located, snapshot_ts, number)
-        return TableLoad(load.name, load.state, load.statement, False, load.chunks, beside)
+        created = self._target.describe(*located) is None
+        known = load.name in self._store.ledger.known().destinations
+        strange = not created and not known and self._require_applied().empty_at is not None
+        return replace(load, created=created, beside=beside, strange=strange)
 
     def _create(self) -> None:
         """Creates the copies, and asks for the stream to write to them."""
@@ -284,19 +300,28 @@ class _Again:
                 self._try(partial(self._create_one, load))
                 failpoints.hit("A2")
 
-    def _create_one(self, load: TableLoad) -> None:
-        target, context = self._target, self._holder.context
-        layout = self._layout(defined_of(load))
+    def _creation(self, load: TableLoad) -> Sequence[str]:
+        """The statements that make the table to be filled."""
+        target, each, copy = self._target, defined_of(load), load.beside
+        assert copy is not None
+        if load.created:
+            return [*target.drop_table(*copy), *target.create_table(*copy, each.table)]
+        layout = self._layout(each)
         key = [layout.columns[position] for position in layout.key_positions()]
+        return target.copy_structure(self._holder.context.locate(load.name), copy, key)
+
+    def _create_one(self, load: TableLoad) -> None:
+        target = self._target
+        texts = self._creation(load)
         assert load.beside is not None
         if not target.transactional_ddl:
-            for text in target.copy_structure(context.locate(load.name), load.beside, key):
+            for text in texts:
                 target.execute(text).close()
         try:
             with target.transaction():
                 locked_ts(self._store)
                 if target.transactional_ddl:
-                    for text in target.copy_structure(context.locate(load.name), load.beside, key):
+                    for text in texts:
                         target.execute(text).close()
                 if self._notes.state(load.name) == "create":
                     self._notes.reached(load.name, "asked")

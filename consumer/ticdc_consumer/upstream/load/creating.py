@@ -70,7 +70,7 @@ class LoadTables:
                 f"{name}: {target.quote(*located)} has foreign key {keys[0].name}: drop it, and "
                 "create it after the load; or drop the table, and load creates both"
             )
-        self.layouts.add(rows_of(defined.table), deletes_only=False, fresh=False)
+        self.layouts.add(rows_of(defined.table), deletes_only=False)
         if not target.has_rows(*located):
             return "use"
         if not replace_rows:
@@ -189,7 +189,7 @@ class LoadTables:
         self.layouts.learn(self.context.ledger)
         of_rows = {}
         for name, defined in self.tables.items():
-            self.layouts.add(rows_of(defined.table), deletes_only=False, fresh=False)
+            self.layouts.add(rows_of(defined.table), deletes_only=False)
             number, _ = self.layouts.shapes[name]
             of_rows[name] = defined.table, replace(self.layouts.layouts[number], upsert=False)
         return of_rows

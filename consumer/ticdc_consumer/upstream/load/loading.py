@@ -274,6 +274,7 @@ class _Loader:
         """Sets R, and removes the notes of the load."""
         failpoints.hit("L4")
         loaded = first_checkpoint(replace(self._options, from_ts=snapshot_ts), self._source)
+        loaded = replace(loaded, counters=state.counters)
         self._store.begin_again(state, loaded, self._notes.end)
         failpoints.hit("L5")
         return loaded.resolved_ts

@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 from support.loading import CHANGEFEED, IMPATIENT, Bank, bank, opened, options
 from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.by_operator.manual import done_by_operator
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.manual import done_by_operator
 from ticdc_consumer.ddl.shared.databases import WAS_THERE
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.destinations import InTarget
@@ -58,7 +58,7 @@ class Feed:
             self.target.connection.exec_driver_sql(text)
 
     def done_by_hand(self) -> None:
-        done_by_operator(self.target, self.here.store.ledger, f"{self.ts}:1")
+        done_by_operator(self.context, f"{self.ts}:1")
 
 
 @pytest.fixture

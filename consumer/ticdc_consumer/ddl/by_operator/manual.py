@@ -9,6 +9,8 @@ from sqlglot import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
+from ticdc_consumer.ddl.by_operator.looked import require_done
+from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import forget_gone, keep_definition
 from ticdc_consumer.errors import Retry, Stop, UnknownCommit, Usage
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
@@ -24,15 +26,17 @@ BY_OPERATOR = "an operator did it"
 """The reason of an entry whose work was done elsewhere."""
 
 
-def done_by_operator(target: Target, ledger: Ledger, entry_id: str) -> LedgerEntry:
+def done_by_operator(context: DdlContext, entry_id: str) -> LedgerEntry:
     """`--ddl-done TS[:SEQ]`: marks a pending DDL that an operator has run. Raises `Usage` unless
-    `entry_id` names exactly one."""
+    `entry_id` names exactly one, and `Stop` if the target does not look as after it."""
+    ledger = context.ledger
     entry = _pending(ledger, entry_id, "--ddl-done")
+    require_done(context, entry)
     done = replace(entry, state="done", reason=BY_OPERATOR)
-    with target.transaction():
+    with context.target.transaction():
         ledger.mark(done)
         keep_definition(ledger, entry, "declared")
-        forget_gone(target, ledger, entry)
+        forget_gone(context.target, ledger, entry)
     return done
 
 

@@ -13,7 +13,7 @@ from support.loading import (
     place,
 )
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl.manual import done_by_operator, run_by_operator, statements
+from ticdc_consumer.ddl.by_operator.manual import done_by_operator, run_by_operator, statements
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.target import Target
@@ -56,43 +56,125 @@ def test_ddl_done_must_name_one_pending_ddl(sqlite_url: str, place_: str, why: s
         here = bank(target)
         here.apply(entry(PLACEMENT), entry("ALTER TABLE accounts ADD x INT", seq=2))
         with pytest.raises(Usage, match=why):
-            done_by_operator(target, here.store.ledger, place_)
+            done_by_operator(here.ddl_context, place_)
         assert states(here) == ["pending", "pending"]
-        done_by_operator(target, here.store.ledger, "199:1")
-        done_by_operator(target, here.store.ledger, "199")
+        target.execute("ALTER TABLE accounts ADD x INT").close()
+        done_by_operator(here.ddl_context, "199:1")
+        done_by_operator(here.ddl_context, "199")
         assert states(here) == ["done", "done"]
 
 
+NOTHING = "SELECT 1"
+
+
 @pytest.mark.parametrize(
-    ("query", "table", "remaining"),
+    ("query", "table", "work", "remaining"),
     [
-        (ALTER, "accounts", ["accounts"]),
-        ("ALTER TABLE accounts DROP CONSTRAINT c", "accounts", ["accounts"]),
-        ("ALTER TABLE accounts DROP COLUMN nowhere", "accounts", []),
-        ("RENAME TABLE accounts TO a", "a", ["a"]),
-        ("RECOVER TABLE accounts", "accounts", []),
-        ("DROP DATABASE bank", "", []),
-        ("ALTER DATABASE bank CHARSET utf8mb4", "", ["accounts"]),
-        ("CREATE TABLE `log` LIKE accounts", "log", ["accounts", "log"]),
+        (ALTER, "accounts", "ALTER TABLE accounts ADD COLUMN note TEXT", ["accounts"]),
+        ("ALTER TABLE accounts DROP CONSTRAINT c", "accounts", NOTHING, ["accounts"]),
+        ("ALTER TABLE accounts DROP COLUMN nowhere", "accounts", NOTHING, []),
+        ("RENAME TABLE accounts TO a", "a", "ALTER TABLE accounts RENAME TO a", ["a"]),
+        ("RECOVER TABLE accounts", "accounts", NOTHING, []),
+        ("DROP DATABASE bank", "", "DROP TABLE accounts", []),
+        ("ALTER DATABASE bank CHARSET utf8mb4", "", NOTHING, ["accounts"]),
+        (
+            "CREATE TABLE `log` LIKE accounts",
+            "log",
+            "CREATE TABLE log (id INT, owner TEXT)",
+            ["accounts", "log"],
+        ),
     ],
 )
 def test_ddl_done_keeps_the_definitions_as_they_are_then(
-    sqlite_url: str, query: str, table: str, remaining: list[str]
+    sqlite_url: str, query: str, table: str, work: str, remaining: list[str]
 ) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         with target.transaction():
             here.store.ledger.define(ACCOUNTS)
             here.store.ledger.add([entry(query, table)])
-        done_by_operator(target, here.store.ledger, "199")
+        target.execute(work).close()
+        done_by_operator(here.ddl_context, "199")
         assert sorted(name for _, name in here.store.ledger.definitions()) == remaining
+
+
+ADD_7 = "ALTER TABLE accounts ADD COLUMN w INT NOT NULL DEFAULT 7"
+FOUND = [
+    (ADD_7, "accounts", [], "{accounts} has no column w"),
+    (
+        ADD_7,
+        "accounts",
+        ["ALTER TABLE accounts ADD w INT"],
+        "rows of {accounts} hold another w than upstream's, which got its default: put them right "
+        "by UPDATE {accounts} SET {w} = 7",
+    ),
+    (
+        "ALTER TABLE accounts ADD COLUMN w INT",
+        "accounts",
+        ["ALTER TABLE accounts ADD w INT DEFAULT 5"],
+        "by UPDATE {accounts} SET {w} = NULL",
+    ),
+    ("ALTER TABLE accounts DROP COLUMN owner", "accounts", [], "still has the column owner"),
+    ("ALTER TABLE accounts RENAME COLUMN owner TO o", "accounts", [], "has no column o"),
+    (
+        "ALTER TABLE accounts ADD UNIQUE KEY u (owner)",
+        "accounts",
+        [],
+        "{accounts} has no unique key (owner)",
+    ),
+    ("DROP TABLE accounts", "accounts", [], "the table {accounts} is still there"),
+    ("TRUNCATE TABLE accounts", "accounts", [], "there are rows in {accounts}: delete them"),
+    ("DROP DATABASE bank", "", [], "the table {accounts} is still there"),
+    ("RENAME TABLE accounts TO a", "a", [], "the table {accounts} is still there"),
+    (
+        "RENAME TABLE elsewhere.c TO bank.b",
+        "b",
+        [],
+        "the rows that bank.b had as elsewhere.c did not come through the changefeed: "
+        "bring them by: ticdc-consumer load CONFIG --table bank.b",
+    ),
+    ("CREATE TABLE log (id INT PRIMARY KEY)", "log", [], "there is no table {log}"),
+    (
+        "CREATE TABLE log (id INT PRIMARY KEY)",
+        "log",
+        ["CREATE TABLE log (id INT PRIMARY KEY)", "INSERT INTO log VALUES (1)"],
+        "there are rows in {log}: upstream's table was created without rows; delete them",
+    ),
+    ("CREATE VIEW v AS SELECT id FROM accounts", "v", [], "there is no view {v}"),
+    (
+        "DROP VIEW v",
+        "v",
+        ["CREATE VIEW v AS SELECT id FROM accounts"],
+        "the view {v} is still there",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "table", "work", "found"), FOUND)
+def test_ddl_done_looks_before_it_believes(
+    target_url: str, query: str, table: str, work: list[str], found: str
+) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+            here.store.ledger.add([entry(query, table)])
+        for statement in work:
+            target.execute(statement).close()
+        names = {name: target.quote(*place(target, name)) for name in ("accounts", "log", "v")}
+        with pytest.raises(Stop) as refusal:
+            done_by_operator(here.ddl_context, "199")
+        assert found.format(**names, w=target.quote(None, "w")) in str(refusal.value)
+        assert "--ddl-done 199:1: " in str(refusal.value)
+        assert states(here) == ["pending"]
 
 
 def test_create_done_by_a_person_keeps_the_definition(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         here.apply(entry(f"CREATE TABLE accounts ({COLUMNS}, more INT)"))
-        done_by_operator(target, here.store.ledger, "199")
+        target.execute("DELETE FROM accounts").close()
+        done_by_operator(here.ddl_context, "199")
         (definition,) = here.store.ledger.definitions().values()
         assert [column.name for column in definition.columns] == ["id", "owner", "more"]
 
@@ -215,7 +297,8 @@ def test_a_table_whose_ddl_was_not_understood_keeps_what_is_certain(
         with target.transaction():
             here.store.ledger.define(ACCOUNTS)
             here.store.ledger.add([entry(query)])
-        done_by_operator(target, here.store.ledger, "199")
+        target.execute("ALTER TABLE accounts ADD COLUMN a INT").close()
+        done_by_operator(here.ddl_context, "199")
         known = {
             name: ([column.name for column in definition.table.columns], definition.basis)
             for name, definition in here.store.ledger.known().by_name.items()

@@ -1,0 +1,1 @@
+"""A pending DDL that an operator does."""

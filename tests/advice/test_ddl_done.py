@@ -1,0 +1,66 @@
+"""DDL that an operator does, by `--ddl-done`: it looks before it believes."""
+
+from support.advice import Case, Scene, changefeed_begins, follow, hears, target, types, upstream
+
+T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
+BEGUN = (changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG"))
+WAITS = "once its work is done in the target, go on with: ticdc-consumer run CONFIG --ddl-done …"
+DONE = types("run CONFIG --ddl-done …")
+
+CASES = [
+    Case(
+        "a column that existed before is dropped, and added by the DDL",
+        [
+            *BEGUN,
+            target("ALTER TABLE t ADD COLUMN w INT"),
+            upstream("ALTER TABLE t ADD COLUMN w INT DEFAULT 7", "UPDATE t SET name = 'x'"),
+            types("run CONFIG"),
+        ],
+        WAITS,
+        [
+            DONE,
+            hears(
+                "hold another w than upstream's, which got its default: put them right by UPDATE"
+            ),
+            target("ALTER TABLE t DROP COLUMN w"),
+            types("run CONFIG"),
+        ],
+        on=("sqlite", "postgresql"),
+    ),
+    Case(
+        "a table that has rows of its own when upstream creates it is emptied",
+        [
+            changefeed_begins,
+            target(T, "INSERT INTO t VALUES (9, 'strange')"),
+            upstream(T, "INSERT INTO t VALUES (1, 'one')"),
+            types("run CONFIG"),
+        ],
+        WAITS,
+        [
+            DONE,
+            hears("there are rows in …t…: upstream's table was created without rows; delete them"),
+            target("DELETE FROM t"),
+            DONE,
+        ],
+        also=("upstream's table was created without rows; delete them",),
+    ),
+    Case(
+        "a table that is renamed into the filter is loaded",
+        [
+            upstream("CREATE TABLE old (id INT PRIMARY KEY)", "INSERT INTO old VALUES (1), (2)"),
+            changefeed_begins,
+            upstream("CREATE TABLE t (id INT PRIMARY KEY)"),
+            types("run CONFIG"),
+            upstream("RENAME TABLE old TO new", "INSERT INTO new VALUES (3)"),
+            types("run CONFIG"),
+        ],
+        WAITS,
+        [DONE, types("load CONFIG --table …"), DONE],
+        also=("bring them by: ticdc-consumer load CONFIG --table …",),
+        settings={"tables__filter": "{schema}.*,!{schema}.old"},
+    ),
+]
+
+
+def test_the_advice_is_followed(case: Case, scene: Scene) -> None:
+    follow(case, scene)

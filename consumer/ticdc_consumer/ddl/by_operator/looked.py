@@ -184,18 +184,18 @@ def _require_initial(
         return
     target, quoted = context.target, context.target.quote(None, column.name)
     if value is None:
-        wanted, differs = "NULL", f"{quoted} IS NOT NULL"
+        expected, differs = "NULL", f"{quoted} IS NOT NULL"
     elif column.type.name in _COMPARED and isinstance(value, int | str):
-        wanted = str(value) if isinstance(value, int) else literal(value)
-        differs = f"({quoted} IS NULL OR {quoted} <> {wanted})"
+        expected = str(value) if isinstance(value, int) else literal(value)
+        differs = f"({quoted} IS NULL OR {quoted} <> {expected})"
     else:
-        wanted, differs = "", f"{quoted} IS NULL"
+        expected, differs = "", f"{quoted} IS NULL"
     relation, condition = _quoted(context, name), _of_shard(context, name)
     both = " AND ".join(filter(None, [condition, differs]))
     if target.execute(f"SELECT 1 FROM {relation} WHERE {both} LIMIT 1").first() is None:  # noqa: S608
         return
     where = f" WHERE {condition}" if condition else ""
-    update = f"UPDATE {relation} SET {quoted} = {wanted}{where}" if wanted else "an UPDATE"  # noqa: S608
+    update = f"UPDATE {relation} SET {quoted} = {expected}{where}" if expected else "an UPDATE"  # noqa: S608
     raise Stop(
         f"rows of {relation}{where} hold another {column.name} than upstream's, which got its "
         f"default: put them right by {update}"
@@ -205,11 +205,11 @@ def _require_initial(
 def _require_unique(
     context: DdlContext, name: TableName, described: TargetTable, columns: Sequence[str]
 ) -> None:
-    wanted = {column.lower() for column in columns}
+    expected = {column.lower() for column in columns}
     shard = context.shard(name)
     if shard is not None:
-        wanted.add(shard.column.lower())
-    if not any({c.lower() for c in key.columns} == wanted for key in described.unique_keys):
+        expected.add(shard.column.lower())
+    if not any({c.lower() for c in key.columns} == expected for key in described.unique_keys):
         raise Stop(f"{_quoted(context, name)} has no unique key ({', '.join(columns)})")
 
 

@@ -1,6 +1,16 @@
 """Tables that the target does not have, or that have rows of their own."""
 
-from support.advice import Case, Scene, changefeed_begins, copied, follow, target, types, upstream
+from support.advice import (
+    Case,
+    Scene,
+    changefeed_begins,
+    copied,
+    follow,
+    killed,
+    target,
+    types,
+    upstream,
+)
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 
@@ -69,6 +79,12 @@ CASES = [
         [target(T), *OLD, copied("t"), INSERT, types("run CONFIG")],
         "start with --from-ts TS if they are a snapshot of TS,",
         [types("run CONFIG --from-ts TS")],
+    ),
+    Case(
+        "a load that was cut off is started over",
+        [*OLD, killed("load CONFIG", "L2"), types("run CONFIG")],
+        "or start over by: ticdc-consumer forget CONFIG, then: ticdc-consumer load CONFIG",
+        [CHANGE, types("forget CONFIG", "load CONFIG --replace")],
     ),
     Case(
         "what is loaded already goes on with a run",

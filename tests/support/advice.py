@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import pytest
 import sqlalchemy as sa
+from ticdc_consumer import failpoints
 from ticdc_encoder.event import Ddl, Row, RowChange, Table
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import FAMILIES
@@ -128,6 +130,7 @@ class Scene:
             line = str(found[-1])
         name, *words = shlex.split(line.replace("--from-ts TS", f"--from-ts {self.snapshot}"))
         words.remove(CONFIG)
+        words += ["--yes"] if name == "forget" else []  # the answer to its question
         outcome = self.command(*words) if name == "run" else self.command.command(name, *words)
         self.code, self.said = outcome.code, outcome.said
         self.heard += outcome.said
@@ -193,6 +196,18 @@ def copied(table: str) -> Step:
         scene.snapshot = scene.tidb.ts()
         for row in scene.tidb.execute(f"SELECT * FROM {table}"):  # noqa: S608
             scene.target(f"INSERT INTO {table} VALUES {row}")  # noqa: S608
+
+    return step
+
+
+def killed(line: str, failpoint: str) -> Step:
+    """A command that ends in its middle."""
+
+    def step(scene: Scene) -> None:
+        failpoints._hits.clear()
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(failpoints.FailpointReached):
+            patch.setenv("TICDC_FAILPOINT", f"{failpoint}:raise:1")
+            scene.types(line)
 
     return step
 

@@ -104,14 +104,14 @@ FOUND = [
     (
         ADD_7,
         "accounts",
-        ["ALTER TABLE accounts ADD w INT"],
+        ["ALTER TABLE {accounts} ADD w INT"],
         "rows of {accounts} hold another w than upstream's, which got its default: put them right "
         "by UPDATE {accounts} SET {w} = 7",
     ),
     (
         "ALTER TABLE accounts ADD COLUMN w INT",
         "accounts",
-        ["ALTER TABLE accounts ADD w INT DEFAULT 5"],
+        ["ALTER TABLE {accounts} ADD w INT DEFAULT 5"],
         "by UPDATE {accounts} SET {w} = NULL",
     ),
     ("ALTER TABLE accounts DROP COLUMN owner", "accounts", [], "still has the column owner"),
@@ -137,14 +137,14 @@ FOUND = [
     (
         "CREATE TABLE log (id INT PRIMARY KEY)",
         "log",
-        ["CREATE TABLE log (id INT PRIMARY KEY)", "INSERT INTO log VALUES (1)"],
+        ["CREATE TABLE {log} (id INT PRIMARY KEY)", "INSERT INTO {log} VALUES (1)"],
         "there are rows in {log}: upstream's table was created without rows; delete them",
     ),
     ("CREATE VIEW v AS SELECT id FROM accounts", "v", [], "there is no view {v}"),
     (
         "DROP VIEW v",
         "v",
-        ["CREATE VIEW v AS SELECT id FROM accounts"],
+        ["CREATE VIEW {v} AS SELECT id FROM {accounts}"],
         "the view {v} is still there",
     ),
 ]
@@ -159,9 +159,9 @@ def test_ddl_done_looks_before_it_believes(
         with target.transaction():
             here.store.ledger.define(ACCOUNTS)
             here.store.ledger.add([entry(query, table)])
-        for statement in work:
-            target.execute(statement).close()
         names = {name: target.quote(*place(target, name)) for name in ("accounts", "log", "v")}
+        for statement in work:
+            target.execute(statement.format(**names)).close()
         with pytest.raises(Stop) as refusal:
             done_by_operator(here.ddl_context, "199")
         assert found.format(**names, w=target.quote(None, "w")) in str(refusal.value)

@@ -14,6 +14,7 @@
             SchemaMissing       3   no message brought the schema that a row of Simple names
             NoTable             3   the target lacks a table that rows need
             Misfit              3   several reasons at once why a table cannot take its rows
+            KeyTaken            3   another row of the target has a unique value that one brings
             InTheWay            3   (ddl.translate) a table that is not what CREATE TABLE would make
             Drift               3   the target holds other rows than the upstream
             Conflict            3   (read.facts) two different rows of one key at one commit_ts
@@ -40,8 +41,16 @@ from ticdc_encoder.errors import TicdcError
 UNEQUAL = 5
 """The exit code of `verify` where the target is not as the upstream."""
 
+ALTER_IT = "alter it in the target so that it takes what the upstream's takes, then start again"
+"""Of a column that does not take a value."""
+
 MOST_PROBLEMS = 3
 """Of a table, in one message."""
+
+LOAD_ANEW = (
+    "load all tables anew: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG --replace"
+)
+"""What helps where changes are lost: no other way leaves nothing behind of what was there."""
 
 
 class Unavailable(TicdcError):
@@ -135,6 +144,11 @@ class Drift(Stop):
     """The target holds other rows than the upstream. Exit 3."""
 
 
+class KeyTaken(Stop):
+    """The target has another row with the value of a unique key that a row brings, or two such
+    rows where that key is to be created: it holds other rows than the upstream. Exit 3."""
+
+
 class NoTable(Stop):
     """The target lacks a table that rows need. `may_be_empty`: it may be right to create it without
     rows. Exit 3."""
@@ -213,6 +227,15 @@ def full(where: str, reason: str) -> Full:
         f"{where} has no room left on its disk, or in a file that may not grow: make room there, "
         f"then start again; nothing of the cut was applied ({reason})"
     )
+
+
+def taken_text(key: str, value: str, *, is_new: bool) -> str:
+    """What a `KeyTaken` says of a unique key, and of the value if the target tells it: of a key
+    that is created now, or of one that a row that is written meets."""
+    same = f"the value {value}" if value else "the same value"
+    if is_new:
+        return f"several rows of the target have {same} of the new unique key {key}".rstrip()
+    return f"another row of the target has {same} of the unique key {key}".rstrip()
 
 
 def fault(error: Exception) -> TicdcError:

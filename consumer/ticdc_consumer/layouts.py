@@ -409,7 +409,9 @@ def _without(source: Table, described: TargetTable, shard: Shard) -> TargetTable
     if column not in {each.name for each in described.columns if not each.nullable}:
         raise Stop(
             f"{label}: the target's table needs a column {column}, a text and NOT NULL, as "
-            "[tables.merge] says"
+            f"[tables.merge] says: add it, as VARCHAR({MOST_CHARACTERS}), fill it in the rows that "
+            f"are there with the name of the table that they came from ('{shard.name}' for those "
+            "of this one), and make it a part of every unique key; then start again"
         )
     for unique in described.unique_keys:
         if not unique.plain or column not in unique.columns or len(unique.columns) == 1:

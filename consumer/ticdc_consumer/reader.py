@@ -18,7 +18,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.reading import ReadOptions
 from ticdc_consumer.ddl.creation import Together, creates
 from ticdc_consumer.ddl.quarantined import relation
-from ticdc_consumer.errors import SchemaMissing, Stop, about
+from ticdc_consumer.errors import LOAD_ANEW, SchemaMissing, Stop, about
 from ticdc_consumer.plan import (
     Cut,
     Estimates,
@@ -485,8 +485,7 @@ class Reader:
                     f"{schema}.{table}: {topic}[{number}] offset {offset} has a row of version "
                     f"{version} of its schema, which no message brought for {patience:g} s; the "
                     "changefeed repeats the newest by send-bootstrap-interval-in-sec and "
-                    "send-bootstrap-in-msg-count; if an older one is missing, load a new snapshot "
-                    "and start from it"
+                    f"send-bootstrap-in-msg-count; if an older one is missing, {LOAD_ANEW}"
                 )
         return True
 

@@ -35,7 +35,11 @@ def scene(
             "tables__filter": f"{tidb.schema}.*",
             **{n: str(v).replace("{schema}", tidb.schema) for n, v in case.settings.items()},
         }
-        yield Scene(tidb, feed, Command([feed], url, tmp_path, capsys, **settings))
+        scene = Scene(tidb, feed, Command([feed], url, tmp_path, capsys, **settings))
+        try:
+            yield scene
+        finally:
+            scene.target(*scene.leaves)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

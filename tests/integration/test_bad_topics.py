@@ -45,7 +45,7 @@ def test_a_retention_gap_is_refused_at_the_start(
         run,
         f"{feed.topic}[{partition}] begins at offset {end + 1}, but the next cut begins at {end}: "
         f"retention has cut off what was not applied; R is {ts(100)}",
-        "load a new snapshot and start from it",
+        "ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG --replace",
     )
 
 

@@ -169,7 +169,7 @@ CASES = {
             "INSERT INTO items VALUES (1, 'one'), (9, 'two')",
         ),
         inserted(150, {"id": 2, "name": "two"}),
-        "UNIQUE constraint failed: items.name",
+        "another row of the target has the same value of the unique key (items.name)",
         ("DELETE FROM items WHERE id = 9",),
         (2, "two"),
     ),
@@ -433,6 +433,8 @@ def test_status_and_why_say_what_waits(small: Place, capsys: pytest.CaptureFixtu
     assert shown.advice == (
         "fix the cause, stop the consumer, then apply what waits: "
         "ticdc-consumer release CONFIG shop.items",
+        "if the cause is in the rows or in a message, load the table instead: "
+        "ticdc-consumer release CONFIG shop.items --load",
     )
     capsys.readouterr()
     assert cli.main(["status", str(small.run._file), *small.run.arguments()]) == 0

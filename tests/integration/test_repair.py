@@ -97,7 +97,7 @@ def test_what_cannot_be_put_right_is_named_and_the_rest_is_done(
     monkeypatch.setattr(Watch, "is_gone", lambda *_: True)
     code, out, _ = drifted.verify("--repair")
     assert code == 5
-    assert "log: not repaired: nothing identifies its rows: load it anew" in out
+    assert "log: not repaired: nothing identifies its rows: load all tables anew" in out
     assert "to be put right: 4 rows of 1 table\n" in out
     assert "4 rows put right at R = " in out
     assert {name for name, *_ in drifted.differences()} == {"log"}
@@ -122,6 +122,18 @@ def test_a_repair_that_nobody_takes_up_is_withdrawn(
     assert "the request is withdrawn: no cut without DDL was committed" in err
     with opened(drifted.target_url) as target:
         assert target.query("SELECT count(*) FROM ticdc_repair") == [(0,)]
+
+
+def test_the_request_of_a_command_that_was_killed_goes_when_the_next_one_comes(
+    drifted: Verified, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No command waits for it any more, and no cut might ever take it up."""
+    monkeypatch.setattr(Watch, "is_gone", lambda *_: True)
+    with opened(drifted.target_url) as target, target.transaction():
+        RepairRequests(target, "proof").add(RepairRequest(1, 0, {}))
+    drifted.verify("--repair")
+    with opened(drifted.target_url) as target:
+        assert target.query("SELECT state FROM ticdc_repair") == [("done",)]
 
 
 # --- beside the stream --------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from support import brokers
 from support.large_rows import DOCS, Reduced, doc
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed
+from ticdc_consumer.errors import LOAD_ANEW
 from ticdc_encoder.event import Ddl, Resolved, Row, RowChange
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.tso import compose
@@ -175,8 +176,8 @@ def test_a_past_that_is_collected_is_told_in_one_sentence(
     assert said == (
         f"ticdc-consumer: {upstream.schema}.docs: the upstream has removed the rows of commit_ts "
         f"{commit_ts} (error 8055), so that a large row cannot be completed: keep more there "
-        "(tidb_gc_life_time), load a new snapshot and start from it; or let the changefeed use "
-        "claim-check"
+        f"(tidb_gc_life_time) and {LOAD_ANEW}; so that it does not come again, let the changefeed "
+        "use claim-check"
     )
     assert run.resolved_ts == commit_ts - 9  # after the CREATE TABLE
     assert run.rows("SELECT count(*) FROM docs") == [(0,)]

@@ -314,7 +314,9 @@ def test_what_cannot_be_compared_is_named(into_sqlite: Verified) -> None:
         f" VALUES ('proof', '{schema}', 'c', '', 'named', 'c')",
     )
     assert into_sqlite.problems() == {
-        "a": f"cannot be compared: {schema}.a.v: the target table has no such column",
+        "a": f"cannot be compared: {schema}.a.v: the target table has no such column; add it there "
+        "with the upstream's type, have its values loaded: ticdc-consumer load CONFIG --table "
+        f"{schema}.a, then start again",
         "b": 'the target has no table "b"',
         "c": 'the upstream has no such table, and the target has "c"',
     }

@@ -17,7 +17,7 @@ from ticdc_encoder.event import Ddl, Row, RowChange, Table
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import FAMILIES
 
-from support.torture_cli import Command
+from support.torture_cli import Command, Outcome
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream
 
@@ -43,6 +43,8 @@ class Scene:
         """Whether only what was said is typed."""
         self.snapshot = 0
         """A timestamp of the upstream, which `TS` stands for."""
+        self.leaves: list[str] = []
+        """SQL of the target that removes what goes beyond the test's own database."""
         self._sends = False
         self._tables: dict[str, Table] = {}
         self._rows: dict[str, Rows] = {}
@@ -107,7 +109,7 @@ class Scene:
                 column.name: value if value is None else FAMILIES[column.type.name].from_text(value)
                 for column, value in zip(table.columns, map(_text, values), strict=True)
             }
-            rows[tuple(row[column] for column in table.handle_key)] = row
+            rows[tuple(row[column] for column in table.handle_key or row)] = row
         return rows
 
     # --- what operators do ------------------------------------------------------------------------
@@ -120,23 +122,29 @@ class Scene:
                 connection.exec_driver_sql(statement)
 
     def types(self, line: str) -> None:
-        """A command line. Who follows an advice types `run CONFIG`, or what was said: `…`
-        stands for one word there."""
+        """A command line. Who follows an advice types `run CONFIG`, or what was said, with `t` for
+        TABLE: `…` stands for one word there."""
+        line = line.replace("{schema}", self.tidb.schema)
         option = line.removeprefix(f"{START} ")
         if self.follows and line != START and option not in self.heard:
             pattern = r"\S*?".join(map(re.escape, line.split("…")))
             found = re.findall(rf"{pattern}(?=[;,:.`)]*(?:\s|$))", self.heard)
             assert found, f"nothing says {line!r}, but: {self.heard}"
-            line = str(found[-1])
+            line = re.sub(r"\bTABLE\b", f"{self.tidb.schema}.t", str(found[-1]))
         name, *words = shlex.split(line.replace("--from-ts TS", f"--from-ts {self.snapshot}"))
         words.remove(CONFIG)
         words += ["--yes"] if name == "forget" else []  # the answer to its question
         outcome = self.command(*words) if name == "run" else self.command.command(name, *words)
-        self.code, self.said = outcome.code, outcome.said
-        self.heard += outcome.said
+        self.code, self.said = outcome.code, self._said(outcome)
+        self.heard += self.said
+
+    def _said(self, outcome: Outcome) -> str:
+        """With CONFIG for the name of the file, which some messages have."""
+        return f"{outcome.said}{outcome.printed}".replace(self.command.file, CONFIG)
 
     def hears(self, message: str) -> None:
         """The last command said it, where `…` stands for whatever varies."""
+        message = message.replace("{schema}", self.tidb.schema)
         pattern = ".*".join(map(re.escape, message.split("…")))
         assert re.search(pattern, self.said, re.DOTALL), self.said
 
@@ -154,9 +162,20 @@ class Scene:
         assert {n for n in names if not n.startswith("ticdc_")} == {*self._tables}
         for name, table in self._tables.items():
             columns = ", ".join(column.name for column in table.columns)
-            order = ", ".join(table.handle_key)
+            order = ", ".join(table.handle_key) or columns
             query = f"SELECT {columns} FROM {name} ORDER BY {order}"  # noqa: S608
-            assert self.command.rows(query) == self.tidb.execute(query), name
+            assert _texts(self.command.rows(query)) == _texts(self.tidb.execute(query)), name
+
+    def is_verified(self) -> None:
+        """The same, wherever the target has its tables: `verify` finds no difference."""
+        assert self.code == 0, self.said
+        outcome = self.command.command("verify")
+        assert outcome.code == 0, outcome.printed
+
+
+def _texts(rows: Sequence[tuple[Any, ...]]) -> list[list[str | None]]:
+    """A target may hold a value as its text."""
+    return [[*map(_text, row)] for row in rows]
 
 
 def _text(value: object) -> str | None:
@@ -238,7 +257,7 @@ class Case:
     then: Sequence[Step]
     also: tuple[str, ...] = ()
     """Parts of other messages that are followed on the way."""
-    ends: Literal["equal", "stopped"] = "equal"
+    ends: Literal["equal", "verified", "stopped"] = "equal"
     settings: dict[str, Any] = field(default_factory=dict)
     on: tuple[str, ...] = ("sqlite", "mariadb")
 
@@ -257,5 +276,7 @@ def follow(case: Case, scene: Scene) -> None:
         assert re.search(".*".join(map(re.escape, message.split("…"))), scene.heard), scene.heard
     if case.ends == "equal":
         scene.is_equal()
+    elif case.ends == "verified":
+        scene.is_verified()
     else:
         assert scene.code == 3, scene.said

@@ -40,10 +40,11 @@ def commands(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one command: its exit code, and what it said on stderr."""
+    """Of one command: its exit code, what it said on stderr, and what it printed on stdout."""
 
     code: int
     said: str
+    printed: str = ""
 
 
 class Command:
@@ -86,6 +87,10 @@ class Command:
         code = cli.main(["run", str(self._file), "--until", until, *sets, *arguments])
         return Outcome(code, self._capsys.readouterr().err)
 
+    def set(self, **settings: Any) -> None:
+        """Other settings from now on."""
+        self._settings |= settings
+
     def load(self, *arguments: str, **settings: Any) -> Outcome:
         """`ticdc-consumer load`."""
         return self.command("load", *arguments, **settings)
@@ -94,7 +99,8 @@ class Command:
         """Another of the product's commands."""
         self._capsys.readouterr()
         code = cli.main([name, str(self._file), *self.arguments(**settings), *arguments])
-        return Outcome(code, self._capsys.readouterr().err)
+        captured = self._capsys.readouterr()
+        return Outcome(code, captured.err, captured.out)
 
     def consumer(self, **settings: Any) -> Consumer:
         """The embedded consumer with the same settings, for what a test does in between."""
@@ -123,6 +129,11 @@ class Command:
     def standby(self, **settings: Any) -> Driver:
         """`run --standby` as a process of its own, which goes on for ever."""
         return Driver(["run", "--standby", str(self._file), *self.arguments(**settings)])
+
+    @property
+    def file(self) -> str:
+        """That of the settings, by which messages name it."""
+        return str(self._file)
 
     def arguments(self, **settings: Any) -> list[str]:
         """The settings, for another of the product's commands."""

@@ -1,6 +1,7 @@
 """A net change and its checkpoint -> one transaction of the target."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
@@ -8,10 +9,11 @@ import pyarrow as pa
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply.step import Applied, Counts, Step
+from ticdc_consumer.config.choices import SAME_COLLATIONS
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.errors import StagedRowsLost, Stop, about
+from ticdc_consumer.errors import LOAD_ANEW, KeyTaken, StagedRowsLost, Stop, about
 from ticdc_consumer.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.retry import until_known
@@ -85,7 +87,7 @@ def _write(
     for table, keys in change.deletes():
         failpoints.hit("S9")
         layout, *copies = step.with_copy(change.layouts[table])
-        with about((layout.schema, layout.table)), target.errors(layout):
+        with _writing(target, layout, options):
             counts = applied.of(layout)
             for copy in copies:
                 target.delete(copy, keys)
@@ -96,7 +98,7 @@ def _write(
     for table, rows in change.rows():
         failpoints.hit("S10")
         layout, *copies = step.with_copy(change.layouts[table])
-        with about((layout.schema, layout.table)), target.errors(layout):
+        with _writing(target, layout, options):
             counts = applied.of(layout)
             for copy in copies:
                 target.insert(copy, rows, "stop")
@@ -105,12 +107,35 @@ def _write(
     for staged in change.staged:
         failpoints.hit("P4")
         layout, *copies = step.with_copy(change.layouts[staged.table])
-        with about((layout.schema, layout.table)), target.errors(layout):
+        with _writing(target, layout, options):
             counts = applied.of(layout)
             for copy in copies:
                 target.publish(copy, staged.name, "stop")
             counts.cleared += target.publish(layout, staged.name, options.on_drift)
             counts.upserted += staged.count
+
+
+@contextmanager
+def _writing(target: Target, layout: Layout, options: Options) -> Iterator[None]:
+    """What is raised inside is about this table, and says how to go on."""
+    with about((layout.schema, layout.table)):
+        try:
+            with target.errors(layout):
+                yield
+        except KeyTaken as refusal:
+            way = _ALTER if SAME_COLLATIONS in options.rules else _REPAIR
+            raise KeyTaken(f"{refusal}: {way.format(name=layout.name)}") from refusal
+
+
+_REPAIR = (
+    "the target had other rows than the upstream before this cut. Have the upstream's rows put in "
+    "their place by: ticdc-consumer verify CONFIG --repair --table {name}, then start again"
+)
+_ALTER = (
+    "the rule same-collations trusts that this cannot be. Give the columns of that key a collation "
+    "that compares bytes (utf8mb4_bin), leave the rule out, and have the rows compared by: "
+    "ticdc-consumer verify CONFIG --repair --table {name}, then start again"
+)
 
 
 def _complete(target: Target, change: NetChange) -> None:
@@ -139,7 +164,7 @@ def _delete_rows(
         raise Stop(
             f"{layout.name}: {missing} of {len(rows)} rows to be deleted do not exist: the table "
             "has drifted, or a DELETE was sent twice, which cannot be recognised in a table "
-            'without a key; set on_drift = "overwrite" to go on'
+            f"without a key; {LOAD_ANEW}"
         )
     counts.deleted += deleted
     counts.missing += missing

@@ -36,7 +36,15 @@ from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.shared import databases
 from ticdc_consumer.ddl.suggestion import suggested
-from ticdc_consumer.errors import Denied, Fenced, Retry, Stop, UnknownCommit, Unsupported
+from ticdc_consumer.errors import (
+    Denied,
+    Fenced,
+    KeyTaken,
+    Retry,
+    Stop,
+    UnknownCommit,
+    Unsupported,
+)
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.activity.activity import WaitingDdl
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -222,6 +230,12 @@ def _attempt(context: DdlContext, entry: LedgerEntry) -> None:
             raise
         with target.transaction():
             ledger.mark(_skipped(context, entry, refusal))
+    except KeyTaken as refusal:
+        raise KeyTaken(
+            f"{refusal}, which no two have upstream. Have the upstream's rows put in their place "
+            f"by: ticdc-consumer verify CONFIG --repair --table {entry.schema}.{entry.table}, then "
+            "start again"
+        ) from refusal
 
 
 def _rename_together(context: DdlContext, group: Sequence[LedgerEntry]) -> None:

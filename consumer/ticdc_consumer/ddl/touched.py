@@ -5,15 +5,18 @@ from collections.abc import Iterable, Iterator
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.statements import (
     AddForeignKey,
+    AddIndex,
     AlterTable,
     CreateSchema,
     CreateTable,
     CreateTableLike,
     CreateView,
+    DropIndex,
     DropTable,
     DropView,
     ExchangePartition,
     RecoverTable,
+    RenameIndex,
     RenameTable,
     Statement,
     TruncateTable,
@@ -56,6 +59,22 @@ def _named(entry: LedgerEntry) -> set[TableName] | None:
     if entry.table:
         named.append((entry.schema, entry.table))
     return set(named)
+
+
+def keys_alone(entry: LedgerEntry) -> bool:
+    """Whether a DDL adds, drops or renames indexes, and does nothing else: the rows and columns of
+    its table are the same before and after."""
+    try:
+        statement = parsed(entry.query, entry.schema)
+    except TicdcError:
+        return False
+    return (
+        not entry.instead
+        and isinstance(statement, AlterTable)
+        and all(
+            isinstance(action, AddIndex | DropIndex | RenameIndex) for action in statement.actions
+        )
+    )
 
 
 def of_statement(statement: Statement) -> list[TableName] | None:

@@ -65,8 +65,10 @@ def _loss(column: Column, rules: frozenset[str]) -> str | None:
         return "sends its DEFAULT for NULL: make it NOT NULL, or drop the DEFAULT"
     if kind in ("date", "datetime") and CALENDAR_DATES not in rules:
         return (
-            "sends other dates for 0000-00-00 and the like, and for years below 100: if "
-            f'upstream has none of these, allow it by [target] rules = ["{CALENDAR_DATES}"]'
+            "sends other dates for 0000-00-00 and the like, and for years below 100: use "
+            "canal-json; or, if no row upstream has such a date, and its sql_mode refuses new ones "
+            "(NO_ZERO_DATE, NO_ZERO_IN_DATE; years below 100 are never refused), trust in that by "
+            f'[target] rules = ["{CALENDAR_DATES}"]'
         )
     if kind in ("enum", "set") and "" in column.type.elements:
         return f"sends the member '' of {kind.upper()} like its invalid, or empty, value"

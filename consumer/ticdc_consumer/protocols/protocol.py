@@ -15,7 +15,7 @@ from ticdc_encoder.tso import compose, moment
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.reading import ReadOptions
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.protocols.exactness import AS_SENT, Exactness
 
 Decode = Callable[[bytes | None, bytes | None], list[Event]]
@@ -165,8 +165,10 @@ def check_ts(event: Event | Waiting, latest: int) -> None:
         if ts <= 0:
             raise Stop(f"{what} {ts} is not positive")
         raise Stop(
-            f"{what} {ts} lies too far in the future (limits.future_limit): it is after "
-            f"{moment(latest):%Y-%m-%d %H:%M} UTC; is this machine's clock right?"
+            f"{what} {ts} lies too far in the future: it is after {moment(latest):%Y-%m-%d %H:%M} "
+            "UTC. If this machine's clock is behind, set it right and start again; else the "
+            "message is broken, and to believe it would have rows dropped: send the changefeed "
+            f"into a new topic, set [kafka] topics to it, and {LOAD_ANEW}"
         )
 
 

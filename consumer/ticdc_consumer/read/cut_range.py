@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.read.job import ReadJob
 from ticdc_consumer.read.progress import PartitionProgress
 
@@ -37,12 +37,10 @@ class CutRange:
     def _require_later(self, commit_ts: int, time: int) -> None:
         if not self.begin or time > self._latest_replay:
             return
-        within = time > self._proof_time
-        when = "hardly after" if within else "before"
+        when = "hardly after" if time > self._proof_time else "before"
         raise Stop(
             f"a new partition holds commit_ts {commit_ts}, below the applied {self.begin}, "
             f"sent {when} that was proven: an earlier listing may have missed it, or the clock of "
-            "TiCDC was set back, or a new changefeed or PD began at an older TSO. To be sure, end "
-            "this changefeed (ticdc-consumer forget), load a new snapshot and run with --from-ts"
-            + ("; if the clocks differ by less, lower limits.clock_skew" if within else "")
+            "TiCDC was set back, or a new changefeed or PD began at an older TSO. It may be a row "
+            f"that was never applied, or a repeat, which nothing shows: {LOAD_ANEW}"
         )

@@ -14,7 +14,7 @@ from ticdc_encoder.event import Row, Table, Value
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import single
 
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.errors import LOAD_ANEW, Retry, Stop, Unavailable
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.session import connect, engine_of
@@ -136,8 +136,8 @@ def _translated(error: sa.exc.DBAPIError, table: str, commit_ts: int) -> TicdcEr
     if code in _REMOVED:
         return Stop(
             f"{table}: the upstream has removed the rows of commit_ts {commit_ts} (error {code}), "
-            "so that a large row cannot be completed: keep more there (tidb_gc_life_time), load a "
-            "new snapshot and start from it; or let the changefeed use claim-check"
+            "so that a large row cannot be completed: keep more there (tidb_gc_life_time) and "
+            f"{LOAD_ANEW}; so that it does not come again, let the changefeed use claim-check"
         )
     if refusals.lost(error):
         return Retry("the connection to the upstream was lost")

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ticdc_encoder.tso import physical
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.source import Source
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.marks import TopicPartition
@@ -141,21 +141,20 @@ def _gaps_of(
     if restart.topic_id and topic_id and restart.topic_id != topic_id:
         yield Gap(
             f"topic {topic}",
-            "was deleted and recreated: its offsets mean nothing any more; load a new snapshot and "
-            "start another changefeed from it",
+            f"was deleted and recreated: its offsets mean nothing any more; {LOAD_ANEW}",
             topic_partition,
         )
     elif begin > offset:
         yield _gap(
             topic_partition,
             f"begins at offset {begin}, but the next cut begins at {offset}: retention has cut off "
-            f"what was not applied; R is {resolved_ts}; load a new snapshot and start from it",
+            f"what was not applied; R is {resolved_ts}; {LOAD_ANEW}",
         )
     elif end < offset:
         yield _gap(
             topic_partition,
             f"ends at offset {end}, but the next cut begins at {offset}: its log was truncated, or "
-            "the topic was deleted and recreated; load a new snapshot and start from it",
+            f"the topic was deleted and recreated; {LOAD_ANEW}",
         )
     elif record_at is not None and not (restart.topic_id and topic_id):
         yield from _gaps_of_mark(topic_partition, restart, begin, end, record_at)
@@ -173,7 +172,7 @@ def _gaps_of_mark(
         yield _gap(
             topic_partition,
             f"offset {offset} is not the resolved message that was read there: the topic was "
-            "deleted and recreated; load a new snapshot and start another changefeed from it",
+            f"deleted and recreated; {LOAD_ANEW}",
         )
 
 

@@ -46,6 +46,19 @@ class OtherChangefeeds:
                 if name is not None:
                     raise self._refusal(name, theirs, row)
 
+    def names_among(self, schema: str | None, names: Sequence[str]) -> set[str]:
+        """Those of these tables of the target's schema that another changefeed's rows go to."""
+        if not names or not self._others():
+            return set()
+        by_destination = {self._where.comparable((schema, name)): name for name in names}
+        rows = [
+            row
+            for begin in range(0, len(names), _AT_ONCE)
+            for row in self._rows_named([*names[begin : begin + _AT_ONCE]])
+        ]
+        theirs = [self._where.comparable((row.target_schema, row.target_table)) for row in rows]
+        return {by_destination[name] for name in theirs if name in by_destination}
+
     def _refusal(self, name: TableName, theirs: TargetName, row: Any) -> Shared:
         return Shared(
             f"{'.'.join(name)} goes to {self._target.quote(*theirs)}, and so does "

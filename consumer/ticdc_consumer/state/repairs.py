@@ -21,6 +21,9 @@ Key = tuple[str | bytes, ...]
 """Canonical values (`targets.layout`)."""
 State = Literal["pending", "done"]
 
+ABANDONED = 3_600_000
+"""Milliseconds after which no command waits for its request any more."""
+
 MOST_KEYS = 10_000
 """Of one request, over all tables."""
 MOST_BYTES = 4 << 20
@@ -121,7 +124,9 @@ class RepairRequests:
         return None if row is None else _state(row)
 
     def add(self, request: RepairRequest) -> None:
-        """Writes a new request."""
+        """Writes a new request. One that is so old that its command was killed is withdrawn."""
+        is_old = REPAIR.c.number < request.number - ABANDONED
+        self._run(sa.delete(REPAIR).where(self._mine, REPAIR.c.state == "pending", is_old))
         values = {
             "number": request.number,
             "state": "pending",

@@ -45,11 +45,12 @@ def _status(target: Target, name: str, stored: StoredActivity | None) -> Changef
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A changefeed that the target has forgotten. `dropped_tables` are those that were dropped
-    upstream and are kept, quoted."""
+    upstream and are kept, `tables` those that it filled, both quoted."""
 
     changefeed: str
     resolved_ts: int
     dropped_tables: tuple[str, ...]
+    tables: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         left = (
@@ -57,9 +58,10 @@ class Ended:
             if self.dropped_tables
             else ""
         )
+        filled = f"; it filled {', '.join(self.tables)}" if self.tables else ""
         return (
             f"changefeed {self.changefeed} is ended; its tables stay as they are, at R = "
-            f"{with_time(self.resolved_ts)}{left}"
+            f"{with_time(self.resolved_ts)}{left}{filled}"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -68,6 +70,7 @@ class Ended:
             "changefeed": self.changefeed,
             "resolved_ts": str(self.resolved_ts),
             "dropped_tables": list(self.dropped_tables),
+            "tables": list(self.tables),
         }
 
 
@@ -80,6 +83,12 @@ def end(target: Target, options: Options) -> Ended:
     dropped_tables = [
         target.quote(of.target_schema, of.target_table) for of in store.ledger.dropped()
     ]
+    destinations = {each for each in store.ledger.known().destinations.values() if each}
+    tables = [
+        target.quote(*each)
+        for each in sorted(destinations, key=str)
+        if target.describe(*each) is not None
+    ]
     notes = LoadNotes(target, options.changefeed)
     copies = [load.beside for load in notes.beside()] if notes.progress() else []
     last_state = store.end(options.takeover_after)
@@ -89,4 +98,4 @@ def end(target: Target, options: Options) -> Ended:
         with target.transaction():
             for text in target.drop_table(*copy):
                 target.execute(text).close()
-    return Ended(options.changefeed, last_state.resolved_ts, tuple(dropped_tables))
+    return Ended(options.changefeed, last_state.resolved_ts, tuple(dropped_tables), tuple(tables))

@@ -12,7 +12,7 @@ from ticdc_encoder.tso import duration, moment, with_time
 
 from ticdc_consumer.state.activity.activity import VerifiedShare, WaitingDdl
 from ticdc_consumer.state.activity.stored import StoredActivity
-from ticdc_consumer.state.causes.of_runs import DDL_DONE, RELEASE
+from ticdc_consumer.state.causes.of_runs import DDL_DONE, LOAD_INSTEAD, RELEASE
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.status.changefeeds import ChangefeedStatus
@@ -136,6 +136,7 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
         yield "set aside", f"{name} {stands} with {counted(waiting.waiting, 'change')}"
         yield "  because", waiting.cause
         yield "  once fixed", RELEASE.format(config=config, table=name)
+        yield "  or instead", LOAD_INSTEAD.format(config=config, table=name)
     for entry in status.pending:
         yield "DDL pending", _ddl(entry)
         yield from _way_out(_waiting(status, entry), entry.id, config)

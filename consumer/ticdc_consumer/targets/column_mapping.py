@@ -20,6 +20,13 @@ Raises `Stop` with the reason alone."""
 Merges = Callable[[str, ColumnType], bool]
 """Whether a collation of the target takes for equal what the source type holds apart."""
 
+Finer = Callable[[ColumnType], str]
+"""A collation of the target that holds apart what the source type does."""
+
+
+def _by_bytes(type_: ColumnType) -> str:
+    return "that compares bytes"
+
 
 @dataclass(frozen=True, slots=True)
 class TypeRules:
@@ -29,6 +36,7 @@ class TypeRules:
     quote: Callable[[str], str]
     codec: Codec
     merges: Merges
+    finer: Finer = _by_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,11 @@ def _mapped(
     existing = _find(target.columns, column.name)
     if existing is None:
         if column.generated != "virtual":
-            raise Stop(f"{name}.{column.name}: the target table has no such column")
+            raise Stop(
+                f"{name}.{column.name}: the target table has no such column; add it there with the "
+                "upstream's type, have its values loaded: ticdc-consumer load CONFIG --table "
+                f"{name}, then start again"
+            )
         return _Placed(column, column.type, None, SKIP)
     type_ = _completed(column, definition)
     if existing.generated:
@@ -170,7 +182,7 @@ def _refusals(
         if not free and column.name not in filled:
             yield Stop(
                 f"{name}: the target column {column.name} is NOT NULL without a default, and the "
-                "source has no such column"
+                "source has no such column; give it a default or let it take NULL, then start again"
             )
     for unique in target.unique_keys:
         for each in placed:
@@ -180,7 +192,8 @@ def _refusals(
             if rules.merges(existing.collation, each.type_):
                 yield Stop(
                     f"{name}.{each.column.name}: collation {existing.collation} of the unique key "
-                    f"{unique.name} takes keys for equal that upstream holds apart"
+                    f"{unique.name} takes keys for equal that upstream holds apart; give the "
+                    f"column the collation {rules.finer(each.type_)}, then start again"
                 )
 
 

@@ -48,11 +48,13 @@ _DIGITS = (string.digits + "-").encode()
 
 
 class Refused(Exception):
-    """A value that the target cannot hold: the first such row, and why."""
+    """A value that the target cannot hold: the first such row, why, and the way on, in which
+    `{name}` is the upstream's table."""
 
-    def __init__(self, row: int, why: str) -> None:
+    def __init__(self, row: int, why: str, way: str = "") -> None:
         super().__init__(why)
         self.row = row
+        self.way = way
 
 
 def convert_rows(
@@ -112,7 +114,8 @@ def _stop(layout: Layout, position: int, keys: Sequence[pa.Array], refused: Refu
         for name, array in zip(layout.key, keys, strict=True)
     )
     where = f" (row with key {key})" if key else ""
-    raise Stop(f"{layout.name}.{layout.source[position].name}: {refused}{where}") from None
+    way = refused.way.format(name=layout.name)
+    raise Stop(f"{layout.name}.{layout.source[position].name}: {refused}{where}{way}") from None
 
 
 def _text(value: str | bytes | None) -> str:
@@ -125,10 +128,10 @@ def first(mask: pa.Array) -> int | None:
     return None if row == -1 else int(row)
 
 
-def refuse_where(mask: pa.Array, why: str) -> None:
+def refuse_where(mask: pa.Array, why: str, way: str = "") -> None:
     row = first(mask)
     if row is not None:
-        raise Refused(row, why)
+        raise Refused(row, why, way)
 
 
 def bytes_of(array: pa.Array) -> memoryview:

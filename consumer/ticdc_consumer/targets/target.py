@@ -324,6 +324,11 @@ class Target(ABC):
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
         """The table from the catalog, None if there is none."""
 
+    def tables_of(self, schema: str | None) -> list[str]:
+        """The names of the schema's tables, without views and partitions."""
+        with self.errors():
+            return sa.inspect(self.connection).get_table_names(schema)
+
     @abstractmethod
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         """The table's foreign keys, from the catalog."""

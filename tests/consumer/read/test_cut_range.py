@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from support.both_paths import PLACE, job_of, options_for
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.read.cut_range import CutRange
 from ticdc_consumer.read.progress import PartitionProgress
 
@@ -38,20 +38,19 @@ def test_a_replay_in_a_new_partition_is_one_if_it_was_sent_after_the_proof() -> 
 
 
 SENT = [
-    ("by a clock that was set back", 0, "sent before that was proven", "with --from-ts"),
-    ("within what clocks differ", 2000, "sent hardly after that", "lower limits.clock_skew"),
+    ("by a clock that was set back", 0, "sent before that was proven"),
+    ("within what clocks differ", 2000, "sent hardly after that"),
 ]
 
 
-@pytest.mark.parametrize(("time", "when", "way"), [c[1:] for c in SENT], ids=[c[0] for c in SENT])
-def test_what_may_be_no_replay_tells_why_and_what_to_do(time: int, when: str, way: str) -> None:
+@pytest.mark.parametrize(("time", "when"), [c[1:] for c in SENT], ids=[c[0] for c in SENT])
+def test_what_may_be_no_replay_tells_why_and_what_to_do(time: int, when: str) -> None:
     job = job_of(options_for("canal-json", clock_skew=2.0), {}, begin=5, end=9)
     cut = CutRange(replace(job, joined=frozenset([PLACE]), proof_time=1000))
     with pytest.raises(Stop) as stop:
         cut.holds(PartitionProgress(PLACE, 0, 50, 33), 7, 4, 33, time)
     told = str(stop.value)
-    assert when in told and told.endswith(way)
+    assert when in told and told.endswith(LOAD_ANEW)
     assert (
         "the clock of TiCDC was set back, or a new changefeed or PD began at an older TSO" in told
     )
-    assert "run with --from-ts" in told

@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 from pymysql import err  # type: ignore[import-untyped]
-from ticdc_consumer.errors import Denied, Full, Locked, Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Full, KeyTaken, Locked, Retry, Stop, Unavailable
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql.errors import column, lost, translate
 from ticdc_consumer.targets.mysql.privileges import Account
@@ -34,32 +34,36 @@ ERRORS = [
     (
         1062,
         "Duplicate entry '1-x' for key 'item.uk'",
-        Stop,
-        "shop.item: a row that is not of this cut holds the value '1-x' of unique key item.uk",
+        KeyTaken,
+        "shop.item: another row of the target has the value '1-x' of the unique key item.uk",
     ),
     (
         1366,
         "Incorrect integer value: 'for column 'x' at row 7' for column 'n' at row 1",
         Stop,
-        "shop.item.n: a value that is not of the column's type (error 1366)",
+        "shop.item.n: a value that is not of the column's type (error 1366); "
+        "alter it in the target so that it takes what the upstream's takes, then start again",
     ),
     (
         1366,
         "Incorrect string value: '\\xFF' for column `shop`.`item`.`a``b` at row 1",
         Stop,
-        "shop.item.a`b: a value that is not of the column's type (error 1366)",
+        "shop.item.a`b: a value that is not of the column's type (error 1366); "
+        "alter it in the target so that it takes what the upstream's takes, then start again",
     ),
     (
         1364,
         "Field 'n' doesn't have a default value",
         Stop,
-        "shop.item.n: no value for a column without default (error 1364)",
+        "shop.item.n: no value for a column without default (error 1364); "
+        "alter it in the target so that it takes what the upstream's takes, then start again",
     ),
     (
         3140,
         "Invalid JSON text: \"Invalid value.\" at position 1 in value for column 'item.j'.",
         Stop,
-        "shop.item.j: a value that is not JSON (error 3140)",
+        "shop.item.j: a value that is not JSON (error 3140); "
+        "alter it in the target so that it takes what the upstream's takes, then start again",
     ),
     (
         1153,

@@ -11,7 +11,18 @@ import pytest
 import sqlalchemy as sa
 from psycopg.pq import DiagnosticField as Field
 from support.canonical_rows import Canonical, defined, laid_out, load
-from ticdc_consumer.errors import Away, Denied, Full, Locked, Retry, Stop, Unavailable, UserRefused
+from ticdc_consumer.errors import (
+    ALTER_IT,
+    Away,
+    Denied,
+    Full,
+    KeyTaken,
+    Locked,
+    Retry,
+    Stop,
+    Unavailable,
+    UserRefused,
+)
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.postgresql.errors import lost, translate
 from ticdc_consumer.targets.postgresql.session import PostgreSQL
@@ -27,17 +38,16 @@ ERRORS = [
         "doppelter Schlüsselwert verletzt Unique-Constraint »item_a_key«",
         "Schlüssel »(a, b)=(1, x)« existiert bereits.",
         "",
-        Stop,
-        "shop.item: doppelter Schlüsselwert verletzt Unique-Constraint »item_a_key« (23505): "
-        "Key (a, b)=(1, x)",
+        KeyTaken,
+        "shop.item: another row of the target has the value (a, b)=(1, x) of the unique key",
     ),
     (
         "23505",
         '重複したキー値は一意性制約"item_a_key"違反となります',
         "キー (a)=(1) はすでに存在します。",
         "",
-        Stop,
-        'shop.item: 重複したキー値は一意性制約"item_a_key"違反となります (23505): Key (a)=(1)',
+        KeyTaken,
+        "shop.item: another row of the target has the value (a)=(1) of the unique key",
     ),
     (
         "23503",
@@ -73,7 +83,7 @@ ERRORS = [
             context,
             Stop,
             f"shop.item{column}: PostgreSQL refuses a value or statement with "
-            "InvalidTextRepresentation (22P02)",
+            "InvalidTextRepresentation (22P02)" + (f"; {ALTER_IT}" if column else ""),
         )
         for message, context, column in [
             ("invalid input syntax", 'COPY item, line 1, column a b: "secret"', ".a b"),
@@ -254,9 +264,13 @@ def target(request: pytest.FixtureRequest, postgresql_url: str) -> Iterator[Post
 
 
 REFUSED = [
-    ("another key in the way", ["1", "5", "x"], r"shop\.t: .*\(23505\): Key \(u\)=\(5\)"),
+    (
+        "another key in the way",
+        ["1", "5", "x"],
+        r"shop\.t: another .* value \(u\)=\(5\) of .* t_u_key",
+    ),
     ("a value that does not fit", ["2", "99999", "x"], r"shop\.t\.u: PostgreSQL refuses .*22003"),
-    ("NULL where it may not be", ["2", "6", None], r"shop\.t\.v: .*\(23502\)$"),
+    ("NULL where it may not be", ["2", "6", None], r"shop\.t\.v: .*\(23502\); alter it"),
     ("a CHECK", ["2", "-1", "secret"], r"shop\.t: .*\"?positive\W+ ?\(23514\)$"),
 ]
 

@@ -13,7 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from ticdc_consumer.errors import SourceAway, Stop, Unavailable, UserRefused
+from ticdc_consumer.errors import LOAD_ANEW, SourceAway, Stop, Unavailable, UserRefused
 from ticdc_consumer.source.kafka.client import Failures, admin_settings, refuses
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import TopicPartition
@@ -148,8 +148,8 @@ class Cluster:
         for topic, settings in self.settings(unknown).items():
             if "compact" in settings.get("cleanup.policy", ""):
                 raise Stop(
-                    f"topic {topic} is compacted, which deletes changes: set cleanup.policy=delete,"
-                    " load a new snapshot and start from it"
+                    f"topic {topic} is compacted, which deletes changes: set cleanup.policy=delete "
+                    f"there, and {LOAD_ANEW}"
                 )
         self._plain.update(unknown)
 

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from ticdc_encoder.errors import TicdcError, visible
 
 from ticdc_consumer.config.callbacks import with_functions
-from ticdc_consumer.errors import SourceAway, Stop, Unavailable, UserRefused
+from ticdc_consumer.errors import LOAD_ANEW, SourceAway, Stop, Unavailable, UserRefused
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.waiting import Deadline, sleep
 
@@ -117,7 +117,7 @@ def consume_error(
         return Stop(
             f"{topic}[{partition}] no longer holds offset {position}, which the next cut needs: "
             "the log was cut by retention or truncated, or the topic was deleted and recreated; "
-            "load a new snapshot and start from it"
+            f"{LOAD_ANEW}"
         )
     if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION):
         return Stop(f"{topic}[{partition}] no longer exists: was the topic deleted?")

@@ -8,7 +8,7 @@ from ticdc_encoder.errors import WireError
 from ticdc_encoder.storage.layout import DataFile, Directory, SchemaPath, last_number
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.protocols import stored_files
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.source.storage.directories import layout_of, partition_of, require_date, settled
@@ -88,7 +88,7 @@ def _require(partition: TopicPartition, wrong: Iterable[int], last: int, what: s
     for number in wrong:
         raise Stop(
             f"{partition[0]}: file {number} {what}, though file {last} exists: its contents are "
-            "lost; load a new snapshot and start from it"
+            f"lost; {LOAD_ANEW}"
         )
 
 
@@ -106,5 +106,5 @@ def _check_index(files: Files, path: str, partition: TopicPartition, end: int) -
     if number > end + 1:
         raise Stop(
             f"{partition[0]}: {path} says that file {number} is the last, but only {end} exist: "
-            "the contents of the others are lost; load a new snapshot and start from it"
+            f"the contents of the others are lost; {LOAD_ANEW}"
         )

@@ -9,7 +9,7 @@ from ticdc_encoder.storage.layout import METADATA, SchemaPath, checkpoint_ts
 from ticdc_encoder.storage.schema_file import parse_schema_file
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.errors import LOAD_ANEW, Stop, Unavailable
 from ticdc_consumer.protocols import for_tasks
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane
 from ticdc_consumer.protocols.schemas import Schemas
@@ -77,7 +77,7 @@ class StorageSource:
             if missing := sorted(expected - set(result.ends)):
                 raise Stop(
                     f"{missing[0][0]} is in the checkpoint, but the storage does not have it: was "
-                    "it deleted? Load a new snapshot and start from it"
+                    f"it deleted? If its files are gone, {LOAD_ANEW}"
                 )
             return result
 

@@ -5,7 +5,7 @@ import re
 from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration, seconds, with_time
 
-from ticdc_consumer.errors import Retry, Unavailable
+from ticdc_consumer.errors import LOAD_ANEW, Retry, Unavailable
 from ticdc_consumer.state.activity.activity import WaitingDdl
 from ticdc_consumer.state.activity.monitor import FOR_LOAD
 from ticdc_consumer.state.causes import thresholds
@@ -13,6 +13,8 @@ from ticdc_consumer.state.causes.situation import Explanation, KnownCause, Situa
 
 DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
 RELEASE = "ticdc-consumer release {config} {table}"
+LOAD_INSTEAD = "ticdc-consumer release {config} {table} --load"
+"""For a table whose log is gone, or cannot be read, or whose rows differ from the upstream's."""
 _RESUME = "let the load finish; if none is running, resume it: {load}"
 _OFFSET = re.compile(r"(\S+)\[(\d+)\] offset (\d+)$")
 """How an error ends that one message raised."""
@@ -81,8 +83,19 @@ def _bad_message(situation: Situation) -> Explanation | None:
     return Explanation(
         f"a message cannot be applied, and the consumer stopped there: {error.text}",
         ended.evidence,
-        (f"look at it: ticdc-consumer inspect {situation.config} {' '.join(named.groups())}",),
+        (
+            f"look at it: ticdc-consumer inspect {situation.config} {' '.join(named.groups())}",
+            *(step.format(config=situation.config) for step in _UNREADABLE),
+        ),
     )
+
+
+_UNREADABLE = (
+    "if it is of one table, have that set aside: ticdc-consumer run {config} --set "
+    "on_error.quarantine=true, then stop the consumer, and load the table without the message: "
+    "ticdc-consumer release {config} TABLE --load",
+    f"if the next run stops there again, {LOAD_ANEW.replace('CONFIG', '{config}')}",
+)
 
 
 def _drift(situation: Situation) -> Explanation | None:
@@ -127,7 +140,13 @@ def _not_running(situation: Situation) -> Explanation | None:
         return None
     activity = situation.activity
     seen = f"the last sign of {activity.who} is {duration(situation.age)} old" if activity else ""
-    return Explanation("no consumer is running", (seen,) if seen else ())
+    evidence = (seen,) if seen else ()
+    if (aside := _table_quarantined(situation)) is None:
+        return Explanation("no consumer is running", evidence)
+    start = f"start the consumer afterwards: ticdc-consumer run {situation.config}"
+    return Explanation(
+        f"no consumer is running, and {aside.sentence}", evidence, (*aside.advice, start)
+    )
 
 
 def _retries(situation: Situation) -> Explanation | None:
@@ -168,6 +187,8 @@ def _table_quarantined(situation: Situation) -> Explanation | None:
         (
             "fix the cause, stop the consumer, then apply what waits: "
             f"{RELEASE.format(config=situation.config, table=name)}",
+            "if the cause is in the rows or in a message, load the table instead: "
+            f"{LOAD_INSTEAD.format(config=situation.config, table=name)}",
         ),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from ticdc_encoder.tso import duration, seconds, with_time
 
-from ticdc_consumer.errors import Stop, UserRefused
+from ticdc_consumer.errors import LOAD_ANEW, Stop, UserRefused
 from ticdc_consumer.source.facts import AGED, PartitionFacts, SourceFacts
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.state.activity.activity import Trouble
@@ -301,8 +301,8 @@ SCHEMA_MISSING = KnownCause(
     "schema-missing",
     "a row of the Simple protocol names a schema version that no message has brought",
     "wait a few minutes: the changefeed repeats the current schemas "
-    "(send-bootstrap-interval-in-sec); if an older version is missing, start a new changefeed from "
-    "a new snapshot",
+    "(send-bootstrap-interval-in-sec); if an older version is missing, "
+    f"{LOAD_ANEW}",
     _schema_missing,
 )
 RETENTION_NEAR = KnownCause(

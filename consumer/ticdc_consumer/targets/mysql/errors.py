@@ -8,7 +8,17 @@ import re
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 
-from ticdc_consumer.errors import Denied, Locked, Retry, Stop, Unavailable, full
+from ticdc_consumer.errors import (
+    ALTER_IT,
+    Denied,
+    KeyTaken,
+    Locked,
+    Retry,
+    Stop,
+    Unavailable,
+    full,
+    taken_text,
+)
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql.privileges import DENIED, Account, statement_of
 from ticdc_consumer.targets.target import original
@@ -40,6 +50,7 @@ _UNAVAILABLE = frozenset(
 )
 """Cannot connect, read-only."""
 
+_NO_DATABASE = 1049
 _FULL = frozenset({20, 1021, 1114, 3675})
 _WRITING = frozenset({3, 1026, 1030, 1534, 1598})
 """Why is in the text: the number of the operating system."""
@@ -135,15 +146,16 @@ def translate(
         return Denied(f"{table}a privilege is missing: {text} (error {code}){grant}")
     if code in _FULL or (code in _WRITING and _NO_SPACE.search(text)):
         return full(f"{table}the target", f"{text}, error {code}")
+    if code == _NO_DATABASE:
+        way = "create that database, then start again"
+        return Unavailable(f"the target refuses: {text} (error {code}): {way}")
     if code in _UNAVAILABLE:
         return Unavailable(f"the target refuses: {text} (error {code})")
     if code in _VALUES:
-        return Stop(f"{_where(layout, code, text)}: {_VALUES[code]} (error {code})")
+        return Stop(f"{_where(layout, code, text)}: {_VALUES[code]} (error {code}); {ALTER_IT}")
     if code == _DUPLICATE and (match := _DUPLICATED.fullmatch(text)):
         entry, key = match.groups()
-        return Stop(
-            f"{table}a row that is not of this cut holds the value {entry!r} of unique key {key}"
-        )
+        return KeyTaken(f"{table}{taken_text(key, repr(entry), is_new=layout is None)}")
     if code == _ANYTHING and text.startswith(_OLD_QUOTA):
         code = 8175
     if code == ENTRY_TOO_LARGE:

@@ -26,7 +26,7 @@ from ticdc_consumer.targets.mysql import blockers as waits
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
-from ticdc_consumer.targets.mysql.collations import ignores_letters, merges
+from ticdc_consumer.targets.mysql.collations import ignores_letters, merges, new_collation
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
 from ticdc_consumer.targets.mysql.fence import find_session, take_session_lock
 from ticdc_consumer.targets.mysql.names_case import NamesCase, NamesFold
@@ -316,6 +316,7 @@ class MySql(Target):
             self._quote,
             lambda type_, existing, _: types.codec(type_, existing, self.differences, rules),
             lambda collation, type_: not trusted and merges(collation, type_, self.differences),
+            lambda type_: new_collation(type_, self.differences),
         )
 
     def layout(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, Column, ColumnType
 
 from ticdc_consumer.config.choices import SAME_COLLATIONS, VECTOR_AS_TEXT
-from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.errors import ALTER_IT, Stop, Unsupported
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import new_collation
 from ticdc_consumer.targets.mysql.dialects import Dialect
@@ -141,7 +141,7 @@ def codec(
     target = CatalogType.parse(existing.type)
     result = _codec(type_, existing, target, dialect, rules)
     if result is None:
-        raise Stop(f"{_text(type_)} does not fit into {existing.type}")
+        raise Stop(f"{_text(type_)} does not fit into {existing.type}; {ALTER_IT}")
     return result
 
 

@@ -29,6 +29,12 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = coalesce(%s, current_schema()) AND c.relname = %s
 """
 
+_NAMES = """
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = coalesce(%s, current_schema()) AND c.relkind IN ('r', 'p')
+AND NOT c.relispartition
+"""
+
 _NOT_LASTING = """
 WITH RECURSIVE family(oid) AS (
     SELECT c.oid
@@ -127,6 +133,11 @@ WHERE x.indrelid = %s::regclass AND x.indisunique
 """
 
 _ACTION = re.compile(r" ON (DELETE|UPDATE) (CASCADE|RESTRICT|SET (NULL|DEFAULT)( \([^)]*\))?)")
+
+
+def tables_of(query: Query, schema: str | None) -> list[str]:
+    """Without partitions."""
+    return [str(name) for (name,) in query(_NAMES, schema)]
 
 
 def describe(

@@ -54,9 +54,17 @@ def _jsonb(array: pa.Array, _argument: str, labels: tuple[str, ...]) -> pa.Array
     return _text(array, "", labels)
 
 
+_NO_DATE = "a date that PostgreSQL does not have"
+_AS_TEXT = (
+    "; give the column the type text, which holds it, have the table loaded again: ticdc-consumer "
+    "load CONFIG --table {name}, then start again; or, if NULL will do in its place, set [target] "
+    'rules = ["zero-date-as-null"]'
+)
+
+
 def _date(array: pa.Array, argument: str, _labels: tuple[str, ...]) -> pa.Array:
     if kernels.moments(kernels.plain(array)) is None:
-        kernels.refuse_where(kernels.impossible(array), "a date that PostgreSQL does not have")
+        kernels.refuse_where(kernels.impossible(array), _NO_DATE, _AS_TEXT)
     kernels.fits_digits(array, int(argument))
     return array
 

@@ -11,7 +11,17 @@ import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
-from ticdc_consumer.errors import Denied, Locked, Retry, Stop, Unavailable, full
+from ticdc_consumer.errors import (
+    ALTER_IT,
+    Denied,
+    KeyTaken,
+    Locked,
+    Retry,
+    Stop,
+    Unavailable,
+    full,
+    taken_text,
+)
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.postgresql.privileges import remedy
 from ticdc_consumer.targets.target import original
@@ -25,7 +35,10 @@ _TELLING = frozenset({"0A", "22", "23", "25", "2B", "3B", "42", "53", "54", "55"
 _COPY_COLUMN = re.compile(r"COPY .*?, \S+ \d+, \S+ (?P<column>.+?)\s?(?::|$)", re.MULTILINE)
 """`COPY t, line 1, column c: "..."` in any language of its order."""
 _KEY = re.compile(r"\(.*\)=\(.*\)", re.S)
-_SHOW_KEYS = frozenset({"23001", "23503", "23505", "23P01"})
+_NO_SCHEMA = "3F000"
+_OF_COLUMN = ("22", "23502")
+_UNIQUE = "23505"
+_SHOW_KEYS = frozenset({"23001", "23503", "23P01"})
 """The detail of others, such as CHECK's, has the whole row."""
 _CERTIFICATE = re.compile("certificate")
 _FULL = re.compile("too many|remaining connection slots")
@@ -102,7 +115,20 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
         )
     if state[:2] in ("28", "3D", "53"):
         return Unavailable(f"PostgreSQL: {message}")
-    return Stop(f"{_where(driver, layout)}: {_what(driver, state, message)}")
+    if state == _UNIQUE:
+        return KeyTaken(f"{_where(driver, layout)}: {_of_key(driver, layout)}")
+    if state == _NO_SCHEMA:
+        return Stop(f"PostgreSQL: {message} ({state}): create that schema, then start again")
+    named = layout is not None and _column(driver, layout) is not None
+    way = f"; {ALTER_IT}" if named and state.startswith(_OF_COLUMN) else ""
+    return Stop(f"{_where(driver, layout)}: {_what(driver, state, message)}{way}")
+
+
+def _of_key(error: psycopg.Error, layout: Layout | None) -> str:
+    """Its text is that of the server's language; the names and the key's value are not."""
+    detail = _KEY.search(error.diag.message_detail or "")
+    value = detail[0] if detail else ""
+    return taken_text(error.diag.constraint_name or "", value, is_new=layout is None)
 
 
 def _where(error: psycopg.Error, layout: Layout | None) -> str:
@@ -110,8 +136,12 @@ def _where(error: psycopg.Error, layout: Layout | None) -> str:
     diag = error.diag
     known = (diag.schema_name, diag.table_name)
     table = layout.name if layout else ".".join(name for name in known if name) or "PostgreSQL"
-    column = diag.column_name or _copied_column(diag.context or "", layout)
+    column = _column(error, layout)
     return table if column is None else f"{table}.{column}"
+
+
+def _column(error: psycopg.Error, layout: Layout | None) -> str | None:
+    return error.diag.column_name or _copied_column(error.diag.context or "", layout)
 
 
 def _copied_column(context: str, layout: Layout | None) -> str | None:

@@ -224,6 +224,10 @@ class PostgreSQL(Target):
         with self.errors():
             return catalog.describe(self.query, schema, table, self._replica_allowed)
 
+    def tables_of(self, schema: str | None) -> list[str]:
+        with self.errors():
+            return catalog.tables_of(self.query, schema)
+
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         with self.errors():
             return catalog.references(self.query, schema, table)
@@ -232,7 +236,7 @@ class PostgreSQL(Target):
         def codec(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
             return types.codec(type_, existing, in_key, rules)
 
-        return TypeRules(self.dialect, quote_name, codec, types.merges)
+        return TypeRules(self.dialect, quote_name, codec, types.merges, lambda _: '"C"')
 
     # What DDL needs to know.
 

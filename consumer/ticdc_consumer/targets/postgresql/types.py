@@ -97,7 +97,7 @@ def codec(type_: ColumnType, existing: TargetColumn, in_key: bool, rules: frozen
         sign = " unsigned" if type_.unsigned and type_.name in INTEGERS else ""
         raise Stop(
             f"the target's type {existing.type} cannot hold every {type_.name}{sign}; "
-            f"{new_type} can"
+            f"{new_type} can: alter the column, then start again"
         )
     return result
 

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import ALTER_IT, KeyTaken, Stop, taken_text
 from ticdc_consumer.targets.bulk import Bulk, OnDrift
 from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.sqlite import catalog, types
+from ticdc_consumer.targets.sqlite.errors import taken_key
 from ticdc_consumer.targets.sqlite.quoting import quote_name
 from ticdc_consumer.targets.target import Query
 
@@ -103,7 +104,12 @@ class SqliteBulk(Bulk):
                 for position in layout.key_positions()
             )
             where = f" (row with key {key})" if key else ""
-            raise Stop(f"{layout.name}: {error}{where}") from error
+            if clashing := taken_key(error):
+                text = taken_text(clashing, "", is_new=False)
+                raise KeyTaken(f"{layout.name}: {text}{where}") from error
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+            way = f"; {ALTER_IT}" if code == sqlite3.SQLITE_CONSTRAINT_NOTNULL else ""
+            raise Stop(f"{layout.name}: {error}{where}{way}") from error
 
     def _clashing(self, layout: Layout, written: Sequence[int]) -> list[tuple[str, list[int]]]:
         """(DELETE, the indexes of its values in a row) for every unique key besides the fold key.

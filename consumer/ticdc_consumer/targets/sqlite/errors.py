@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from ticdc_consumer.errors import Locked, Stop, Unavailable, full
+from ticdc_consumer.errors import KeyTaken, Locked, Stop, Unavailable, full, taken_text
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import original
 
@@ -16,6 +16,18 @@ _FILE = {
     sqlite3.SQLITE_NOTADB,
     sqlite3.SQLITE_NOMEM,
 }
+_TAKEN = {
+    sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+    sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+    sqlite3.SQLITE_CONSTRAINT_ROWID,
+}
+
+
+def taken_key(error: sqlite3.Error) -> str:
+    """The columns of the unique key, or the index, that a row clashes with; "" if none does."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    text = str(error).removeprefix("UNIQUE constraint failed: ")
+    return f"({text})" if code in _TAKEN else ""
 
 
 def translate(error: Exception, layout: Layout | None, file: str | None) -> Exception:
@@ -32,5 +44,7 @@ def translate(error: Exception, layout: Layout | None, file: str | None) -> Exce
         return full(str(file), str(driver))
     if code & 0xFF in _FILE:
         return Unavailable(f"{file}: {driver}")
+    if key := taken_key(driver):
+        return KeyTaken(f"{where}{taken_text(key, '', is_new=layout is None)}")
     # SQLite's message names tables and columns, never a value.
     return Stop(f"{where}SQLite refused: {driver}")

@@ -158,7 +158,7 @@ class SQLite(Target):
             return catalog.references(self.query, table)
 
     def type_rules(self, rules: frozenset[str]) -> TypeRules:
-        return TypeRules(self.dialect, quote_name, types.codec, types.merges)
+        return TypeRules(self.dialect, quote_name, types.codec, types.merges, lambda _: "BINARY")
 
     # What DDL needs to know.
 

@@ -87,7 +87,7 @@ def codec(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
         return f"quoted:{kind}"
     raise Stop(
         f"the target's type {existing.type or 'without a name'} has {has} affinity, which does not "
-        f"keep every {kind} as it is; {new_type} does"
+        f"keep every {kind} as it is; {new_type} does: alter the column, then start again"
     )
 
 

@@ -29,6 +29,7 @@ from ticdc_consumer.upstream.load.copying import Copier, CopyJob
 from ticdc_consumer.upstream.load.creating import LoadTables, defined_of
 from ticdc_consumer.upstream.load.origin import full_chunks, origin_of
 from ticdc_consumer.upstream.load.planning import planned, require_begun
+from ticdc_consumer.upstream.strangers import warn_of_strangers
 from ticdc_consumer.upstream.tables import Defined
 from ticdc_consumer.waiting import back_off
 
@@ -148,6 +149,8 @@ class _Loader:
                 extra={"event": "views_not_loaded", "views": views},
             )
         states = self._tables(defined).states(replace_rows)
+        where = InTarget.by(self._options, self._target)
+        warn_of_strangers(self._target, self._options.changefeed, where, defined)
         plan = planned(contents.cut, self._options.load_chunk, defined, states)
         whole = first_checkpoint(replace(self._options, from_ts=snapshot_ts), self._source)
         begun = Checkpoint.first(self._options, 0, whole.positions)

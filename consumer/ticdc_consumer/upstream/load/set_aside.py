@@ -1,5 +1,6 @@
 """A table that is set aside, loaded at R: its log is gone, or cannot be read."""
 
+import logging
 from contextlib import closing
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ from ticdc_consumer.upstream.load.origin import FromUpstream
 from ticdc_consumer.upstream.session import reading, upstream_url
 from ticdc_consumer.upstream.snapshot import require_kept
 from ticdc_consumer.upstream.tables import Defined, defined, names
+
+logger = logging.getLogger(__name__)
 
 
 def load_set_aside(options: Options, store: Store, state: Checkpoint, waiting: SetAside) -> int:
@@ -86,7 +89,29 @@ class _OneTable:
             return self._store.quarantine.get(self._waiting.name) is None
 
         until_known(self._store, self._options.retries, attempt, happened)
+        self._warn_of_keys(tables)
         return rows
+
+    def _warn_of_keys(self, tables: LoadTables) -> None:
+        """The unique keys that the target lacks: DDL that waited with the rows were not run."""
+        name = self._waiting.name
+        described = self._store.target.describe(*tables.context.locate(name))
+        assert described is not None  # it was loaded
+        existing = {frozenset(map(str.lower, key.columns)) for key in described.unique_keys}
+        missing = [
+            f"{index.name} ({', '.join(index.columns)})"
+            for index in self._defined.table.indexes
+            if index.unique
+            and index.columns
+            and not any(key <= frozenset(map(str.lower, index.columns)) for key in existing)
+        ]
+        if missing:
+            logger.warning(
+                "%s: the target's table lacks unique keys that the upstream's has: %s: create them",
+                ".".join(name),
+                "; ".join(missing),
+                extra={"event": "keys_missing", "table": ".".join(name), "keys": missing},
+            )
 
     def _tables(self) -> LoadTables:
         layouts = TableLayouts(self._options, self._store.target)

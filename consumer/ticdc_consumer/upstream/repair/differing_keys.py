@@ -5,7 +5,7 @@ from threading import Lock
 
 from ticdc_encoder.counted import counted
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.state.repairs import MOST_BYTES, MOST_KEYS, RepairRequest, TableKeys
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
@@ -14,7 +14,10 @@ from ticdc_consumer.upstream.verify.compare import Outcome
 from ticdc_consumer.upstream.verify.keys import canonical_keys
 from ticdc_consumer.upstream.verify.pairs import Pair, repair_layout
 
-ANEW = "load it anew, as the guide to verify says"
+
+def load_again(name: TableName) -> str:
+    """What is done about a table that has too many rows to be repaired."""
+    return f"load the table again: ticdc-consumer load CONFIG --table {'.'.join(name)}"
 
 
 class DifferingKeys:
@@ -38,9 +41,10 @@ class DifferingKeys:
         name = pair.table.schema, pair.table.name
         try:
             if not pair.key:
-                raise Stop(f"nothing identifies its rows: {ANEW}")
+                raise Stop(f"nothing identifies its rows: {LOAD_ANEW}")
             if not outcome.whole:
-                raise Stop(f"more than {counted(len(outcome.differences), 'row')} differ: {ANEW}")
+                rows = counted(len(outcome.differences), "row")
+                raise Stop(f"more than {rows} differ: {load_again(name)}")
             repair_layout(pair, target)
             keys = dict.fromkeys(canonical_keys(pair, outcome.differences))
         except Stop as refusal:
@@ -62,7 +66,9 @@ class DifferingKeys:
             rows += len(differing.keys)
             size += len(RepairRequest(number, 0, {name: differing}).detail())
             if rows > MOST_KEYS or size > MOST_BYTES:
-                self.refused[name] = f"more than {MOST_KEYS:,} rows differ in all: {ANEW}"
+                self.refused[name] = (
+                    f"more than {MOST_KEYS:,} rows differ in all: {load_again(name)}"
+                )
                 continue
             tables[name] = differing
             found_ts = max(found_ts, resolved_ts)

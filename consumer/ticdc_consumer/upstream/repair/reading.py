@@ -12,6 +12,7 @@ from ticdc_consumer.state.repairs import RepairRequest, TableKeys
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.upstream.repair.differing_keys import load_again
 from ticdc_consumer.upstream.repair.writing import Repair, RepairedTable
 from ticdc_consumer.upstream.session import (
     SnapshotRemoved,
@@ -56,7 +57,10 @@ def _table(
     room: int,
 ) -> RepairedTable:
     if store.quarantine.get(name) is not None:
-        raise Stop("it is set aside: release it, then verify again")
+        raise Stop(
+            "it is set aside: load it by ticdc-consumer release CONFIG "
+            f"{'.'.join(name)} --load, then verify again"
+        )
     table = defined(session, *name).table
     try:
         both = pair(store.target, options, InTarget.by(options, store.target), table)
@@ -73,7 +77,7 @@ def _table(
         payloads = encode_rows(layout, arrays)
         size += payloads.nbytes
         if size > room:
-            raise Stop(f"its rows have more than {MOST_BYTES >> 20} MiB: load it anew")
+            raise Stop(f"its rows have more than {MOST_BYTES >> 20} MiB: {load_again(name)}")
         row_keys = encode_keys(layout, [arrays[n] for n in layout.key_positions()])
         rows.update(zip(row_keys.to_pylist(), payloads.to_pylist(), strict=True))
     # By the upstream's collation a key may find the row of another one.

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl.touched import keys_alone
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.activity import stored
 from ticdc_consumer.state.checkpoint import Checkpoint
@@ -32,7 +33,7 @@ def repair_alone(options: Options, request: RepairRequest) -> None:
             raise store.unknown()
         with store.lease.explaining():
             state.check_scope(options)
-            if pending := store.ledger.pending():
+            if pending := [each for each in store.ledger.pending() if not keys_alone(each)]:
                 raise Stop(f"DDL {pending[0].id} is pending: run it, and repair then")
             repair = read_repair(options, store, request, state.resolved_ts)
             if repair.put_off:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from threading import Lock
 from typing import Protocol, TextIO
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
@@ -51,7 +51,7 @@ class RepairScript:
             "the same"
         ]
         if not pair.key:
-            lines.append("-- nothing identifies its rows: load the table anew")
+            lines.append(f"-- nothing identifies its rows: {LOAD_ANEW}")
         else:
             try:
                 lines += _statements(pair, outcome.differences, upstream, target)

@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 from ticdc_consumer.config.options import Options
+from ticdc_consumer.ddl.touched import keys_alone
 from ticdc_consumer.errors import Retry, Stop
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import KnownTables
@@ -39,7 +40,14 @@ class TargetState:
         """Why a table cannot be compared at R; "" if it can."""
         own = (table.resolved_ts for table in self.set_aside if table.name == name)
         resolved_ts = next(own, None)
-        return f"it is set aside, at R {resolved_ts}: release it before" if resolved_ts else ""
+        if not resolved_ts:
+            return ""
+        label = ".".join(name)
+        return (
+            f"it is set aside, at R {resolved_ts}: release it before by: ticdc-consumer release "
+            f"CONFIG {label}; or, if rows that it has are wrong, by: ticdc-consumer release CONFIG "
+            f"{label} --load"
+        )
 
     @property
     def snapshot_ts(self) -> int:
@@ -88,7 +96,7 @@ def _begin(
     targets = [first, *others]
     seen = {resolved_ts_of(options, target, same_scope) for target in targets}
     store = Store(first, options.changefeed, where=InTarget.by(options, first))
-    pending = store.ledger.pending()
+    pending = [entry for entry in store.ledger.pending() if not keys_alone(entry)]
     if len(seen) == 1 and not pending:
         set_aside = store.quarantine.tables()
         return TargetState(targets, seen.pop(), store.ledger.known(), set_aside, shared)

@@ -21,6 +21,7 @@ from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.session import UpstreamSession, upstream_url
 from ticdc_consumer.upstream.snapshot import pinned
+from ticdc_consumer.upstream.strangers import warn_of_strangers
 from ticdc_consumer.upstream.tables import defined, names
 from ticdc_consumer.upstream.verify.compare import compare
 from ticdc_consumer.upstream.verify.pairs import NotInTarget, Pair, pair, reason
@@ -146,6 +147,8 @@ class _Round:
         reports = [*self._unknown_upstream(upstream)]
         if not self._request.tables and self._request.only is None:
             reports += self._of_no_shard(upstream)
+            if not self._settled:  # in the first round
+                self._warn_of_strangers(upstream)
         for report in reports:
             report = replace(report, of_target=True)
             if report.subject not in self._settled:
@@ -166,6 +169,12 @@ class _Round:
                 relation = target.quote(*destination)
                 problem = f"the upstream has no such table, and the target has {relation}"
                 yield self._problem(name, relation, problem)
+
+    def _warn_of_strangers(self, upstream: Sequence[Table]) -> None:
+        """Of tables that this changefeed did not fill, which no report is about."""
+        target, known = self._state.targets[0], self._state.known.destinations
+        names = [*map(_name, upstream), *known]
+        warn_of_strangers(target, self._options.changefeed, self._where, names)
 
     def _of_no_shard(self, upstream: Sequence[Table]) -> Iterator[TableReport]:
         """Rows of merged tables that no upstream table has."""

@@ -1,0 +1,187 @@
+"""Columns of the target that do not take what the upstream's take, and keys that it lacks."""
+
+from unittest.mock import patch
+
+from support.advice import Case, Scene, changefeed_begins, follow, hears, target, types, upstream
+from ticdc_consumer.upstream.repair import differing_keys
+
+T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
+BEGUN = [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG")]
+LATER = upstream("INSERT INTO t VALUES (2, 'two')")
+RELOAD = "load CONFIG --table {schema}.t"
+DATES = "CREATE TABLE t (id INT PRIMARY KEY, d DATE)"
+WORDS = (
+    "CREATE TABLE t (id INT PRIMARY KEY, w VARCHAR(20) COLLATE utf8mb4_bin NOT NULL, "
+    "UNIQUE KEY w (w))"
+)
+
+
+def repairs_one_row_at_most(scene: Scene) -> None:
+    with patch.object(differing_keys, "MOST_KEYS", 1):
+        scene.types("verify CONFIG --repair")
+
+
+def rebuilt(*columns: str) -> str:
+    return f"CREATE TABLE t ({', '.join(columns)})"
+
+
+CASES = [
+    Case(
+        "a column was dropped in the target",
+        [*BEGUN, target("ALTER TABLE t DROP COLUMN name"), LATER, types("run CONFIG")],
+        "the target table has no such column; add it there with the upstream's type",
+        [target("ALTER TABLE t ADD COLUMN name VARCHAR(20)"), types(RELOAD, "run CONFIG")],
+        on=("sqlite", "postgresql", "mariadb", "mysql", "tidb"),
+    ),
+    Case(
+        "a column is too small in MariaDB and MySQL",
+        [
+            *BEGUN,
+            target("ALTER TABLE t MODIFY name VARCHAR(3)"),
+            LATER,
+            upstream("INSERT INTO t VALUES (3, 'three')"),
+            types("run CONFIG"),
+        ],
+        "alter it in the target so that it takes what the upstream's takes, then start again",
+        [target("ALTER TABLE t MODIFY name VARCHAR(20)"), types("run CONFIG")],
+        on=("mariadb", "mysql"),
+    ),
+    Case(
+        "a column takes no NULL in PostgreSQL",
+        [
+            *BEGUN,
+            target("ALTER TABLE t ALTER name SET NOT NULL"),
+            upstream("INSERT INTO t VALUES (2, NULL)"),
+            types("run CONFIG"),
+        ],
+        "alter it in the target so that it takes what the upstream's takes, then start again",
+        [target("ALTER TABLE t ALTER name DROP NOT NULL"), types("run CONFIG")],
+        on=("postgresql",),
+    ),
+    Case(
+        "a column is of another type in PostgreSQL",
+        [*BEGUN, target("ALTER TABLE t ALTER id TYPE smallint"), LATER, types("run CONFIG")],
+        "the target's type … cannot hold every …; … can: alter the column, then start again",
+        [target("ALTER TABLE t ALTER id TYPE integer"), types("run CONFIG")],
+        on=("postgresql",),
+    ),
+    Case(
+        "a column is of another type in SQLite",
+        [
+            *BEGUN,
+            target("DROP TABLE t", rebuilt("id INTEGER PRIMARY KEY", "name INTEGER")),
+            LATER,
+            types("run CONFIG"),
+        ],
+        "has … affinity, which does not keep every … as it is",
+        [
+            target("DROP TABLE t", rebuilt("id INTEGER PRIMARY KEY", "name TEXT")),
+            target("INSERT INTO t VALUES (1, 'one')"),
+            types("run CONFIG"),
+        ],
+        on=("sqlite",),
+    ),
+    Case(
+        "a column of the target alone takes no NULL",
+        [
+            *BEGUN,
+            target("ALTER TABLE t ADD COLUMN more INT NOT NULL"),
+            target("ALTER TABLE t ALTER COLUMN more DROP DEFAULT"),
+            LATER,
+            types("run CONFIG"),
+        ],
+        "give it a default or let it take NULL, then start again",
+        [target("ALTER TABLE t ALTER COLUMN more SET DEFAULT 0"), types("run CONFIG")],
+        on=("mariadb",),
+    ),
+    Case(
+        "the collation of a unique key is coarser than the upstream's",
+        [
+            changefeed_begins,
+            upstream(WORDS, "INSERT INTO t VALUES (1, 'a')"),
+            types("run CONFIG"),
+            target("ALTER TABLE t MODIFY w VARCHAR(20) COLLATE utf8mb4_general_ci NOT NULL"),
+            upstream("INSERT INTO t VALUES (2, 'A')"),
+            types("run CONFIG"),
+        ],
+        "takes keys for equal that upstream holds apart; give the column the collation …",
+        [
+            hears("the collation utf8mb4_bin"),
+            target("ALTER TABLE t MODIFY w VARCHAR(20) COLLATE utf8mb4_bin NOT NULL"),
+            types("run CONFIG"),
+        ],
+        on=("mariadb", "mysql"),
+    ),
+    Case(
+        "a unique key was trusted to have the upstream's collation",
+        [
+            changefeed_begins,
+            upstream(WORDS, "INSERT INTO t VALUES (1, 'a')"),
+            types("run CONFIG"),
+            target("ALTER TABLE t MODIFY w VARCHAR(20) COLLATE utf8mb4_general_ci NOT NULL"),
+            upstream("INSERT INTO t VALUES (2, 'A')"),
+            types("run CONFIG --set target.rules=same-collations"),
+        ],
+        "the rule same-collations trusts that this cannot be. Give the columns of that key",
+        [
+            target("ALTER TABLE t MODIFY w VARCHAR(20) COLLATE utf8mb4_bin NOT NULL"),
+            types("verify CONFIG --repair --table {schema}.t", "run CONFIG"),
+        ],
+        on=("mariadb",),
+    ),
+    Case(
+        "a zero date goes into a text column of PostgreSQL",
+        [
+            changefeed_begins,
+            upstream(DATES, "INSERT INTO t VALUES (1, '2024-02-29')"),
+            types("run CONFIG"),
+            upstream("INSERT INTO t VALUES (2, '0000-00-00')"),
+            types("run CONFIG"),
+        ],
+        "; give the column the type text, which holds it, have the table loaded again: ",
+        [target("ALTER TABLE t ALTER d TYPE text"), types(RELOAD, "run CONFIG")],
+        on=("postgresql",),
+    ),
+    Case(
+        "too many rows differ to be repaired one by one",
+        [
+            *BEGUN,
+            LATER,
+            types("run CONFIG"),
+            target("UPDATE t SET name = 'wrong'"),
+            repairs_one_row_at_most,
+        ],
+        "load the table again: ticdc-consumer load CONFIG --table …",
+        [types(RELOAD, "run CONFIG")],
+    ),
+    Case(
+        "tables that the upstream does not have are dropped",
+        [*BEGUN, target("CREATE TABLE left_over (id INT PRIMARY KEY)"), types("verify CONFIG")],
+        "tables of the target that the upstream does not have, and that no changefeed fills: ",
+        [target("DROP TABLE left_over"), types("run CONFIG")],
+        on=("sqlite", "postgresql", "mariadb", "mysql", "tidb"),
+    ),
+    Case(
+        "a table that was loaded lacks a unique key that waited with its rows",
+        [
+            *BEGUN,
+            target("ALTER TABLE t DROP COLUMN name"),
+            LATER,
+            upstream("ALTER TABLE t ADD UNIQUE KEY u (name)"),
+            types("run CONFIG --set on_error.quarantine=true"),
+            target("ALTER TABLE t ADD COLUMN name VARCHAR(20)"),
+            types("release CONFIG {schema}.t --load"),
+        ],
+        "the target's table lacks unique keys that the upstream's has: ",
+        [
+            target("CREATE UNIQUE INDEX u ON t (name)"),
+            upstream("ALTER TABLE t DROP INDEX u"),
+            types("run CONFIG"),
+        ],
+        on=("mariadb", "mysql"),
+    ),
+]
+
+
+def test_the_advice_is_followed(case: Case, scene: Scene) -> None:
+    follow(case, scene)

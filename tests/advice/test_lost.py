@@ -1,0 +1,149 @@
+"""Messages that are lost, come too late, or cannot be read, and rows that nothing identifies."""
+
+from confluent_kafka import Consumer, TopicPartition
+from support.advice import Case, Scene, changefeed_begins, follow, hears, target, types, upstream
+from ticdc_encoder.event import Resolved, RowChange
+from ticdc_encoder.sql.parser import parse_create_table
+
+T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
+LOG = "CREATE TABLE log (name VARCHAR(20))"
+ANEW = "load all tables anew: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG"
+LOADED = ("forget CONFIG", "load CONFIG --replace", "run CONFIG")
+
+
+def retention(scene: Scene) -> None:
+    """The brokers delete all that was sent."""
+    kafka, topic = scene.feed.kafka, scene.feed.topic
+    client = Consumer({**kafka.config, "group.id": "ends"})
+    for partition in range(scene.feed.partitions):
+        _, end = client.get_watermark_offsets(TopicPartition(topic, partition))
+        kafka.delete_records(topic, partition, end)
+    client.close()
+
+
+def recreated(scene: Scene) -> None:
+    """The topic is deleted, and TiCDC makes it anew."""
+    scene.feed.kafka.delete_topic(scene.feed.topic)
+    scene.feed.kafka.create_topic(scene.feed.name, scene.feed.partitions)
+    scene.feed.resolve(scene.tidb.ts())
+
+
+def broken_mark(scene: Scene) -> None:
+    """A resolved ts of the year 2090."""
+    scene.feed.send(0, Resolved(1_000_000_000_000_000_000))
+
+
+def garbage(scene: Scene) -> None:
+    """A message that is not of the protocol."""
+    scene.feed.send_raw(1, None, b'{"type":"INSERT",,}')
+    scene.upstream("INSERT INTO t VALUES (5, 'later')")
+
+
+def garbled(scene: Scene) -> None:
+    """A row of one table whose number is none."""
+    table = parse_create_table(T, scene.tidb.schema)
+    row = RowChange(table, scene.tidb.ts(), after={"id": 4, "name": "four"})
+    key, value = scene.feed.record(row)
+    scene.feed.send_raw(1, key, (value or b"").replace(b'"id":"4"', b'"id":"four"'))
+    scene.upstream("INSERT INTO t VALUES (5, 'later')")
+
+
+def new_topic(scene: Scene) -> None:
+    """TiCDC sends into another topic from now on, which the configuration names."""
+    feed = scene.feed
+    feed.topic = feed.kafka.create_topic("another", feed.partitions)
+    feed.resolve(scene.tidb.ts())
+    scene.command.set(kafka__topics=feed.topic)
+
+
+BEGUN = [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG")]
+LATER = upstream("INSERT INTO t VALUES (2, 'two')")
+
+CASES = [
+    Case(
+        "retention took changes, and a table was dropped upstream meanwhile",
+        [
+            *BEGUN,
+            upstream("CREATE TABLE gone (id INT PRIMARY KEY)", "INSERT INTO gone VALUES (1)"),
+            types("run CONFIG"),
+            upstream("DROP TABLE gone"),
+            LATER,
+            retention,
+            upstream("DELETE FROM t WHERE id = 1"),
+            types("run CONFIG"),
+        ],
+        ANEW,
+        [
+            types("forget CONFIG"),
+            hears("it filled …gone"),
+            types("load CONFIG --replace"),
+            hears("tables of the target that the upstream does not have"),
+            target("DROP TABLE gone"),
+            types("run CONFIG"),
+        ],
+        settings={"limits__clock_skew": "0"},
+    ),
+    Case(
+        "the topic was deleted and recreated",
+        [*BEGUN, LATER, recreated, types("run CONFIG")],
+        ANEW,
+        [types(*LOADED)],
+    ),
+    Case(
+        "a resolved ts is broken: the changefeed goes to a new topic",
+        [*BEGUN, broken_mark, LATER, types("run CONFIG")],
+        "else the message is broken, and to believe it would have rows dropped",
+        [new_topic, types(*LOADED)],
+    ),
+    Case(
+        "a resolved ts is broken: the clock is right, and the consumer is started again",
+        [*BEGUN, broken_mark, types("run CONFIG")],
+        "If this machine's clock is behind, set it right and start again",
+        [types("run CONFIG")],
+        ends="stopped",
+    ),
+    Case(
+        "a table without a key has drifted",
+        [
+            changefeed_begins,
+            upstream(LOG, "INSERT INTO log VALUES ('a'), ('b')"),
+            types("run CONFIG"),
+            target("UPDATE log SET name = 'strange' WHERE name = 'a'"),
+            upstream("DELETE FROM log WHERE name = 'a'"),
+            types("run CONFIG"),
+        ],
+        ANEW,
+        [types(*LOADED)],
+        settings={"tables__at_least_once": "*.log"},
+    ),
+    Case(
+        "a message that cannot be read sets its table aside, which is loaded",
+        [*BEGUN, garbled, types("run CONFIG", "why CONFIG")],
+        "if it is of one table, have that set aside: ticdc-consumer run",
+        [
+            types("run CONFIG --set on_error.quarantine=true"),
+            hears("{schema}.t is set aside"),
+            types("release CONFIG TABLE --load", "run CONFIG"),
+        ],
+    ),
+    Case(
+        "a message that cannot be read is of no known table: all is loaded",
+        [*BEGUN, garbage, types("run CONFIG", "why CONFIG")],
+        "if it is of one table, have that set aside: ticdc-consumer run",
+        [types("run CONFIG --set on_error.quarantine=true", *LOADED)],
+    ),
+    Case(
+        "a table was set aside, and the run has ended",
+        [*BEGUN, garbled, types("run CONFIG --set on_error.quarantine=true", "why CONFIG")],
+        "start the consumer afterwards: ticdc-consumer run …",
+        [
+            types("release CONFIG {schema}.t"),
+            hears("offset"),
+            types("release CONFIG {schema}.t --load", "run CONFIG"),
+        ],
+    ),
+]
+
+
+def test_the_advice_is_followed(case: Case, scene: Scene) -> None:
+    follow(case, scene)

@@ -1,0 +1,72 @@
+"""Where the rows of a table go: a schema that the target lacks, a table that several share."""
+
+from support.advice import Case, Scene, changefeed_begins, follow, types, upstream
+
+T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
+ABSENT = {"tables__route": '{"*.*" = "absent_{schema}.{table}"}'}
+
+
+def with_the_schema(scene: Scene) -> None:
+    """As the message says."""
+    schema = f"absent_{scene.tidb.schema}"
+    scene.target(f"CREATE SCHEMA {schema}")
+    cascade = " CASCADE" if scene.command.target_url.startswith("postgresql") else ""
+    scene.leaves.append(f"DROP SCHEMA {schema}{cascade}")
+
+
+def merged_from_now_on(scene: Scene) -> None:
+    """The operator begins anew where R is, with a column that tells tables apart."""
+    merge = f'{{"{scene.tidb.schema}.*" = "shard"}}'
+    resolved_ts = scene.command.resolved_ts
+    scene.types("forget CONFIG")
+    scene.command.set(tables__merge=merge)
+    scene.upstream("INSERT INTO t VALUES (2, 'two')")
+    scene.types(f"run CONFIG --from-ts {resolved_ts - 1}")
+
+
+def with_a_filled_column(scene: Scene) -> None:
+    """As the message says."""
+    scene.target(
+        "ALTER TABLE t ADD COLUMN shard VARCHAR(140) COLLATE utf8mb4_bin NOT NULL DEFAULT ''",
+        f"UPDATE t SET shard = '{scene.tidb.schema}.t'",  # noqa: S608
+        "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (id, shard)",
+    )
+
+
+CASES = [
+    Case(
+        "PostgreSQL lacks the schema of a new table",
+        [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG")],
+        "create that schema, then start again",
+        [with_the_schema, types("run CONFIG")],
+        ends="verified",
+        settings=ABSENT,
+        on=("postgresql",),
+    ),
+    Case(
+        "a server lacks the database of a new table",
+        [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG")],
+        "create that database, then start again",
+        [with_the_schema, types("run CONFIG")],
+        ends="verified",
+        settings=ABSENT,
+        on=("mariadb", "mysql", "tidb"),
+    ),
+    Case(
+        "tables are merged from now on, and rows are there",
+        [
+            changefeed_begins,
+            upstream(T, "INSERT INTO t VALUES (1, 'one')"),
+            types("run CONFIG"),
+            merged_from_now_on,
+        ],
+        "fill it in the rows that are there with the name of the table that they came from",
+        [with_a_filled_column, types("run CONFIG")],
+        ends="verified",
+        on=("mariadb", "mysql"),
+    ),
+]
+
+
+def test_the_advice_is_followed(case: Case, scene: Scene) -> None:
+    follow(case, scene)

@@ -217,6 +217,15 @@ class Unsupported(Stop):
         self.instead = tuple(instead)
 
 
+class ValuesNotSent(Unsupported):
+    """An ALTER TABLE gives the rows that are there values that TiCDC does not send, and that are
+    not certain without the upstream. Exit 3."""
+
+
+class UpstreamAway(Stop):
+    """`[source] upstream` does not answer, or refuses this user; it may answer later. Exit 3."""
+
+
 class LeftOut(Unsupported):
     """A DDL that the target does not need, since no row depends on it: it is always skipped."""
 

@@ -12,7 +12,8 @@ it was noted; R4 after the COMMIT of one without a run. Those of staging: P1 bef
 staging table, P2 after it has its rows; P3 before the transaction, P4 in it before the rows of each
 are published, P5 after they are dropped. When a table is set aside: Q1 before that is committed, Q2
 after; a release has the steps of its cuts, or, if it loads the table or has no cut to read, Q3
-before its COMMIT and Q4 after.
+before its COMMIT and Q4 after. F1: before the COMMIT of a chunk of a table that is filled anew
+after a DDL.
 """
 
 import os

@@ -3,15 +3,12 @@
 from dataclasses import dataclass
 
 INTS = ("INT", "BIGINT")
-EPOCH = "1970-01-01 00:00:00"
-"""What CURRENT_TIMESTAMP gives in the first second of time."""
-
 ModelValue = int | str | None
 
 
 @dataclass(frozen=True)
 class ModelColumn:
-    """`required` is NOT NULL; a `default` of `EPOCH` is CURRENT_TIMESTAMP."""
+    """`required` is NOT NULL."""
 
     name: str
     type: str
@@ -21,9 +18,7 @@ class ModelColumn:
     @property
     def sql(self) -> str:
         words = [f"`{self.name}`", self.type, "NOT NULL" if self.required else "NULL"]
-        if self.default == EPOCH:
-            words.append("DEFAULT CURRENT_TIMESTAMP")
-        elif self.default is not None:
+        if self.default is not None:
             words.append(f"DEFAULT '{self.default}'")
         return " ".join(words)
 

@@ -35,6 +35,7 @@ def scene(
             "tables__filter": f"{tidb.schema}.*",
             **{n: str(v).replace("{schema}", tidb.schema) for n, v in case.settings.items()},
         }
+        settings = {n: v for n, v in settings.items() if case.settings.get(n, v) is not None}
         scene = Scene(tidb, feed, Command([feed], url, tmp_path, capsys, **settings))
         try:
             yield scene

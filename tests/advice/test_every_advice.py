@@ -52,6 +52,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "the same command is given again, which changes nothing that is committed": (
         "could not begin, nothing was applied; start again",
+        "; start again when it answers",
         "changefeed …: …; start again",
         "its JVM has ended; start again",
         "its JVM ended before it was ready",

@@ -231,40 +231,17 @@ ALTER TABLE t ADD COLUMN b DATETIME(3) DEFAULT _UTF8MB4'2021-07-13 01:02:03'
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` datetime(3) NULL DEFAULT '2021-07-13 01:02:03.000'
 
--- case: the current timestamp is that of the DDL
+-- case: the current timestamp is that of the upstream's clock, in the time zone of its session
 ALTER TABLE t ADD COLUMN b DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3)
--- then: 1 10 x 2024-05-05 05:05:05.555 | 2 None y 2024-05-05 05:05:05.555
--- then.postgresql: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
--- then.mysql: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
--- then.tidb: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
--- then.mariadb: 1 10 x 2024-05-05 05:05:05.555000 | 2 None y 2024-05-05 05:05:05.555000
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT, PRIMARY KEY ("id"))
--- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", '2024-05-05 05:05:05.555' FROM "t"
--- sqlite: DROP TABLE "t"
--- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
--- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" timestamp without time zone DEFAULT '2024-05-05 05:05:05.555'
--- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" DROP DEFAULT
--- mysql: SET SESSION timestamp = 1714885505.555
--- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` datetime(3) NULL DEFAULT CURRENT_TIMESTAMP(3)
--- mysql: SET SESSION timestamp = DEFAULT
+-- stops: existing rows get the time at which the upstream began the statement, which is not sent
 
 -- case: the current timestamp of a TIMESTAMP
 ALTER TABLE t ADD COLUMN b TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP
--- then: 1 10 x 2024-05-05 05:05:05 | 2 None y 2024-05-05 05:05:05
--- then.postgresql: 1 10 x 2024-05-05 05:05:05+00:00 | 2 None y 2024-05-05 05:05:05+00:00
--- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "s" TEXT NOT NULL, "b" TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY ("id"))
--- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "s", "b") SELECT "id", "a", "s", '2024-05-05 05:05:05' FROM "t"
--- sqlite: DROP TABLE "t"
--- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
--- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" timestamp with time zone NOT NULL DEFAULT '2024-05-05 05:05:05+00'
--- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "b" SET DEFAULT CURRENT_TIMESTAMP(0)
--- mysql: SET SESSION timestamp = 1714885505.555
--- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP
--- mysql: SET SESSION timestamp = DEFAULT
+-- stops: existing rows get the time at which the upstream began the statement, which is not sent
 
 -- case: a TIMESTAMP default is meant in a time zone that nobody tells
 ALTER TABLE t ADD COLUMN b TIMESTAMP DEFAULT '2024-01-01 00:00:00'
--- stops: what its default gives existing rows is not certain
+-- stops: its default is a time in the time zone of the upstream's session, which is not sent
 
 -- case: a TIME default
 ALTER TABLE t ADD COLUMN b TIME DEFAULT '-838:59:59'
@@ -674,3 +651,12 @@ ALTER TABLE t ADD COLUMN c JSON NOT NULL, ADD COLUMN d DATETIME NOT NULL, MODIFY
 -- postgresql: ALTER TABLE "s"."t" ALTER COLUMN "a" TYPE text USING NULL::text
 -- mysql: ALTER TABLE `s`.`t` MODIFY COLUMN `a` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL, ADD COLUMN `c` longtext character set utf8mb4 collate utf8mb4_bin NOT NULL, ADD COLUMN `d` datetime NOT NULL
 -- tidb: ALTER TABLE `s`.`t` MODIFY COLUMN `a` varchar(5) character set utf8mb4 collate utf8mb4_bin NULL, ADD COLUMN `c` json NOT NULL, ADD COLUMN `d` datetime NOT NULL
+
+-- case: in an empty table nothing depends on the upstream's clock
+ALTER TABLE t ADD COLUMN d DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP
+-- sqlite: CREATE TABLE "ticdc_rebuilt" ("id" INTEGER NOT NULL, "a" INTEGER, "d" TEXT NOT NULL, PRIMARY KEY ("id"))
+-- sqlite: INSERT INTO "ticdc_rebuilt" ("id", "a", "d") SELECT "id", "a", NULL FROM "t"
+-- sqlite: DROP TABLE "t"
+-- sqlite: ALTER TABLE "ticdc_rebuilt" RENAME TO "t"
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "d" timestamp without time zone NOT NULL
+-- mysql: ALTER TABLE `s`.`t` ADD COLUMN `d` datetime NOT NULL DEFAULT CURRENT_TIMESTAMP

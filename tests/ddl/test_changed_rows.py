@@ -128,7 +128,7 @@ def changed(target: Target, old: Table, new: Table, cases: Sequence[Answer], ddl
     )
     statement = parse_ddl(ddl, "s")
     assert isinstance(statement, AlterTable)
-    work = target.alter_table(schema, TABLE, evolve(statement, old), 1 << 40, ReferenceChanges())
+    work = target.alter_table(schema, TABLE, evolve(statement, old), ReferenceChanges())
     for query, reason in work.refusals:
         if target.connection.exec_driver_sql(query, None, {"no_parameters": True}).first():
             raise Stop(reason)

@@ -36,8 +36,7 @@ PARTED = (
 )
 LOOSE = "CREATE TABLE loose (id INT NOT NULL PRIMARY KEY, v VARCHAR(9))"
 MOMENT = "2024-01-02 03:04:05"
-AT_THE_DDL = "2024-05-25 05:09:29"
-"""When the timestamps of `ts` are."""
+DEFAULT = "2024-05-25 05:09:29"
 
 
 def row(id: int, **more: str) -> Row:
@@ -50,14 +49,14 @@ def tell(feed: Feed, day: str) -> None:
     dated_sql = (
         "CREATE TABLE items (id INT NOT NULL PRIMARY KEY, name VARCHAR(80), "
         f"note VARCHAR(9) NOT NULL DEFAULT 'n', day {day}, "
-        "at DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP, KEY k (note))"
+        f"at DATETIME NOT NULL DEFAULT '{DEFAULT}', KEY k (note))"
     )
     dated = table(dated_sql)
     other = table(dated_sql.replace("items", "others"))
     remarked = table(
         "CREATE TABLE others (remark VARCHAR(20) NOT NULL DEFAULT 'n', "
         f"id INT NOT NULL PRIMARY KEY, name VARCHAR(80), day {day}, "
-        "at DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP)"
+        f"at DATETIME NOT NULL DEFAULT '{DEFAULT}')"
     )
 
     feed.ddl(10, "CREATE DATABASE `shop`", kind=1)
@@ -75,10 +74,10 @@ def tell(feed: Feed, day: str) -> None:
     feed.ddl(
         50,
         f"ALTER TABLE `items` MODIFY COLUMN `name` VARCHAR(80), ADD COLUMN `day` {day}, "
-        "ADD COLUMN `at` DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP",
+        f"ADD COLUMN `at` DATETIME NOT NULL DEFAULT '{DEFAULT}'",
         "items",
     )
-    before = row(1, note="n", day="0000-00-00", at=AT_THE_DDL)
+    before = row(1, note="n", day="0000-00-00", at=DEFAULT)
     feed.send(0, updated(51, before, {**before, "note": "one", "day": "2024-01-02"}, dated))
     feed.mark(60)
     feed.ddl(70, "CREATE TABLE `others` LIKE `items`", "others")
@@ -125,9 +124,9 @@ ITEMS = [{"id": 2, "v": 2}, {"id": 3, "v": 3}]
 def others(day: str) -> list[Row]:
     """`day` is that of the rows which were there before the column."""
     return [
-        row(1, remark="one", day="2024-01-02", at=AT_THE_DDL),
-        *(row(n, remark="n", day=day, at=AT_THE_DDL) for n in (2, 3)),
-        row(4, remark="four", day=day, at=AT_THE_DDL),
+        row(1, remark="one", day="2024-01-02", at=DEFAULT),
+        *(row(n, remark="n", day=day, at=DEFAULT) for n in (2, 3)),
+        row(4, remark="four", day=day, at=DEFAULT),
         row(5, remark="five", day="2024-01-02", at=MOMENT),
         row(6, remark="the last", day="2024-01-02", at=MOMENT),
     ]

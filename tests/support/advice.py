@@ -35,6 +35,8 @@ class Scene:
         self.tidb = tidb
         self.feed = feed
         self.command = command
+        self.settings: dict[str, Any] = {}
+        """What an operator adds to the configuration."""
         self.code = 0
         self.said = ""
         self.heard = ""
@@ -134,7 +136,10 @@ class Scene:
         name, *words = shlex.split(line.replace("--from-ts TS", f"--from-ts {self.snapshot}"))
         words.remove(CONFIG)
         words += ["--yes"] if name == "forget" else []  # the answer to its question
-        outcome = self.command(*words) if name == "run" else self.command.command(name, *words)
+        if name == "run":
+            outcome = self.command(*words, **self.settings)
+        else:
+            outcome = self.command.command(name, *words, **self.settings)
         self.code, self.said = outcome.code, self._said(outcome)
         self.heard += self.said
 
@@ -241,6 +246,11 @@ def types(*lines: str) -> Step:
     return step
 
 
+def sets_upstream(scene: Scene) -> None:
+    """`[source] upstream`, in the configuration."""
+    scene.settings["source__upstream"] = scene.tidb.url
+
+
 def hears(message: str) -> Step:
     """What the last of them says in between."""
     return lambda scene: scene.hears(message)
@@ -259,6 +269,7 @@ class Case:
     """Parts of other messages that are followed on the way."""
     ends: Literal["equal", "verified", "stopped"] = "equal"
     settings: dict[str, Any] = field(default_factory=dict)
+    """With None one is left out."""
     on: tuple[str, ...] = ("sqlite", "mariadb")
 
     def __str__(self) -> str:

@@ -39,7 +39,9 @@ REFERENCE = "as_in_tidb"
 NAMED = {
     "an expression": r"its default is an expression",
     "no date": r"PostgreSQL has no date",
-    "a TIMESTAMP of some time zone": r"what its default gives existing rows is not certain",
+    "a TIMESTAMP of some time zone": r"in the time zone of the upstream's session",
+    "the upstream's clock": r"the time at which the upstream began the statement",
+    "an uncertain default": r"what its default gives existing rows is not certain",
     "a change of type": r"what a change from .* makes of the values",
     "a value that does not fit": r"there are values that its new definition cannot hold",
     "a BLOB's default": r"\(error 1101\)",

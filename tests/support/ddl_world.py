@@ -12,7 +12,7 @@ from typing import Any
 
 from ticdc_encoder.event import Ddl, Row, RowChange, Table
 from ticdc_encoder.sql.parser import parse_create_table
-from ticdc_torture.column import EPOCH, INTS, ModelColumn, ModelValue
+from ticdc_torture.column import INTS, ModelColumn, ModelValue
 
 from support.world import World, lay_out
 
@@ -165,7 +165,7 @@ class History:
     def _column(self, name: str) -> ModelColumn:
         rng = self.rng
         if rng.random() < 0.2:
-            return ModelColumn(name, "DATETIME", required=True, default=EPOCH)
+            return ModelColumn(name, "DATETIME", required=True, default="1970-01-01 00:00:00")
         type_ = rng.choice([INTS[0], TEXTS[0]])
         default = rng.choice([None, 7 if type_ == "INT" else "d"])
         return ModelColumn(name, type_, rng.random() < 0.5, default)

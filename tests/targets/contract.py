@@ -650,7 +650,7 @@ class TargetContract:
         statement = parse_ddl(f"alter table {table.name} {clauses}", table.schema)
         assert isinstance(statement, AlterTable)
         evolved = evolve(statement, complete(table, table.columns, table.indexes))
-        work = target.alter_table(schema, table.name, evolved, 1 << 60, ReferenceChanges())
+        work = target.alter_table(schema, table.name, evolved, ReferenceChanges())
         for query, reason in work.refusals:
             if target.query(query):
                 raise Stop(reason)

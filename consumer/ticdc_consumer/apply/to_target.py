@@ -1,6 +1,7 @@
 """A cut that was read -> the target: its rows, its DDL, a repair, tables that are loaded beside."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -14,10 +15,10 @@ from ticdc_consumer.apply.transaction import apply, apply_groups
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.beside import Beside
-from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.context import DdlContext, Snapshot
 from ticdc_consumer.ddl.dropped_tables import over, purge
 from ticdc_consumer.ddl.quarantined import bond_of
-from ticdc_consumer.errors import Denied, Stop
+from ticdc_consumer.errors import Denied, Stop, UpstreamAway
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NoChange
@@ -86,7 +87,8 @@ class ToTarget:
         self._unneeded = unneeded or Unneeded()
         self._store = store
         self._tables = tables
-        self._context = DdlContext.of(options, target, store.ledger, tables.route)
+        snapshot_of = partial(_upstream_table, options) if options.upstream_url else None
+        self._context = DdlContext.of(options, target, store.ledger, tables.route, snapshot_of)
         self._beside = Beside(self._context, store, options.retries)
         self._dropped: Sequence[DroppedTable] = ()
 
@@ -203,3 +205,14 @@ class ToTarget:
 
         attempt = partial(purge, store.target, self.ledger, one)
         until_known(store, self._options.retries, attempt, happened)
+
+
+@contextmanager
+def _upstream_table(options: Options, name: TableName, snapshot_ts: int) -> Iterator[Snapshot]:
+    """A table of `[source] upstream`; its driver is needed for nothing else."""
+    try:
+        from ticdc_consumer.upstream.as_of import table_as_of
+    except ModuleNotFoundError as error:
+        raise UpstreamAway(f"{error.name} is not installed: {UPSTREAM}") from error
+    with table_as_of(options, name, snapshot_ts) as table:
+        yield table

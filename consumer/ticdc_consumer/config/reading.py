@@ -121,11 +121,12 @@ class ReadOptions:
         metadata=url(
             "source.upstream",
             "source.upstream_password",
-            "SQLAlchemy URL of the TiDB: for load, and to complete rows of handle-key-only",
+            "SQLAlchemy URL of the TiDB: for load, verify, and what TiCDC does not send",
             example="mysql+pymysql://user@host:4000",
         ),
     )
-    """The upstream TiDB, which tables are loaded from, and rows whose handle key alone was sent."""
+    """The upstream TiDB: tables are loaded from it and compared with it, and what TiCDC does not
+    send is read from it: rows of handle-key-only, values that a DDL gives existing rows."""
     registry: Mapping[str, str] = field(
         default_factory=dict,
         repr=False,

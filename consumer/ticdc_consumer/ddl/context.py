@@ -1,7 +1,12 @@
 """What every step of a DDL works with."""
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import Protocol
 
+import pyarrow as pa
+from ticdc_encoder.event import Table
 from ticdc_encoder.sql.statements import Statement
 
 from ticdc_consumer.config.merging import Shard
@@ -15,12 +20,29 @@ from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
 
 
+class Snapshot(Protocol):
+    """A table of the upstream as of one timestamp. Raises `Stop` for what cannot be read now, or
+    any more."""
+
+    @property
+    def table(self) -> Table: ...
+
+    def chunks(self) -> Iterator[Iterator[list[pa.Array]]]:
+        """The rows, in chunks of a bounded size, each in batches: arrays of canonical values
+        (`targets.layout`) for each column that TiCDC sends."""
+
+
+SnapshotOf = Callable[[TableName, int], AbstractContextManager[Snapshot]]
+"""Opens a table of the upstream, as of a timestamp."""
+
+
 @dataclass(frozen=True, slots=True)
 class DdlContext:
     """Where DDL run and what is known there: one for as long as the target is open.
 
     `ledger` holds the definitions in memory, as the last DDL that is done left them. `rules` are
-    those of the column types that were accepted (`[target] rules`).
+    those of the column types that were accepted (`[target] rules`). `snapshot_of` reads
+    `[source] upstream`, if that is set.
     """
 
     target: Target
@@ -28,10 +50,18 @@ class DdlContext:
     route: Route
     rules: frozenset[str] = frozenset()
     policy: Policy = field(default_factory=Policy)
+    snapshot_of: SnapshotOf | None = None
 
     @classmethod
-    def of(cls, options: Options, target: Target, ledger: Ledger, route: Route) -> "DdlContext":
-        return cls(target, ledger, route, options.rules, Policy.of(options))
+    def of(
+        cls,
+        options: Options,
+        target: Target,
+        ledger: Ledger,
+        route: Route,
+        snapshot_of: SnapshotOf | None = None,
+    ) -> "DdlContext":
+        return cls(target, ledger, route, options.rules, Policy.of(options), snapshot_of)
 
     @property
     def definitions(self) -> Definitions:

@@ -29,7 +29,7 @@ from ticdc_encoder.sql.statements import (
 )
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.ddl import begun, renames, translate
+from ticdc_consumer.ddl import begun, refill, renames, translate
 from ticdc_consumer.ddl.by_operator.manual import is_done, refuse_begun
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
@@ -44,6 +44,7 @@ from ticdc_consumer.errors import (
     Stop,
     UnknownCommit,
     Unsupported,
+    ValuesNotSent,
 )
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.activity.activity import WaitingDdl
@@ -136,8 +137,7 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
         for entry in entries:
             try:
                 with _savepoint(context):
-                    work = work_of(context, entry)
-                    _execute(target, work)
+                    work = _run(context, entry)
                     finished = _finished(context, entry)
                     keep_definition(ledger, entry, set_aside=work.set_aside)
             except Unsupported as refusal:
@@ -165,7 +165,7 @@ class Unshared(Exception):
 def run_pending(context: DdlContext, store: Store, retries: int) -> None:
     """Runs what the ledger holds, in order, until nothing is pending: before any later cut, and at
     every start. Raises `Stop`, with the command that goes on, if an operator must do it."""
-    clean_up = partial(renames.drop_markers, context)
+    clean_up = partial(_clean_up, context)
     until_known(store, retries, clean_up, happened=lambda: False)
     for group in renames.groups(context):
         entry = group[0]
@@ -183,11 +183,11 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
             store.monitor.waits_for_operator([WaitingDdl(entry.id, str(refusal), tuple(sql))])
             raise Stop(
                 f"{_named(entry)} waits for an operator: {refusal}; "
-                f"{_perhaps(sql)}run your own SQL in its place by "
+                f"{_way_on(context, refusal)}{_perhaps(sql)}run your own SQL in its place by "
                 f"--ddl-run {entry.id} FILE; or once its work is done in the target, "
                 f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.id}"
             ) from refusal
-        if len(group) > 1:
+        if not context.target.transactional_ddl:
             until_known(store, retries, clean_up, happened=lambda: False)
     store.monitor.waits_for_operator(())
 
@@ -195,6 +195,17 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
 def _named(entry: LedgerEntry) -> str:
     position = f"in {entry.schema or '-'}, commit_ts {entry.commit_ts}, number {entry.seq}"
     return f"{entry.query.strip()} ({position})"
+
+
+def _clean_up(context: DdlContext) -> None:
+    renames.drop_markers(context)
+    refill.drop_left(context)
+
+
+def _way_on(context: DdlContext, refusal: Stop) -> str:
+    if not isinstance(refusal, ValuesNotSent) or context.snapshot_of is not None:
+        return ""
+    return "set [source] upstream, from which these values can be read, and start again; or else "
 
 
 def _perhaps(sql: Sequence[str]) -> str:
@@ -212,16 +223,13 @@ def _attempt(context: DdlContext, entry: LedgerEntry) -> None:
         if not target.transactional_ddl:
             _wait_for_others(context, entry)
             with refusals(target):
-                work = _begin(context, entry)
-            if not work.rows_only:
-                _run_begun(context, entry, work)
+                work = _run_alone(context, entry)
             failpoints.hit("D3")
         with target.transaction():
             ledger.mark(_finished(context, entry))
             if target.transactional_ddl or work.rows_only:
                 with refusals(target):
-                    work = work_of(context, entry)
-                    _execute(target, work)
+                    work = _run(context, entry)
             keep_definition(ledger, entry, set_aside=work.set_aside)
             failpoints.hit("D4")
         failpoints.hit("D5")
@@ -293,14 +301,18 @@ def _begin(context: DdlContext, entry: LedgerEntry) -> Alteration:
         return work_of(context, entry)
     with context.target.transaction():
         context.ledger.check()
-        before = translate.before_alter(context, entry)
-        if before is not None:
-            context.ledger.define(*before)
+        _define_before(context, entry)
         work = work_of(context, entry)
         if work.statements and not work.rows_only:
             begun.note(context, entry, work)
     failpoints.hit("D0")
     return work
+
+
+def _define_before(context: DdlContext, entry: LedgerEntry) -> None:
+    before = translate.before_alter(context, entry)
+    if before is not None:
+        context.ledger.define(*before)
 
 
 def _run_begun(context: DdlContext, entry: LedgerEntry, work: Alteration) -> None:
@@ -333,7 +345,44 @@ def work_of(context: DdlContext, entry: LedgerEntry) -> Alteration:
     work = translate.work(context, entry)
     for query, reason in work.refusals:
         if target.execute(query).first() is not None:
-            raise Unsupported(reason)
+            raise (Unsupported if work.rows_only else ValuesNotSent)(reason)
+    return work
+
+
+def _run(context: DdlContext, entry: LedgerEntry) -> Alteration:
+    """Does an entry's work inside a transaction; returns it."""
+    try:
+        work = work_of(context, entry)
+    except ValuesNotSent as refusal:
+        if context.snapshot_of is None:
+            raise
+        try:
+            return refill.in_transaction(context, entry)
+        except Stop as reason:
+            raise refill.not_read(refusal, reason) from reason
+    _execute(context.target, work)
+    return work
+
+
+def _run_alone(context: DdlContext, entry: LedgerEntry) -> Alteration:
+    """Does what commits by itself of an entry's work; returns all of it."""
+    if refill.ran(context, entry):
+        return Alteration()
+    try:
+        work = _begin(context, entry)
+    except ValuesNotSent as refusal:
+        if context.snapshot_of is None:
+            raise
+        with context.target.transaction():
+            context.ledger.check()
+            _define_before(context, entry)
+        try:
+            refill.by_copy(context, entry)
+        except Stop as reason:
+            raise refill.not_read(refusal, reason) from reason
+        return Alteration()
+    if not work.rows_only:
+        _run_begun(context, entry, work)
     return work
 
 

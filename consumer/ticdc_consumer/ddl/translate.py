@@ -127,7 +127,7 @@ def _work(context: DdlContext, entry: LedgerEntry, statement: Statement) -> Alte
         case RenameTable(old, new):
             return _rename(context, old, new)
         case AlterTable() as altered:
-            return _alter(context, altered, entry.commit_ts)
+            return _alter(context, altered)
         case CreateView():
             return views.create(context, statement)
         case DropView():
@@ -194,7 +194,7 @@ def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> 
     unchanged = Evolved(table, table, {column.name: column.name for column in table.columns})
     unchanged = generated_columns.as_it_is(target, unchanged, described, certain=True)
     added = ReferenceChanges(existing, (), missing)
-    return target.alter_table(*name, unchanged, 0, added).statements
+    return target.alter_table(*name, unchanged, added).statements
 
 
 def _check_equal(
@@ -308,19 +308,27 @@ def _renamed(context: DdlContext, before: TargetName, after: TargetName) -> Alte
 _WITHOUT_WORK = (NoEffect, Repartition, ReplacePartitions, ResizePartitions)
 
 
-def _alter(context: DdlContext, altered: AlterTable, commit_ts: int) -> Alteration:
-    target, name = context.target, (altered.schema, altered.table)
+def _alter(context: DdlContext, altered: AlterTable) -> Alteration:
+    target = context.target
     for action in altered.actions:
         match action:
             case OtherAction(what):
                 raise Unsupported(f"ALTER TABLE ... {what} is not translated")
     if all(isinstance(action, _WITHOUT_WORK) for action in altered.actions):
         return Alteration()
-    table = context.locate(name)
+    table = context.locate((altered.schema, altered.table))
     if _partitions(altered):
         if target.describe(*table) is None:
             raise Stop(f"there is no table {target.quote(*table)}")
         return _change_partitions(context, altered)
+    evolved, references = evolution(context, altered)
+    return target.alter_table(*table, evolved, references)
+
+
+def evolution(context: DdlContext, altered: AlterTable) -> tuple[Evolved, ReferenceChanges]:
+    """The table before and after an ALTER TABLE, as far as the target has it. Raises `Stop`."""
+    target, name = context.target, (altered.schema, altered.table)
+    table = context.locate(name)
     known = context.ledger.known().get(name)
     evolved = reflection.evolved(target, table, altered, known)
     existing = target.describe(*table)
@@ -328,8 +336,7 @@ def _alter(context: DdlContext, altered: AlterTable, commit_ts: int) -> Alterati
         raise Stop(f"there is no table {target.quote(*table)}")
     certain = known is not None and known.basis in ("applied", "checked")
     evolved = generated_columns.as_it_is(target, evolved, existing, certain)
-    references = changes(target, evolved, context.definitions, context.locate)
-    return target.alter_table(*table, evolved, commit_ts, references)
+    return evolved, changes(target, evolved, context.definitions, context.locate)
 
 
 def _partitions(altered: AlterTable) -> bool:

@@ -21,7 +21,7 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.epoch import CAUGHT_UP, Epochs, Goal
-from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.errors import Stop, Unsupported, ValuesNotSent
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read.report import OTHERS
 from ticdc_consumer.reader import Reader
@@ -338,7 +338,14 @@ class Recorder:
             if len(group) > 1:
                 work = Alteration(renames.statements(context, group) or ())
             else:
-                work = ddl.work_of(context, entry)
+                try:
+                    work = ddl.work_of(context, entry)
+                except ValuesNotSent as refusal:
+                    if self._options.upstream_url is None:
+                        raise
+                    self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
+                    note = f"the rows are read anew from [source] upstream: {refusal}"
+                    return PlannedDdl(entry, note=note), None
         if work.statements:
             self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
         return PlannedDdl(entry, work.statements), work.set_aside

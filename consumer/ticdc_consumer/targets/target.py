@@ -503,7 +503,6 @@ class Target(ABC):
         schema: str | None,
         name: str,
         evolved: Evolved,
-        commit_ts: int,
         references: ReferenceChanges,
     ) -> Alteration:
         """What turns the table as it was before into that after. Where DDL is not transactional,

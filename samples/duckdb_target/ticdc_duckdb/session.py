@@ -212,10 +212,9 @@ class DuckDb(Target):
         schema: str | None,
         name: str,
         evolved: Evolved,
-        commit_ts: int,
         references: ReferenceChanges,
     ) -> Alteration:
-        work = alter.DuckDbAlteration(self, schema, name, evolved, commit_ts, references)
+        work = alter.DuckDbAlteration(self, schema, name, evolved, references)
         return work.alteration()
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:

@@ -148,7 +148,7 @@ def _require_altered(context: DdlContext, entry: LedgerEntry, altered: AlterTabl
         match action:
             case AddColumn(column):
                 _require_column(context, name, columns, column.name)
-                _require_initial(context, entry, name, column, action.computed)
+                _require_initial(context, name, column, action.computed)
             case ModifyColumn(old, column):
                 _require_column(context, name, columns, column.name)
                 if column.name.lower() != old.lower():
@@ -174,12 +174,10 @@ def _require_no_column(
         raise Stop(f"{_quoted(context, name)} still has the column {column}")
 
 
-def _require_initial(
-    context: DdlContext, entry: LedgerEntry, name: TableName, column: Column, computed: bool
-) -> None:
+def _require_initial(context: DdlContext, name: TableName, column: Column, computed: bool) -> None:
     """The rows that are there hold what upstream's got from the ADD COLUMN: no others came yet."""
     try:
-        value = initial(column, computed, entry.commit_ts)
+        value = initial(column, computed)
     except Unsupported:
         return
     target, quoted = context.target, context.target.quote(None, column.name)

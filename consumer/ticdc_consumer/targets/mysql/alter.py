@@ -10,9 +10,8 @@ from typing import Any
 
 from ticdc_encoder.column import INTEGERS, TEMPORALS, TEXTS, Column
 from ticdc_encoder.event import Table
-from ticdc_encoder.tso import physical
 
-from ticdc_consumer.errors import Unsupported
+from ticdc_consumer.errors import Unsupported, ValuesNotSent
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.mysql.create import MySqlColumn, MySqlTable, add_reference, shape
 from ticdc_consumer.targets.mysql.dialects import Dialect
@@ -57,7 +56,10 @@ class MySqlAlteration(TableAlteration):
     def alteration(self) -> Alteration:
         """What a crash left of it. Raises `Stop` also if the table is neither as it was before nor
         as it is to be."""
-        self.prepare()
+        try:
+            self.prepare()
+        except Unsupported as refusal:
+            raise ValuesNotSent(str(refusal)) from refusal
         steps = self._steps()
         progress = self._done(steps)
         ran, self.left = progress.ran, steps[progress.ran :]
@@ -137,11 +139,6 @@ class MySqlAlteration(TableAlteration):
             alone = f"SET SESSION sql_mode = REPLACE(@@sql_mode, ',{self.mode}', '')"
             mode = f"SET SESSION sql_mode = CONCAT(@@sql_mode, ',{self.mode}')"
             statements = [mode, *statements, alone]
-        if any("CURRENT_TIMESTAMP" in text for text in statements):
-            # The current timestamp that new columns take is that of the DDL.
-            seconds, milliseconds = divmod(physical(self.commit_ts), 1000)
-            moment = f"SET SESSION timestamp = {seconds}.{milliseconds:03}"
-            statements = [moment, *statements, "SET SESSION timestamp = DEFAULT"]
         return [*self._dropped_references(), *statements, *self._added_references()]
 
     def quote(self, name: str) -> str:

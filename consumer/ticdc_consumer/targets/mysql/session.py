@@ -410,12 +410,9 @@ class MySql(Target):
         schema: str | None,
         name: str,
         evolved: Evolved,
-        commit_ts: int,
         references: ReferenceChanges,
     ) -> Alteration:
-        work = alter.MySqlAlteration(
-            self.differences, self, schema, name, evolved, commit_ts, references
-        )
+        work = alter.MySqlAlteration(self.differences, self, schema, name, evolved, references)
         return work.alteration()
 
     def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:

@@ -310,10 +310,9 @@ class PostgreSQL(Target):
         schema: str | None,
         name: str,
         evolved: Evolved,
-        commit_ts: int,
         references: ReferenceChanges,
     ) -> Alteration:
-        work = alter.PostgreSqlAlteration(self, schema, name, evolved, commit_ts, references)
+        work = alter.PostgreSqlAlteration(self, schema, name, evolved, references)
         return work.alteration()
 
     def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:

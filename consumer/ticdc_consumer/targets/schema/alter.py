@@ -14,7 +14,7 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
-from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.errors import Stop, Unsupported, ValuesNotSent
 from ticdc_consumer.targets.layout import ReferenceChanges, TargetName
 from ticdc_consumer.targets.schema.changes import (
     Above,
@@ -192,14 +192,13 @@ def initials(
     evolved: Evolved,
     differences: Differences,
     empty: bool,
-    commit_ts: int,
-    first: Callable[[Column, bool, int], Initial] = initial,
+    first: Callable[[Column, bool], Initial] = initial,
 ) -> dict[str, Initial]:
     """What existing rows get in new columns. Raises `Unsupported`."""
     if empty:
         return {}
     return {
-        column.name: first(column, column.name in evolved.computed, commit_ts)
+        column.name: first(column, column.name in evolved.computed)
         for column in differences.added
         if not column.virtual
     }
@@ -219,11 +218,10 @@ class TableAlteration(ABC):
         schema: str | None,
         name: str,
         evolved: Evolved,
-        commit_ts: int,
         references: ReferenceChanges,
     ) -> None:
         self.target, self.schema, self.name = target, schema, name
-        self.commit_ts, self.references = commit_ts, references
+        self.references = references
         self.evolved = self.settled(evolved)
         self.differences = differences(self.evolved)
         self.relation = target.quote(schema, name)
@@ -237,7 +235,7 @@ class TableAlteration(ABC):
         try:
             self.prepare()
         except Unsupported as refusal:
-            raise Unsupported(str(refusal), self._perhaps()) from refusal
+            raise ValuesNotSent(str(refusal), self._perhaps()) from refusal
         return Alteration(tuple(self.statements()), self.refusals())
 
     def _perhaps(self) -> tuple[str, ...]:
@@ -250,9 +248,7 @@ class TableAlteration(ABC):
         ):
             return ()
         try:
-            self.initials = initials(
-                self.evolved, differences, False, self.commit_ts, likely_initial
-            )
+            self.initials = initials(self.evolved, differences, False, likely_initial)
             refused = any(self.target.execute(query).first() for query, _ in self.refusals())
             return () if refused else tuple(self.statements())
         except Stop:
@@ -269,7 +265,7 @@ class TableAlteration(ABC):
         for name, converted in self.conversions.items():
             if converted and not isinstance(converted.change, (*self.computed, type(None))):
                 raise Unsupported(f"column {name}: what becomes of its values is not computed here")
-        self.initials = initials(self.evolved, self.differences, empty, self.commit_ts)
+        self.initials = initials(self.evolved, self.differences, empty)
 
     @abstractmethod
     def statements(self) -> Iterable[str]: ...

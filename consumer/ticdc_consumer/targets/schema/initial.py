@@ -3,26 +3,19 @@
 Only what is known for certain; anything else raises `Unsupported` with the reason alone.
 """
 
-import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 from ticdc_encoder.column import INTEGERS, TEXTS, Column
-from ticdc_encoder.tso import physical
 
 from ticdc_consumer.errors import Unsupported
 from ticdc_consumer.targets.schema.defaults import Constant, constant
 
 Initial = Constant
 
-_NOW = re.compile(r"CURRENT_TIMESTAMP(?:\(([0-6])\))?")
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def initial(column: Column, computed: bool, commit_ts: int) -> Initial:
-    """The value of existing rows in a column added at `commit_ts`; `computed`: its default
-    is an expression. The current timestamp is that of the DDL, in UTC."""
+def initial(column: Column, computed: bool) -> Initial:
+    """The value of existing rows in a column that is added; `computed`: its default is an
+    expression."""
     if computed:
         raise Unsupported(
             f"column {column.name}: its default is an expression, whose values are not sent"
@@ -31,7 +24,19 @@ def initial(column: Column, computed: bool, commit_ts: int) -> Initial:
         raise Unsupported(f"column {column.name} is generated, and its values are not sent")
     if column.default is None:
         return None if column.nullable else _zero(column)
-    value = _initial_of(column, column.default, commit_ts)
+    if _is_now(column):
+        # TiDB 8.4 takes the clock, or @@timestamp, of the session that ran the ALTER, when that
+        # began: before the DDL's commit_ts, in the session's time zone.
+        raise Unsupported(
+            f"column {column.name}: existing rows get the time at which the upstream began the "
+            "statement, which is not sent"
+        )
+    value = _initial_of(column, column.default)
+    if value is None and column.type.name == "timestamp":
+        raise Unsupported(
+            f"column {column.name}: its default is a time in the time zone of the upstream's "
+            "session, which is not sent"
+        )
     if value is None:
         raise Unsupported(
             f"column {column.name}: what its default gives existing rows is not certain"
@@ -39,19 +44,19 @@ def initial(column: Column, computed: bool, commit_ts: int) -> Initial:
     return value
 
 
-def likely_initial(column: Column, computed: bool, commit_ts: int) -> Initial:
-    """Where it is not certain, NULL, or TiDB's zero."""
+def likely_initial(column: Column, computed: bool) -> Initial:
+    """Where it is not certain, NULL, or TiDB's zero. Raises `Unsupported` if it is neither."""
+    if _is_now(column):
+        return initial(column, computed)
     try:
-        return initial(column, computed, commit_ts)
+        return initial(column, computed)
     except Unsupported:
-        return initial(replace(column, default=None, generated=None), False, commit_ts)
+        return initial(replace(column, default=None, generated=None), False)
 
 
-def now(commit_ts: int, digits: int) -> str:
-    """The time of the DDL in UTC, cut to so many digits after the second."""
-    moment = _EPOCH + timedelta(milliseconds=physical(commit_ts))
-    fraction = f"{moment.microsecond:06}"[:digits]
-    return f"{moment:%Y-%m-%d %H:%M:%S}" + (f".{fraction}" if digits else "")
+def _is_now(column: Column) -> bool:
+    of_clock = (column.default or "").startswith("CURRENT_TIMESTAMP")
+    return of_clock and column.type.name in ("datetime", "timestamp")
 
 
 def _zero(column: Column) -> Initial:
@@ -88,12 +93,10 @@ def _zero(column: Column) -> Initial:
     )
 
 
-def _initial_of(column: Column, default: str, commit_ts: int) -> Initial:
+def _initial_of(column: Column, default: str) -> Initial:
     """None if it is not certain: of spaces beyond its length, TiDB shows none until the type is
     longer."""
-    digits, length = column.type.decimals or 0, column.type.length
+    length = column.type.length
     if column.type.name == "varchar" and length is not None and len(default) > length:
         return None
-    if column.type.name in ("datetime", "timestamp") and (match := _NOW.fullmatch(default)):
-        return now(commit_ts, digits) if int(match[1] or 0) == digits else None
     return constant(column)

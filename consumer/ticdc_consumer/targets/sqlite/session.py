@@ -212,10 +212,9 @@ class SQLite(Target):
         schema: str | None,
         name: str,
         evolved: Evolved,
-        commit_ts: int,
         references: ReferenceChanges,
     ) -> Alteration:
-        work = alter.SqliteAlteration(self, schema, name, evolved, commit_ts, references)
+        work = alter.SqliteAlteration(self, schema, name, evolved, references)
         return work.alteration()
 
     def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:

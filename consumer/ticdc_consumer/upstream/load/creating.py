@@ -128,7 +128,7 @@ class LoadTables:
         indexed = as_it_is(
             context.target, Evolved(bare, defined.table, names), existing, certain=True
         )
-        return context.target.alter_table(*located, indexed, 0, ReferenceChanges()).statements
+        return context.target.alter_table(*located, indexed, ReferenceChanges()).statements
 
     # --- before the rows -----------------------------------------------------------------------
 

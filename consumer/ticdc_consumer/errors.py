@@ -3,6 +3,7 @@
     TicdcError                      (ticdc_encoder.errors) the root of all; 3 by default
         Unavailable             1   broker, target or Spark cannot be reached, retries are exhausted
             Away                1   (between) the target's server does not answer: it is waited for
+                NoAnswer        1   (between) nor in the time that `why` has
             SourceAway          1   the brokers do not answer
             UserRefused         1   brokers or target answer, and refuse this user
             Full                1   the target's disk has no room
@@ -62,6 +63,11 @@ class Unavailable(TicdcError):
 class Away(Unavailable):
     """The target's server cannot be reached now, as while it restarts. A consumer that reached it
     before waits for it; at a start, and for one that is to stop, exit 1."""
+
+
+class NoAnswer(Away):
+    """The target's server did not answer in the time that it was given: it, the network or this
+    machine may just be busy."""
 
 
 class SourceAway(Unavailable):

@@ -70,7 +70,8 @@ def test_a_target_that_takes_connections_and_says_nothing(begin: Begin) -> None:
         frozen.listen()
         port = frozen.getsockname()[1]
         shown = diagnosed(run, target__url=f"postgresql+psycopg://app@127.0.0.1:{port}/shop")
-    assert shown.cause == "target-away" and "no answer within 4 s" in shown.sentence
+    assert shown.cause == "target-away" and "did not answer within 4 s" in shown.sentence
+    assert "no connection has come about" in shown.evidence
 
 
 def test_a_target_that_refuses_its_user(begin: Begin, postgresql_url: str) -> None:

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 import pytest
@@ -14,11 +16,13 @@ from support import brokers
 from support.diagnoses import SOON, backlog, begun, comes_to, diagnosed, of_itself, running
 from support.torture_cli import Begin, Command, Make
 from support.torture_topics import Feed, deleted, inserted, table, ts, updated
-from ticdc_consumer.state.activity import monitor, recorder
+from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.state.activity import monitor, recorder, stored
 from ticdc_consumer.state.activity.stored import write
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.table import cause_of
 from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Row
@@ -108,6 +112,82 @@ def test_a_row_that_another_session_has_locked(
             assert until(lambda: f"waiting for {words}" in of_itself(run).sentence, SOON, pause=0.2)
             assert cause_of(of_itself(run)) == "lock"
         assert until(lambda: run.resolved_ts == ts(200), SOON, pause=0.2)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_consumer_that_cannot_write_what_it_is_at_is_running(
+    server: str,
+    request: pytest.FixtureRequest,
+    mock_kafka: brokers.Mock,
+    command: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """As while a backup holds all tables; it has nothing else to write."""
+    monkeypatch.setattr(stored, "ALIVE", 1.5)
+    _, run, _ = start(server, request, mock_kafka, command)
+    with running(run):
+        comes_to(run, "ticdc-stopped")
+        with session(run) as other:
+            other.query("SELECT generation FROM ticdc_activity FOR UPDATE")
+            shown = comes_to(run, "lock")
+            words = f"a lock that session {number(other)} holds"
+            assert f"the consumer waits for {words}" in shown.sentence
+            assert any("given no sign for" in line for line in shown.evidence)
+            assert not any("start it" in line for line in shown.advice)
+            capsys.readouterr()
+            assert cli.main(["status", str(tmp_path / "changefeed.toml"), *run.arguments()]) == 0
+            said = capsys.readouterr().out
+            assert words in said and "a consumer lives" in said and "none is running" not in said
+        comes_to(run, "ticdc-stopped")
+
+
+@pytest.mark.parametrize("server", ["mysql", "mariadb"])
+def test_a_global_read_lock(server: str, request: pytest.FixtureRequest) -> None:
+    """For a moment: it holds up all that use the server."""
+    url = str(request.getfixturevalue(f"{server}_url"))
+    with (
+        closing(open_target(url)) as writer,
+        closing(open_target(url)) as looking,
+        closing(open_target(url)) as backup,
+    ):
+        writer.execute("CREATE TABLE a (id INT PRIMARY KEY)")
+        of_writer = number(writer)
+        waiting = Thread(target=lambda: writer.execute("INSERT INTO a VALUES (1)").close())
+        backup.execute("SET SESSION lock_wait_timeout = 30")
+        backup.execute("FLUSH TABLES WITH READ LOCK")
+        try:
+            waiting.start()
+            found: list[Blocker] = []
+
+            def finds() -> bool:
+                found[:] = looking.blockers(of_writer)
+                return bool(found)
+
+            assert until(finds, SOON, pause=0.05)
+        finally:
+            backup.execute("UNLOCK TABLES")
+            waiting.join()
+        of_backup = number(backup)
+    (blocker,) = found
+    assert "all tables (a global read lock, as FLUSH TABLES WITH READ LOCK" in blocker.text
+    assert (blocker.session == of_backup) == (server == "mysql")
+
+
+def test_a_table_of_its_own_that_cannot_even_be_read(
+    mock_kafka: brokers.Mock, command: Make, request: pytest.FixtureRequest
+) -> None:
+    _, run, _ = start("postgresql", request, mock_kafka, command)
+    with session(run) as other:
+        other.execute("LOCK TABLE ticdc_checkpoint")
+        shown = diagnosed(run)
+        assert shown.cause == "target-away"
+        assert shown.sentence == "the target did not answer within 4 s"
+        held = f"a lock that session {number(other)} holds on public.ticdc_checkpoint"
+        assert "it took the connection" in shown.evidence
+        assert f"the query waits for {held}" in shown.evidence
+        assert any(line.startswith("the topics answer: ") for line in shown.evidence)
 
 
 def test_a_table_that_another_session_has_locked(

@@ -2,6 +2,7 @@
 written."""
 
 import json
+import os
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -9,22 +10,30 @@ from dataclasses import asdict
 from threading import Thread
 from typing import Generic, TypeVar
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import TicdcError, visible
+from ticdc_encoder.tso import duration
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Away, fault
+from ticdc_consumer.errors import NoAnswer, fault
 from ticdc_consumer.source import facts_of
 from ticdc_consumer.source.facts import SourceFacts
+from ticdc_consumer.state.activity.recorder import blockers_of
 from ticdc_consumer.state.causes.situation import Diagnosis, Situation
 from ticdc_consumer.state.causes.table import explain
 from ticdc_consumer.status.reading import Status, read
 from ticdc_consumer.targets import import_target, open_target
+from ticdc_consumer.targets.blockers import Blocker
+from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import Deadline
 
 PATIENCE = 4.0
 """Seconds that target and source may take, both at once."""
 REQUEST = 2.5
 """Seconds that the source may take for one request."""
+
+FOR_THE_LOCK = 1.5
+"""Seconds, of these, for what keeps a target that has taken the connection."""
 
 T = TypeVar("T")
 
@@ -45,6 +54,10 @@ class _Look(Generic[T]):
         except Exception as error:  # noqa: BLE001 - what cannot be seen is not explained by it
             self.error = fault(error)
 
+    @property
+    def pending(self) -> bool:
+        return self._thread.is_alive()
+
     def wait(self, patience: float) -> None:
         self._thread.join(patience)
 
@@ -54,9 +67,11 @@ def why(options: Options, config: str = "CONFIG") -> Diagnosis:
     and needs no consumer that runs. `config` is the file of settings, for the commands in the
     advice."""
 
+    sessions: list[str] = []
+
     def look() -> Status:
-        opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
-        with closing(opening) as target:
+        with closing(_opened(options)) as target:
+            sessions.append(target.session_id())
             return read(target, options)
 
     def look_at_source() -> SourceFacts:
@@ -65,13 +80,49 @@ def why(options: Options, config: str = "CONFIG") -> Diagnosis:
     import_target(options.target_url)
     deadline = Deadline(PATIENCE)
     of_source, of_target = _Look(look_at_source, "ticdc-topics"), _Look(look, "ticdc-why")
-    of_target.wait(PATIENCE)
+    of_target.wait(PATIENCE - FOR_THE_LOCK)
+    of_lock = None
+    if of_target.pending and sessions:
+        of_lock = _Look(lambda: _what_keeps(options, sessions[0]), "ticdc-lock")
+    of_target.wait(deadline.left)
     if of_target.answer is None:
-        error = of_target.error or Away(f"no answer within {PATIENCE:g} s")
-        return explain(Situation(now=time.time(), unreadable=error, config=config))
+        error, seen = of_target.error, tuple[str, ...]()
+        if error is None:
+            error = NoAnswer(f"did not answer within {PATIENCE:g} s")
+            seen = _else_known(bool(sessions), of_lock, of_source)
+        return explain(Situation(now=time.time(), unreadable=error, config=config, seen=seen))
     of_source.wait(deadline.left)
     status = of_target.answer
     return explain(status.situation(config, of_source.answer, of_source.error))
+
+
+def _opened(options: Options) -> Target:
+    return open_target(options.target_url, to_look=True, changefeed=options.changefeed)
+
+
+def _what_keeps(options: Options, session: str) -> tuple[Blocker, ...]:
+    """Who holds what the first look waits for, by another session."""
+    with closing(_opened(options)) as target:
+        return blockers_of(target, session) if session else ()
+
+
+def _else_known(
+    connected: bool, of_lock: _Look[tuple[Blocker, ...]] | None, of_source: _Look[SourceFacts]
+) -> tuple[str, ...]:
+    """Of a target that does not answer."""
+    lines = ["it took the connection" if connected else "no connection has come about"]
+    for blocker in (of_lock.answer if of_lock else None) or ():
+        lines += [f"the query waits for {blocker.text}", *blocker.details]
+    busy, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if busy > 2 * cores:
+        lines.append(f"this machine is busy: a load of {busy:.0f} on {counted(cores, 'core')}")
+    source = of_source.answer
+    if source is not None and source.newest is not None:
+        age = duration(max(0.0, time.time() - source.newest))
+        lines.append(f"the topics answer: their newest message is {age} old")
+    elif of_source.error is not None:
+        lines.append(f"nor are the topics known: {of_source.error}")
+    return tuple(lines)
 
 
 def why_to_text(diagnosis: Diagnosis) -> str:

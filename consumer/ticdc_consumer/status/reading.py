@@ -11,6 +11,7 @@ from ticdc_encoder.tso import lag
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.generated_columns import LeftOutColumn, all_left_out
 from ticdc_consumer.source.facts import SourceFacts
+from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.recorder import blockers_of
 from ticdc_consumer.state.activity.stored import StoredActivity
 from ticdc_consumer.state.activity.stored import read as activity_of
@@ -24,6 +25,7 @@ from ticdc_consumer.state.loading import LoadNotes, LoadProgress
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.target import Target
 
@@ -80,6 +82,7 @@ class Status:
             resolved_ts=self.resolved_ts,
             activity=stored.activity if stored else None,
             running=stored is not None and stored.running,
+            silent=stored.silent if stored else None,
             age=stored.age if stored else 0.0,
             ahead=stored.ahead if stored else 0.0,
             pending=self.pending,
@@ -132,10 +135,13 @@ def read(target: Target, options: Options) -> Status:
 
 def _facts(target: Target, store: Store, stored: StoredActivity | None) -> TargetFacts:
     """Of a consumer that runs. What this user may not see is left out."""
-    if stored is None or not stored.running:
+    if stored is None or not stored.alive:
         return TargetFacts()
-    session = stored.activity.session
+    session = stored.silent.session if stored.silent else stored.activity.session
     blockers = blockers_of(target, session) if session else ()
+    if stored.silent is not None:
+        blockers = blockers or _blockers_of_writer(target, stored.activity)
+        return TargetFacts(blockers)
     burdens: list[str] = []
     with suppress(TicdcError):
         open_for, behind = thresholds.OPEN_TRANSACTION, thresholds.KEPT_WAL
@@ -148,6 +154,15 @@ def _facts(target: Target, store: Store, stored: StoredActivity | None) -> Targe
             names = (destinations[name] for name in busiest)
             without_key = tuple(_without_key(target, filter(None, names)))
     return TargetFacts(blockers, tuple(burdens), without_key)
+
+
+def _blockers_of_writer(target: Target, activity: Activity) -> tuple[Blocker, ...]:
+    """Of the session that cannot write what its consumer is at."""
+    blockers = blockers_of(target, activity.writer) if activity.writer else ()
+    with suppress(TicdcError):
+        if not blockers and (waiting := target.waiting(activity.changefeed)):
+            blockers = blockers_of(target, waiting)
+    return blockers
 
 
 def _rows(stored: StoredActivity, name: tuple[str, str]) -> int:

@@ -90,7 +90,7 @@ def _consumer_json(stored: StoredActivity | None) -> dict[str, Any] | None:
     if stored is None:
         return None
     seconds = round(stored.age, 3)
-    return {"running": stored.running, "heard_seconds_ago": seconds, **stored.activity.to_json()}
+    return {"running": stored.alive, "heard_seconds_ago": seconds, **stored.activity.to_json()}
 
 
 def _waiting(status: Status, entry: LedgerEntry) -> WaitingDdl | None:
@@ -178,7 +178,7 @@ def _activity_rows(stored: StoredActivity) -> Iterator[tuple[str, str]]:
         at = datetime.fromtimestamp(activity.committed, UTC)
         yield "last commit", f"{at:%Y-%m-%d %H:%M:%S} UTC"
     yield "consumer", described(stored)
-    if not stored.running and activity.error is not None:
+    if not stored.alive and activity.error is not None:
         yield "last error", activity.error.text
 
 
@@ -187,6 +187,8 @@ def described(stored: StoredActivity) -> str:
     activity, age = stored.activity, duration(stored.age)
     if stored.running:
         return f"running as {activity.who}: {activity.sentence}"
+    if stored.silent is not None:
+        return f"no sign for {age}, but a consumer lives; the last was {activity.who}"
     if activity.stage == "stopped":
         return f"none is running: {activity.who} stopped {age} ago"
     return f"none is running: {activity.who} has given no sign for {age}"

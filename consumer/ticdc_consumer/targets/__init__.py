@@ -155,6 +155,11 @@ def import_target(url: str) -> None:
         parsed.get_dialect().import_dbapi()
 
 
+def session_name(changefeed: str) -> str:
+    """What a server shows of a consumer's sessions, unless the URL names them."""
+    return f"ticdc-consumer {changefeed}"
+
+
 def open_target(
     url: str,
     *,
@@ -182,7 +187,7 @@ def open_target(
         ) from None
     entry = database(name)
     if entry.session_name and changefeed and entry.session_name not in parsed.query:
-        parsed = parsed.update_query_dict({entry.session_name: f"ticdc-consumer {changefeed}"})
+        parsed = parsed.update_query_dict({entry.session_name: session_name(changefeed)})
     try:
         target = entry.open(parsed, to_look=to_look)
     except ModuleNotFoundError as error:

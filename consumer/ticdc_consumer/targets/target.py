@@ -243,6 +243,17 @@ class Target(ABC):
         """Whether another session of this server is still there; also if that is not known."""
         return True
 
+    def leaseholder(self, changefeed: str, sessions: Sequence[str]) -> str:
+        """The session that holds, or waits for, the right to write for a changefeed: one of
+        `sessions`, which its consumer had, if it is still there, or one that the database shows;
+        "" if none is known."""
+        return next((session for session in sessions if self.has_session(session)), "")
+
+    def waiting(self, changefeed: str) -> str:
+        """A session of the changefeed's that waits for a lock, where the database shows that by the
+        sessions' names; "" if none does."""
+        return ""
+
     def alive(self) -> bool:
         """Whether the session still answers."""
         try:

@@ -184,7 +184,8 @@ class Activity:
     sessions whose locks this one waits for, `pace` how far it was some minutes ago and at its last
     commit, `executors` those of Spark's cluster, `takeover` what it ended when it began, `last_ddl`
     the last since it started, `set_aside` the tables that wait to be released, `verified` the
-    last share that was compared with the upstream.
+    last share that was compared with the upstream. `session` applies the changes, `writer` writes
+    this.
     """
 
     changefeed: str
@@ -220,6 +221,7 @@ class Activity:
     last_ddl: LastDdl | None = None
     verified: VerifiedShare | None = None
     set_aside: tuple[SetAsideTable, ...] = ()
+    writer: str = ""
 
     @property
     def who(self) -> str:

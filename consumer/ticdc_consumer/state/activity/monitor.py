@@ -108,6 +108,7 @@ class Monitor:
         """Whether rows that differ may wait to be put right; a start has to look."""
         self.generation = 0
         self.session = ""
+        self.writer = ""
         self.resolved_ts = 0
         self.unwritten = ""
         self.secrets: frozenset[str] = frozenset()
@@ -348,6 +349,7 @@ class Monitor:
             pid=os.getpid(),
             release=self._release,
             session=self.session,
+            writer=self.writer,
             resolved_ts=self.resolved_ts,
             committed=self._committed,
             newest_ts=max(dict(self._marks).values(), default=0),

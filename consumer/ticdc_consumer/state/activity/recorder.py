@@ -2,7 +2,6 @@
 seconds. What fails here, or takes long, does not concern the run: `Monitor.unwritten` shows it."""
 
 import logging
-import os
 import platform
 import time
 from contextlib import suppress
@@ -14,6 +13,7 @@ from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Locked
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.monitor import Monitor
+from ticdc_consumer.state.activity.process import state_of
 from ticdc_consumer.state.activity.stored import read, write
 from ticdc_consumer.state.repairs import RepairRequests
 from ticdc_consumer.targets import open_target
@@ -68,6 +68,7 @@ class ActivityRecorder:
         try:
             if self._target is None:
                 self._target = self._open()
+                self._monitor.writer = self._target.session_id()
             self._monitor.blockers = self._blockers(self._target)
             write(self._target, self._monitor.look())
             self._monitor.unwritten = ""
@@ -139,14 +140,4 @@ def _was_killed(target: Target, last: Activity) -> bool:
     have no names, its process, if that was on this machine."""
     if last.session:
         return not target.has_session(last.session)
-    return last.host == platform.node() and not _process_exists(last.pid)
-
-
-def _process_exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+    return last.host == platform.node() and not state_of(last.pid, last.started)

@@ -1,35 +1,56 @@
 """`ticdc_activity`: what a consumer was at when it wrote last, and how long ago that is."""
 
+import platform
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
 import sqlalchemy as sa
+from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.state.activity.activity import Activity, dumps, loads
+from ticdc_consumer.state.activity.process import state_of
 from ticdc_consumer.state.schema import ACTIVITY, CHECKPOINT, STATE_VERSION
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.target import Target
 
 ALIVE = 20.0
-"""Seconds since its last word after which a consumer is taken for ended: it writes every 5."""
+"""Seconds since its last word after which a consumer is silent: it writes every 5."""
+ENDED = 5.0
+"""Seconds after the last word of one that ended until whoever holds its lease is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A consumer that lives and does not write: its session, if that is known, and whether its
+    process is `stopped`."""
+
+    session: str = ""
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StoredActivity:
     """`age` is in seconds by the target's clock; the consumer's clock was `ahead` of that by so
-    many when it wrote."""
+    many when it wrote. `silent` is a consumer that
+    lives although nobody wrote lately."""
 
     activity: Activity
     age: float
     ahead: float = 0.0
+    silent: Silent | None = None
 
     @property
     def running(self) -> bool:
         """Whether the consumer has not stopped as far as is known, and wrote lately."""
         return self.activity.stage != "stopped" and self.age < ALIVE
+
+    @property
+    def alive(self) -> bool:
+        """Whether a consumer runs: by what it wrote, or by its session or process."""
+        return self.running or self.silent is not None
 
 
 def read_all(target: Target) -> Mapping[str, StoredActivity]:
@@ -55,7 +76,25 @@ def _read(target: Target, query: sa.Select[Any]) -> dict[str, StoredActivity]:
             activity, written_at = loads(row.activity), row.written_at / 1000
             age, ahead = max(0.0, now - written_at), activity.at - written_at
             stored[row.changefeed] = StoredActivity(activity, age, ahead)
-    return stored
+    return {name: replace(one, silent=_silent(target, one)) for name, one in stored.items()}
+
+
+def _silent(target: Target, stored: StoredActivity) -> Silent | None:
+    """A lock, a read-only server or a full disk keeps a consumer from writing, and does not end
+    it."""
+    last, ended = stored.activity, stored.activity.stage == "stopped"
+    if stored.running or (ended and stored.age < ENDED):
+        return None
+    here = not ended and last.host == platform.node()
+    process = state_of(last.pid, last.started) if here else ""
+    session = ""
+    with suppress(TicdcError):  # this user may not see sessions
+        own = () if ended else (last.session, last.writer)
+        session = target.leaseholder(last.changefeed, [each for each in own if each])
+    if session:
+        return Silent(session, process == "stopped" and session in own)
+    # Where sessions have no names, there is nothing but the process.
+    return Silent(stopped=process == "stopped") if process and not last.session else None
 
 
 def write(target: Target, activity: Activity) -> bool:
@@ -93,4 +132,4 @@ def _generation_of_none(target: Target, changefeed: str) -> int:
     if version is None or (version.version, version.migrating_to) != (STATE_VERSION, STATE_VERSION):
         return 0
     stored, newest = read(target, changefeed), _newest_generation(target, changefeed)
-    return 0 if newest == inf or (stored is not None and stored.running) else int(newest)
+    return 0 if newest == inf or (stored is not None and stored.alive) else int(newest)

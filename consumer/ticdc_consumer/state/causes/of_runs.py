@@ -111,7 +111,7 @@ def _drift(situation: Situation) -> Explanation | None:
 
 def _fenced(situation: Situation) -> Explanation | None:
     error, activity = situation.trouble, situation.at_work
-    if not situation.running and has_kind(error, "Fenced"):
+    if not situation.alive and has_kind(error, "Fenced"):
         return Explanation(f"a newer consumer took over: {error.text if error else ''}")
     takeover = activity.takeover if activity else None
     if activity is None or takeover is None or activity.at - takeover.at >= thresholds.TAKEOVER:
@@ -126,7 +126,7 @@ def _fenced(situation: Situation) -> Explanation | None:
 
 def _ended(situation: Situation) -> Explanation | None:
     activity, error = situation.activity, situation.trouble
-    if situation.running or activity is None or error is None or has_kind(error, "Fenced"):
+    if situation.alive or activity is None or error is None or has_kind(error, "Fenced"):
         return None
     ago = duration(max(0.0, situation.now - error.at))
     return Explanation(
@@ -136,16 +136,50 @@ def _ended(situation: Situation) -> Explanation | None:
 
 
 def _not_running(situation: Situation) -> Explanation | None:
-    if situation.running or has_kind(situation.trouble, "Fenced"):
+    if situation.alive or has_kind(situation.trouble, "Fenced"):
         return None
-    activity = situation.activity
-    seen = f"the last sign of {activity.who} is {duration(situation.age)} old" if activity else ""
+    activity, seen = situation.activity, ""
+    if activity is not None and activity.stage == "stopped":
+        seen = f"{activity.who} ended by itself {duration(situation.age)} ago, exit code 0"
+    elif activity is not None:
+        seen = f"the last sign of {activity.who} is {duration(situation.age)} old"
     evidence = (seen,) if seen else ()
     if (aside := _table_quarantined(situation)) is None:
         return Explanation("no consumer is running", evidence)
     start = f"start the consumer afterwards: ticdc-consumer run {situation.config}"
     return Explanation(
         f"no consumer is running, and {aside.sentence}", evidence, (*aside.advice, start)
+    )
+
+
+def _silent(situation: Situation) -> Explanation | None:
+    activity, silent = situation.activity, situation.silent
+    if activity is None or silent is None:
+        return None
+    who, number = activity.who, activity.pid
+    connected = f"its session {silent.session} is still there" if silent.session else "it lives"
+    if silent.session not in (activity.session, activity.writer, ""):
+        return Explanation(
+            f"a consumer, session {silent.session} of the target, holds or waits for the lease, "
+            "and has written nothing yet",
+            (f"the one before it, {who}, gave its last sign {duration(situation.age)} ago",),
+            (f"see its log and what session {silent.session} waits for; start no other one",),
+        )
+    if silent.stopped:
+        return Explanation(
+            f"the consumer hangs: {who} has been stopped, by SIGSTOP, Ctrl-Z or a debugger",
+            (f"its last sign is {duration(situation.age)} old, and {connected}",),
+            (f"let it continue: kill -CONT {number}",),
+        )
+    return Explanation(
+        f"the consumer hangs, or cannot write: {who} has given no sign for "
+        f"{duration(situation.age)}, and {connected}",
+        (f"it was last seen {activity.sentence}",),
+        (
+            f"see its log, and whether the target takes writes; a process that hangs can be ended "
+            f"on {activity.host} (kill -9 {number}), then start it: "
+            f"ticdc-consumer run {situation.config}",
+        ),
     )
 
 
@@ -288,6 +322,13 @@ NOT_RUNNING = KnownCause(
     "the last consumer has stopped, or has given no sign for 20 s",
     "start it: ticdc-consumer run {config}",
     _not_running,
+)
+SILENT = KnownCause(
+    "no-sign",
+    "a consumer has written nothing for 20 s, but its session is still there (in SQLite, its "
+    "process on this machine)",
+    "see its log and its process before you start another one",
+    _silent,
 )
 RETRIES = KnownCause(
     "retries",

@@ -2,7 +2,7 @@
 
 from ticdc_encoder.tso import duration
 
-from ticdc_consumer.errors import Retry, Unavailable, UserRefused
+from ticdc_consumer.errors import NoAnswer, Retry, Unavailable, UserRefused
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.pace import share_of, shares, speed
@@ -15,9 +15,16 @@ from ticdc_consumer.state.causes.situation import (
 )
 from ticdc_consumer.targets.blockers import Blocker
 
+_UNANSWERED = (
+    "ask again when this machine, the network and the server are less busy; if it stays so, see "
+    "what the server's sessions wait for; a consumer that runs waits, and goes on by itself",
+)
+
 
 def _target_away(situation: Situation) -> Explanation | None:
     error = situation.unreadable
+    if isinstance(error, NoAnswer):
+        return Explanation(f"the target {error}", situation.seen, _UNANSWERED)
     if isinstance(error, Unavailable | Retry) and not isinstance(error, UserRefused):
         return Explanation(f"the target cannot be reached: {error}")
     if has_kind(situation.trouble, "Away") and situation.trouble and situation.target is None:
@@ -33,14 +40,16 @@ def _lock(situation: Situation) -> Explanation | None:
     blockers = _blockers(situation, activity, is_locked)
     if not (blockers or is_locked):
         return None
-    who = "the consumer waits for" if situation.running else "the last run gave up waiting for"
+    who = "the consumer waits for" if situation.alive else "the last run gave up waiting for"
     if blockers:
         sentence = f"{who} {blockers[0].text}"
     else:
         sentence = f"{who} a lock: {trouble.text if trouble else ''}"
     unknown = ("the database does not show this user who holds it",)
     evidence = [line for blocker in blockers for line in blocker.details]
-    if situation.running:
+    if situation.silent:
+        evidence += [f"so it has given no sign for {duration(situation.age)}"]
+    elif situation.running:
         evidence += [activity.sentence, *(() if blockers else unknown)]
     ends = " or ".join(blocker.end for blocker in blockers if blocker.end)
     advice = (f"let that session finish, or end it: {ends}",) if ends else ()
@@ -49,7 +58,7 @@ def _lock(situation: Situation) -> Explanation | None:
 
 def _blockers(situation: Situation, activity: Activity, is_locked: bool) -> tuple[Blocker, ...]:
     """As seen just now; between two tries for a lock, as the consumer saw them last."""
-    if not situation.running:
+    if not situation.alive:
         return ()
     now = situation.target.blockers if situation.target else ()
     return now or (activity.blockers if situation.target is None or is_locked else ())

@@ -10,6 +10,7 @@ from ticdc_consumer.source.facts import SourceFacts
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.state.activity.activity import Activity, Trouble
 from ticdc_consumer.state.activity.monitor import FOR_MARK
+from ticdc_consumer.state.activity.stored import Silent
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.loading import LoadProgress
@@ -32,13 +33,15 @@ class Situation:
     """`now` is this machine's clock, `resolved_ts` R, `ahead` how far the consumer's clock is ahead
     of the target's. `target` and `source` are what they showed just now, None if nobody looked;
     `unreadable` and `source_error` are what they raised instead. `config` is the file of settings,
-    for commands. `loading` is a first load that is not finished, `set_aside` the tables that wait,
-    by the target; the consumer itself knows them by its activity."""
+    for commands. `silent` is a consumer that lives and does not write. `loading` is a first load
+    that is not finished, `set_aside` the tables that wait, by the target; the consumer itself knows
+    them by its activity. `seen` is what else is known of a target that does not answer."""
 
     now: float
     resolved_ts: int = 0
     activity: Activity | None = None
     running: bool = False
+    silent: Silent | None = None
     age: float = 0.0
     ahead: float = 0.0
     pending: Sequence[LedgerEntry] = ()
@@ -50,6 +53,7 @@ class Situation:
     config: str = "CONFIG"
     loading: LoadProgress | None = None
     set_aside: Sequence[SetAside] = ()
+    seen: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, activity: Activity) -> "Situation":
@@ -62,6 +66,11 @@ class Situation:
         )
 
     @property
+    def alive(self) -> bool:
+        """Whether a consumer runs, also one that gives no sign."""
+        return self.running or self.silent is not None
+
+    @property
     def at_work(self) -> Activity | None:
         """What the consumer is at, if one runs."""
         return self.activity if self.running else None
@@ -71,7 +80,7 @@ class Situation:
         """What is tried again; if no consumer runs, what ended the last run."""
         if self.activity is None:
             return None
-        return self.activity.retry if self.running else self.activity.error
+        return self.activity.retry if self.alive else self.activity.error
 
     @property
     def waits(self) -> Activity | None:

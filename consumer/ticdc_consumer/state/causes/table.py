@@ -17,6 +17,7 @@ CAUSES: tuple[KnownCause, ...] = (
     of_sources.SCHEMA_MISSING,
     of_sources.BROKERS_AWAY,
     of_targets.LOCK,
+    of_runs.SILENT,
     of_runs.BAD_MESSAGE,
     of_runs.DRIFT,
     # No consumer runs.

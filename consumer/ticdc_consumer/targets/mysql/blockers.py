@@ -25,8 +25,12 @@ LEFT JOIN performance_schema.events_statements_current s ON s.thread_id = t.thre
 WHERE r.trx_mysql_thread_id = %s LIMIT 10
 """
 
+READ_LOCK = "all tables (a global read lock, as FLUSH TABLES WITH READ LOCK and backups take it)"
+"""In place of a table, which is `*` for it."""
+
 _METADATA = """
-SELECT DISTINCT t.processlist_id, w.object_schema, w.object_name,
+SELECT DISTINCT t.processlist_id, w.object_schema,
+       IF(w.object_type IN ('GLOBAL', 'COMMIT', 'BACKUP'), '*', w.object_name),
        CONCAT_WS('@', t.processlist_user, t.processlist_host),
        COALESCE(t.processlist_info, s.sql_text),
        COALESCE(TIMESTAMPDIFF(SECOND, x.trx_started, NOW()), t.processlist_time)
@@ -35,6 +39,8 @@ JOIN performance_schema.threads wt ON wt.thread_id = w.owner_thread_id
 JOIN performance_schema.metadata_locks g ON g.object_type = w.object_type
   AND g.object_schema <=> w.object_schema AND g.object_name <=> w.object_name
   AND g.lock_status = 'GRANTED' AND g.owner_thread_id <> w.owner_thread_id
+  AND (w.object_type NOT IN ('GLOBAL', 'COMMIT', 'BACKUP')
+    OR g.lock_type NOT IN ('INTENTION_EXCLUSIVE', 'BACKUP_DML', 'BACKUP_TRANS_DML'))
 JOIN performance_schema.threads t ON t.thread_id = g.owner_thread_id
 LEFT JOIN performance_schema.events_statements_current s ON s.thread_id = t.thread_id
 LEFT JOIN information_schema.innodb_trx x ON x.trx_mysql_thread_id = t.processlist_id
@@ -63,6 +69,16 @@ JOIN information_schema.processlist p ON p.id = m.thread_id
 LEFT JOIN information_schema.innodb_trx x ON x.trx_mysql_thread_id = m.thread_id
 WHERE m.thread_id <> me.id AND m.lock_type = 'Table metadata lock' LIMIT 10
 """
+_OF_BACKUPS = ("backup lock", "global read lock")
+"""How a session's state names a lock on everything."""
+_MARIADB_BACKUP = """
+SELECT DISTINCT m.thread_id, NULL, '*', CONCAT_WS('@', p.user, p.host), p.info, p.time
+FROM information_schema.metadata_lock_info m
+JOIN information_schema.processlist p ON p.id = m.thread_id
+WHERE m.thread_id <> %s AND m.lock_mode IN
+  ('MDL_BACKUP_FTWRL1', 'MDL_BACKUP_FTWRL2', 'MDL_BACKUP_WAIT_COMMIT', 'MDL_BACKUP_WAIT_DDL',
+   'MDL_BACKUP_WAIT_FLUSH', 'MDL_SHARED') AND m.lock_type <> 'Table metadata lock' LIMIT 10
+"""
 _OPEN = """
 SELECT x.trx_mysql_thread_id, NULL, NULL, CONCAT_WS('@', p.user, p.host),
        COALESCE(p.info, x.trx_query), TIMESTAMPDIFF(SECOND, x.trx_started, NOW())
@@ -75,6 +91,12 @@ _STATE = "SELECT state, info FROM information_schema.processlist WHERE id = %s"
 _HINT = (
     "MariaDB shows who holds a metadata lock after INSTALL SONAME 'metadata_lock_info'; until "
     "then, it is one of those that have a transaction open"
+)
+
+_BACKUP_HINT = (
+    "MariaDB shows who holds it after INSTALL SONAME 'metadata_lock_info'; until then, look for a "
+    "backup (mariadb-backup, mysqldump --lock-all-tables, a snapshot of the disk) in SHOW "
+    "PROCESSLIST"
 )
 
 _TIDB_ROWS = """
@@ -114,8 +136,14 @@ def blockers(query: Query, dialect: Dialect, session_id: str) -> Iterator[Blocke
 
 def _unshown(query: Query, number: str) -> Iterator[Blocker]:
     """Of a metadata lock in MariaDB, which shows its holders by a plugin only."""
-    waits = [info for state, info in query(_STATE, number) if "metadata lock" in (state or "")]
-    if not waits:
+    states = [str(state or "") for state, _ in query(_STATE, number)]
+    if any(word in state for state in states for word in _OF_BACKUPS):
+        rows = query(_MARIADB_BACKUP, number) if query(_PLUGIN) else []
+        yield from map(_blocker, rows)
+        if not rows:
+            yield Blocker(on=READ_LOCK, hint=_BACKUP_HINT)
+        return
+    if not any("metadata lock" in state for state in states):
         return
     rows = query(_MARIADB_METADATA, number) if query(_PLUGIN) else []
     if rows:
@@ -131,6 +159,7 @@ def _unshown(query: Query, number: str) -> Iterator[Blocker]:
 def _blocker(row: tuple[object, ...]) -> Blocker:
     session, schema, table, who, statement, seconds = row
     on = ".".join(str(part) for part in (schema, table) if part)
+    on = READ_LOCK if on == "*" else on
     return Blocker(
         str(session),
         _named_by_key(on) if on.startswith("{") else on.replace("`", ""),

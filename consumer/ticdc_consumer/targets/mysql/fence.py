@@ -50,6 +50,13 @@ def take_session_lock(
     raise Unavailable(f"the lock {name} of changefeed {changefeed} is taken again and again")
 
 
+def holder_of(target: Target, dialect: Dialect, changefeed: str) -> str:
+    """The other session that holds the changefeed's lock; "" if it is free, or not known."""
+    name = _lock_name(target, changefeed)
+    session = _holder(target, dialect, name, lambda: "")
+    return "" if session == target.session_id() else session
+
+
 def _holder(target: Target, dialect: Dialect, name: str, owner: Callable[[], str]) -> str:
     """The session that holds the lock; "" if it is free, or not known."""
     if not dialect.names_lock_holder:

@@ -28,7 +28,7 @@ from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.collations import ignores_letters, merges, new_collation
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
-from ticdc_consumer.targets.mysql.fence import find_session, take_session_lock
+from ticdc_consumer.targets.mysql.fence import find_session, holder_of, take_session_lock
 from ticdc_consumer.targets.mysql.names_case import NamesCase, NamesFold
 from ticdc_consumer.targets.mysql.privileges import Account
 from ticdc_consumer.targets.mysql.quoting import is_wide, quote_name, string_literal
@@ -224,6 +224,12 @@ class MySql(Target):
 
     def has_session(self, session_id: str) -> bool:
         return self._find(session_id) is not None
+
+    def leaseholder(self, changefeed: str, sessions: Sequence[str]) -> str:
+        holder = holder_of(self, self.differences, changefeed)
+        # A number alone may be another session's by now.
+        ours = [] if self.differences.names_lock_holder else sessions
+        return holder or super().leaseholder(changefeed, ours)
 
     def _find(self, session_id: str) -> tuple[int, str] | None:
         return find_session(self, self.differences, session_id)

@@ -37,6 +37,12 @@ ORDER BY c.relname LIKE 'ticdc\\_%%' LIMIT 1
 """
 """Who waits for another one's new row of a unique key shows no relation."""
 
+WAITING = """
+SELECT pid || '@' || extract(epoch FROM backend_start) FROM pg_stat_activity
+WHERE wait_event_type = 'Lock' AND application_name = left(%s, 63) AND pid <> pg_backend_pid()
+AND datname = current_database() ORDER BY backend_start LIMIT 1
+"""
+
 _OLD_TRANSACTIONS = """
 SELECT pid, usename, query, extract(epoch FROM clock_timestamp() - xact_start)::float8
 FROM pg_stat_activity

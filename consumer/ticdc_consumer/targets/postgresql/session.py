@@ -9,6 +9,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Away, Denied, Unavailable, UserRefused
+from ticdc_consumer.targets import session_name
 from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
@@ -161,6 +162,14 @@ class PostgreSQL(Target):
         pid, _, started = session_id.partition("@")
         with self.errors():
             return self._exists(pid, started)
+
+    def leaseholder(self, changefeed: str, sessions: Sequence[str]) -> str:
+        return super().leaseholder(changefeed, sessions) or self.waiting(changefeed)
+
+    def waiting(self, changefeed: str) -> str:
+        with self.errors():
+            rows = self.query(waits.WAITING, session_name(changefeed))
+        return str(rows[0][0]) if rows else ""
 
     def _exists(self, pid: str, started: str) -> bool:
         # Inside a transaction the view would stay as it was first seen.

@@ -1,12 +1,18 @@
 """What the steps report is what others see, and what is stored beside the data."""
 
+import platform
+import signal
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 from support.loading import CHANGEFEED, IMPATIENT, at, first, opened
 from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.state.activity import process
+from ticdc_consumer.state.activity import stored as stored_activity
 from ticdc_consumer.state.activity.activity import (
     Activity,
     CutActivity,
@@ -17,10 +23,12 @@ from ticdc_consumer.state.activity.activity import (
     loads,
 )
 from ticdc_consumer.state.activity.monitor import MOST, Monitor
-from ticdc_consumer.state.activity.stored import read, read_all, write
+from ticdc_consumer.state.activity.stored import Silent, read, read_all, write
 from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.blockers import Blocker
+from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import until
 
 R = 2**64 - 2
 
@@ -184,6 +192,72 @@ def test_it_is_stored_beside_the_checkpoint(target_url: str) -> None:
         stored = read(target, CHANGEFEED)
         assert stored is not None and stored.running and stored.activity == working
         assert list(read_all(target)) == [CHANGEFEED]
+
+
+@contextmanager
+def another_process() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
+        try:
+            yield sleeper
+        finally:
+            sleeper.kill()
+
+
+def silent(target: Target) -> tuple[bool, Silent | None]:
+    """Whether the consumer runs, and how it is known if it writes nothing."""
+    stored = read(target, CHANGEFEED)
+    assert stored is not None and not stored.running
+    return stored.alive, stored.silent
+
+
+def test_one_that_writes_nothing_lives_as_long_as_its_session_or_its_process(
+    target_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_activity, "ALIVE", -1.0)
+    with opened(target_url) as looking, another_process() as sleeper:
+        with opened(target_url) as target:
+            first(Store(target, CHANGEFEED))
+            session = target.session_id()
+            last = replace(
+                busy().look(),
+                generation=1,
+                stage="waiting",
+                session=session,
+                pid=sleeper.pid,
+                host=platform.node(),
+                started=time.time(),
+            )
+            assert write(target, last)
+            assert silent(looking) == (True, Silent(session))
+            sleeper.send_signal(signal.SIGSTOP)
+            stopped = (True, Silent(session, stopped=True))
+            assert until(lambda: silent(looking) == stopped, 30.0, pause=0.05)
+            assert write(target, replace(last, host="elsewhere"))
+            shown = (True, Silent(session)) if session else (False, None)
+            assert silent(looking) == shown
+        sleeper.kill()
+        sleeper.wait()
+        with opened(target_url) as other:
+            assert write(other, last)
+        assert until(lambda: silent(looking) == (False, None), 30.0, pause=0.05)
+
+
+def test_the_number_of_a_process_that_began_later_is_another_ones() -> None:
+    with another_process() as sleeper:
+        assert process.state_of(sleeper.pid, time.time()) == "lives"
+        assert process.state_of(sleeper.pid, time.time() - 3600) == ""
+
+
+def test_whoever_waits_for_the_lease_of_one_that_ended_is_known_by_its_lock(
+    target_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_activity, "ENDED", -1.0)
+    with opened(target_url) as looking, opened(target_url) as target:
+        first(Store(target, CHANGEFEED))
+        assert write(target, replace(busy().look(), generation=1))  # it has stopped
+        names_a_lock = target.dialect not in ("sqlite", "postgresql")
+        shown = (True, Silent(target.session_id())) if names_a_lock else (False, None)
+        assert silent(looking) == shown
 
 
 def test_a_consumer_that_was_overtaken_does_not_write_over_the_newer_one(target_url: str) -> None:

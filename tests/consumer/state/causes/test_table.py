@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ticdc_consumer.errors import Away, SourceAway, Stop, UserRefused
+from ticdc_consumer.errors import Away, NoAnswer, SourceAway, Stop, UserRefused
 from ticdc_consumer.source.facts import PartitionFacts, SourceFacts
 from ticdc_consumer.state.activity.activity import (
     Activity,
@@ -18,6 +18,7 @@ from ticdc_consumer.state.activity.activity import (
     WaitingDdl,
 )
 from ticdc_consumer.state.activity.monitor import FOR_MARK
+from ticdc_consumer.state.activity.stored import Silent
 from ticdc_consumer.state.causes.situation import Situation, TargetFacts
 from ticdc_consumer.state.causes.table import CAUSES, cause_of, explain
 from ticdc_consumer.state.checkpoint import Position
@@ -139,6 +140,10 @@ def log(begin: int = 0, end: int = 90, **more: object) -> SourceFacts:
     return SourceFacts({("t", 0): facts}, {"t": 3600.0}, tails=True)
 
 
+def silent(activity: Activity, one: Silent) -> Situation:
+    return replace(running(activity), running=False, age=45.0, silent=one)
+
+
 BEHIND = replace(STOPPED, resolved_ts=ago(600))
 EQUAL = VerifiedShare(at=NOW, number=0, shares=24, resolved_ts=5, rows=9)
 SHOWN: list[tuple[str, Situation]] = [
@@ -171,6 +176,12 @@ SHOWN: list[tuple[str, Situation]] = [
     ("retention-near", replace(running(WAITING), set_aside=(ASIDE,), source=log(0, 120, aged=91))),
     ("table-quarantined", replace(running(WAITING), set_aside=(ASIDE,), source=log(0, 120))),
     ("target-away", Situation(now=NOW, unreadable=Away("no answer"))),
+    ("target-away", Situation(now=NOW, unreadable=NoAnswer("did not answer within 4 s"))),
+    ("no-sign", silent(WAITING, Silent("33"))),
+    ("no-sign", silent(WAITING, Silent(stopped=True))),
+    ("no-sign", silent(STOPPED, Silent("55"))),
+    ("no-sign", silent(replace(STOPPED, error=trouble("Stop")), Silent("55"))),
+    ("lock", replace(silent(WAITING, Silent("33")), target=TargetFacts((BLOCKER,)))),
     ("refused", Situation(now=NOW, unreadable=UserRefused("who are you?"))),
     ("no-status", Situation(now=NOW, unreadable=Stop("no checkpoint"))),
     ("not-running", Situation(now=NOW, target=TargetFacts())),
@@ -194,6 +205,32 @@ def test_a_lock_is_explained_by_who_holds_it_since_when_and_what_ends_it() -> No
     )
     assert shown.advice == ("let that session finish, or end it: KILL 4711",)
     assert f"waiting for {words}" in replace(BUSY, blockers=(BLOCKER,)).sentence
+
+
+def test_nobody_is_told_to_start_another_one_while_one_lives() -> None:
+    for _, situation in SHOWN:
+        if situation.silent is not None:
+            shown = explain(situation)
+            assert "no consumer is running" not in shown.sentence
+            assert not any(line.startswith("start it") for line in shown.advice)
+
+
+@pytest.mark.parametrize(
+    ("situation", "sentence", "advice"),
+    [
+        (silent(WAITING, Silent("33")), "hangs, or cannot write: process 7 on a", "kill -9 7"),
+        (silent(WAITING, Silent("33", True)), "has been stopped, by SIGSTOP", "kill -CONT 7"),
+        (silent(STOPPED, Silent("55")), "a consumer, session 55 of the target", "no other one"),
+    ],
+)
+def test_one_that_gives_no_sign_is_named(situation: Situation, sentence: str, advice: str) -> None:
+    shown = explain(situation)
+    assert sentence in shown.sentence and advice in shown.advice[0]
+
+
+def test_a_run_that_ended_well_is_told_as_that() -> None:
+    shown = explain(replace(running(STOPPED), age=300.0))
+    assert shown.evidence == ("process 7 on a, session 33 ended by itself 5 min ago, exit code 0",)
 
 
 def test_rates_and_the_end_of_the_lag_are_told() -> None:

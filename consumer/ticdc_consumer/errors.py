@@ -7,7 +7,7 @@
             SourceAway          1   the brokers do not answer
             UserRefused         1   brokers or target answer, and refuse this user
             Full                1   the target's disk has no room
-            Fenced              4   a newer consumer of this changefeed took over
+        Fenced                  4   a newer consumer of this changefeed took over
         Usage                   2   a wrong option or configuration
         Stop                    3   something in data, topics or target that an operator must decide
             Unsupported         3   a DDL that cannot be done exactly, whatever the target's state
@@ -82,9 +82,9 @@ class Full(Unavailable):
     """The target's disk has no room for the cut. Exit 1."""
 
 
-class Fenced(Unavailable):
+class Fenced(TicdcError):
     """A newer consumer of this changefeed has taken over: to start this one again would take it
-    away from that one. Exit 4."""
+    away from that one. Not an `Unavailable`, after which a program may try again. Exit 4."""
 
     exit_code = 4
 

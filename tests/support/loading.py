@@ -13,7 +13,7 @@ from ticdc_consumer.apply.step import Applied, Step
 from ticdc_consumer.apply.transaction import apply
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.errors import Unavailable
+from ticdc_consumer.errors import Fenced, Unavailable
 from ticdc_consumer.reconcile.net_change import NetChange, StagedRows
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -292,7 +292,7 @@ def main() -> None:
     with opened(sys.argv[1]) as target:
         try:
             open_bank(target).apply()
-        except Unavailable as error:
+        except (Unavailable, Fenced) as error:
             print(error, file=sys.stderr)
             sys.exit(error.exit_code)
 

@@ -263,7 +263,7 @@ class People:
                 try:
                     work()
                     return
-                except (Unavailable, Retry, UnknownCommit) as error:
+                except (Unavailable, Fenced, Retry, UnknownCommit) as error:
                     history.scheduler.say(f"tries it again: {error}")
                     history.scheduler.sleep(SOON)
             history.start(SOON)
@@ -326,7 +326,7 @@ class People:
         def main() -> None:
             try:
                 load()
-            except (Unavailable, Retry, UnknownCommit) as error:
+            except (Unavailable, Fenced, Retry, UnknownCommit) as error:
                 history.scheduler.say(f"the load is tried again: {error}")
                 begin()
             start()

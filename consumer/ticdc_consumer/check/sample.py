@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from confluent_kafka import Message as KafkaMessage
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
-from ticdc_encoder.sql.parser import CreateTable, parse_ddl
+from ticdc_encoder.sql.parser import parse_ddl
+from ticdc_encoder.sql.statements import CreateTable, DropTable, RenameTable
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import fault
@@ -32,6 +33,12 @@ class Sample:
     """By topic, of its partition 0."""
     tables: dict[tuple[str, str], Table] = field(default_factory=dict)
     created: dict[tuple[str, str], Table] = field(default_factory=dict)
+    created_ts: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The commit_ts of the newest CREATE TABLE."""
+    removed_ts: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The commit_ts of the newest DROP TABLE, or RENAME to another name."""
+    used_ts: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The commit_ts of the newest row."""
     deletes_only: set[tuple[str, str]] = field(default_factory=set)
     claim_check: RowChange | None = None
     """The first row that lies in a claim check."""
@@ -53,15 +60,14 @@ class Sample:
                 if topic_partition[1] == 0:
                     self.first_mark.setdefault(topic_partition[0], resolved_ts)
             case Ddl():
-                statement = parse_ddl(event.query, event.schema)
-                if isinstance(statement, CreateTable):
-                    self.created[event.schema, event.table] = statement.table
+                self._add_ddl(event)
             case RowChange():
                 self.rows += 1
                 if event.before is not None and event.after is not None:
                     self.with_before |= bool(event.before)
                     self.without_before |= not event.before
                 name = (event.table.schema, event.table.name)
+                _raise(self.used_ts, name, event.commit_ts)
                 if event.claim_check is not None:
                     self.claim_check = self.claim_check or event
                 elif event.incomplete and event.after is not None:
@@ -72,6 +78,26 @@ class Sample:
                 elif name not in self.tables:
                     self.tables[name] = event.table
                     self.deletes_only.add(name)
+
+    def _add_ddl(self, ddl: Ddl) -> None:
+        match parse_ddl(ddl.query, ddl.schema):
+            case CreateTable(table):
+                name = ddl.schema, ddl.table
+                self.created[name] = table
+                _raise(self.created_ts, name, ddl.commit_ts)
+            case DropTable(schema, table_name):
+                _raise(self.removed_ts, (schema, table_name), ddl.commit_ts)
+            case RenameTable(old, _):
+                _raise(self.removed_ts, old, ddl.commit_ts)
+
+    def is_removed_before(self, name: tuple[str, str], start: int) -> bool:
+        """Whether upstream had dropped or renamed the table before `start`."""
+        last = max(self.created_ts.get(name, 0), self.used_ts.get(name, 0))
+        return last < self.removed_ts.get(name, 0) < start
+
+
+def _raise(newest: dict[tuple[str, str], int], name: tuple[str, str], commit_ts: int) -> None:
+    newest[name] = max(newest.get(name, 0), commit_ts)
 
 
 def sample_of(

@@ -1,6 +1,7 @@
 """What a run needs of the database."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
@@ -15,8 +16,10 @@ from ticdc_consumer.check.suggesting import left_out_by_filter, missing_table
 from ticdc_consumer.ddl.generated_columns import left_out
 from ticdc_consumer.errors import NoTable, problems_of
 from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.loading import LoadNotes
+from ticdc_consumer.state.opening import starts_afresh
 from ticdc_consumer.state.schema import OWN_TABLES, STATE_VERSION
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
@@ -100,9 +103,18 @@ def tables(premises: Premises) -> Iterator[Finding]:
         )
         return
     yield from left_out_by_filter(options, rules, sources, sample.rows)
+    start = _start(premises)
     for name in sorted(sources):
-        if rules.matches(*name):
+        if rules.matches(*name) and not sample.is_removed_before(name, start):
             yield from _table(premises, opened, sample, checked, sources[name])
+
+
+def _start(premises: Premises) -> int:
+    """Changes of a lower commit_ts are not applied."""
+    options, state = premises.options, premises.checkpoint
+    if state is None or starts_afresh(options, state):
+        return 0 if options.from_ts is None else options.from_ts + 1
+    return state.resolved_ts
 
 
 _LOAD = "ticdc-consumer load CONFIG creates and fills it"
@@ -113,8 +125,7 @@ def _table(
 ) -> Iterator[Finding]:
     name = source.schema, source.name
     subject = f"table {name[0]}.{name[1]}"
-    state, from_ts = premises.checkpoint, premises.options.from_ts
-    begun = state.resolved_ts if state else from_ts
+    state, from_ts, start = premises.checkpoint, premises.options.from_ts, _start(premises)
     empty_at = state.empty_at if state and state.resolved_ts else (None if from_ts else 0)
     definition = checked.definitions.get(name)
     try:
@@ -123,8 +134,11 @@ def _table(
         if definition is not None:
             for column in left_out(opened, definition, existing):
                 yield warn(subject, column.text())
-        if name in sample.created and existing is None:
+        if existing is None and sample.created_ts.get(name, -1) >= start:
             checked.claim(name)
+            opened.create_table(*relation, sample.created[name])
+            if name in sample.tables:
+                _require_rows_fit(premises, checked, source, sample.created[name])
             yield ok(subject, "will be created by its own CREATE TABLE, which is in the log")
             return
         checked.add(source, name in sample.deletes_only, empty_at)
@@ -133,14 +147,35 @@ def _table(
         yield ok(subject, _described(layout))
     except NoTable as error:
         of_load = premises.options.upstream_url or premises.options.dump_url
-        if of_load and not begun:
+        if of_load and not start:
             yield warn(subject, f"it is missing in the target: {_LOAD}")
+            return
+        if premises.options.from_ts and start == premises.options.from_ts + 1:
+            created_ts = sample.created_ts.get(name)
+            yield fail(subject, _not_in_snapshot(opened.quote(*relation), start - 1, created_ts))
             return
         offer = missing_table(opened, relation, definition, source) if error.may_be_empty else ""
         yield fail(subject, str(error).removeprefix(f"{name[0]}.{name[1]}: ") + offer)
     except TicdcError as error:
         for problem in problems_of(error):
             yield fail(subject, problem.removeprefix(f"{name[0]}.{name[1]}: "))
+
+
+def _require_rows_fit(
+    premises: Premises, checked: TableLayouts, source: Table, created: Table
+) -> None:
+    """Raises `Stop` if rows of a table that is created meanwhile cannot be applied to it."""
+    key = source.handle_key or created.handle_key
+    checked.require_identified(replace(source, handle_key=key))
+    protocol_of(premises.options).exactness.require_exact(source, premises.options.rules)
+
+
+def _not_in_snapshot(relation: str, from_ts: int, created_ts: int | None) -> str:
+    created = "" if created_ts is None else f"; its CREATE TABLE is older ({with_time(created_ts)})"
+    return (
+        f"the target has no table {relation}, which the snapshot of {with_time(from_ts)} should "
+        f"have brought{created}: restore it from the snapshot, or leave it out by [tables] filter"
+    )
 
 
 def _described(layout: Layout) -> str:

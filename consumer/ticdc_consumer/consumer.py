@@ -217,7 +217,7 @@ class Consumer:
             return
         goal = self._epochs.greatest_mark() if until == CAUGHT_UP else until
         if goal is None and self.options.spark_start == "at-once":
-            self._spark.begin()
+            self._spark.begin("beside the first cuts ([spark] start)")
         with self._verifying(goal) as require_no_drift:
             while not self._stopping and (goal is None or self.resolved_ts < goal):
                 self._spark.require()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+from ticdc_encoder.counted import counted
 from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.filters.table import TableFilter
 
@@ -292,7 +293,7 @@ class Reader:
         self.source.follow({topic: _start(base, (topic, 0)) for topic in listing.topics})
         lag = sum(end - _start(base, partition) for partition, end in listing.ends.items())
         if lag and not self._is_small(lag):
-            self._spark.begin()  # while partition 0 is read
+            self._spark.begin(self._why_spark(lag))  # while partition 0 is read
         heads = {topic: listing.ends[topic, 0] for topic in listing.topics}
         self.source.read_to(EVERYTHING, heads, PATIENCE)
 
@@ -403,8 +404,9 @@ class Reader:
         from ticdc_consumer.spark import jobs
         from ticdc_consumer.spark.session import cores, shuffle_partitions
 
-        with self.monitor.at("starting Spark"):
-            spark = self._spark.session()
+        why = self._why_spark(cut.offsets)
+        with self.monitor.at("starting Spark", why):
+            spark = self._spark.session(why)
         one_task = cut.offsets * self.source.rows_per_offset <= SMALL
         groups = shares(cut, 1 if one_task else cores(spark), self._is_divisible(job))
         alone = replace(job, staging=None)
@@ -426,7 +428,7 @@ class Reader:
         """Has tasks look for marks and DDL."""
         from ticdc_consumer.spark import jobs
 
-        return jobs.look(self._spark.session(), survey)
+        return jobs.look(self._spark.session("to look for resolved ts"), survey)
 
     def _is_divisible(self, job: ReadJob) -> bool:
         """Whether several tasks may read a partition: none of its rows needs what came before it in
@@ -439,6 +441,14 @@ class Reader:
         messages = offsets * self.source.rows_per_offset
         size = offsets * self._bytes_per_offset
         return messages < self._options.spark_from_messages and size <= SMALL_BYTES
+
+    def _why_spark(self, offsets: int) -> str:
+        """Goes on the sentence "starting Spark"."""
+        messages = round(offsets * self.source.rows_per_offset)
+        most = self._options.spark_from_messages
+        if messages >= most:
+            return f"to read {counted(messages, 'message')} ([spark] from_messages = {most:,})"
+        return f"to read {counted(messages, 'large message')}"
 
     def _estimate(self, report: Report) -> None:
         rows = sum(counts.facts + counts.replays for counts in report.tables.values())

@@ -11,9 +11,10 @@ from ticdc_consumer.errors import (
     Usage,
     UserRefused,
 )
-from ticdc_encoder.errors import TicdcError
 
-CODES: list[tuple[type[TicdcError], int, bool]] = [
+Kind = type[Unavailable | Fenced | Usage | Stop]
+
+CODES: list[tuple[Kind, int, bool]] = [
     (Unavailable, 1, True),
     (Away, 1, True),
     (SourceAway, 1, True),
@@ -27,6 +28,6 @@ CODES: list[tuple[type[TicdcError], int, bool]] = [
 
 @pytest.mark.parametrize(("kind", "exit_code", "may_try_again"), CODES)
 def test_what_may_be_tried_again_has_exit_code_1(
-    kind: type[TicdcError], exit_code: int, may_try_again: bool
+    kind: Kind, exit_code: int, may_try_again: bool
 ) -> None:
     assert (kind.exit_code, issubclass(kind, Unavailable)) == (exit_code, may_try_again)

@@ -80,11 +80,11 @@ def test_the_driver_and_sparks_tasks_read_the_same(tmp_path: Path) -> None:
     def both(self: Any, cut: Cut, job: Callable[[bool], ReadJob]) -> Gathered:
         nonlocal cuts
         cuts += 1
-        groups = shares(cut, self._spark.session().defaultParallelism)
+        groups = shares(cut, self._spark.session("to test").defaultParallelism)
         here = what_is_read(lambda: gather_here(job(True), shares(cut, 1)[0]))
         read_by_tasks = replace(job(True), source=KafkaTasks({}))
         spark = what_is_read(
-            lambda: jobs.gather(self._spark.session(), read_by_tasks, groups, spill=0)
+            lambda: jobs.gather(self._spark.session("to test"), read_by_tasks, groups, spill=0)
         )
         if isinstance(here, TicdcError):
             assert (type(here), str(here)) == (type(spark), str(spark))

@@ -250,7 +250,7 @@ class Cluster:
     jobs: list[tuple[bool, int, int]] = field(default_factory=list)
     """Whether tasks stage rows, the bytes that they may send, the partitions that fold them."""
 
-    def session(self) -> None: ...
+    def session(self, why: str) -> None: ...
 
     def gather(self, spark: None, job: ReadJob, groups: Sequence[object], spill: int) -> Gathered:
         self.jobs.append((job.staging is not None, job.most_bytes, spill))
@@ -302,6 +302,17 @@ def test_spark_reads_a_cut_that(
     assert reader._gather_by_spark(cut, job, fits) is gives[-1]
     assert cluster.jobs == jobs
     assert [*reader.unneeded._names] == unneeded
+
+
+@pytest.mark.parametrize(
+    ("offsets", "why"),
+    [
+        (5_000, "to read 5,000 messages ([spark] from_messages = 5,000)"),
+        (4_000, "to read 4,000 large messages"),
+    ],
+)
+def test_what_needs_spark_is_told(reader: Reader, offsets: int, why: str) -> None:
+    assert reader._why_spark(offsets) == why
 
 
 @pytest.mark.parametrize("ready", [False, True])

@@ -169,7 +169,6 @@ def test_postgresql_is_loaded_from_tidb_and_kept_equal(
         "source.upstream": upstream_url,
         "target.url": postgresql_url,
         "kafka.bootstrap.servers": real_kafka.bootstrap,
-        "spark.start": "when-needed",
     }
     words = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
     command = [sys.executable, "-m", "ticdc_consumer"]

@@ -60,7 +60,7 @@ def of_itself(run: Command) -> Activity:
 @contextmanager
 def running(run: Command, **settings: Any) -> Iterator[None]:
     """A consumer applies what comes, in a thread of its own."""
-    with run.consumer(**{"spark__start": "when-needed", **settings}) as consumer:
+    with run.consumer(**settings) as consumer:
 
         def apply() -> None:
             try:

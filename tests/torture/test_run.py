@@ -30,7 +30,6 @@ def this_consumer(protocol: str, folder: Path) -> str:
         "kafka.topics": "{topics}",
         "target.url": "{target}",
         "limits.takeover_after": "1",
-        "spark.start": "when-needed",
     }
     sets = " ".join(f"--set {name}={value}" for name, value in settings.items())
     return f"{sys.executable} -m ticdc_consumer run {file} {sets}"

@@ -134,6 +134,7 @@ def _options(
         "kafka.log_level": 2,
         "target.url": target_url,
         "limits.rows_per_epoch": max(1, rows // CUTS),
+        "spark.start": "at-once",
     }
     settings |= PROTOCOLS[protocol].demo or {}
     if page is not None:

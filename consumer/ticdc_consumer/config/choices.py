@@ -9,7 +9,7 @@ OnUnsupported = Literal["stop", "skip"]
 OnCorruption = Literal["stop", "warn"]
 Compression = Literal["none", "lz4", "snappy"]
 EncodingFormat = Literal["json", "avro"]
-SparkStart = Literal["at-once", "when-needed"]
+SparkStart = Literal["when-needed", "at-once"]
 DateSeparator = Literal["none", "year", "month", "day"]
 
 CALENDAR_DATES = "calendar-dates"

@@ -221,11 +221,11 @@ class Options(ReadOptions):
         ),
     )
     spark_start: choices.SparkStart = field(
-        default="at-once",
+        default="when-needed",
         metadata=choice(
             "spark.start",
             choices.SparkStart,
-            "at-once, or when-needed: without a JVM until a cut is large",
+            "when-needed: without a JVM until a cut is large; or at-once, beside the first cuts",
         ),
     )
     """A run that is to end needs no Spark for small cuts, and starts none, in either case."""

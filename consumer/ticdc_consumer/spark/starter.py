@@ -1,5 +1,6 @@
-"""When Spark starts: in a thread beside the first cuts, or when a cut needs it."""
+"""When Spark starts: when a cut needs it, or in a thread beside the first cuts."""
 
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ticdc_consumer.spark.executors import ExecutorReport, ExecutorWatch
+
+logger = logging.getLogger(__name__)
 
 PAUSE = 0.1
 """Seconds between two looks whether a run that waits for Spark is to stop."""
@@ -32,6 +35,7 @@ class SparkStarter:
         self._needed = Event()
         self._watch: ExecutorWatch | None = None
         self._closing = False
+        self._told = False
         self.gives_up: Callable[[], bool] = lambda: False
         """Whether a user need not wait any longer, for a start or for a cluster's executors."""
         self.report: ExecutorReport = lambda count, lost, waits: None
@@ -54,8 +58,10 @@ class SparkStarter:
         """Whether jobs were ended for which the cluster had no executor, by `gives_up`."""
         return self._watch is not None and self._watch.gave_up
 
-    def begin(self) -> None:
-        """Starts the session and warms it up, unless it has begun; waits for neither."""
+    def begin(self, why: str) -> None:
+        """Starts the session and warms it up, unless it has begun; waits for neither. `why` goes on
+        the sentence "starting Spark"."""
+        self._tell(why)
         if not self.begun:
             self._started = self._threads.submit(self._start)
             self._warmed = self._threads.submit(self._warm_up, self._started)
@@ -66,11 +72,18 @@ class SparkStarter:
             if step is not None and step.done():
                 step.result()
 
-    def session(self) -> "SparkSession":
-        """The session, which starts now if it has not begun. Raises `Unavailable`, and `Away` by
-        `gives_up`."""
+    def _tell(self, why: str) -> None:
+        if not self._told and not self.ready:
+            self._told = True
+            fields = {"event": "starting_spark", "reason": why}
+            logger.info("starting Spark %s; this takes some seconds", why, extra=fields)
+
+    def session(self, why: str) -> "SparkSession":
+        """The session, which starts now if it has not begun. `why` goes on the sentence "starting
+        Spark". Raises `Unavailable`, and `Away` by `gives_up`."""
         if self._running is not None:
             return self._running
+        self._tell(why)
         self._needed.set()
         if self._started is None:
             self._started = self._threads.submit(self._start)

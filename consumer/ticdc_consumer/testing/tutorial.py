@@ -34,9 +34,6 @@ topics = ["shop"]
 
 [target]
 url = "sqlite:///shop.db"
-
-[spark]
-start = "when-needed"
 """
 TOPIC = "shop"
 PARTITIONS = 4

@@ -27,4 +27,4 @@ def test_all_are_one_document_for_programs(capsys: pytest.CaptureFixture[str]) -
         "allowed": [],
         "variable": "TICDC_LIMITS_RETRIES",
     }
-    assert by_name["spark.start"]["allowed"] == ["at-once", "when-needed"]
+    assert by_name["spark.start"]["allowed"] == ["when-needed", "at-once"]

@@ -64,8 +64,8 @@ def test_what_needs_no_spark_starts_none(world: World) -> None:
 
 
 def test_it_starts_beside_other_work_and_warms_up(world: World) -> None:
-    world.starter.begin()
-    world.starter.begin()
+    world.starter.begin("to test")
+    world.starter.begin("to test")
     world.starter.require()  # still starts
     assert not world.starter.ready
     world.go.set()
@@ -80,27 +80,39 @@ def test_it_starts_beside_other_work_and_warms_up(world: World) -> None:
 
 def test_who_needs_it_does_not_wait_until_it_is_warm(world: World) -> None:
     world.go.set()
-    world.starter.begin()
-    assert world.starter.session() is cast("SparkSession", world.session)
+    world.starter.begin("to test")
+    assert world.starter.session("to test") is cast("SparkSession", world.session)
     world.warmer.set()
     world.starter.close()
     assert world.session.log.count("start") == 1
     assert world.session.log.count("warm") <= 1
 
 
+def test_why_it_starts_is_told_once(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "ticdc_consumer")
+    world.go.set()
+    world.warmer.set()
+    world.starter.begin("to read 7,000 messages")
+    world.starter.session("to read 8,000 messages")
+    world.starter.session("to read 9,000 messages")
+    world.starter.close()
+    assert caplog.messages == ["starting Spark to read 7,000 messages; this takes some seconds"]
+    assert [record.__dict__["event"] for record in caplog.records] == ["starting_spark"]
+
+
 def test_it_starts_for_who_needs_it_first(world: World) -> None:
     world.go.set()
-    assert world.starter.session() is cast("SparkSession", world.session)
-    world.starter.begin()
-    assert world.starter.session() is cast("SparkSession", world.session)
+    assert world.starter.session("to test") is cast("SparkSession", world.session)
+    world.starter.begin("to test")
+    assert world.starter.session("to test") is cast("SparkSession", world.session)
     world.starter.close()
     assert world.session.log == ["start", "stop"]
 
 
-@pytest.mark.parametrize("use", [SparkStarter.require, SparkStarter.session])
+@pytest.mark.parametrize("use", [SparkStarter.require, lambda starter: starter.session("to test")])
 def test_a_start_that_failed_is_raised(world: World, use: Callable[[SparkStarter], object]) -> None:
     world.error = Unavailable("no Java")
-    world.starter.begin()
+    world.starter.begin("to test")
     world.go.set()
     assert world.starter._started is not None
     assert world.starter._started.exception(10) is world.error
@@ -114,7 +126,7 @@ def test_a_start_that_failed_is_raised(world: World, use: Callable[[SparkStarter
 def test_who_is_to_stop_does_not_wait_and_the_end_does(world: World) -> None:
     world.starter.gives_up = lambda: True
     with pytest.raises(Away):
-        world.starter.session()
+        world.starter.session("to test")
     threading.Timer(0.1, world.go.set).start()
     world.starter.close()
     assert world.session.log == ["start", "stop"]
@@ -123,8 +135,8 @@ def test_who_is_to_stop_does_not_wait_and_the_end_does(world: World) -> None:
 def test_a_session_that_was_given_goes_on(world: World) -> None:
     given = cast("SparkSession", Session())
     starter = SparkStarter({}, "test", given)
-    starter.begin()
-    assert starter.ready and starter.session() is given
+    starter.begin("to test")
+    assert starter.ready and starter.session("to test") is given
     starter.close()
     assert (cast("Session", given).log, world.session.log) == ([], [])
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from ticdc_encoder.counted import counted
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.tso import physical
@@ -216,7 +217,7 @@ class _Tracer:
         if messages < self._options.spark_from_messages:
             records = self._read_here(job, shares(cut, 1)[0], max(1, cut.offsets))
         else:
-            records = self._read_by_spark(job, cut)
+            records = self._read_by_spark(job, cut, round(messages))
         observations, report = unpacked(records)
         partitions = job.partitions
         marks = [(partitions[number], start, mark) for number, start, mark, _ in report.spans]
@@ -231,8 +232,8 @@ class _Tracer:
 
         return pa.Table.from_batches(trace(job, spans, read))
 
-    def _read_by_spark(self, job: TraceJob, cut: Cut) -> pa.Table:
-        session = self._spark.session()
+    def _read_by_spark(self, job: TraceJob, cut: Cut, messages: int) -> pa.Table:
+        session = self._spark.session(f"to read {counted(messages, 'message')}")
         from ticdc_consumer.spark.session import cores
         from ticdc_consumer.spark.traces import trace_on_spark
 

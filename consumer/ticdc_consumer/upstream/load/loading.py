@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ticdc_encoder.counted import counted
+
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
@@ -238,7 +240,7 @@ class _Loader:
         self._look()
 
     def _copy_on_spark(self, job: CopyJob, pending: list[tuple[TableName, int]]) -> None:
-        spark = self._spark.session()
+        spark = self._spark.session(f"to copy {counted(len(pending), 'chunk')} of rows")
         from ticdc_consumer.upstream.load.on_spark import copy_on_spark
 
         with ThreadPoolExecutor(1, "ticdc-load") as threads:

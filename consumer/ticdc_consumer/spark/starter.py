@@ -35,7 +35,7 @@ class SparkStarter:
         self._needed = Event()
         self._watch: ExecutorWatch | None = None
         self._closing = False
-        self._told = False
+        self._announced = False
         self.gives_up: Callable[[], bool] = lambda: False
         """Whether a user need not wait any longer, for a start or for a cluster's executors."""
         self.report: ExecutorReport = lambda count, lost, waits: None
@@ -61,7 +61,7 @@ class SparkStarter:
     def begin(self, why: str) -> None:
         """Starts the session and warms it up, unless it has begun; waits for neither. `why` goes on
         the sentence "starting Spark"."""
-        self._tell(why)
+        self._announce(why)
         if not self.begun:
             self._started = self._threads.submit(self._start)
             self._warmed = self._threads.submit(self._warm_up, self._started)
@@ -72,9 +72,9 @@ class SparkStarter:
             if step is not None and step.done():
                 step.result()
 
-    def _tell(self, why: str) -> None:
-        if not self._told and not self.ready:
-            self._told = True
+    def _announce(self, why: str) -> None:
+        if not self._announced and not self.ready:
+            self._announced = True
             fields = {"event": "starting_spark", "reason": why}
             logger.info("starting Spark %s; this takes some seconds", why, extra=fields)
 
@@ -83,7 +83,7 @@ class SparkStarter:
         Spark". Raises `Unavailable`, and `Away` by `gives_up`."""
         if self._running is not None:
             return self._running
-        self._tell(why)
+        self._announce(why)
         self._needed.set()
         if self._started is None:
             self._started = self._threads.submit(self._start)

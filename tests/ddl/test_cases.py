@@ -10,6 +10,7 @@ from support.ddl_cases import CASES, Case, cases
 from support.loading import CHANGEFEED
 from support.server_address import server_address
 from ticdc_consumer.ddl import translate
+from ticdc_consumer.ddl.begun import note
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.suggestion import suggested
@@ -274,20 +275,33 @@ def test_what_was_done_and_not_noted_is_not_done_again(target: Target, case: Cas
     if target.transactional_ddl or case.of(case.stops, target.dialect) is not None:
         return
     here = Here(target, case)
-    work = here.work(here.entry)
+    work, entry = begun(here)
     here.run(list(work.statements))
     after, rows = here.target.describe(here.schema, "t"), all_rows(here)
-    here.run(list(here.work(here.entry).statements))
+    here.run(list(here.work(entry).statements))
     assert here.target.describe(here.schema, "t") == after
     if work.rows_only:
         return
     assert all_rows(here) == rows
     for number in range(1, len(work.statements)):
         here = Here(target, case)
+        work, entry = begun(here)
         here.run(list(work.statements[:number]))
-        here.run(list(here.work(here.entry).statements))
+        here.run(list(here.work(entry).statements))
         assert here.target.describe(here.schema, "t") == after
         assert all_rows(here) == rows
+
+
+def begun(here: Here) -> tuple[Alteration, LedgerEntry]:
+    """The work of the case's DDL, and its entry, which notes that the work begins."""
+    context = DdlContext(here.target, here.ledger, here.route)
+    with here.target.transaction():
+        here.ledger.add([here.entry])
+        work = here.work(here.entry)
+        note(context, here.entry, work)
+    entry = here.ledger.entry(here.entry.order)
+    assert entry is not None
+    return work, entry
 
 
 def all_rows(here: Here) -> list[str]:

@@ -3,7 +3,7 @@
 They commit by themselves, so that after a crash only the catalog shows which of them ran.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -42,6 +42,13 @@ _COMPARED = INTEGERS | TEMPORALS | TEXTS | {"decimal", "enum", "set", "varbinary
 """The types whose values each server compares with the text that they are written as."""
 
 
+def _name_after(ran: Iterable[AlterStep], name: str) -> str:
+    """What a column of the table before is called after these steps."""
+    for step in ran:
+        name = dict(step.renamed).get(name, name)
+    return name
+
+
 class MySqlAlteration(TableAlteration):
     def __init__(self, dialect: Dialect, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -65,20 +72,19 @@ class MySqlAlteration(TableAlteration):
         ran, self.left = progress.ran, steps[progress.ran :]
         if ran == 0 and self.dialect.clustered_keys:
             self._check_primary_key()
-        now = steps[ran - 1].after if ran else self.before
         return Alteration(
             tuple(self.statements()),
             self.refusals() if ran == 0 else (),
             as_after=progress.as_after,
-            evidence=self._evidence(now),
-            unlike=self._unlike(now) if ran else (),
+            evidence=self._evidence(steps[:ran]),
+            unlike=self._unlike(steps[:ran]) if ran else (),
         )
 
-    def _evidence(self, now: MySqlTable) -> tuple[str, ...]:
+    def _evidence(self, ran: list[AlterStep]) -> tuple[str, ...]:
         """What the columns hold that change their names, by those that they have now."""
         queries = []
         for old, new in self.differences.renamed:
-            column = self.quote(new if new in now.columns else old)
+            column = self.quote(_name_after(ran, old))
             sums = f"count({column})"
             if self._keeps_text(self.before.columns[old], self.new.columns[new]):
                 sums += f", coalesce(sum(crc32({column})), 0)"
@@ -91,11 +97,13 @@ class MySqlAlteration(TableAlteration):
         kinds = {CatalogType.parse(column.type).name for column in (old, new)}
         return (old.type == new.type and "vector" not in kinds) or kinds == {"varchar"}
 
-    def _unlike(self, now: MySqlTable) -> tuple[tuple[str, str], ...]:
+    def _unlike(self, ran: list[AlterStep]) -> tuple[tuple[str, str], ...]:
         """The rows that do not have the value that the statement gives them in a new column."""
         queries = []
+        kept = [name for name in self.before.columns if name not in self.differences.dropped]
+        new = ran[-1].after.columns.keys() - {_name_after(ran, name) for name in kept}
         for column in self.differences.added:
-            if column.name not in self.initials or column.name not in now.columns:
+            if column.name not in self.initials or column.name not in new:
                 continue
             if column.type.name in _COMPARED:
                 value = self.initials[column.name]
@@ -193,7 +201,7 @@ class MySqlAlteration(TableAlteration):
             clauses = self._clauses(passing)
             text = f"ALTER TABLE {self.relation} {', '.join(clauses)}"
             after = self._with_defaults(passing)
-            steps = [AlterStep(text, after, bool(self.differences.renamed))] if clauses else []
+            steps = [AlterStep(text, after, tuple(self.differences.renamed))] if clauses else []
         else:
             steps = self._ordered_clauses(passing).steps(self.relation)
         for column in list(passing):

@@ -49,8 +49,8 @@ def _plain(text: str) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    if one == other or any(character in one for character in "'\\\n\r\t\0\x1a"):
-        return True  # catalogs escape some of these
+    if one == other or any(each in "'\\\n\r\t\0\x1a" or each > "\uffff" for each in one):
+        return True  # catalogs escape some of these, and have ? for characters beyond U+FFFF
     try:
         return Decimal(one) == Decimal(other)
     except InvalidOperation:

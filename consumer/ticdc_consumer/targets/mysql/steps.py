@@ -27,12 +27,12 @@ _COLLATE = re.compile(r" character set \w+ collate (\w+)$")
 
 @dataclass(frozen=True, slots=True)
 class AlterStep:
-    """A statement, and the table after it. `renames`: a column takes another name in it, so that
-    what it does is not to be done twice."""
+    """A statement, and the table after it. `renamed` are the columns, before and after, that take
+    another name in it, so that what it does is not to be done twice."""
 
     text: str
     after: MySqlTable
-    renames: bool = False
+    renamed: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _AlterClause:
     text: str
     names: frozenset[str]
     after: MySqlTable
-    renames: bool
+    renamed: tuple[tuple[str, str], ...]
 
 
 class OrderedClauses:
@@ -69,7 +69,7 @@ class OrderedClauses:
         }
         self._indexes = {name: each.renamed(old, new) for name, each in self._indexes.items()}
         text = f"CHANGE COLUMN {self._quote(old)} {self._quote(new)} {column.text()}"
-        self._add(text, [old, new, *column.reads], renames=True)
+        self._add(text, [old, new, *column.reads], renamed=((old, new),))
 
     def place_column(
         self, name: str, column: MySqlColumn, text: str, position: Sequence[str] | None
@@ -111,7 +111,7 @@ class OrderedClauses:
             AlterStep(
                 f"ALTER TABLE {relation} {', '.join(each.text for each in group)}",
                 group[-1].after,
-                any(each.renames for each in group),
+                tuple(pair for each in group for pair in each.renamed),
             )
             for group in groups
         ]
@@ -121,12 +121,12 @@ class OrderedClauses:
         text: str,
         columns: Iterable[str] = (),
         keys: Iterable[str] = (),
-        renames: bool = False,
+        renamed: tuple[tuple[str, str], ...] = (),
     ) -> None:
         names = {f"column {name.lower()}" for name in columns}
         names |= {f"key {name.lower()}" for name in keys}
         after = MySqlTable(dict(self._columns), dict(self._indexes))
-        self._clauses.append(_AlterClause(text, frozenset(names), after, renames))
+        self._clauses.append(_AlterClause(text, frozenset(names), after, renamed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,8 @@ def done(
     if fitting[0]:
         changed = [fact for fact in differing if now.get(fact) != facts[0].get(fact)]
         present = "; ".join(f"{fact} is {_text(now.get(fact))}" for fact in changed)
-        as_after = f"{target.quote(*name)} looks as after it: {present}{undo}"
+        shown = f": {present}" if present else ""
+        as_after = f"{target.quote(*name)} looks as after it{shown}{undo}"
     return Progress(fitting[0], as_after)
 
 
@@ -217,7 +218,7 @@ def _undo(
     certain."""
     changed = [fact for fact in differing if now.get(fact) != facts[0].get(fact)]
     relation = target.quote(*table)
-    if any(fact in facts[0] for fact in changed):
+    if not changed or any(fact in facts[0] for fact in changed):
         return (
             "; if its rows are what this DDL makes of upstream's, mark it done; else make the "
             "table as it was before, with the rows of then, and start again"
@@ -233,7 +234,7 @@ def _undo(
 
 
 def _renamed_between(steps: Sequence[AlterStep], fitting: Sequence[int]) -> bool:
-    return any(step.renames for step in steps[fitting[0] : fitting[-1]])
+    return any(step.renamed for step in steps[fitting[0] : fitting[-1]])
 
 
 def _neither(facts: Sequence[Facts], differing: Sequence[str], now: Facts) -> str:

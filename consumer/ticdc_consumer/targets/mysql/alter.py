@@ -100,8 +100,8 @@ class MySqlAlteration(TableAlteration):
     def _unlike(self, ran: list[AlterStep]) -> tuple[tuple[str, str], ...]:
         """The rows that do not have the value that the statement gives them in a new column."""
         queries = []
-        kept = [name for name in self.before.columns if name not in self.differences.dropped]
-        new = ran[-1].after.columns.keys() - {_name_after(ran, name) for name in kept}
+        old_columns = self.before.columns.keys() - set(self.differences.dropped)
+        new = ran[-1].after.columns.keys() - {_name_after(ran, name) for name in old_columns}
         for column in self.differences.added:
             if column.name not in self.initials or column.name not in new:
                 continue

@@ -189,8 +189,8 @@ def done(
     if fitting[0]:
         changed = [fact for fact in differing if now.get(fact) != facts[0].get(fact)]
         present = "; ".join(f"{fact} is {_text(now.get(fact))}" for fact in changed)
-        shown = f": {present}" if present else ""
-        as_after = f"{target.quote(*name)} looks as after it{shown}{undo}"
+        details = f": {present}" if present else ""
+        as_after = f"{target.quote(*name)} looks as after it{details}{undo}"
     return Progress(fitting[0], as_after)
 
 

@@ -11,7 +11,7 @@ from ticdc_encoder.sql.statements import Statement
 
 from ticdc_consumer.config.merging import Shard
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.ddl.names import Route, in_target, statement_of
+from ticdc_consumer.ddl.names import Route, in_target, statement_in_database
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.state.known_tables import Definitions
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
@@ -77,7 +77,7 @@ class DdlContext:
     def statement(self, entry: LedgerEntry) -> Statement:
         """What an entry does, with names in the tables' own spelling. Raises `Stop`,
         `DefinitionError`."""
-        return statement_of(entry, self.definitions)
+        return statement_in_database(entry, self.definitions, self.ledger)
 
     def shard(self, name: TableName) -> Shard | None:
         """What tells the rows of a table that is merged with others from theirs."""

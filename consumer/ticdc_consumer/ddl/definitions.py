@@ -25,7 +25,7 @@ from ticdc_encoder.sql.statements import (
 )
 
 from ticdc_consumer.ddl.dropped_tables import newest
-from ticdc_consumer.ddl.names import statement_of
+from ticdc_consumer.ddl.names import statement_in_database
 from ticdc_consumer.ddl.shared.databases import is_shared, statement_of_database
 from ticdc_consumer.state.known_tables import Basis, Definitions
 from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
@@ -46,7 +46,7 @@ def keep_definition(
     now."""
     definitions = ledger.definitions()
     try:
-        statement = statement_of(entry, definitions)
+        statement = statement_in_database(entry, definitions, ledger)
         if set_aside is not None:
             _set_aside(ledger, entry, statement, set_aside)
         _keep(ledger, statement, definitions, entry, basis)
@@ -175,7 +175,7 @@ def definitions_at(ledger: Ledger, order: tuple[int, int]) -> Definitions:
         if entry.state == "pending":
             continue
         try:
-            statement = statement_of(entry, definitions)
+            statement = statement_in_database(entry, definitions, ledger)
             match statement:
                 case DropTable(schema, name) if (schema, name) in definitions:
                     dropped[schema, name] = definitions[schema, name]

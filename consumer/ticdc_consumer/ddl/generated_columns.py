@@ -140,7 +140,7 @@ def _added(ledger: Ledger) -> dict[TableName, set[str]]:
         if entry.state != "done":
             continue
         try:
-            statement = statement_of(entry, ledger.definitions())
+            statement = statement_of(entry, ledger.definitions(), None)
         except TicdcError:
             continue  # an operator did its work
         match statement:

@@ -1,4 +1,8 @@
-"""Which table a DDL means, and where that is in the target."""
+"""Which table a DDL means, how it is defined, and where it is in the target.
+
+TiCDC sends a CREATE TABLE as it was written. A table that names no character set has its
+database's, which only the CREATE DATABASE and ALTER DATABASE before it show.
+"""
 
 import re
 from collections.abc import Callable
@@ -6,12 +10,17 @@ from dataclasses import replace
 from functools import lru_cache
 
 import sqlalchemy as sa
+from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.parser import parse_ddl
 from ticdc_encoder.sql.statements import (
+    AlterSchema,
     AlterTable,
+    Charset,
+    CreateSchema,
     CreateTable,
     CreateTableLike,
     CreateView,
+    DropSchema,
     DropTable,
     DropView,
     ExchangePartition,
@@ -21,10 +30,10 @@ from ticdc_encoder.sql.statements import (
     TruncateTable,
 )
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.source.ddl_filter import renames_from_unknown
 from ticdc_consumer.state.known_tables import Definitions, lower
-from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.state.schema import OWN_TABLES
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
@@ -47,15 +56,19 @@ Route = Callable[[str, str], TableName]
 
 
 @lru_cache(maxsize=1024)
-def parsed(query: str, schema: str) -> Statement:
-    """A statement, parsed once however many steps need it. Raises `DefinitionError`."""
-    return parse_ddl(query, schema)
+def parsed(query: str, schema: str, charset: Charset | None = None) -> Statement:
+    """A statement, parsed once however many steps need it; `charset` is its database's. Raises
+    `DefinitionError`."""
+    return parse_ddl(query, schema, charset)
 
 
-def statement_of(entry: LedgerEntry, definitions: Definitions) -> Statement:
+def statement_of(
+    entry: LedgerEntry, definitions: Definitions, charset: Charset | None
+) -> Statement:
     """The entry's statement, with the names that TiCDC sends beside it: TiDB's SQL has the user's
-    spelling, rows and all else have the table's own. Raises `Stop`, `DefinitionError`."""
-    statement = parsed(entry.query, entry.schema)
+    spelling, rows and all else have the table's own. `charset` is its database's. Raises `Stop`,
+    `DefinitionError`."""
+    statement = parsed(entry.query, entry.schema, charset)
     if not entry.table:
         return statement
     match statement:
@@ -124,3 +137,65 @@ def in_target(target: Target, route: Route, name: TableName) -> TargetName:
 
 def own_schema(target: Target) -> str | None:
     return sa.inspect(target.connection).default_schema_name
+
+
+# --- the character set of a new table ------------------------------------------------------------
+
+_OF_TIDB = Charset("utf8mb4", "utf8mb4_bin")
+"""What a database has whose CREATE DATABASE names no character set."""
+
+
+def statement_in_database(
+    entry: LedgerEntry, definitions: Definitions, ledger: Ledger
+) -> Statement:
+    """As `statement_of`; a new table has the character set that its database had then. Raises
+    `Unsupported` if several upstream databases of that name had different ones."""
+    return statement_of(entry, definitions, _charset(entry, ledger))
+
+
+def _charset(entry: LedgerEntry, ledger: Ledger) -> Charset | None:
+    """None if the table names one itself, or if nothing is known of its database."""
+    if not entry.table:
+        return None
+    statement = parsed(entry.query, entry.schema)
+    if not isinstance(statement, CreateTable) or statement.table.charset is not None:
+        return None
+    charsets = _of_database(ledger, entry.schema, entry.order)
+    if len(charsets) > 1:
+        names = ", ".join(sorted(charset.collation for charset in charsets))
+        raise Unsupported(
+            f"several upstream databases are routed to {entry.schema}, their default collations "
+            f"differ ({names}), and the statement names none; the types of the table are those "
+            "that SHOW CREATE TABLE shows upstream"
+        )
+    return next(iter(charsets), None)
+
+
+def _of_database(ledger: Ledger, schema: str, before: tuple[int, int]) -> set[Charset]:
+    """What the databases of that name had before the DDL with that (commit_ts, seq). What is
+    pending counts: upstream, it is done."""
+    number, charsets = 0, set[Charset]()
+    for entry in ledger.of_schemas_and_views():
+        if entry.order >= before:
+            break
+        match None if entry.table else _of_a_database(entry):
+            case CreateSchema(name, charset=charset) if _same(name, schema):
+                number += 1
+                charsets.add(charset or _OF_TIDB)
+            case AlterSchema(name, Charset() as charset) if _same(name, schema):
+                charsets = {charset} if number < 2 else charsets | {charset}
+            case DropSchema(name) if _same(name, schema):
+                number = max(0, number - 1)
+                charsets = charsets if number else set()
+    return charsets
+
+
+def _of_a_database(entry: LedgerEntry) -> Statement | None:
+    try:
+        return parsed(entry.query, entry.schema)
+    except TicdcError:
+        return None
+
+
+def _same(name: str, schema: str) -> bool:
+    return lower((name, "")) == lower((schema, ""))

@@ -87,7 +87,7 @@ def _moves(
     definitions, known = context.definitions, context.ledger.known()
     moves = []
     for entry in group:
-        statement = statement_of(entry, definitions)
+        statement = statement_of(entry, definitions, None)
         assert isinstance(statement, RenameTable)
         merged_tables.refuse_merged(context, statement)
         for name, leaving in ((statement.old, statement.new), (statement.new, statement.old)):

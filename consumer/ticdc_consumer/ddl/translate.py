@@ -107,7 +107,7 @@ def _work(context: DdlContext, entry: LedgerEntry, statement: Statement) -> Alte
             created = context.target.create_schema(context.route(source, "")[0])
             return Alteration(tuple(created))
         case AlterSchema():
-            return Alteration()  # every table names its own character set
+            return Alteration()  # its tables keep their character sets
         case DropSchema(source):
             return _drop_schema(context, source)
         case CreateTable(table):

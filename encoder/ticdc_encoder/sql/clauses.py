@@ -9,6 +9,7 @@ from ticdc_encoder.column import TEXTS, Column, ColumnType, ForeignKey, Index
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.column import (
+    OF_CHARSET,
     column_type,
     current_timestamp,
     default_collation,
@@ -16,6 +17,7 @@ from ticdc_encoder.sql.column import (
     with_charset,
 )
 from ticdc_encoder.sql.partitions import partition_by
+from ticdc_encoder.sql.statements import Charset
 from ticdc_encoder.sql.words import SqlWords
 
 
@@ -98,8 +100,9 @@ def _resolved(index: Index, declared: dict[str, Column], used: set[str]) -> Inde
 def _inherited(type_: ColumnType, charset: str | None, collation: str | None) -> ColumnType:
     if type_.name not in TEXTS and type_.name not in ("enum", "set"):
         return replace(type_, charset=None, collation=None)
-    if type_.charset is None and type_.collation is None:
-        return with_charset(type_, charset or "utf8mb4", collation)
+    if type_.charset is None and type_.collation in (None, OF_CHARSET):
+        own = type_.collation is not None and type_.name in TEXTS
+        return with_charset(type_, charset or "utf8mb4", None if own else collation)
     return with_charset(type_, type_.charset, type_.collation)
 
 
@@ -114,15 +117,16 @@ class Clauses:
         self.foreign_keys: list[ForeignKey] = []
         self.computed = False  # whether a default was an expression
 
-    def table(self, schema: str, name: str) -> Table:
-        """What the parentheses of a CREATE TABLE, and the options after them, define."""
+    def table(self, schema: str, name: str, charset: Charset | None) -> Table:
+        """What the parentheses of a CREATE TABLE, and the options after them, define; `charset` is
+        the database's."""
         self._words.expect("(")
         while True:
             self.element()
             if not self._words.take(","):
                 break
         self._words.expect(")")
-        described = self._options(Table(schema, name, ()))
+        described = self._options(Table(schema, name, ()), charset)
         table = complete(described, self.columns, self.indexes + self.column_indexes)
         for key in self.foreign_keys:
             parent = key.parent[0] or schema, key.parent[1]
@@ -332,7 +336,7 @@ class Clauses:
         self._words.identifier()
         return column
 
-    def _options(self, table: Table) -> Table:
+    def _options(self, table: Table, of_database: Charset | None) -> Table:
         words = self._words
         charset = collation = None
         while not (words.done() or words.at(";")):
@@ -348,10 +352,30 @@ class Clauses:
                 raise DefinitionError("CREATE TABLE ... AS SELECT has no complete definition")
             else:
                 words.next()
-        if charset is None and collation is None:
-            return table  # those of its database, which are unknown
-        charset = charset or (collation or "").partition("_")[0]
-        return replace(table, charset=charset, collation=collation or default_collation(charset))
+        named = _charset(charset, collation) or of_database
+        if named is None:
+            return table
+        return replace(table, charset=named.name, collation=named.collation)
+
+
+def charset_options(words: SqlWords) -> Charset | None:
+    """The character set among the options of a database, up to the end of the statement."""
+    charset = collation = None
+    while not (words.done() or words.at(";")):
+        if words.take("CHARSET") or words.take("CHARACTER", "SET"):
+            charset = words.option().lower()
+        elif words.take("COLLATE"):
+            collation = words.option().lower()
+        else:
+            words.next()
+    return _charset(charset, collation)
+
+
+def _charset(name: str | None, collation: str | None) -> Charset | None:
+    """Each of the two follows from the other; None if neither is named."""
+    name = name or (collation or "").partition("_")[0]
+    name = "utf8" if name == "utf8mb3" else name
+    return Charset(name, collation or default_collation(name)) if name else None
 
 
 def _free_name(columns: tuple[str, ...], used: set[str]) -> str:

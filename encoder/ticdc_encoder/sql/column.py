@@ -45,6 +45,10 @@ _BYTES = {"utf8mb4": 4, "utf8": 3, "gbk": 2, "gb18030": 4}
 _COLLATIONS = {"gbk": "gbk_chinese_ci", "gb18030": "gb18030_chinese_ci", "binary": "binary"}
 
 
+OF_CHARSET = "binary attribute"
+"""The collation of a text with BINARY: its character set's default, not its table's."""
+
+
 def default_collation(charset: str) -> str:
     """What TiDB takes for a character set alone."""
     return _COLLATIONS.get(charset, f"{charset}_bin")
@@ -99,11 +103,11 @@ def column_type(words: SqlWords) -> ColumnType:
         elif words.take("BYTE"):
             charset = "binary"
         elif words.take("BINARY"):
-            collation = "binary"  # the charset's, which may still come
+            collation = OF_CHARSET  # the character set may still come
         elif not words.take("SIGNED"):
             break
-    if collation:
-        collation = f"{charset or 'utf8mb4'}_bin"
+    if collation and charset:
+        collation = default_collation(charset)
     type_ = ColumnType(name, unsigned, zerofill, length, decimals, elements, charset, collation)
     return _filled_in(type_)
 

@@ -14,10 +14,11 @@ from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
 from ticdc_encoder.partitioning import partitioning_from_json
 from ticdc_encoder.sql.alter import alter_table, create_index, drop_index
-from ticdc_encoder.sql.clauses import Clauses
+from ticdc_encoder.sql.clauses import Clauses, charset_options
 from ticdc_encoder.sql.statements import (
     AlterSchema,
     AlterTable,
+    Charset,
     CreateSchema,
     CreateTable,
     CreateTableLike,
@@ -70,17 +71,18 @@ def parse_create_table(sql: str, default_schema: str) -> Table:
             raise DefinitionError(f"not a CREATE TABLE with columns but {type(other).__name__}")
 
 
-def parse_ddl(query: str, schema: str) -> Statement:
-    """The one statement in `query`. Unqualified names belong to `schema`. A backslash counts as one
-    if TiCDC does not escape it: see `escaped`. Raises DefinitionError."""
-    return (_known if len(query) <= MOST_KEPT else _parsed)(query, schema)
+def parse_ddl(query: str, schema: str, charset: Charset | None = None) -> Statement:
+    """The one statement in `query`. Unqualified names belong to `schema`. `charset` is the
+    database's; without it, utf8mb4. A backslash counts as one if TiCDC does not escape it: see
+    `escaped`. Raises DefinitionError."""
+    return (_known if len(query) <= MOST_KEPT else _parsed)(query, schema, charset)
 
 
-def _parsed(query: str, schema: str) -> Statement:
+def _parsed(query: str, schema: str, charset: Charset | None) -> Statement:
     words = SqlWords(escaped(query))
     if words.done() or words.at(";"):
         raise DefinitionError("an empty statement")
-    statement = _statement(words, schema) or Other(query, words.first_two())
+    statement = _statement(words, schema, charset) or Other(query, words.first_two())
     if isinstance(statement, Other):
         words.skip_to_semicolon()
     words.take(";")
@@ -137,8 +139,10 @@ def _tuples(stored: Mapping[str, Any], *names: str) -> dict[str, Any]:
 # --- statements --------------------------------------------------------------------------------
 
 
-def _statement(words: SqlWords, schema: str) -> Statement | None:
+def _statement(words: SqlWords, schema: str, charset: Charset | None) -> Statement | None:
     """The statement, or None if it is not of the kinds known here."""
+    if words.take("CREATE", "TABLE"):
+        return _create_table(words, schema, charset)
     for first, parse in _STATEMENTS.items():
         if words.take(*first):
             return parse(words, schema)
@@ -186,15 +190,12 @@ def _flashback_table(words: SqlWords, schema: str) -> RecoverTable | None:
 
 def _create_schema(words: SqlWords, schema: str) -> CreateSchema:
     exists = words.take("IF", "NOT", "EXISTS")
-    created = CreateSchema(words.identifier(), exists)
-    words.skip_to_semicolon()
-    return created
+    return CreateSchema(words.identifier(), exists, charset_options(words))
 
 
 def _alter_schema(words: SqlWords, schema: str) -> AlterSchema:
-    altered = AlterSchema(schema if _at_option(words) else words.identifier())
-    words.skip_to_semicolon()
-    return altered
+    name = schema if _at_option(words) else words.identifier()
+    return AlterSchema(name, charset_options(words))
 
 
 def _drop_schema(words: SqlWords, schema: str) -> DropSchema:
@@ -206,7 +207,9 @@ def _at_option(words: SqlWords) -> bool:
     return any(map(words.at, ("DEFAULT", "CHARSET", "CHARACTER", "COLLATE", "PLACEMENT")))
 
 
-def _create_table(words: SqlWords, schema: str) -> CreateTable | CreateTableLike | None:
+def _create_table(
+    words: SqlWords, schema: str, charset: Charset | None
+) -> CreateTable | CreateTableLike | None:
     exists = words.take("IF", "NOT", "EXISTS")
     session_schema, written = schema, words.qualified("")
     schema, name = written[0] or schema, written[1]
@@ -220,7 +223,7 @@ def _create_table(words: SqlWords, schema: str) -> CreateTable | CreateTableLike
     if not words.at("(") or words.at("(", "SELECT"):
         return None
     try:
-        return CreateTable(Clauses(words).table(schema, name), exists)
+        return CreateTable(Clauses(words).table(schema, name, charset), exists)
     except DefinitionError as exc:
         exc.add_note(f"in the definition of {schema}.{name}")
         raise
@@ -229,7 +232,6 @@ def _create_table(words: SqlWords, schema: str) -> CreateTable | CreateTableLike
 Parse = Callable[[SqlWords, str], Statement | None]
 
 _STATEMENTS: dict[tuple[str, ...], Parse] = {
-    ("CREATE", "TABLE"): _create_table,
     ("DROP", "TABLE"): _drop_table,
     ("TRUNCATE",): _truncate_table,
     ("ALTER", "TABLE"): alter_table,

@@ -176,16 +176,28 @@ Action = (
 
 
 @dataclass(frozen=True, slots=True)
+class Charset:
+    """A character set and its collation, as a database has them for tables that name neither."""
+
+    name: str
+    collation: str
+
+
+@dataclass(frozen=True, slots=True)
 class CreateSchema:
+    """`charset` is None if the statement names none."""
+
     schema: str
     if_not_exists: bool = False
+    charset: Charset | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AlterSchema:
-    """Its default character set, which the stream's CREATE TABLE do not depend on."""
+    """`charset` is None if the statement changes something else."""
 
     schema: str
+    charset: Charset | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from ticdc_encoder.sql.parser import (
     parse_ddl,
     to_json,
 )
-from ticdc_encoder.sql.statements import AddIndex, DropView
+from ticdc_encoder.sql.statements import AddIndex, Charset, DropView
 
 VERSIONS = [version for name in SCENARIOS for version in scenario(name).tables if version.create]
 CREATED = [
@@ -187,6 +187,52 @@ def test_a_column_inherits_what_the_table_says() -> None:
     assert binary.column("a").type == ColumnType("varbinary", length=9)
 
 
+IN_DATABASES = [
+    ("binary", "varchar(9)", ColumnType("varbinary", length=9)),
+    ("binary", "nchar(3)", ColumnType("binary", length=3)),
+    ("binary", "text(128)", ColumnType("tinyblob")),
+    ("binary", "varchar(3) binary", ColumnType("varbinary", length=3)),
+    ("binary", "enum('a')", text("enum", None, "binary", "binary", ("a",))),
+    ("binary", "char(3) charset latin1", text("char", 3, "latin1", "latin1_bin")),
+    ("binary", "varchar(3) collate utf8mb4_bin", text("varchar", 3)),
+    ("gbk", "text(100)", text("tinytext", None, "gbk", "gbk_chinese_ci")),
+    ("gbk", "text(128)", text("text", None, "gbk", "gbk_chinese_ci")),
+    ("gbk", "varchar(3) binary", text("varchar", 3, "gbk", "gbk_chinese_ci")),
+    ("gbk", "long", text("mediumtext", None, "gbk", "gbk_chinese_ci")),
+    ("latin1", "text(128)", text("tinytext", None, "latin1", "latin1_bin")),
+    ("latin1", "char binary", text("char", 1, "latin1", "latin1_bin")),
+    ("latin1", "int", ColumnType("int", length=11)),
+]
+"""What TiDB 8.4 makes of a column in a database of that character set."""
+
+
+@pytest.mark.parametrize(("charset", "sql", "expected"), IN_DATABASES)
+def test_a_table_without_a_character_set_has_its_databases(
+    charset: str, sql: str, expected: ColumnType
+) -> None:
+    create = f"create table t (c {sql})"
+    match parse_ddl(f"create database s charset {charset}", "s"):
+        case CreateSchema(charset=of_database):
+            statement = parse_ddl(create, "s", of_database)
+    assert isinstance(statement, CreateTable)
+    assert (statement.table.column("c").type, statement.table.charset) == (expected, charset)
+    named = parse_ddl(f"{create} charset utf8mb4", "s", of_database)
+    assert named == parse_ddl(create, "s")
+
+
+def test_binary_means_the_default_collation_of_the_character_set() -> None:
+    table = parse_create_table(
+        "create table t (a char binary, b char binary charset gbk, c enum('x') binary) "
+        "collate utf8mb4_general_ci",
+        "s",
+    )
+    assert [c.type.collation for c in table.columns] == [
+        "utf8mb4_bin",
+        "gbk_chinese_ci",
+        "utf8mb4_general_ci",
+    ]
+
+
 DEFAULTS = [
     ("int default -1", "-1"),
     ("int default +1", "1"),
@@ -287,7 +333,21 @@ def test_names_are_literal() -> None:
 
 
 STATEMENTS: list[tuple[str, Statement]] = [
-    ("CREATE DATABASE `a` CHARACTER SET = utf8mb4", CreateSchema("a")),
+    (
+        "CREATE DATABASE `a` CHARACTER SET = utf8mb4",
+        CreateSchema("a", charset=Charset("utf8mb4", "utf8mb4_bin")),
+    ),
+    ("CREATE DATABASE `a`", CreateSchema("a")),
+    ("CREATE DATABASE a COLLATE gbk_bin", CreateSchema("a", charset=Charset("gbk", "gbk_bin"))),
+    (
+        "CREATE DATABASE a CHARSET 'GBK'",
+        CreateSchema("a", charset=Charset("gbk", "gbk_chinese_ci")),
+    ),
+    ("CREATE DATABASE a CHARSET utf8mb3", CreateSchema("a", charset=Charset("utf8", "utf8_bin"))),
+    (
+        "CREATE DATABASE a CHARSET gbk CHARSET binary",
+        CreateSchema("a", charset=Charset("binary", "binary")),
+    ),
     ("create schema if not exists b;", CreateSchema("b", if_not_exists=True)),
     ("DROP DATABASE IF EXISTS `a;b`", DropSchema("a;b", if_exists=True)),
     ("DROP TABLE `x`.`t`", DropTable("x", "t")),
@@ -307,8 +367,15 @@ STATEMENTS: list[tuple[str, Statement]] = [
     ("RENAME TABLE a TO b;", RenameTable(("s", "a"), ("s", "b"))),
     ("RENAME TABLE a TO b, c TO d", Other("RENAME TABLE a TO b, c TO d", "rename table")),
     ("ALTER TABLE `ttl`", AlterTable("s", "ttl", ())),
-    ("ALTER DATABASE x CHARACTER SET = utf8mb4", AlterSchema("x")),
-    ("ALTER DATABASE CHARACTER SET = utf8mb4", AlterSchema("s")),
+    (
+        "ALTER DATABASE x CHARACTER SET = latin1",
+        AlterSchema("x", Charset("latin1", "latin1_bin")),
+    ),
+    (
+        "ALTER DATABASE COLLATE utf8mb4_general_ci CHARACTER SET = utf8mb4;",
+        AlterSchema("s", Charset("utf8mb4", "utf8mb4_general_ci")),
+    ),
+    ("ALTER DATABASE x PLACEMENT POLICY = DEFAULT", AlterSchema("x")),
 ]
 
 

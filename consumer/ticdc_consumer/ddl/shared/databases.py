@@ -106,7 +106,7 @@ def refuse_shared(context: DdlContext, entry: LedgerEntry, statement: Statement)
 
 def _way_on(statement: Statement) -> str:
     if isinstance(statement, AlterSchema):
-        return "nothing is to be done for it here, since tables name their own character sets"
+        return "nothing is to be done for it here, since its tables keep their character sets"
     return "drop those of its tables and views that upstream no longer has, and nothing else"
 
 

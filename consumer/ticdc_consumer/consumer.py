@@ -53,9 +53,9 @@ class Consumer:
 
     The loop ends by `stop`, or where the argument of `epochs` says. Entering connects to the
     target and the source, takes the changefeed over from an older consumer, and writes the first
-    checkpoint if there is none: what is wrong there is raised at once. Spark starts beside the
-    first cuts of a loop without an end, else with a cut that needs it (a `spark` that is given is
-    not stopped at the end).
+    checkpoint if there is none: what is wrong there is raised at once. Spark starts with the first
+    cut that needs it; with `[spark] start = "at-once"`, a loop without an end starts it beside its
+    first cuts. A `spark` that is given is not stopped at the end.
     Whatever is raised is a `TicdcError`; the target is then at a committed cut.
     """
 
@@ -294,8 +294,8 @@ class Consumer:
             patiently_read(self.store, self.options, self._learn_again)
 
     def release_by_load(self, table: str) -> int:
-        """The same by the upstream's rows as of R - 1 in place of the log, where that is gone or
-        cannot be read: in one transaction. Returns how many rows they are.
+        """Releases a table whose changes are no longer in the log, or cannot be read: copies the
+        upstream's rows as of R - 1 instead, in one transaction. Returns how many rows they are.
 
         Raises `Stop` for a table that cannot be loaded exactly, before anything is done.
         """

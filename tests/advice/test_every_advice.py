@@ -48,6 +48,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "both go to …: send one elsewhere by [tables] route",
         "choose one by [tables.keys]",
         ", or leave it out by [tables] filter",
+        "for load, dump: Dumpling's files",
+        "without a TiDB, verify --topics",
         "… goes to …, and so does ….… of changefeed …",
     ),
     "the same command is given again, which changes nothing that is committed": (
@@ -121,6 +123,9 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "; undo that by DROP VIEW …, and start again",
         "the rows of … are to go to …, which exists; drop the latter, and start again",
         "drop those of its tables and views that upstream no longer has, and nothing else",
+    ),
+    "followed by tests/integration/test_ddl_policy_run.py": (
+        "ticdc-consumer run {config} --ddl-run {id} FILE.sql",
     ),
     "an operator looks, or waits": (
         "look at it: ticdc-consumer inspect",

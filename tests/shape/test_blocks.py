@@ -37,6 +37,8 @@ DOCUMENTS = sorted(
 FENCE = re.compile(r"^( *)```([a-z]*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+WHEEL = f"ticdc_consumer-{PROJECT['version']}-py3-none-any.whl"
+"""What `make wheel` builds."""
 
 FOREIGN = {
     *(
@@ -207,8 +209,10 @@ def check_python(arguments: list[str]) -> None:
 
 def check_pip(arguments: list[str]) -> None:
     for requirement in arguments:
-        if match := re.fullmatch(r"(?:ticdc-consumer|-e \.|\.)\[([\w,]+)\]", requirement):
-            assert set(match[1].split(",")) <= set(PROJECT["optional-dependencies"]), requirement
+        name = r"(?:ticdc-consumer|-e \.|\.|dist/(.+\.whl))"
+        if match := re.fullmatch(name + r"\[([\w,]+)\]", requirement):
+            assert match[1] in (None, WHEEL), requirement
+            assert set(match[2].split(",")) <= set(PROJECT["optional-dependencies"]), requirement
 
 
 @blocks("toml")
@@ -276,6 +280,7 @@ WRONG = [
     "TICDC_TARGETS_URL=x ticdc-consumer run orders.toml",
     "python -m ticdc_consumer.nothing",
     "pip install 'ticdc-consumer[nothing]'",
+    "pip install 'dist/ticdc_consumer-0.0.1-py3-none-any.whl[mysql]'",
     "no-such-command",
     "cat x | no-such-command",
 ]

@@ -83,7 +83,8 @@ def messages(premises: Premises) -> Iterator[Finding]:
     if decoded:
         yield ok(
             "messages",
-            f"the first of each partition, {decoded:,} in all, are {protocol} with a commit_ts",
+            f"the first messages of each partition, {decoded:,} in all, are {protocol} with a "
+            "commit_ts",
         )
     elif not sample.errors:
         yield _no_messages(premises, premises.listing)

@@ -142,7 +142,7 @@ def parser() -> Parser:
     _demo(
         _command(commands, "demo", "show everything at work on this machine, with a Kafka inside")
     )
-    _init(_command(commands, "init", "ask three questions and write a configuration"))
+    _init(_command(commands, "init", "ask four questions and write a configuration"))
     _run(_command(commands, "run", "apply the topics to the target"))
     _load(_command(commands, "load", "copy the tables from the upstream, as of one timestamp"))
     _check(_command(commands, "check", "check every precondition; nothing is written"))
@@ -155,7 +155,7 @@ def parser() -> Parser:
         answering = _command(commands, name, description)
         _takes_config(answering)
         _answers(answering)
-    _release(_command(commands, "release", "bring a table that was set aside up to the others"))
+    _release(_command(commands, "release", "apply what a table missed while it was set aside"))
     _forget(
         _command(
             commands, "forget", "delete a changefeed's checkpoint; its tables stay as they are"

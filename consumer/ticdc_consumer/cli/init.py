@@ -1,4 +1,4 @@
-"""`ticdc-consumer init`: three questions, and a configuration with comments."""
+"""`ticdc-consumer init`: four questions, and a configuration with comments."""
 
 import argparse
 import json
@@ -24,7 +24,8 @@ T = TypeVar("T")
 PROTOCOL = "canal-json"
 BROKERS = "localhost:9092"
 REGISTRY = "http://localhost:8081"
-TARGET = "postgresql://user@localhost/shop"
+TARGET = "postgresql+psycopg://user@localhost/shop"
+UPSTREAM = "mysql+pymysql://reader@tidb:4000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,19 @@ def init(arguments: argparse.Namespace) -> str:
     path = Path(arguments.file)
     if path.exists():
         raise Usage(f"{path} exists already, and is not overwritten")
-    brokers = _answer(arguments.brokers, "--brokers", "1 of 3  Kafka's brokers", BROKERS, _brokers)
-    topics = _answer(arguments.topics, "--topics", "        topics", "", parsers.topics)
+    _require_someone_to_ask(arguments)
+    brokers = _answer(arguments.brokers, "--brokers", "1 of 4  Kafka's brokers", BROKERS, _brokers)
+    topics = _answer(
+        arguments.topics,
+        "--topics",
+        "2 of 4  the topics, with commas between them",
+        "",
+        parsers.topics,
+    )
     names = ", ".join(name for name in PROTOCOLS if PROTOCOLS[name].format is not None)
-    question = f"2 of 3  the changefeed's protocol: {names}"
+    question = f"3 of 4  the changefeed's protocol: {names}"
     protocol = _answer(arguments.protocol, "--protocol", question, PROTOCOL, _protocol)
-    question = f"3 of 3  the target's URL, such as {TARGET}"
+    question = f"4 of 4  the target's URL, such as {TARGET}"
     target = _answer(arguments.target, "--target", question, "", _target)
     url = sa.make_url(target)
     answers = Answers(path.stem, brokers, topics, protocol, _without_password(url))
@@ -63,6 +71,14 @@ def init(arguments: argparse.Namespace) -> str:
     return f"{path} is written; {password}next: ticdc-consumer check {path}"
 
 
+def _require_someone_to_ask(arguments: argparse.Namespace) -> None:
+    """Raises `Usage` with all that is missing, where there is no terminal to ask at."""
+    needed = ("brokers", "topics", "protocol", "target")
+    missing = [f"--{name}" for name in needed if getattr(arguments, name) is None]
+    if missing and not sys.stdin.isatty():
+        raise Usage(f"there is no terminal to ask at: give {', '.join(missing)}")
+
+
 def _answer(
     option: str | None, name: str, question: str, default: str, read: Callable[[str], T]
 ) -> T:
@@ -72,8 +88,6 @@ def _answer(
             return read(option)
         except ValueError as error:
             raise Usage(f"{name} {error}") from None
-    if not sys.stdin.isatty():
-        raise Usage(f"{name} is missing, and there is no terminal to ask at")
     while True:
         offer = f" [{default}]" if default else ""
         print(f"{question}{offer}: ", end="", file=sys.stderr, flush=True)
@@ -150,7 +164,7 @@ url = {_toml(REGISTRY)}  # the schema registry that the changefeed writes to
 changefeed = {_toml(answers.changefeed)}  # names the checkpoint in the target
 protocol = {_toml(answers.wire)}  # {sink}
 
-[kafka]  # topics is ours; every other key is librdkafka's
+[kafka]  # topics, and any setting of librdkafka
 topics = {_toml(list(answers.topics))}  # names, or patterns such as "^shop_.*"
 "bootstrap.servers" = {_toml(answers.brokers)}
 # "security.protocol" = "SASL_SSL"
@@ -159,7 +173,8 @@ topics = {_toml(list(answers.topics))}  # names, or patterns such as "^shop_.*"
 # "sasl.password_file" = "kafka.password"  # or TICDC_KAFKA_SASL_PASSWORD
 {registry}
 [source]
-time_zone = "UTC"  # TiCDC's --tz
+time_zone = "UTC"  # TiCDC's --tz; if it has none, the time zone of its machine
+# upstream = {_toml(UPSTREAM)}  # for load and verify; its password: TICDC_SOURCE_UPSTREAM_PASSWORD
 
 [target]
 url = {_toml(answers.target)}
@@ -172,7 +187,7 @@ filter = ["*.*"]  # TiCDC's filter rules, such as ["shop.*", "!shop.log"]
 # "shop.*" = "store.{{table}}"  # upstream's shop.orders goes to store.orders
 
 # [ddl]
-# on_unsupported = "skip"  # default "stop": a DDL that cannot be done exactly waits for you
+# on_unsupported = "skip"  # default "stop"; a skipped DDL leaves the target unlike upstream
 
 # [metrics]
 # listen = "127.0.0.1:9464"  # /metrics, /healthz and /readyz

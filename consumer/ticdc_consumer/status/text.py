@@ -12,7 +12,7 @@ from ticdc_encoder.tso import duration, moment, with_time
 
 from ticdc_consumer.state.activity.activity import VerifiedShare, WaitingDdl
 from ticdc_consumer.state.activity.stored import StoredActivity
-from ticdc_consumer.state.causes.of_runs import DDL_DONE, LOAD_INSTEAD, RELEASE
+from ticdc_consumer.state.causes.of_runs import DDL_DONE, DDL_RUN, LOAD_INSTEAD, RELEASE
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.status.changefeeds import ChangefeedStatus
@@ -125,7 +125,7 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
     if status.activity is not None:
         yield from _activity_rows(status.activity)
     for name, count in sorted(status.counters.items()):
-        yield name, f"{count:,}"
+        yield name, f"{count:,} since the changefeed's first start"
     for table in status.at_least_once:
         yield "at least once", f"{table}: rows may be in it more than once"
     for column in status.left_out:
@@ -169,6 +169,7 @@ def _way_out(waiting: WaitingDdl | None, id: str, config: str) -> Iterator[tuple
         yield "  because", waiting.reason
         for statement in waiting.suggestion:
             yield "  perhaps", f"{statement};"
+    yield "  to run SQL", DDL_RUN.format(config=config, id=id)
     yield "  once done", DDL_DONE.format(config=config, id=id)
 
 
@@ -178,8 +179,12 @@ def _activity_rows(stored: StoredActivity) -> Iterator[tuple[str, str]]:
         at = datetime.fromtimestamp(activity.committed, UTC)
         yield "last commit", f"{at:%Y-%m-%d %H:%M:%S} UTC"
     yield "consumer", described(stored)
-    if not stored.alive and activity.error is not None:
-        yield "last error", activity.error.text
+    error = activity.error
+    # A DDL that waits is shown with its reason below.
+    if error is not None and not (
+        stored.alive or any(d.reason in error.text for d in activity.ddls)
+    ):
+        yield "last error", error.text
 
 
 def described(stored: StoredActivity) -> str:
@@ -190,7 +195,8 @@ def described(stored: StoredActivity) -> str:
     if stored.silent is not None:
         return f"no sign for {age}, but a consumer lives; the last was {activity.who}"
     if activity.stage == "stopped":
-        return f"none is running: {activity.who} stopped {age} ago"
+        ended = "stopped by an error" if activity.detail else "ended without an error"
+        return f"none is running: {activity.who} {ended} {age} ago"
     return f"none is running: {activity.who} has given no sign for {age}"
 
 
@@ -198,6 +204,7 @@ def _table(table: TableStatus) -> str:
     rows = ""
     if table.deleted is not None and table.written is not None:
         rows = f": {counted(table.deleted, 'row')} deleted, {table.written:,} written"
+        rows += " since the consumer's start"
     return f"{table.name} in {table.relation}{rows}"
 
 

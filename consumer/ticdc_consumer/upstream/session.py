@@ -38,12 +38,12 @@ _SETTINGS = (
 )
 
 
-def upstream_url(options: Options) -> str:
-    """`[source] upstream`. Raises `Usage` if it is not set."""
+def upstream_url(options: Options, otherwise: str = "for load, dump: Dumpling's files") -> str:
+    """`[source] upstream`. Raises `Usage` if it is not set; what may do `otherwise`, too."""
     if options.upstream_url is None:
         raise Usage(
             "[source] upstream is not set: the TiDB that the tables are read from, "
-            "such as mysql+pymysql://user@host:4000; or, for load, dump: Dumpling's files"
+            f"such as mysql+pymysql://user@host:4000; or, {otherwise}"
         )
     return options.upstream_url
 

@@ -98,8 +98,8 @@ def test_a_missing_option_is_named_without_a_terminal(
 ) -> None:
     with (tmp_path / "empty").open("w+") as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        assert main(["init", str(tmp_path / "orders.toml"), *words()[:-2]]) == 2
-    assert "--target is missing, and there is no terminal to ask at" in capsys.readouterr().err
+        assert main(["init", str(tmp_path / "orders.toml"), *words()[:-4]]) == 2
+    assert "there is no terminal to ask at: give --protocol, --target" in capsys.readouterr().err
 
 
 def test_it_asks_at_a_terminal_until_an_answer_is_right(tmp_path: Path) -> None:
@@ -110,11 +110,11 @@ def test_it_asks_at_a_terminal_until_an_answer_is_right(tmp_path: Path) -> None:
         os.close(theirs)
         shown = ""
         for question, answer in (
-            ("1 of 3", ""),
-            ("topics", "orders"),
-            ("2 of 3", "canal-jsn"),
+            ("1 of 4", ""),
+            ("2 of 4", "orders"),
+            ("3 of 4", "canal-jsn"),
             ("did you mean canal-json?", ""),
-            ("3 of 3", "sqlite:////var/lib/shop.db"),
+            ("4 of 4", "sqlite:////var/lib/shop.db"),
         ):
             while question not in shown:
                 shown += os.read(ours, 1000).decode()

@@ -132,10 +132,11 @@ def test_people_read_the_same_as_a_table() -> None:
         "tidb_snapshot   429918007904436225",
         "lag             4.2 s",
         "why             no consumer is running",
-        "changes         12,345",
-        "replays         3",
+        "changes         12,345 since the changefeed's first start",
+        "replays         3 since the changefeed's first start",
         "at least once   shop.log: rows may be in it more than once",
         "DDL pending     429918007904436225:2 shop.b: ALTER TABLE `b` ADD c INT",
+        "  to run SQL    ticdc-consumer run CONFIG --ddl-run 429918007904436225:2 FILE.sql",
         "  once done     ticdc-consumer run CONFIG --ddl-done 429918007904436225:2",
         "DDL skipped     429918007904436225:3 shop.v: CREATE VIEW v AS SELECT 1; "
         "CREATE VIEW is not translated",

@@ -174,18 +174,18 @@ class Takeover:
 class Activity:
     """What a consumer is at. Times are seconds since 1970 by the clock of its machine.
 
-    `stage`, with `detail`, holds since `since`; `at` is when this was looked at. `resolved_ts` is
-    R, `committed` when it was raised last, `newest_ts` the greatest resolved ts that was
-    read, `newest_message` the Kafka time of the newest message of a partition 0. `retry` is the
-    trouble that is being tried again, `error` the last that ended a run. Since `started`: `totals`,
-    `retries` by their cause, `tables` with rows deleted and written by upstream table, "" for those
-    beyond the first thousand, `seconds` by stage of a cut. `unwritten` is why the last write of
-    this into the target failed. `source` is why nothing comes from the source, `blockers` the
-    sessions whose locks this one waits for, `pace` how far it was some minutes ago and at its last
-    commit, `executors` those of Spark's cluster, `takeover` what it ended when it began, `last_ddl`
-    the last since it started, `set_aside` the tables that wait to be released, `verified` the
-    last share that was compared with the upstream. `session` applies the changes, `writer` writes
-    this.
+    `since` is when the `stage` began, which `detail` tells more about; `at` is when this was looked
+    at. `resolved_ts` is R, `committed` when it was raised last, `newest_ts` the greatest resolved
+    ts that was read, `newest_message` the Kafka time of the newest message of a partition 0.
+    `retry` is the trouble that is being tried again, `error` the last that ended a run. Since
+    `started`: `totals`, `retries` by their cause, `tables` with rows deleted and written by
+    upstream table, "" for those beyond the first thousand, `seconds` by stage of a cut. `unwritten`
+    is why the last write of this into the target failed. `source` is why nothing comes from the
+    source, `blockers` the sessions whose locks this one waits for, `pace` how far it was some
+    minutes ago and at its last commit, `executors` those of Spark's cluster, `takeover` what it
+    ended when it began, `last_ddl` the last since it started, `set_aside` the tables that wait to
+    be released, `verified` the last share that was compared with the upstream. `session` applies
+    the changes, `writer` writes this.
     """
 
     changefeed: str

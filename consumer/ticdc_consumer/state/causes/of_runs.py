@@ -12,6 +12,7 @@ from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.situation import Explanation, KnownCause, Situation, has_kind
 
 DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
+DDL_RUN = "ticdc-consumer run {config} --ddl-run {id} FILE.sql"
 RELEASE = "ticdc-consumer release {config} {table}"
 LOAD_INSTEAD = "ticdc-consumer release {config} {table} --load"
 """For a table whose log is gone, or cannot be read, or whose rows differ from the upstream's."""

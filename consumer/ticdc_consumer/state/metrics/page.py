@@ -78,7 +78,7 @@ def document(
         _section("Where the time goes", _time(activity)),
         _section("DDL", _ddl(activity)),
         *([_section("Set aside", _set_aside(activity), "wide")] if activity.set_aside else []),
-        _section("Partitions", _partitions(activity)),
+        _section("Partitions", _partitions(activity, reason is None)),
         _section("Tables", _tables(activity, rates)),
     )
     return (
@@ -124,7 +124,7 @@ def _figures(activity: Activity) -> str:
     figures = [
         ("lag", duration(situation.lag) if activity.resolved_ts else "–"),
         ("last commit", f"{duration(max(0.0, activity.at - committed))} ago" if committed else "–"),
-        ("messages behind", f"{behind:,}" if activity.partitions else "–"),
+        ("messages after R", f"{behind:,}" if activity.partitions else "–"),
     ]
     if pace is not None and pace.rate_in is not None and pace.rate_out is not None:
         figures.append(("messages/s arriving", f"{pace.rate_in:,.0f}"))
@@ -170,7 +170,8 @@ def _time(activity: Activity) -> str:
         for stage, name in _STAGES.items()
     ]
     head = ("stage", "over the last minutes", "#share", "#since the start")
-    return _table(head, rows)
+    busy = _soft("Of the time that cuts took. The time between cuts, without work, does not count.")
+    return busy + _table(head, rows)
 
 
 def _ddl(activity: Activity) -> str:
@@ -213,7 +214,8 @@ def _pending(ddl: WaitingDdl) -> str:
     )
 
 
-def _partitions(activity: Activity) -> str:
+def _partitions(activity: Activity, ready: bool) -> str:
+    """Of a consumer that is `ready`, what R waits for is no trouble."""
     if not activity.partitions:
         return _soft("No partition is known yet.")
     least = _least_mark(activity)
@@ -222,9 +224,15 @@ def _partitions(activity: Activity) -> str:
         activity.partitions,
         key=lambda each: (not _holds_back(each, least), each.topic, each.partition),
     )
-    rows = [_partition(activity, each, _holds_back(each, least)) for each in ordered[:MOST_LINES]]
+    holding = "ready" if ready else "not-ready"
+    rows = [
+        _partition(activity, each, holding if _holds_back(each, least) else "")
+        for each in ordered[:MOST_LINES]
+    ]
     head = ("partition", "#next offset", "#end", "#newest resolved ts")
-    followed = _soft("Resolved ts are read from partition 0 of each topic; one proves all of them.")
+    followed = _soft(
+        "TiCDC sends each resolved ts to every partition; those of partition 0 are read."
+    )
     return followed + _table(head, rows) + _rest(len(ordered))
 
 
@@ -240,10 +248,11 @@ def _holds_back(partition: PartitionActivity, least: int | None) -> bool:
     return partition.partition == 0 and partition.resolved_ts == least
 
 
-def _partition(activity: Activity, each: PartitionActivity, holds: bool) -> tuple[str, ...]:
+def _partition(activity: Activity, each: PartitionActivity, holding: str) -> tuple[str, ...]:
     ts = each.resolved_ts
     age = f"{duration(max(0.0, activity.at - seconds(ts)))} old" if ts else "not read yet"
-    mark = ' <span class="state not-ready">holds R back</span>' if holds else ""
+    words = "R waits for its next" if holding == "ready" else "holds R back"
+    mark = f' <span class="state {holding}">{words}</span>' if holding else ""
     return (
         f"<td>{_text(f'{each.topic}[{each.partition}]')}{mark}</td>",
         _number(f"{each.restart_offset:,}"),

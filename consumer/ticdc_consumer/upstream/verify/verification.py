@@ -56,7 +56,10 @@ class Request:
 def verify(options: Options, request: Request) -> Iterator[TableReport]:
     """A report of each table, as soon as it is compared. Raises `Usage` without `[source]
     upstream`, `Stop` where R is not set or the upstream no longer has R - 1, `Unavailable`."""
-    url = upstream_url(options)
+    url = upstream_url(
+        options,
+        "without a TiDB, verify --topics, which replays the topics, or --against another target",
+    )
     settled = set[Subject]()
     for number in range(ROUNDS):
         last = number == ROUNDS - 1

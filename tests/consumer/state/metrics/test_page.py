@@ -97,7 +97,7 @@ SAYS: list[tuple[Callable[[], Monitor], str, list[str]]] = [
         "Position",
         [
             "lag 5.",
-            "s ago messages behind 1,007 R 4",
+            "s ago messages after R 1,007 R 4",
             "stage waiting for a resolved",
         ],
     ),
@@ -150,14 +150,17 @@ def rows(monitor: Monitor) -> list[list[str]]:
 
 def test_the_partition_that_holds_r_back_comes_first() -> None:
     first, second = rows(busy())
-    assert first[:3] == ["far[0]  holds R back", "90", "95"]
+    assert first[:3] == ["far[0]  R waits for its next", "90", "95"]
     assert second[0] == "near[0]"
+    assert rows(stopped_at_a_ddl())[0][0] == "far[0]  holds R back"
     unread = busy()
     unread.waiting(None, {"far": unread.resolved_ts})
-    assert [line[0] for line in rows(unread) if "holds" in line[0]] == ["near[0]  holds R back"]
+    assert [line[0] for line in rows(unread) if "holds" in line[0] or "waits" in line[0]] == [
+        "near[0]  R waits for its next"
+    ]
     ahead = busy()
     ahead.waiting(None, {"near": ago(0), "far": ago(0)})
-    assert [line for line in rows(ahead) if "holds" in line[0]] == []
+    assert [line for line in rows(ahead) if "holds" in line[0] or "waits" in line[0]] == []
 
 
 def test_a_long_table_ends_with_how_many_are_left_out() -> None:

@@ -128,6 +128,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "ticdc-consumer run {config} --ddl-run {id} FILE.sql",
     ),
     "an operator looks, or waits": (
+        "MariaDB shows who holds it after INSTALL SONAME",
+        "let it continue: kill -CONT",
+        "see its log and what session",
+        "see its log, and whether the target takes writes",
         "look at it: ticdc-consumer inspect",
         "look at TiCDC: its checkpoint lag",
         "wait: TiCDC sends the resolved ts",

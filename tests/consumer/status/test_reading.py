@@ -8,9 +8,13 @@ import pytest
 from ticdc_consumer import status
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.state.activity.activity import WaitingDdl
+from ticdc_consumer.state.activity.monitor import Monitor
+from ticdc_consumer.state.activity.stored import StoredActivity
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.status.reading import TableStatus
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.sql.parser import parse_create_table
@@ -144,6 +148,50 @@ def test_people_read_the_same_as_a_table() -> None:
         "topic   partition  restart offset",
         "orders          0              12",
         "orders          1               7",
+    ]
+
+
+def status_of(stored: StoredActivity) -> status.Status:
+    return status.Status(
+        *("orders", R, 4.25, 3),
+        positions=[],
+        pending=[LedgerEntry(R - 1, 2, "shop", "b", "ALTER TABLE `b` ADD c INT")],
+        skipped=[],
+        counters={},
+        at_least_once=[],
+        tables=[TableStatus("shop.b", '"shop"."b"', 1, 2)],
+        activity=stored,
+    )
+
+
+def ended_by(error: Stop | None, *ddls: WaitingDdl) -> list[str]:
+    """What `status` shows of a consumer that ended so."""
+    monitor = Monitor("orders")
+    monitor.waits_for_operator(ddls)
+    monitor.stopped(error)
+    return status.to_text(status_of(StoredActivity(monitor.look(), 18.2))).splitlines()
+
+
+def test_a_clean_end_does_not_look_like_a_failure() -> None:
+    (line,) = [line for line in ended_by(None) if line.startswith("consumer ")]
+    assert line.endswith(" ended without an error 18.2 s ago")
+    (line,) = [line for line in ended_by(Stop("no room")) if line.startswith("consumer ")]
+    assert line.endswith(" stopped by an error 18.2 s ago")
+
+
+def test_the_reason_of_a_ddl_that_waits_is_shown_once_beside_why() -> None:
+    waiting = WaitingDdl(f"{R - 1}:2", "no such type")
+    stop = Stop(f"DDL {R - 1}:2 of shop.b stops: no such type")
+    lines = ended_by(stop, waiting)
+    assert [line for line in lines if line.startswith("last error")] == []
+    assert "  because       no such type" in lines
+    assert "last error      another reason" in ended_by(Stop("another reason"), waiting)
+
+
+def test_figures_say_since_when_they_count() -> None:
+    shown = [line for line in ended_by(None) if line.startswith("table ")]
+    assert shown == [
+        'table           shop.b in "shop"."b": 1 row deleted, 2 written since the consumer\'s start'
     ]
 
 

@@ -8,6 +8,7 @@ from ticdc_consumer.errors import Stop, Unavailable, Usage
 from ticdc_consumer.upstream.session import reading, upstream_url
 from ticdc_consumer.upstream.snapshot import current_ts, life_time, pinned, require_kept
 from ticdc_consumer.upstream.tables import names, tables
+from ticdc_consumer.upstream.verify.verification import Request, verify
 from ticdc_consumer.waiting import until
 from ticdc_encoder.tso import compose
 
@@ -73,8 +74,14 @@ def test_a_snapshot_is_pinned_by_a_transaction_that_begins_at_it(tidb: Upstream)
 
 
 def test_an_upstream_that_is_not_set_or_not_running_is_named() -> None:
-    with pytest.raises(Usage, match=r"\[source\] upstream is not set"):
+    with pytest.raises(
+        Usage, match=r"\[source\] upstream is not set: .*; or, for load, dump: Dump"
+    ):
         upstream_url(options())
+    with pytest.raises(
+        Usage, match=r"; or, without a TiDB, verify --topics, which replays the top"
+    ):
+        next(verify(options(), Request()))
     url = upstream_url(options(source__upstream="mysql+pymysql://u:canary@127.0.0.1:1"))
     with (
         pytest.raises(Unavailable, match=r"cannot connect to 127\.0\.0\.1:1") as caught,

@@ -216,11 +216,13 @@ def about(table: tuple[str, str]) -> Iterator[None]:
 class Unsupported(Stop):
     """A DDL that cannot be done exactly in the target, whatever its state: nothing of it was done.
     `[ddl]` may have it skipped. `instead` are statements that do it, where those are known, but not
-    safe from a crash between them, or that might do it. Exit 3."""
+    safe from a crash between them. If they are `inexact`, they may give rows other values than
+    TiDB has. Exit 3."""
 
-    def __init__(self, reason: str, instead: Sequence[str] = ()) -> None:
+    def __init__(self, reason: str, instead: Sequence[str] = (), inexact: bool = False) -> None:
         super().__init__(reason)
         self.instead = tuple(instead)
+        self.inexact = inexact
 
 
 class ValuesNotSent(Unsupported):

@@ -51,6 +51,19 @@ CASES = [
         [types("load CONFIG --table …")],
     ),
     Case(
+        "a table that an operator dropped is created for a DDL of it",
+        [
+            changefeed_begins,
+            upstream(T, "INSERT INTO t VALUES (1, 'one')"),
+            types("run CONFIG"),
+            target("DROP TABLE t"),
+            upstream("TRUNCATE TABLE t", "INSERT INTO t VALUES (2, 'two')"),
+            types("run CONFIG"),
+        ],
+        "; put that right in the target, then start again",
+        [target(T), types("run CONFIG")],
+    ),
+    Case(
         "strange rows of an old table are replaced by a load",
         [STRANGE, *OLD, FIRST, CHANGE, types("run CONFIG")],
         "load it by: ticdc-consumer load CONFIG --table …",

@@ -1,5 +1,9 @@
 """Values that a DDL gives existing rows, and that TiCDC does not send."""
 
+import re
+from contextlib import chdir
+from pathlib import Path
+
 from support.advice import (
     START,
     Case,
@@ -10,6 +14,27 @@ from support.advice import (
     types,
     upstream,
 )
+
+T = "CREATE TABLE t (id INT PRIMARY KEY)"
+
+
+def altered_elsewhere(scene: Scene) -> None:
+    """In a session of another time zone, in which the default is meant."""
+    scene.tidb.execute("SET time_zone = '+08:00'")
+    scene.upstream("ALTER TABLE t ADD COLUMN made TIMESTAMP DEFAULT '2011-11-11 11:11:11'")
+    scene.tidb.execute("SET time_zone = '+00:00'")
+
+
+def runs_what_is_suggested(scene: Scene) -> None:
+    """In the place of the DDL, from FILE."""
+    found = re.search(
+        r"perhaps by: (.*?) \(this may .* --ddl-run (\S+) FILE", scene.said, re.DOTALL
+    )
+    assert found, scene.said
+    with chdir(Path(scene.command.file).parent):
+        Path("FILE").write_text(found[1])
+        scene.types(f"{START} --ddl-run {found[2]} FILE")
+
 
 CASES = [
     Case(
@@ -23,8 +48,21 @@ CASES = [
             ),
             types(START),
         ],
-        "set [source] upstream, from which these values can be read, and start again; or else",
+        "set [source] upstream, from which these values can be read, and start again",
         [sets_upstream, types(START)],
+        settings={"source__upstream": None},
+    ),
+    Case(
+        "values of what is suggested are corrected",
+        [
+            changefeed_begins,
+            upstream(T, "INSERT INTO t VALUES (1), (2)"),
+            altered_elsewhere,
+            types(START),
+        ],
+        "once the run has caught up, correct them with [source] upstream: ticdc-consumer verify … "
+        "--repair --table …",
+        [runs_what_is_suggested, sets_upstream, types("verify CONFIG --repair --table …")],
         settings={"source__upstream": None},
     ),
 ]

@@ -366,10 +366,11 @@ class Downstream:
     def suggests(self, query: str) -> list[str]:
         """What the view shows that is suggested; nothing if there is no suggestion."""
         schema = self._schemas["two" if "_2.v " in query else "one"]
-        statements = suggested(self._context, LedgerEntry(8, 1, schema, "v", query))
-        if not statements:
+        suggestion = suggested(self._context, LedgerEntry(8, 1, schema, "v", query))
+        if suggestion is None:
             return []
-        self._run(*statements)
+        assert suggestion.tried or not self.target.transactional_ddl
+        self._run(*suggestion.statements)
         view = self._place(schema, "v")
         shown = rows(self.target.execute(f"SELECT * FROM {view}"))  # noqa: S608
         self._run(f"DROP VIEW {view}")

@@ -93,12 +93,17 @@ class Verified:
             store = Store(target, options.changefeed, where=InTarget.by(options, target))
             assert store.start(0.2) is None
             store.begin_first(Checkpoint.first(options, resolved_ts, {}))
-            with reading(self.upstream_url, resolved_ts - 1) as session:
-                for table, _ in tables(session, options) if fill else ():
-                    _fill(target, session, options, table)
+            if fill:
+                self.fill(target, resolved_ts - 1)
         finally:
             target.close()
         return resolved_ts
+
+    def fill(self, target: Target, snapshot_ts: int | None = None) -> None:
+        """Creates the target's tables that are not there, and fills them."""
+        with reading(self.upstream_url, snapshot_ts) as session:
+            for table, _ in tables(session, self.options):
+                _fill(target, session, self.options, table)
 
     def spoil(self, *statements: str) -> None:
         """In the target."""

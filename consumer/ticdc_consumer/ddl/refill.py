@@ -87,7 +87,9 @@ def not_read(refusal: ValuesNotSent, reason: Stop) -> Stop:
     if isinstance(reason, Denied):
         return reason
     text = f"{refusal}; and they are not read from [source] upstream: {reason}"
-    return Stop(text) if isinstance(reason, UpstreamAway) else ValuesNotSent(text, refusal.instead)
+    if isinstance(reason, UpstreamAway):
+        return UpstreamAway(text)
+    return ValuesNotSent(text, refusal.instead, refusal.inexact)
 
 
 def ran(context: DdlContext, entry: LedgerEntry) -> bool:

@@ -35,7 +35,7 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.shared import databases
-from ticdc_consumer.ddl.suggestion import suggested
+from ticdc_consumer.ddl.suggestion import suggested, way_on
 from ticdc_consumer.errors import (
     Denied,
     Fenced,
@@ -44,6 +44,7 @@ from ticdc_consumer.errors import (
     Stop,
     UnknownCommit,
     Unsupported,
+    UpstreamAway,
     ValuesNotSent,
 )
 from ticdc_consumer.source.marks import SeenDdl
@@ -179,11 +180,12 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
             store.monitor.waits_for_operator([WaitingDdl(entry.id, str(refusal))])
             raise Denied(f"{_named(entry)} waits: {refusal}") from refusal
         except Stop as refusal:
-            sql = suggested(context, entry)
-            store.monitor.waits_for_operator([WaitingDdl(entry.id, str(refusal), tuple(sql))])
+            way = way_on(context, entry, refusal)
+            waiting = _waiting(context, entry, refusal, way)
+            store.monitor.waits_for_operator([waiting])
             raise Stop(
-                f"{_named(entry)} waits for an operator: {refusal}; "
-                f"{_way_on(context, refusal)}{_perhaps(sql)}run your own SQL in its place by "
+                f"{_named(entry)} waits for an operator: {waiting.reason}; "
+                f"{'or else ' if way else ''}{_perhaps(waiting)}run your own SQL in its place by "
                 f"--ddl-run {entry.id} FILE; or once its work is done in the target, "
                 f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.id}"
             ) from refusal
@@ -202,14 +204,21 @@ def _clean_up(context: DdlContext) -> None:
     refill.drop_left(context)
 
 
-def _way_on(context: DdlContext, refusal: Stop) -> str:
-    if not isinstance(refusal, ValuesNotSent) or context.snapshot_of is not None:
+def _waiting(context: DdlContext, entry: LedgerEntry, refusal: Stop, way: str) -> WaitingDdl:
+    """With what might do it; nothing needs to, once the upstream answers."""
+    reason = f"{refusal}{way}"
+    suggestion = None if isinstance(refusal, UpstreamAway) else suggested(context, entry)
+    if suggestion is None:
+        return WaitingDdl(entry.id, reason)
+    inexact = f"{entry.schema}.{entry.table}" if suggestion.inexact else ""
+    return WaitingDdl(entry.id, reason, suggestion.statements, suggestion.tried, inexact)
+
+
+def _perhaps(waiting: WaitingDdl) -> str:
+    if not waiting.suggestion:
         return ""
-    return "set [source] upstream, from which these values can be read, and start again; or else "
-
-
-def _perhaps(sql: Sequence[str]) -> str:
-    return f"perhaps by: {'; '.join(sql)}; " if sql else ""
+    caveats = "".join(f" ({caveat})" for caveat in waiting.caveats("CONFIG"))
+    return f"perhaps by: {'; '.join(waiting.suggestion)}{caveats}; "
 
 
 def _attempt(context: DdlContext, entry: LedgerEntry) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 import sqlglot
@@ -11,58 +12,119 @@ from ticdc_encoder.errors import DefinitionError, TicdcError
 
 from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.merged_tables import Merged
 from ticdc_consumer.ddl.names import Route
-from ticdc_consumer.ddl.trial import is_taken
+from ticdc_consumer.ddl.trial import outcome_of, run_and_undone
 from ticdc_consumer.ddl.view.query import OtherSession
-from ticdc_consumer.errors import InTheWay, LeftOut, Unsupported
-from ticdc_consumer.state.known_tables import Shared
+from ticdc_consumer.ddl.views import ViewInTheWay
+from ticdc_consumer.errors import LeftOut, Stop, Unsupported, UpstreamAway, ValuesNotSent
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
 _CLOCK = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
 
 
-def suggested(context: DdlContext, entry: LedgerEntry) -> list[str]:
-    """The statements that the consumer would run, if those are known and only something in the
-    target was in their way; else those that might do it, in the target's types and words. None
-    that the target refuses as it is now."""
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Not `tried`: whether the target takes the statements is not known. If they are `inexact`,
+    they may give rows of the DDL's table other values than TiDB has."""
+
+    statements: tuple[str, ...]
+    tried: bool
+    inexact: bool = False
+
+
+def suggested(context: DdlContext, entry: LedgerEntry) -> Suggestion | None:
+    """Statements for a DDL that the consumer does not do by itself, in the target's types and
+    words. None for one that only something in the target is in the way of: the target refuses the
+    same statements until that is gone, and the consumer runs them then."""
     try:
-        work = translate.work(context, entry)
-        refused = any(context.target.execute(query).first() for query, _ in work.refusals)
-        return [] if refused else list(work.statements)
-    except (InTheWay, Shared, Merged, LeftOut, sa.exc.DBAPIError):
-        return []  # it would fail for the same reason, touch what is not its own, or is not needed
-    except OtherSession as refusal:
-        return list(refusal.instead)
-    except Unsupported as refusal:
-        return list(refusal.instead) or _transpiled(context.target, entry, context.route)
-    except TicdcError as error:
-        if isinstance(error.__cause__, DefinitionError):
-            return []  # it does not fit its table, here as little as upstream
-        return _transpiled(context.target, entry, context.route)
+        translate.work(context, entry)
+        return None
+    except (LeftOut, ViewInTheWay):
+        return None  # it is not needed, or the view would be wrong
+    except (Unsupported, DefinitionError) as refusal:
+        if isinstance(refusal.__cause__, DefinitionError):
+            return None  # it does not fit its table, here as little as upstream
+        suggestion = _suggestion(context, entry, refusal)
+    except (TicdcError, sa.exc.DBAPIError):
+        return None
+    if suggestion is None or (suggestion.inexact and not _repairable(context, entry)):
+        return None
+    return suggestion
 
 
-def _transpiled(target: Target, entry: LedgerEntry, route: Route) -> list[str]:
+def way_on(context: DdlContext, entry: LedgerEntry, refusal: Stop) -> str:
+    """How the consumer can still run the DDL by itself, unless the refusal says that already."""
+    if isinstance(refusal, ValuesNotSent) and context.snapshot_of is None:
+        return "; set [source] upstream, from which these values can be read, and start again"
+    if isinstance(refusal, Unsupported | UpstreamAway) or entry.instead:
+        return ""
+    if "start again" in str(refusal):
+        return ""
+    try:
+        translate.work(context, entry)
+    except (TicdcError, sa.exc.DBAPIError):
+        return ""
+    return "; put that right in the target, then start again"
+
+
+def _suggestion(
+    context: DdlContext, entry: LedgerEntry, refusal: Unsupported | DefinitionError
+) -> Suggestion | None:
+    if isinstance(refusal, Unsupported) and refusal.instead:
+        return _instead(context, entry, refusal)
+    return None if isinstance(refusal, OtherSession) else _transpiled(context, entry)
+
+
+def _instead(context: DdlContext, entry: LedgerEntry, refusal: Unsupported) -> Suggestion | None:
+    """The statements that a refusal comes with, around which views are preserved."""
+    try:
+        statement = context.statement(entry)
+        work = translate.with_views(context, statement, Alteration(refusal.instead))
+        if not context.target.transactional_ddl:
+            return Suggestion(work.statements, tried=False, inexact=refusal.inexact)
+        outcome = run_and_undone(context, entry, work.statements)
+    except (TicdcError, sa.exc.DBAPIError):
+        return None
+    if outcome == "refused":
+        return None
+    return Suggestion(work.statements, outcome == "tried", refusal.inexact)
+
+
+def _repairable(context: DdlContext, entry: LedgerEntry) -> bool:
+    """Whether `verify --repair` finds the rows of the DDL's table: by a key."""
+    known = context.ledger.known().get((entry.schema, entry.table))
+    return known is None or bool(known.table.handle_key)
+
+
+def _transpiled(context: DdlContext, entry: LedgerEntry) -> Suggestion | None:
     logger = logging.getLogger("sqlglot")
     before, logger.disabled = logger.disabled, True  # it logs what it cannot read
+    target = context.target
     try:
         trees = [tree for tree in sqlglot.parse(entry.query, read="mysql") if tree is not None]
         if len(trees) != 1 or trees[0].find(exp.Command) is not None:
-            return []
+            return None
         if isinstance(trees[0], exp.Alter) and trees[0].find(*_CLOCK) is not None:
-            return []  # the target's clock would give other values
+            return None  # the target's clock would give other values
         for definer in list(trees[0].find_all(exp.DefinerProperty)):
             definer.pop()  # who may create it is not certain
         for table in _of_databases(trees[0]):
-            _move(target, table, entry.schema, route)
+            _move(target, table, entry.schema, context.route)
         for name in trees[0].find_all(exp.Identifier):
             target.quote(None, name.this)  # what cannot be a name is not suggested
         dialect = target.sqlglot_dialect
         text = trees[0].sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
-        return [text] if is_taken(target, trees[0], text) else []
-    except (SqlglotError, TicdcError, RecursionError):
-        return []
+        outcome = outcome_of(context, entry, trees[0], text)
+        if outcome == "refused":
+            return None
+        # An ALTER TABLE gives the rows values by the target's own rules.
+        altered = (entry.schema, entry.table) if isinstance(trees[0], exp.Alter) else None
+        inexact = altered is not None and target.has_rows(*context.locate(altered))
+        return Suggestion((text,), outcome == "tried", inexact)
+    except (SqlglotError, TicdcError, sa.exc.DBAPIError, RecursionError):
+        return None
     finally:
         logger.disabled = before
 

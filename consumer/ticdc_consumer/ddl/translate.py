@@ -63,12 +63,17 @@ from ticdc_consumer.targets.target import Target
 def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
     """What is still to be done for an entry. Raises `Stop` for what cannot be done exactly, and
     for what another client has done."""
-    definitions = context.definitions
     statement = context.statement(entry)
     refuse_shared(context, statement)
     databases.refuse_shared(context, entry, statement)
     alteration = merged_tables.work(context, statement) or _work(context, entry, statement)
     require_own(context.target, entry, alteration)
+    return with_views(context, statement, alteration)
+
+
+def with_views(context: DdlContext, statement: Statement, alteration: Alteration) -> Alteration:
+    """The same with what preserves the views of the tables that it changes. Raises `Stop`."""
+    definitions = context.definitions
     changed = _tables_changed(statement, definitions, alteration)
     if not changed:
         return alteration

@@ -87,6 +87,10 @@ def drop(context: DdlContext, view: DropView) -> Alteration:
     return Alteration((f"DROP VIEW IF EXISTS {context.target.quote(*name)}",))
 
 
+class ViewInTheWay(Unsupported):
+    """A view would not be upstream's any more after the DDL, whatever SQL does it."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownView:
     """A view that came through the stream, by its last CREATE VIEW."""
@@ -196,7 +200,7 @@ def _require_certain(
     except Missing:
         return  # as in TiDB
     except Unsupported as refusal:
-        raise Unsupported(
+        raise ViewInTheWay(
             f"the view {context.target.quote(*name)} might show something else than upstream's "
             f"after it: drop it first ({refusal})"
         ) from refusal
@@ -218,7 +222,7 @@ def _again(
     except Unsupported as refusal:
         if not needed:
             return []
-        raise Unsupported(
+        raise ViewInTheWay(
             f"the view {context.target.quote(*name)} is in the way, and could not be created again "
             f"after it: {refusal}"
         ) from refusal
@@ -236,7 +240,7 @@ def _refuse_to_follow(target: Target, name: TargetName, statement: Statement) ->
         )
     )
     if renames:
-        raise Unsupported(
+        raise ViewInTheWay(
             f"the view {target.quote(*name)}, which an operator created, would follow what is "
             "renamed, and upstream's does not: drop it, and create it again afterwards"
         )

@@ -82,6 +82,7 @@ def _pending_json(status: Status, entry: LedgerEntry) -> dict[str, Any]:
         **_json_of(entry),
         "reason": waiting.reason if waiting else None,
         "suggestion": list(waiting.suggestion) if waiting else [],
+        "caveats": waiting.caveats("CONFIG") if waiting else [],
         "command": DDL_DONE.format(config="CONFIG", id=entry.id),
     }
 
@@ -169,6 +170,8 @@ def _way_out(waiting: WaitingDdl | None, id: str, config: str) -> Iterator[tuple
         yield "  because", waiting.reason
         for statement in waiting.suggestion:
             yield "  perhaps", f"{statement};"
+        for caveat in waiting.caveats(config):
+            yield "  but", caveat
     yield "  to run SQL", DDL_RUN.format(config=config, id=id)
     yield "  once done", DDL_DONE.format(config=config, id=id)
 

@@ -92,6 +92,7 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
                 "kind": 0,
                 "reason": None,
                 "suggestion": [],
+                "caveats": [],
                 "command": f"ticdc-consumer run CONFIG --ddl-done {R - 1}:2",
             }
         ],

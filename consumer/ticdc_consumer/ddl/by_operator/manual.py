@@ -1,6 +1,6 @@
 """A pending DDL that an operator does: elsewhere (`--ddl-done`), or by their SQL (`--ddl-run`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -58,10 +58,7 @@ def run_by_operator(
 
         def attempt() -> None:
             with target.transaction():
-                store.ledger.mark(done)
-                _run(target, texts)
-                keep_definition(store.ledger, entry, "declared")
-                forget_gone(target, store.ledger, entry)
+                run_in_place(target, store.ledger, done, texts)
 
         until_known(store, retries, attempt, lambda: is_done(store, entry))
     else:
@@ -73,6 +70,15 @@ def run_by_operator(
             keep_definition(store.ledger, entry, "declared")
             forget_gone(target, store.ledger, entry)
     return done
+
+
+def run_in_place(target: Target, ledger: Ledger, done: LedgerEntry, texts: Sequence[str]) -> None:
+    """Runs these statements in the place of a DDL, and marks it done, inside a transaction of a
+    target whose DDL is part of it. Raises `Stop` if it refuses one."""
+    ledger.mark(done)
+    _run(target, texts)
+    keep_definition(ledger, done, "declared")
+    forget_gone(target, ledger, done)
 
 
 def is_done(store: Store, entry: LedgerEntry) -> bool:
@@ -120,7 +126,7 @@ def statements(target: Target, sql: str) -> list[str]:
     return texts
 
 
-def _run(target: Target, texts: list[str]) -> None:
+def _run(target: Target, texts: Sequence[str]) -> None:
     for number, text in enumerate(texts, 1):
         with _refused(target, f"statement {number} of {len(texts)}"):
             target.execute(text).close()

@@ -71,6 +71,7 @@ def _ways_on(situation: Situation, ddl: WaitingDdl) -> tuple[str, ...]:
     command = DDL_DONE.format(config=situation.config, id=ddl.id)
     return (
         *(f"in the target, perhaps: {statement}" for statement in ddl.suggestion),
+        *ddl.caveats(situation.config),
         f"make the change in the target yourself, then continue: {command}",
     )
 

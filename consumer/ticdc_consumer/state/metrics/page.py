@@ -206,6 +206,7 @@ def _pending(ddl: WaitingDdl) -> str:
     perhaps = "".join(
         f"<p>In the target, perhaps:</p><code>{_text(sql)}</code>" for sql in ddl.suggestion
     )
+    perhaps += "".join(f"<p>But {_text(caveat)}</p>" for caveat in ddl.caveats("CONFIG"))
     command = DDL_DONE.format(config="CONFIG", id=ddl.id)
     return (
         f"<p>{_text(ddl.id)} waits for an operator: {_text(ddl.reason)}</p>{perhaps}"

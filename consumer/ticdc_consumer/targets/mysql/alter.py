@@ -321,10 +321,9 @@ class MySqlAlteration(TableAlteration):
             if self.new.columns[column.name].default is None and not column.virtual:
                 value = self.initials.get(column.name)
                 values[column.name] = "NULL" if value is None else _written(value)
-        table = self.evolved.after
-        raise Unsupported(
-            reason, instead=rebuilt(self.target, self.dialect, relation, table, values)
-        )
+        instead = rebuilt(self.target, self.dialect, relation, self.evolved.after, values)
+        inexact = any(self.target.execute(query).first() for query, _ in self.refusals())
+        raise Unsupported(reason, instead, inexact)
 
 
 def _written(value: int | str | bytes) -> str:

@@ -98,7 +98,8 @@ class PostgreSqlAlteration(TableAlteration):
 
     def casts(self, old: Column, new: Column) -> bool:
         before, after = (column_type(each) for each in (old, new))
-        return before == after or after == "text" or after in _WIDER.get(before, ())
+        every = before == after or after == "text" or after in _WIDER.get(before, ())
+        return every and super().casts(old, new)
 
     def _text(self, column: Column) -> str:
         name = quote_name(column.name)

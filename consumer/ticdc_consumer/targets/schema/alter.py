@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, get_args
 
-from ticdc_encoder.column import Column
+from ticdc_encoder.column import TEXTS, Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
@@ -235,12 +235,13 @@ class TableAlteration(ABC):
         try:
             self.prepare()
         except Unsupported as refusal:
-            raise ValuesNotSent(str(refusal), self._perhaps()) from refusal
+            rows = self.target.has_rows(self.schema, self.name)
+            raise ValuesNotSent(str(refusal), self._perhaps(), inexact=rows) from refusal
         return Alteration(tuple(self.statements()), self.refusals())
 
     def _perhaps(self) -> tuple[str, ...]:
-        """What might do it: the rows that are there are cast as the target does it, and new columns
-        have TiDB's zero or NULL. Nothing where the target would refuse that."""
+        """What might do it: the target casts the values that are there, and new columns have what
+        TiDB most likely gave them. Nothing where the target would refuse that."""
         differences = self.differences
         self.conversions = conversions(differences, False, likely_conversion)
         if not all(
@@ -255,8 +256,10 @@ class TableAlteration(ABC):
             return ()
 
     def casts(self, old: Column, new: Column) -> bool:
-        """Whether the target casts every value of the one type to the other."""
-        return True
+        """Whether the target casts every value of the one type to the other, and most of them to
+        what TiDB makes of them."""
+        labelled = new.type.name in ("enum", "set") and old.type.name not in TEXTS
+        return old.type.binary == new.type.binary and not labelled
 
     def prepare(self) -> None:
         """Raises `Unsupported` for what cannot be done exactly."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ticdc_encoder.column import INTEGERS, TEXTS, Column
 
 from ticdc_consumer.errors import Unsupported
-from ticdc_consumer.targets.schema.defaults import Constant, constant
+from ticdc_consumer.targets.schema.defaults import Constant, constant, temporal
 
 Initial = Constant
 
@@ -45,12 +45,17 @@ def initial(column: Column, computed: bool) -> Initial:
 
 
 def likely_initial(column: Column, computed: bool) -> Initial:
-    """Where it is not certain, NULL, or TiDB's zero. Raises `Unsupported` if it is neither."""
+    """Where it is not certain, a literal in UTC; else NULL, or TiDB's zero. Raises `Unsupported`
+    for the current time."""
     if _is_now(column):
         return initial(column, computed)
     try:
         return initial(column, computed)
     except Unsupported:
+        if column.type.name == "timestamp" and column.default and not computed:
+            in_utc = temporal(column.type, column.default)
+            if in_utc is not None:
+                return in_utc
         return initial(replace(column, default=None, generated=None), False)
 
 

@@ -62,7 +62,8 @@ def busy() -> Monitor:
 def stopped_at_a_ddl() -> Monitor:
     monitor = busy()
     sql = ("ALTER TABLE a ADD b INTEGER",)
-    monitor.waits_for_operator([WaitingDdl("7:1", "the default is an expression", sql)])
+    ddl = WaitingDdl("7:1", "the default is an expression", sql, tried=False, inexact="shop.a")
+    monitor.waits_for_operator([ddl])
     monitor.sets_aside(("shop", "notes"), 7, "no such column")
     monitor.stopped(Stop("DDL 7:1 of shop.a stops"))
     return monitor
@@ -109,7 +110,8 @@ SAYS: list[tuple[Callable[[], Monitor], str, list[str]]] = [
     (stopped_at_a_ddl, "Why", ["What to do", "Not ready: the consumer has stopped: DDL 7:1"]),
     (stopped_at_a_ddl, "Position", ["last error DDL 7:1 of shop.a stops"]),
     (stopped_at_a_ddl, "Set aside", ["shop.notes has waited at R 7", "no such column"]),
-    (stopped_at_a_ddl, "DDL", ["perhaps: ALTER TABLE a ADD b INTEGER"]),
+    (stopped_at_a_ddl, "DDL", ["perhaps: ALTER TABLE a ADD b INTEGER But this was not tried"]),
+    (stopped_at_a_ddl, "DDL", ["ticdc-consumer verify CONFIG --repair --table shop.a"]),
 ]
 
 

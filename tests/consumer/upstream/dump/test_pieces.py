@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.source.storage.files import Files
 from ticdc_consumer.upstream.dump import pieces as pieces_
@@ -50,6 +51,27 @@ def test_pieces_of_any_size_have_every_line_once(
             assert b"".join(map(reader.read, reversed(made[::2]))) == b"".join(
                 CONTENT[piece.begin : piece.end] for piece in reversed(made[::2])
             )
+
+
+@pytest.mark.parametrize("content", [CONTENT, b"", b"x" * 7, b"x" * 8])
+def test_a_file_is_read_to_its_end_where_ranges_beyond_it_are_refused(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cat_file = LocalFileSystem.cat_file
+
+    def as_an_object_store(
+        self: LocalFileSystem, path: str, start: int | None = None, end: int | None = None
+    ) -> bytes:
+        if start is not None and start >= Path(path).stat().st_size:
+            raise OSError(22, "The requested range is not satisfiable")
+        read: bytes = cat_file(self, path, start, end)
+        return read
+
+    monkeypatch.setattr(LocalFileSystem, "cat_file", as_an_object_store)
+    monkeypatch.setattr(pieces_, "BLOCK", 4)
+    (tmp_path / "s.t-schema.sql").write_bytes(content)
+    with PieceReader(Files(str(tmp_path))) as reader:
+        assert b"".join(reader.blocks("s.t-schema.sql")) == content
 
 
 def test_small_rows_make_more_pieces(

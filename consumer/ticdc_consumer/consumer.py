@@ -158,7 +158,7 @@ class Consumer:
         return epochs
 
     def _definitions(self) -> Definitions:
-        return self._tables.definitions
+        return self._tables.for_reading()
 
     def __exit__(
         self,

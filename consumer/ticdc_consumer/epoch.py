@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
-from ticdc_encoder.event import Ddl
+from ticdc_encoder.event import Ddl, Table
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply.step import Applied, Counts, Step
@@ -25,6 +25,7 @@ from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.state.activity.activity import LastDdl
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.upstream.definitions import add_with_upstream
 from ticdc_consumer.waiting import back_off
 
 logger = logging.getLogger(__name__)
@@ -356,7 +357,7 @@ class Epochs:
             if not prepared.gathered.report.missing:
                 return prepared
             for table, deletes_only in prepared.gathered.report.missing.values():
-                self._tables.add(table, deletes_only, self.state.empty_at)
+                self._add(table, deletes_only, prepared.cut)
             started = time.monotonic()
             gathered = self._preparer.gather(self.state, prepared.cut, self._knowledge())
             prepared.seconds["read"] += time.monotonic() - started
@@ -366,6 +367,13 @@ class Epochs:
                 prepared = self._planned_again(until)
             else:
                 prepared = replace(prepared, gathered=gathered)
+
+    def _add(self, table: Table, deletes_only: bool, cut: Cut) -> None:
+        """Builds the layout of a table. All DDL before its rows are done at the moment as of which
+        the upstream is asked, and none after them."""
+        snapshot_ts = min((seen.ddl.commit_ts for seen in cut.ddls), default=cut.end) - 1
+        empty_at, url = self.state.empty_at, self._options.upstream_url
+        add_with_upstream(self._tables, table, deletes_only, empty_at, url, snapshot_ts)
 
     def _planned_again(self, until: int | None) -> Prepared:
         again = self._preparer.prepare(self.state, until, 0.0, self._knowledge())
@@ -389,7 +397,8 @@ class Epochs:
         seen, newcomers = self._tables.sightings(), self._tables.newcomers()
         came = gathered.report.waiting
         waiting = {name: came.get(name, 0) for name in sorted(self._reader.set_aside)}
-        step = Step(self.state, new, entries, seen, newcomers, waiting)
+        declared = self._tables.declared()
+        step = Step(self.state, new, entries, seen, newcomers, waiting, declared=declared)
         applied = self._applier.apply(step, gathered)
         # It is committed: to read the same cut again would find another R.
         self._patiently(lambda: self._tables.note_recorded(seen, newcomers))

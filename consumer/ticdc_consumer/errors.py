@@ -45,6 +45,9 @@ UNEQUAL = 5
 ALTER_IT = "alter it in the target so that it takes what the upstream's takes, then start again"
 """Of a column that does not take a value."""
 
+UPSTREAM_DRIVER = "pip install ticdc-consumer[mysql]"
+"""How to install what `[source] upstream` is read with."""
+
 MOST_PROBLEMS = 3
 """Of a table, in one message."""
 

@@ -11,17 +11,16 @@ from ticdc_encoder.filters.table import TableFilter, TableMatcher
 from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
+from ticdc_consumer.ddl.definitions import with_labels
 from ticdc_consumer.ddl.merged_tables import of_shard, shard_column
 from ticdc_consumer.ddl.touched import touched
 from ticdc_consumer.errors import NoTable, Problems, Stop, Unsupported, about
 from ticdc_consumer.protocols import protocol_of
-from ticdc_consumer.protocols.exactness import (
-    require_all_columns,
-)
+from ticdc_consumer.protocols.exactness import require_all_columns
 from ticdc_consumer.protocols.pickled_once import PickledInBlocks
-from ticdc_consumer.protocols.shape import ExpectedShape, PickledShapes, shape
+from ticdc_consumer.protocols.shape import ExpectedShape, PickledShapes, shape, shape_of
 from ticdc_consumer.state.destinations import InTarget, apart
-from ticdc_consumer.state.known_tables import KnownTables, Shared, lower
+from ticdc_consumer.state.known_tables import Definition, KnownTables, Shared, lower
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.state.other_changefeeds import OtherChangefeeds
 from ticdc_consumer.state.store import Store
@@ -53,6 +52,8 @@ class TableLayouts:
         self._claims: dict[TargetName, TableName] = {}
         self._claimed: dict[TableName, dict[TableName, TargetName]] = {}  # by lower case
         self._new: set[TableName] = set()  # layouts that were built since the ledger was written
+        self._ledger: Ledger | None = None
+        self._declared: dict[TableName, Table] = {}
         self._beside: Mapping[TableName, TargetName] = {}
         self._for_tasks: ForTasks | None = None
         self._sent: ForTasks | None = None
@@ -61,8 +62,8 @@ class TableLayouts:
         """Takes the definitions of the upstream's tables from the ledger. Drops the layouts that
         the DDL `done` since then may have changed; without these, all."""
         before, self._known = self._known, ledger.known()
-        self.definitions = self._known.created
-        self._seen = {}
+        self.definitions, self._ledger = self._known.created, ledger
+        self._seen, self._declared = {}, {}
         # With another table, names may be written alike on the wire.
         any_table = done is None or self._exactness.wire_name is not None
         changed = None if any_table else touched(done or (), before, self._known)
@@ -74,6 +75,7 @@ class TableLayouts:
 
     def forget(self, name: TableName) -> None:
         """Drops the table's layout, as if none of its rows had come."""
+        self._declared.pop(name, None)
         self._forget(lower(name))
 
     def fill(self, beside: Mapping[TableName, TargetName]) -> bool:
@@ -123,7 +125,8 @@ class TableLayouts:
         return [
             table
             for table in sighted
-            if (table.schema, table.name) not in self.definitions
+            if (table.schema, table.name) not in self._declared
+            and (table.schema, table.name) not in self.definitions
             and self._columns_seen((table.schema, table.name)) != table.columns
         ]
 
@@ -133,16 +136,45 @@ class TableLayouts:
         stored = known.table.columns if known is not None and known.basis == "seen" else None
         return self._seen.get(name, stored)
 
+    def declare(self, source: Table, definition: Table) -> None:
+        """Takes the upstream's definition of a table whose CREATE TABLE did not come. Raises `Stop`
+        if it is not that of its rows."""
+        name, columns = (source.schema, source.name), {c.name: c for c in definition.columns}
+        if self._exactness.types_are_complete:
+            for column in source.columns:
+                known = columns.get(column.name)
+                if known is None or shape_of(known) != shape_of(column):
+                    raise Stop(
+                        f"{source.schema}.{source.name}.{column.name}: [source] upstream has "
+                        f"{'no such column' if known is None else 'another type'} where the rows "
+                        f"have {column.type.name}: is it the TiDB of this changefeed?"
+                    )
+        self._declared[name] = replace(definition, schema=source.schema, name=source.name)
+
+    def declared(self) -> list[Table]:
+        """The definitions that the upstream was asked for, and the ledger does not have."""
+        return list(self._declared.values())
+
+    def for_reading(self) -> Mapping[TableName, Table]:
+        """The definitions that rows are read by, if they do not carry their own."""
+        if not self._declared:
+            return self.definitions
+        return {**self.definitions, **self._declared}
+
     def newcomers(self) -> list[TableName]:
         """The tables that the ledger does not know, not even by name."""
         return [name for name in sorted(self._new) if name not in self._known.destinations]
 
     def note_recorded(self, sightings: Sequence[Table], newcomers: Iterable[TableName]) -> None:
-        """The ledger has these `sightings` and `newcomers` now. Raises `Stop` if another changefeed
-        took one of the tables in the same moment."""
+        """The ledger has these `sightings` and `newcomers` now, and all that is `declared`. Raises
+        `Stop` if another changefeed took one of the tables in the same moment."""
         self._seen |= {(table.schema, table.name): table.columns for table in sightings}
         if noted := set(newcomers):
             self._known = self._known.changed(dict.fromkeys(noted), noted=noted)
+        if self._declared:
+            stored = {n: Definition.of(t, "declared") for n, t in self._declared.items()}
+            self._known, self._declared = self._known.changed(stored), {}
+            self.definitions = self._known.created
         self._new = set()
         self._others.require_none_has(noted)
 
@@ -185,11 +217,11 @@ class TableLayouts:
         self, name: TableName, source: Table, deletes_only: bool, empty_at: int | None
     ) -> None:
         whole = self._described(source, empty_at)
+        definition = self._declared.get(name) or self.definitions.get(name)
         problems = Problems()
         if self._is_known(name):
             empty_at = None
         self._refuse(source, whole, problems)
-        definition = self.definitions.get(name)
         described, shard = whole, self._where.shard(name)
         if shard is not None:
             problems.require_none()
@@ -206,6 +238,8 @@ class TableLayouts:
             source = replace(source, columns=tuple(c for c in source.columns if c.name in key))
         with problems:
             completed = self._exactness.complete(source, definition, described)
+            if definition is None and self._ledger is not None:
+                completed = with_labels(completed, self._ledger)
             layout = self._layout_of(completed, key, whole, definition, deletes_only)
         if not deletes_only:
             with problems:
@@ -371,21 +405,21 @@ class TableLayouts:
                 f"{label}: rows are identified by ({', '.join(identifying)}), but the target's "
                 "table has neither a primary key nor a NOT NULL unique key of exactly these columns"
             )
-        if not candidates:
-            if source.columns and self._accepts_keyless(source):
-                return ()
+        if definition is None and candidates:
+            named = "; ".join(", ".join(columns) for columns in candidates)
             raise Stop(
-                f"{label}: no valid key: neither the messages nor the target's table show what "
-                "identifies a row; add a primary key or a NOT NULL unique key on both sides, or "
-                "name the table in [tables] at_least_once"
+                f"{label}: neither the messages nor a CREATE TABLE name upstream's key, and the "
+                f'target\'s ({named}) may be another: name it by [tables.keys] "{label}", or set '
+                "[source] upstream to the TiDB, from which a run then reads it; if upstream has "
+                "none, drop the target's, and name the table in [tables] at_least_once"
             )
-        if len(candidates) > 1:
-            raise Stop(
-                f"{label}: the messages do not name the key, and the target's table has several "
-                f"({'; '.join(', '.join(c) for c in candidates)}): "
-                f'choose one by [tables.keys] "{label}"'
-            )
-        return tuple(sent[column.lower()] for column in candidates[0])
+        if source.columns and self._accepts_keyless(source):
+            return ()
+        raise Stop(
+            f"{label}: no valid key: neither the messages nor the target's table show what "
+            "identifies a row; add a primary key or a NOT NULL unique key on both sides, or "
+            "name the table in [tables] at_least_once"
+        )
 
 
 _IF_EMPTY = "if upstream's table had no rows when the changefeed began"

@@ -46,7 +46,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "has a column … itself: name another one in [tables.merge]",
         "has a column … upstream: name another one in merge",
         "both go to …: send one elsewhere by [tables] route",
-        "choose one by [tables.keys]",
         ", or leave it out by [tables] filter",
         "for load, dump: Dumpling's files",
         "without a TiDB, verify --topics",

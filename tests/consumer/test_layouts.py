@@ -173,20 +173,32 @@ def test_a_task_builds_what_it_needs_of_the_three_tables_that_it_meets_of_300() 
 
 BARE = "CREATE TABLE bare (id INT, v INT)"
 TWO = "CREATE TABLE two (a INT NOT NULL UNIQUE, b INT NOT NULL UNIQUE)"
+ONE = "CREATE TABLE one (a INT NOT NULL UNIQUE, b INT)"
+SUMS = "CREATE TABLE sums (id INT PRIMARY KEY, v INT AS (id + 1) STORED)"
+WORDS = "CREATE TABLE words (id INT PRIMARY KEY, mood TEXT)"
+SENT_WORDS = "CREATE TABLE words (id INT PRIMARY KEY, mood ENUM('b','a'))"
 TRIGGER = "CREATE TRIGGER seen AFTER INSERT ON far BEGIN SELECT 1; END"
 REFUSED = [
     (TRIGGER, CREATED["far"], ("id",), "shop.far: trigger seen would see net changes only"),
     (BARE, BARE, (), "shop.bare: no valid key: neither the messages nor the target's table"),
     (BARE, BARE, ("id",), r"shop.bare: rows are identified by \(id\), but"),
-    (TWO, TWO, (), "shop.two: the messages do not name the key, and .* has several"),
+    (TWO, TWO, (), r"shop.two: neither .* name upstream's key, and the target's \(.; .\) may be"),
+    (ONE, ONE, (), r"shop.one: neither .* name upstream's key, and the target's \(a\) may be an"),
     (TWO, TWO, ("a", "b"), r"shop.two: rows are identified by \(a, b\), but"),
     ("SELECT 1", BARE, ("id",), 'shop.bare: the target has no table "bare"'),
+    (SUMS, SUMS, ("id",), "shop.sums.v: the target generates it, and whether upstream does is not"),
+    (WORDS, SENT_WORDS, ("id",), "shop.words.mood: the labels of this enum are not known"),
 ]
 """What was run in the target; a table as its rows show it, and the key that they name; why not."""
 
 
 def as_rows_show(query: str, *handle_key: str) -> Table:
-    return replace(parse_create_table(query, "shop"), indexes=(), handle_key=handle_key)
+    table = parse_create_table(query, "shop")
+    columns = tuple(
+        replace(c, generated=None, expression=None, type=replace(c.type, elements=()))
+        for c in table.columns
+    )
+    return replace(table, columns=columns, indexes=(), handle_key=handle_key)
 
 
 @pytest.mark.parametrize(("run", "query", "key", "why"), REFUSED, ids=[r[-1] for r in REFUSED])
@@ -204,6 +216,7 @@ ALLOWED = [
     (TRIGGER, CREATED["far"], ("id",), {"allow_triggers": ("shop.far",)}),
     (BARE, BARE, (), {"at_least_once": ("shop.bare",)}),
     (TWO, TWO, (), {"keys": {"shop.two": ("b",)}}),
+    (ONE, ONE, (), {"keys": {"shop.one": ("a",)}}),
 ]
 
 
@@ -267,3 +280,75 @@ def test_a_table_that_the_ledger_knows_may_have_rows(tmp_path: Path) -> None:
         feed.target.execute("INSERT INTO old VALUES (1)").close()
         old = parse_create_table("CREATE TABLE OLD (id INT PRIMARY KEY)", "shop")
         feed.tables.add(old, deletes_only=False, empty_at=5)
+
+
+def test_what_the_messages_lack_of_a_table_is_taken_from_the_upstreams_definition(
+    tmp_path: Path,
+) -> None:
+    with changefeed(tmp_path) as feed:
+        for run, query, key, codecs in (
+            (ONE, ONE, ("a",), ("integer", "integer")),
+            (SUMS, SUMS, ("id",), ("integer", "skip")),
+            (WORDS, SENT_WORDS, ("id",), ("integer", "enum")),
+        ):
+            feed.target.execute(run).close()
+            sent = as_rows_show(query)
+            feed.tables.declare(sent, parse_create_table(query, "elsewhere"))
+            assert feed.tables.for_reading()["shop", sent.name].handle_key == key
+            feed.tables.add(sent, deletes_only=False)
+            layout = feed.tables.layouts[feed.tables.shapes["shop", sent.name][0]]
+            assert (layout.key, layout.codecs) == (key, codecs)
+        assert layout.elements == ((), ("b", "a"))
+        assert [table.schema for table in feed.tables.declared()] == ["shop"] * 3
+        seen = {table.name for table in feed.tables.sightings()}
+        assert seen.isdisjoint({"one", "sums", "words"})
+        declared = feed.tables.declared()
+        feed.tables.note_recorded([], [])
+        assert feed.tables.declared() == []
+        assert [feed.tables.definitions["shop", t.name] for t in declared] == declared
+
+
+OTHERS = [
+    ("CREATE TABLE far (id INT PRIMARY KEY)", "shop.far.v: .* has no such column"),
+    (
+        "CREATE TABLE far (id INT PRIMARY KEY, v TEXT)",
+        "shop.far.v: .* has another type .* have int",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "why"), OTHERS)
+def test_the_definition_of_another_table_is_not_believed(
+    tmp_path: Path, query: str, why: str
+) -> None:
+    with changefeed(tmp_path) as feed, pytest.raises(Stop, match=why):
+        feed.tables.declare(as_rows_show(CREATED["far"], "id"), parse_create_table(query, "shop"))
+
+
+def test_a_column_that_only_the_target_generates_is_refused(tmp_path: Path) -> None:
+    with changefeed(tmp_path) as feed:
+        feed.target.execute(SUMS).close()
+        plain = parse_create_table("CREATE TABLE sums (id INT PRIMARY KEY, v INT)", "shop")
+        feed.tables.declare(plain, plain)
+        with pytest.raises(Stop, match=r"sums\.v: the target generates it, and upstream does"):
+            feed.tables.add(plain, deletes_only=False)
+
+
+def test_a_table_that_has_no_key_upstream_gets_none_from_the_target(tmp_path: Path) -> None:
+    with changefeed(tmp_path, at_least_once=("shop.one",)) as feed:
+        feed.target.execute(ONE).close()
+        keyless = parse_create_table("CREATE TABLE one (a INT, b INT)", "shop")
+        feed.tables.declare(keyless, keyless)
+        feed.tables.add(keyless, deletes_only=False)
+        layout = feed.tables.layouts[feed.tables.shapes["shop", "one"][0]]
+        assert layout.key == ()
+
+
+def test_labels_of_a_column_that_an_alter_added_are_known(tmp_path: Path) -> None:
+    with changefeed(tmp_path) as feed:
+        feed.target.execute("CREATE TABLE words (id INT PRIMARY KEY)").close()
+        feed.run("ALTER TABLE words ADD COLUMN mood ENUM('b','a')", "words")
+        feed.tables.learn(feed.store.ledger)
+        feed.tables.add(as_rows_show(SENT_WORDS, "id"), deletes_only=False)
+        layout = feed.tables.layouts[feed.tables.shapes["shop", "words"][0]]
+        assert layout.elements == ((), ("b", "a"))

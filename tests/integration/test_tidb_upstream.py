@@ -181,3 +181,52 @@ def test_a_past_that_is_collected_is_told_in_one_sentence(
     )
     assert run.resolved_ts == commit_ts - 9  # after the CREATE TABLE
     assert run.rows("SELECT count(*) FROM docs") == [(0,)]
+
+
+LABELS = "CREATE TABLE words (id INT PRIMARY KEY, mood ENUM('b','a'), tags SET('y','x'))"
+
+
+def test_labels_that_no_message_has_are_upstreams_as_of_their_rows(
+    upstream: TiDb, mock_kafka: brokers.Mock, mysql_url: str, command: Make
+) -> None:
+    upstream.execute(LABELS)
+    table = parse_create_table(LABELS, upstream.schema)
+    feed = Feed(mock_kafka)
+    marks = []
+    for number in (1, 2):
+        upstream.execute("BEGIN")
+        upstream.execute("INSERT INTO words VALUES (%s, 'b', 'x')", number)
+        inserted = upstream.commit()
+        feed.send(0, RowChange(table, inserted, after={"id": number, "mood": 1, "tags": 2}))
+        for partition in range(feed.partitions):
+            feed.send(partition, Resolved(inserted + 1))
+        marks.append(inserted + 1)
+    # What upstream has now is not what the rows were written by.
+    upstream.execute("ALTER TABLE words MODIFY mood ENUM('x','a','b')")
+    target = sa.create_engine(mysql_url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with target.connect() as connection:
+        wrong = LABELS.replace("'b','a'", "'a','b'").replace("'y','x'", "'x','y'")
+        connection.exec_driver_sql(wrong)
+        route = f'{{"*.*" = "{sa.make_url(mysql_url).database}.{{table}}"}}'
+        unasked = command([feed], mysql_url, tables__route=route)
+        run = into(command, feed, upstream, mysql_url)
+        outcome = unasked()
+        assert outcome.code == 3
+        assert "words.mood: the labels of this enum are not known: neither" in outcome.said
+        assert "words.tags: the labels of this set are not known: neither" in outcome.said
+        outcome = run()
+        assert outcome.code == 3
+        assert "words.mood: its labels are not the first ones of the target's" in outcome.said
+        assert run.rows("SELECT * FROM words") == []
+        connection.exec_driver_sql(
+            "ALTER TABLE words MODIFY mood ENUM('b','a'), MODIFY tags SET('y','x')"
+        )
+    outcome = run(until=str(marks[0]))
+    assert outcome.code == 0, outcome.said
+    # Once told, they are known without the upstream.
+    outcome = unasked()
+    assert outcome.code == 0, outcome.said
+    assert run.rows("SELECT id, mood, tags FROM words ORDER BY id") == [
+        (1, "b", "x"),
+        (2, "b", "x"),
+    ]

@@ -13,7 +13,9 @@ from typing import Any, Literal
 import pytest
 import sqlalchemy as sa
 from ticdc_consumer import failpoints
-from ticdc_encoder.event import Ddl, Row, RowChange, Table
+from ticdc_encoder.column import ColumnType
+from ticdc_encoder.event import Ddl, Row, RowChange, Table, Value
+from ticdc_encoder.formats.elements import enum_reader
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import FAMILIES
 
@@ -108,7 +110,7 @@ class Scene:
         rows: Rows = {}
         for values in self.tidb.execute(f"SELECT * FROM `{table.name}`"):  # noqa: S608
             row: Row = {
-                column.name: value if value is None else FAMILIES[column.type.name].from_text(value)
+                column.name: value if value is None else _value(column.type, value)
                 for column, value in zip(table.columns, map(_text, values), strict=True)
             }
             rows[tuple(row[column] for column in table.handle_key or row)] = row
@@ -174,8 +176,14 @@ class Scene:
     def is_verified(self) -> None:
         """The same, wherever the target has its tables: `verify` finds no difference."""
         assert self.code == 0, self.said
-        outcome = self.command.command("verify")
+        outcome = self.command.command("verify", **self.settings)
         assert outcome.code == 0, outcome.printed
+
+
+def _value(type_: ColumnType, text: str) -> Value:
+    if type_.name == "enum":
+        return enum_reader(type_.elements)(text)
+    return FAMILIES[type_.name].from_text(text)
 
 
 def _texts(rows: Sequence[tuple[Any, ...]]) -> list[list[str | None]]:

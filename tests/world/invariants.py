@@ -592,11 +592,28 @@ REFUSALS = (
                 REFUSED,
             ),
             mutant(
-                "any-of-two-keys",
-                "of two keys that may identify a row, the first is taken",
+                "any-key-of-the-target",
+                "a key of the target is taken for the upstream's, which nothing names",
                 "layouts:TableLayouts._key",
-                "if len(candidates) > 1:",
+                "or self._options.keys.get(label, ())",
+                "or self._options.keys.get(label, ()) or next(iter(candidates), ())",
+                REFUSED,
+            ),
+            mutant(
+                "any-labels-of-the-target",
+                "the labels of the target's column are taken for the upstream's",
+                "targets.column_mapping:require_labels",
+                "if not type_.elements:",
                 "if False:",
+                "tests/targets/mysql/test_types.py"
+                "::test_labels_of_the_target_are_not_taken_for_upstreams",
+            ),
+            mutant(
+                "generated-here-alone",
+                "a column that the target generates is skipped, whatever upstream has in it",
+                "targets.column_mapping:_require_generated",
+                "if declared.generated is not None:",
+                "if True:",
                 REFUSED,
             ),
             mutant(

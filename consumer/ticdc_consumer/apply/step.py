@@ -48,7 +48,8 @@ class Applied:
 @dataclass(frozen=True, slots=True)
 class Step:
     """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
-    tables whose columns, as rows showed them, are news for the ledger; `newcomers` those that it
+    tables whose columns, as rows showed them, are news for the ledger, `declared` those whose
+    definition the upstream was asked for; `newcomers` those that it
     does not know yet; `waiting` counts the rows of each table that is set aside, which may be
     none. `copies` are those that are loaded beside those in use (`ddl.beside`), `repair` rows that
     are put right beside those of the cut."""
@@ -61,6 +62,7 @@ class Step:
     waiting: Mapping[TableName, int] = field(default_factory=dict)
     copies: Mapping[TableName, str] = field(default_factory=dict)
     repair: Repair | None = None
+    declared: Sequence[Table] = ()
 
     def with_copy(self, layout: Layout) -> tuple[Layout, ...]:
         """The table of a layout, and the one that is loaded beside it."""
@@ -68,7 +70,10 @@ class Step:
         return (layout,) if copy is None else (layout, replace(layout, relation=copy))
 
     def record_tables(self, ledger: Ledger) -> None:
-        """What the rows show of their tables; inside the transaction of the rows."""
+        """What the rows, or the upstream, show of their tables; inside the transaction of the
+        rows."""
+        if self.declared:
+            ledger.define_all(self.declared, "declared")
         if self.seen:
             ledger.define_all(self.seen, "seen")
         known = ledger.known().destinations

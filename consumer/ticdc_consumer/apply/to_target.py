@@ -18,7 +18,7 @@ from ticdc_consumer.ddl.beside import Beside
 from ticdc_consumer.ddl.context import DdlContext, Snapshot
 from ticdc_consumer.ddl.dropped_tables import over, purge
 from ticdc_consumer.ddl.quarantined import bond_of
-from ticdc_consumer.errors import Denied, Stop, UpstreamAway
+from ticdc_consumer.errors import UPSTREAM_DRIVER, Denied, Stop, UpstreamAway
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reconcile.gathered import Gathered
 from ticdc_consumer.reconcile.net_change import NoChange
@@ -31,9 +31,6 @@ from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.staging import Unneeded, drop_left
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.repair.writing import Repair
-
-UPSTREAM = "pip install ticdc-consumer[mysql]"
-"""What reads an upstream TiDB."""
 
 
 class Applier(Protocol):
@@ -142,7 +139,9 @@ class ToTarget:
         try:
             from ticdc_consumer.upstream.repair.reading import read_repair
         except ModuleNotFoundError as error:
-            return Repair(request.number).refused(f"{error.name} is not installed: {UPSTREAM}")
+            return Repair(request.number).refused(
+                f"{error.name} is not installed: {UPSTREAM_DRIVER}"
+            )
         with self._store.monitor.at("applying", f"a repair of {counted(request.rows, 'row')}"):
             return read_repair(self._options, self._store, request, step.new.resolved_ts)
 
@@ -213,6 +212,6 @@ def _upstream_table(options: Options, name: TableName, snapshot_ts: int) -> Iter
     try:
         from ticdc_consumer.upstream.as_of import table_as_of
     except ModuleNotFoundError as error:
-        raise UpstreamAway(f"{error.name} is not installed: {UPSTREAM}") from error
+        raise UpstreamAway(f"{error.name} is not installed: {UPSTREAM_DRIVER}") from error
     with table_as_of(options, name, snapshot_ts) as table:
         yield table

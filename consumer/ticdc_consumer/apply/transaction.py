@@ -197,7 +197,9 @@ def apply_groups(
             applied.add(apply(context, store, part, change, options))
             before, step = (
                 after,
-                replace(step, seen=(), newcomers=(), waiting=dict.fromkeys(step.waiting, 0)),
+                replace(
+                    step, seen=(), declared=(), newcomers=(), waiting=dict.fromkeys(step.waiting, 0)
+                ),
             )
         end, change = commit_ts + 1, following
     applied.add(apply(context, store, replace(step, old=before), change, options))

@@ -25,6 +25,7 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
+from ticdc_consumer.upstream.definitions import add_with_upstream
 
 
 def target(premises: Premises) -> Iterator[Finding]:
@@ -141,7 +142,9 @@ def _table(
                 _require_rows_fit(premises, checked, source, sample.created[name])
             yield ok(subject, "will be created by its own CREATE TABLE, which is in the log")
             return
-        checked.add(source, name in sample.deletes_only, empty_at)
+        snapshot_ts = start - 1 if start else None
+        url, deletes_only = premises.options.upstream_url, name in sample.deletes_only
+        add_with_upstream(checked, source, deletes_only, empty_at, url, snapshot_ts)
         layout = checked.layouts[checked.shapes[name][0]]
         _probe(opened, layout)
         yield ok(subject, _described(layout))

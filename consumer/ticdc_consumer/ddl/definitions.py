@@ -1,33 +1,39 @@
 """What a DDL leaves of the upstream definitions that are stored in the target."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
+from ticdc_encoder.column import Column
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import apply, columns_renamed, evolve, parent_renamed
 from ticdc_encoder.sql.statements import (
+    Action,
+    AddColumn,
     AlterSchema,
     AlterTable,
     CreateSchema,
     CreateTable,
     CreateTableLike,
     CreateView,
+    DropColumn,
     DropSchema,
     DropTable,
     DropView,
+    ModifyColumn,
     Other,
     RecoverTable,
+    RenameColumn,
     RenameTable,
     Statement,
     TruncateTable,
 )
 
 from ticdc_consumer.ddl.dropped_tables import newest
-from ticdc_consumer.ddl.names import statement_in_database
+from ticdc_consumer.ddl.names import statement_in_database, statement_of
 from ticdc_consumer.ddl.shared.databases import is_shared, statement_of_database
-from ticdc_consumer.state.known_tables import Basis, Definitions
+from ticdc_consumer.state.known_tables import Basis, Definitions, lower
 from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
@@ -94,7 +100,11 @@ def _keep(
                 _note(ledger, schema, name)
             else:
                 evolved = evolve(statement, known.table)
-                ledger.define(evolved.after, _less(basis, known.basis))
+                if known.basis == "reflected":
+                    # What the target's catalog showed need not be upstream's: rows will tell.
+                    ledger.note(schema, name)
+                else:
+                    ledger.define(evolved.after, _less(basis, known.basis))
                 of = schema, name
                 _follow(ledger, partial(columns_renamed, evolved), of, {of})
         case TruncateTable(schema, name):
@@ -224,3 +234,72 @@ def _follow(
             after = renamed(child.table)
             if after.foreign_keys != child.table.foreign_keys:
                 ledger.define(after, child.basis)
+
+
+# --- labels of a table whose CREATE TABLE did not come -------------------------------------------
+
+_Labels = dict[str, tuple[str, ...]]
+"""By the column's name in lower case; empty for a column of another type."""
+
+
+def with_labels(source: Table, ledger: Ledger) -> Table:
+    """The table of a row, with the labels that its ENUM and SET columns lack."""
+    lacking = [column for column in source.columns if _lacks_labels(column)]
+    if not lacking:
+        return source
+    labels = _labels_by_table(ledger).get(lower((source.schema, source.name)), {})
+    columns = [
+        replace(column, type=replace(column.type, elements=labels.get(column.name.lower(), ())))
+        if column in lacking
+        else column
+        for column in source.columns
+    ]
+    return replace(source, columns=tuple(columns))
+
+
+def _lacks_labels(column: Column) -> bool:
+    return column.type.name in ("enum", "set") and not column.type.elements
+
+
+def _labels_by_table(ledger: Ledger) -> Mapping[TableName, _Labels]:
+    """As of the last DDL that is done, or was skipped here and done upstream."""
+    tables: dict[TableName, _Labels] = {}
+    definitions = ledger.definitions()
+    for entry in ledger.entries():
+        if entry.state == "pending":
+            continue
+        try:
+            statement = statement_of(entry, definitions, None)
+        except TicdcError:
+            # What it made of the table is not known.
+            tables.pop(lower((entry.schema, entry.table)), None)
+            continue
+        match statement:
+            case AlterTable(schema, table, actions):
+                labels = tables.setdefault(lower((schema, table)), {})
+                for action in actions:
+                    _relabel(labels, action, alone=len(actions) == 1)
+            case RenameTable(old, new):
+                tables[lower(new)] = tables.pop(lower(old), {})
+            case CreateTableLike(schema, table, like):
+                tables[lower((schema, table))] = dict(tables.get(lower(like), {}))
+            case DropTable(schema, table) | CreateTable(Table(schema=schema, name=table)):
+                tables.pop(lower((schema, table)), None)
+            case DropSchema(schema):
+                dropped = lower((schema, ""))[0]
+                tables = {name: of for name, of in tables.items() if name[0] != dropped}
+    return tables
+
+
+def _relabel(labels: _Labels, action: Action, alone: bool) -> None:
+    match action:
+        case AddColumn(column) if alone or not action.if_not_exists:
+            # Else the column may have been there before: a statement that does nothing is not sent.
+            labels[column.name.lower()] = column.type.elements
+        case ModifyColumn(name, column):
+            labels.pop(name.lower(), None)
+            labels[column.name.lower()] = column.type.elements
+        case RenameColumn(name, new) if name.lower() in labels:
+            labels[new.lower()] = labels.pop(name.lower())
+        case DropColumn(name):
+            labels.pop(name.lower(), None)

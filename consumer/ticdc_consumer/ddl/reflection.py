@@ -30,6 +30,7 @@ from ticdc_encoder.sql.statements import (
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.known_tables import Definition
 from ticdc_consumer.targets.layout import TargetName, TargetTable
+from ticdc_consumer.targets.schema.conversions import may_fill
 from ticdc_consumer.targets.schema.create import index_name
 from ticdc_consumer.targets.target import Target
 
@@ -37,6 +38,10 @@ _WIDEST = {"varchar": 65_535, "varbinary": 65_535, "char": 255, "bit": 64}
 """The greatest length of a type whose length the protocol does not carry."""
 _STAND_IN = ColumnType("longtext", charset="utf8mb4", collation="utf8mb4_bin")
 """For a column whose type is not known, and does not matter."""
+_WITH_DIGITS = frozenset({"decimal", "datetime", "timestamp", "time"})
+"""The types whose text has zeros after the point, as many as the column's digits."""
+_ZERO_FILLED = INTEGERS | {"decimal", "float", "double"}
+"""The types that may be ZEROFILL, which not every protocol shows; they are unsigned then."""
 _SURE_WITHOUT_ROWS = TEXTS | BINARIES | TEMPORALS | {"enum", "set", "json"}
 """The types of MySQL's columns that hold no other type's values."""
 
@@ -55,6 +60,7 @@ def evolved(
     described = target.describe(*relation)
     if described is None:
         raise Stop(f"there is no table {target.quote(*relation)}")
+    _require_new(target, relation, altered, described)
     hints = {} if known is None else {column.name: column for column in known.table.columns}
     if target.transactional_ddl:
         altered = replace(altered, actions=tuple(map(_anywhere, altered.actions)))
@@ -121,6 +127,20 @@ def _check_type(
 
 
 # --- a snapshot's ---------------------------------------------------------------------------------
+
+
+def _require_new(
+    target: Target, relation: TargetName, altered: AlterTable, described: TargetTable
+) -> None:
+    """Raises `Unsupported` for ADD COLUMN IF NOT EXISTS of a column that is here: it was new
+    upstream, whose rows have its default."""
+    existing = {column.name.lower() for column in described.columns}
+    for action in altered.actions:
+        if isinstance(action, AddColumn) and action.column.name.lower() in existing:
+            raise Unsupported(
+                f"column {action.column.name} is in {target.quote(*relation)} already; what its "
+                "rows hold is not certain"
+            )
 
 
 def _from_catalog(
@@ -282,3 +302,23 @@ def _check_types(evolved: Evolved, hints: Mapping[str, Column]) -> None:
                 f"column {old.name} is {old.type.name} here, and {upstream} upstream: what its "
                 "values become is not certain"
             )
+        if new.type.name in TEXTS and (unknown := _not_of_text(old.type, hint)):
+            raise Unsupported(
+                f"column {old.name} becomes text, and {unknown} upstream is not known, since its "
+                "CREATE TABLE did not come"
+            )
+        if may_fill(replace(old, default=None), new) and not may_fill(old, new):
+            raise Unsupported(
+                f"column {old.name} may have had another default upstream than here, so that it is "
+                "not certain whether its NULLs became the new one"
+            )
+
+
+def _not_of_text(here: ColumnType, hint: Column | None) -> str:
+    """What decides how the values are written as text, and is not known of the upstream's type; ""
+    if nothing is."""
+    if here.name in _WITH_DIGITS and (hint is None or hint.type.decimals != here.decimals):
+        return "how many digits it has after the point"
+    if here.name in _ZERO_FILLED and (hint is None or hint.type.unsigned):
+        return "whether it is ZEROFILL"
+    return ""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.protocols.pickled_once import PickledInBlocks, PickledOnce
@@ -32,7 +33,12 @@ for."""
 
 def shape(table: Table) -> Shape:
     """The shape of the rows that come with this table."""
-    return tuple(sorted((c.name, c.type.name, c.type.unsigned) for c in table.columns))
+    return tuple(sorted(map(shape_of, table.columns)))
+
+
+def shape_of(column: Column) -> tuple[str, str, bool]:
+    """A column's part of it."""
+    return column.name, column.type.name, column.type.unsigned
 
 
 class PickledShapes(TableShapes):

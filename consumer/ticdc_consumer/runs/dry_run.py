@@ -382,7 +382,7 @@ def plan(
         stack.callback(starter.close)
         options = replace(options, apply="net")
         tables = TableLayouts(options, opened.target)
-        reader = Reader.of(options, starter, opened, lambda: tables.definitions)
+        reader = Reader.of(options, starter, opened, tables.for_reading)
         reader.begin_without(opened.store.quarantine.tables())
         where = opened.store.where
         tables.fill(LoadNotes(opened.target, options.changefeed).filled())

@@ -55,7 +55,7 @@ def released(options: Options, opened: Opened, table: str, spark: SparkStarter) 
     _require_log(options, opened, waiting, begin)
     firm = replace(options, quarantine=False)
     alone = replace(firm, filter=(literal_rule(*waiting.name),))
-    reader = Reader.of(alone, spark, opened, lambda: tables.definitions)
+    reader = Reader.of(alone, spark, opened, tables.for_reading)
     reader.released = waiting.name
     applier = ToTarget(firm, opened.target, own_store, tables)
     with closing(Epochs(alone, reader, applier, tables, begin)) as epochs:

@@ -51,9 +51,7 @@ class _Placed:
 
     @property
     def elements(self) -> tuple[str, ...]:
-        if self.existing is None or self.codec not in LABELLED:
-            return ()
-        return _labels(self.type_, self.existing)
+        return self.type_.elements if self.codec in LABELLED else ()
 
 
 def fit(
@@ -120,11 +118,29 @@ def _mapped(
     if existing.generated:
         if in_key:
             raise Stop(f"{name}.{column.name}: a key column that the target generates itself")
+        _require_generated(f"{name}.{column.name}", column, definition)
         return _Placed(column, type_, existing, SKIP)
     try:
         return _Placed(column, type_, existing, rules.codec(type_, existing, in_key))
     except Stop as reason:
         raise Stop(f"{name}.{column.name}: {reason}") from None
+
+
+def _require_generated(label: str, column: Column, definition: Table | None) -> None:
+    """Raises `Stop` unless upstream is known to generate the column, as the target does."""
+    declared = column
+    if definition is not None:
+        same = (known for known in definition.columns if known.name == column.name)
+        declared = next(same, column)
+    if declared.generated is not None:
+        return
+    if definition is not None:
+        raise Stop(f"{label}: the target generates it, and upstream does not: make it ordinary")
+    raise Stop(
+        f"{label}: the target generates it, and whether upstream does is not known, since its "
+        "CREATE TABLE was not in the stream: make it an ordinary column, or set [source] upstream "
+        "to the TiDB, from which a run then reads it"
+    )
 
 
 def _find(columns: Sequence[TargetColumn], name: str) -> TargetColumn | None:
@@ -155,19 +171,21 @@ def _completed(column: Column, definition: Table | None) -> ColumnType:
     return wire
 
 
-def _labels(type_: ColumnType, existing: TargetColumn) -> tuple[str, ...]:
-    return type_.elements or existing.elements
-
-
-def labelled(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
-    """The codec that writes labels of an ENUM or SET. Raises `Stop` if they are not known."""
-    labels = _labels(type_, existing)
-    if not labels:
+def require_labels(type_: ColumnType, or_else: str = "") -> None:
+    """Raises `Stop` if upstream's labels of an ENUM or SET are not known. Those of the target's
+    column may be others, or stand in another order."""
+    if not type_.elements:
         raise Stop(
-            f"the labels of this {type_.name} are not known, since its CREATE TABLE was not in the "
-            "stream; make the target column an integer, or send content-compatible=true"
+            f"the labels of this {type_.name} are not known: neither its rows nor a CREATE TABLE "
+            "in the stream list them; set [source] upstream to the TiDB, from which a run then "
+            f"reads them{or_else}"
         )
-    if in_key and "" in labels:
+
+
+def labelled(type_: ColumnType, in_key: bool) -> str:
+    """The codec that writes labels of an ENUM or SET. Raises `Stop` if they are not known."""
+    require_labels(type_, ", or make the target column an integer")
+    if in_key and "" in type_.elements:
         raise Stop(f"a key of {type_.name} whose labels include '', which also means no value")
     return type_.name
 

@@ -95,7 +95,7 @@ def _in_text(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str | N
     if type_.binary:
         return None
     if type_.name in ("enum", "set"):
-        return labelled(type_, existing, in_key)
+        return labelled(type_, in_key)
     if type_.name in ("float", "double"):
         return "number"
     return "text" if type_.name in TEXTS | {"json", "vector"} else "plain"

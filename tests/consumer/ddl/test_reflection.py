@@ -179,6 +179,41 @@ REFUSED: list[tuple[str, str, Table | None, str, str]] = [
         "column owner is decimal here, and unknown upstream",
     ),
     (
+        "mariadb mysql tidb",
+        "ALTER TABLE accounts MODIFY owner DECIMAL(20,6)",
+        Table("bank", "accounts", (ID, Column("owner", ColumnType("decimal")))),
+        "MODIFY owner TINYTEXT",
+        "column owner becomes text, and how many digits it has after the point upstream is not",
+    ),
+    (
+        "mariadb mysql tidb",
+        "ALTER TABLE accounts MODIFY owner TIME(3)",
+        None,
+        "MODIFY owner MEDIUMTEXT",
+        "column owner becomes text, and how many digits it has after the point upstream is not",
+    ),
+    (
+        "mariadb mysql tidb postgresql",
+        "ALTER TABLE accounts MODIFY owner INT UNSIGNED",
+        Table("bank", "accounts", (ID, Column("owner", ColumnType("int", unsigned=True)))),
+        "MODIFY owner TEXT",
+        "column owner becomes text, and whether it is ZEROFILL upstream is not known",
+    ),
+    (
+        "mariadb mysql tidb",
+        "ALTER TABLE accounts MODIFY owner INT DEFAULT 7",
+        Table("bank", "accounts", (ID, Column("owner", ColumnType("int")))),
+        "MODIFY owner SMALLINT DEFAULT 7",
+        "column owner may have had another default upstream than here",
+    ),
+    (
+        "sqlite postgresql mariadb mysql tidb",
+        "ALTER TABLE accounts ADD COLUMN extra INT",
+        ROWS,
+        "ADD COLUMN IF NOT EXISTS extra INT DEFAULT 7",
+        "already; what its rows hold is not certain",
+    ),
+    (
         "sqlite postgresql",
         "",
         Table("bank", "accounts", (ID, Column("owner", ColumnType("enum")))),
@@ -198,8 +233,10 @@ def test_what_is_not_certain_of_a_snapshot_stops(
         if target.dialect not in dialects.split():
             return
         here = snapshot(target, seen)
-        if "INT" in statement or "DECIMAL" in statement:
+        if "MODIFY" in statement:
             execute(target, "UPDATE accounts SET owner = '1901'")
+            if target.dialect == "postgresql":
+                statement = "ALTER TABLE accounts ALTER owner TYPE bigint USING owner::bigint"
         execute(target, *filter(None, [statement]))
         before = rows(target), types(target)
         with pytest.raises(Stop) as stop:
@@ -245,3 +282,17 @@ def run_at(here: Bank, ts: int, query: str) -> None:
     with here.target.transaction():
         here.store.ledger.add([LedgerEntry(ts, 1, "bank", "accounts", query)])
     pending(here)
+
+
+@pytest.mark.parametrize("server", ["mariadb", "mysql", "tidb"])
+def test_what_the_catalog_showed_for_one_ddl_is_not_upstreams_for_the_next(
+    server: str, request: pytest.FixtureRequest
+) -> None:
+    with opened(request.getfixturevalue(f"{server}_url")) as target:
+        year = Table("bank", "accounts", (ID, Column("owner", ColumnType("year"))))
+        here = snapshot(target, year)
+        execute(target, "UPDATE accounts SET owner = '1901'")
+        execute(target, "ALTER TABLE accounts MODIFY owner INT")
+        run(here, "ALTER TABLE accounts ADD COLUMN n INT")
+        with pytest.raises(Stop, match="column owner is int here, and unknown upstream"):
+            run_at(here, 210, "ALTER TABLE accounts MODIFY owner VARCHAR(20)")

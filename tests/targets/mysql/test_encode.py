@@ -68,6 +68,9 @@ LITERALS: list[tuple[str, str, Value, str]] = [
     ("varchar", "text", "a\\'b\\", "('a\\''b\\')"),
     ("varchar", "text", "nul\0\x1a\r\n😀", "('nul\0\x1a\r\n😀')"),
     ("varchar", "text", "", "('')"),
+    ("varchar", "text:3", "é ü", "('é ü')"),
+    ("varchar", "text:4b", "é ", "('é ')"),
+    ("varchar", "text:wary:3", None, "(NULL)"),
     ("json", "text", '{"a": "\\n"}', '(\'{"a": "\\n"}\')'),
     ("varbinary", "binary", b"\x00\xff'", "(X'00ff27')"),
     ("varbinary", "binary", b"", "(X'')"),
@@ -134,6 +137,9 @@ def test_text_that_is_not_utf_8_is_refused() -> None:
 
 
 TOO_LARGE: list[tuple[str, str, Value, str]] = [
+    ("varchar", "text:3", "abc ", "a text of more than 3 characters"),
+    ("varchar", "text:wary:3", "abc ", "a text of more than 3 characters"),
+    ("varchar", "text:255b", "x" * 255 + " ", "a text of more than 255 bytes"),
     ("enum", "enum:3", "4", "an index beyond the 3 labels"),
     ("decimal", "decimal:5:2", "1.125", "a value with more digits than (5,2)"),
     ("decimal", "decimal:5:2", "1000.00", "a value with more digits than (5,2)"),

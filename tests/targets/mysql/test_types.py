@@ -155,7 +155,10 @@ FITTING = [
     (declared("char(10)"), "char(10)", "text"),
     (declared("char(10)"), "varchar(10)", "text"),
     (declared("varchar(10)"), "varchar(11)", "text"),
-    (ColumnType("varchar"), "varchar(3)", "text"),
+    (ColumnType("varchar"), "varchar(3)", "text:3"),
+    (ColumnType("varchar"), "tinytext", "text:255b"),
+    (ColumnType("varchar"), "text", "text"),
+    (ColumnType("char"), "varchar(3)", "text"),
     (declared("varchar(10)"), "tinytext", "text"),
     (declared("varchar(16383)"), "text", "text"),
     (declared("tinytext"), "varchar(255)", "text"),
@@ -173,7 +176,6 @@ FITTING = [
     (declared("timestamp(3)"), "timestamp(3)", "datetime:3"),
     (declared("time(3)"), "time(6)", "time:6"),
     (declared("enum('a','b')"), "enum('a','b','c')", "enum:3"),
-    (ColumnType("enum"), "enum('a')", "enum:1"),
     (declared("set('a','b')"), "set('a','b')", "integer"),
     (declared("json"), "json", "text"),
     (declared("json"), "longtext", "text"),
@@ -232,6 +234,12 @@ def test_a_users_column_takes_a_type_or_is_refused(
             codec(source, there(target), MYSQL)
     else:
         assert codec(source, there(target), MYSQL) == name
+
+
+@pytest.mark.parametrize("type_", ["enum", "set"])
+def test_labels_of_the_target_are_not_taken_for_upstreams(type_: str) -> None:
+    with pytest.raises(Stop, match=f"the labels of this {type_} are not known: neither its rows"):
+        codec(ColumnType(type_), there(f"{type_}('a','b')"), MYSQL)
 
 
 def test_labels_in_another_order_are_refused() -> None:

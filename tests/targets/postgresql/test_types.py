@@ -165,11 +165,13 @@ def test_a_users_column_that_does_not_hold_every_value_is_refused(sql: str, type
         types.codec(source(sql), existing_column(type_), False, NONE)
 
 
-def test_labels_come_from_the_definition_or_from_the_targets_own_enum() -> None:
-    unknown = ColumnType("enum")
-    assert types.codec(unknown, existing_column("mood", labels=("a", "b")), False, NONE) == "enum"
-    with pytest.raises(Stop, match="labels of this enum are not known"):
-        types.codec(unknown, existing_column("text"), False, NONE)
+def test_labels_of_the_target_are_not_taken_for_upstreams() -> None:
+    unknown, mood = ColumnType("enum"), existing_column("mood", labels=("a", "b"))
+    for existing in (mood, existing_column("text")):
+        with pytest.raises(Stop, match="labels of this enum are not known"):
+            types.codec(unknown, existing, False, NONE)
+    assert types.codec(unknown, existing_column("smallint"), False, NONE) == "plain"
+    assert types.codec(source("enum('b','a')"), mood, False, NONE) == "enum"
     with pytest.raises(Stop, match="cannot hold every enum"):
         types.codec(
             source("enum('a','c')"), existing_column("mood", labels=("a", "b")), False, NONE

@@ -19,7 +19,6 @@ from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.dialects import Dialect
-from ticdc_consumer.targets.mysql.types import WARY_TEXT
 
 ROWS = 1_000
 BYTES = 1 << 20
@@ -101,7 +100,7 @@ class MySqlBulk(StagingBulk):
         columns = ", ".join(
             # Byte by byte, whatever the column's collation takes for equal.
             f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
-            if codec in ("text", WARY_TEXT)
+            if codec.partition(":")[0] == "text"
             else name
             for name, codec in zip(layout.columns, layout.codecs, strict=True)
             if codec != SKIP

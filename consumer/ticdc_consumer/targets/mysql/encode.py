@@ -192,13 +192,24 @@ def _approximate(values: pa.Array) -> pa.Array:
     )
 
 
-def _text(array: pa.Array, wary: str) -> pa.Array:
+def _text(array: pa.Array, argument: str) -> pa.Array:
     array.validate(full=True)  # UTF-8
+    wary = argument.startswith("wary")
+    if length := argument.removeprefix("wary").removeprefix(":"):
+        _require_room(array, length)
     if wary and pc.any(pc.match_substring_regex(array, IGNORED_LETTERS)).as_py():
         raise _Merged
     if pc.any(pc.match_substring(array, "'")).as_py():
         return pc.replace_substring(array, "'", "''")
     return array
+
+
+def _require_room(array: pa.Array, length: str) -> None:
+    in_bytes = length.endswith("b")
+    most = int(length.removesuffix("b"))
+    longest = pc.max(pc.binary_length(array) if in_bytes else pc.utf8_length(array)).as_py() or 0
+    if longest > most:
+        raise _TooLarge(f"a text of more than {most} {'bytes' if in_bytes else 'characters'}")
 
 
 def _binary(array: pa.Array, length: str) -> pa.Array:

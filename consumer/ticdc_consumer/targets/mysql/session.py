@@ -351,7 +351,9 @@ class MySql(Target):
             if column.name in in_keys and ignores_letters(column.collation, self.differences)
         }
         return tuple(
-            types.WARY_TEXT if name in wary and codec == "text" else codec
+            codec.replace("text", types.WARY_TEXT, 1)
+            if name in wary and codec.partition(":")[0] == "text"
+            else codec
             for name, codec in zip(layout.columns, layout.codecs, strict=True)
         )
 

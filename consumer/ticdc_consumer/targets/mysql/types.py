@@ -10,6 +10,7 @@ from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, Column, C
 
 from ticdc_consumer.config.choices import SAME_COLLATIONS, VECTOR_AS_TEXT
 from ticdc_consumer.errors import ALTER_IT, Stop, Unsupported
+from ticdc_consumer.targets.column_mapping import require_labels
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import new_collation
 from ticdc_consumer.targets.mysql.dialects import Dialect
@@ -19,7 +20,8 @@ from ticdc_consumer.targets.schema.conversions import CAPACITIES
 RULES = frozenset({VECTOR_AS_TEXT, SAME_COLLATIONS})
 
 WARY_TEXT = "text:wary"
-"""The codec of text without the letters that a unique key would ignore."""
+"""The codec of text without the letters that a unique key would ignore. Either codec of text may
+end in the length of the column: `text:9` in characters, `text:255b` in bytes."""
 
 LONGEST_VARCHAR = 16_383
 """In characters of utf8mb4."""
@@ -156,7 +158,7 @@ def _codec(
     if name in INTEGERS or name in ("bit", "year"):
         return "integer" if _holds_integers(target, type_) else None
     if name in TEXTS:
-        return "text" if _holds_text(type_, existing, target) else None
+        return _text_codec(type_, target) if _holds_text(type_, existing, target) else None
     if name in BINARIES:
         return _binary_codec(type_, target)
     if name in TEMPORALS:
@@ -238,6 +240,15 @@ def _holds_text(type_: ColumnType, existing: TargetColumn, target: CatalogType) 
             )
 
 
+def _text_codec(type_: ColumnType, target: CatalogType) -> str:
+    """The server cuts the spaces at the end of a text that is too long, in strict mode, too."""
+    if type_.name != "varchar" or type_.length is not None:
+        return "text"
+    if target.name == "varchar":
+        return f"text:{target.number(0)}"
+    return f"text:{CAPACITIES[target.name]}b" if target.name == "tinytext" else "text"
+
+
 def _characters(type_: ColumnType) -> int:
     return CAPACITIES.get(type_.name, type_.length or 0)
 
@@ -304,6 +315,7 @@ def _labelled_codec(
 ) -> str | None:
     if target.name != type_.name:
         return None
+    require_labels(type_)
     escapes = str.maketrans(dict(dialect.label_escapes))
     labels = tuple(label.translate(escapes) for label in type_.elements)
     if labels != existing.elements[: len(labels)]:

@@ -87,7 +87,7 @@ def codec(type_: ColumnType, existing: TargetColumn, in_key: bool, rules: frozen
     """How values of this type go into that column. Raises `Stop` with the reason alone."""
     target = _Type.parse(existing.type)
     result = (
-        _text(type_, target, existing, in_key)
+        _text(type_, target, in_key)
         or _whole_number(type_, target)
         or _temporal(type_, target, existing, in_key, rules)
         or _other(type_, target, existing, in_key)
@@ -102,14 +102,14 @@ def codec(type_: ColumnType, existing: TargetColumn, in_key: bool, rules: frozen
     return result
 
 
-def _text(type_: ColumnType, target: _Type, existing: TargetColumn, in_key: bool) -> str | None:
+def _text(type_: ColumnType, target: _Type, in_key: bool) -> str | None:
     """Text holds everything but bytes, exactly. A blank-padded type loses trailing spaces, which
     only a CHAR never has."""
     blank_padded = target.name == "character" and type_.name == "char"
     if type_.binary or not (blank_padded or target.name in ("text", "character varying")):
         return None
     if type_.name in ("enum", "set"):
-        name = labelled(type_, existing, in_key)
+        name = labelled(type_, in_key)
     elif type_.name in ("float", "double"):
         name = "number"
     elif type_.name in TEXTS or type_.name == "json":
@@ -189,10 +189,8 @@ def _other(type_: ColumnType, target: _Type, existing: TargetColumn, in_key: boo
         case "vector", "vector":
             return "vector"
         case "enum", _ if existing.elements:
-            labels = type_.elements or existing.elements
-            return (
-                labelled(type_, existing, in_key) if set(labels) <= set(existing.elements) else None
-            )
+            fits = set(type_.elements) <= set(existing.elements)
+            return labelled(type_, in_key) if fits else None
     return "bytea" if type_.binary and target.name == "bytea" else None
 
 

@@ -69,7 +69,7 @@ def conversion(old: Column, new: Column) -> Conversion:
             f"column {new.name}: what a change from {_text(old.type)} to {_text(new.type)} makes "
             "of the values that are there is not sent, and not certain"
         )
-    if old.nullable and (not new.nullable or _fills(old, new)):
+    if old.nullable and (not new.nullable or may_fill(old, new)):
         return replace(result, refused=(*result.refused, IsNull()))
     return result
 
@@ -90,7 +90,7 @@ def likely_conversion(old: Column, new: Column) -> Conversion:
     return Conversion(None, (IsNull(),) if old.nullable and not new.nullable else ())
 
 
-def _fills(old: Column, new: Column) -> bool:
+def may_fill(old: Column, new: Column) -> bool:
     """Whether TiDB may write the new default where the value is NULL: TiDB 8.4 does so where it
     writes the values anew, and the column gets another default with its type."""
     if new.default is None or new.default == old.default:

@@ -69,7 +69,7 @@ def codec(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
         if has == "INTEGER":
             return "integer"
         if has in ("TEXT", "NONE"):
-            return labelled(type_, existing, in_key)
+            return labelled(type_, in_key)
     elif new_type == "INTEGER" and has in ("INTEGER", "NUMERIC", "NONE"):
         return "integer"
     elif new_type == "REAL" and has in ("REAL", "NUMERIC", "NONE"):

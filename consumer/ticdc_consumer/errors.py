@@ -249,13 +249,14 @@ def full(where: str, reason: str) -> Full:
     )
 
 
-def taken_text(key: str, value: str, *, is_new: bool) -> str:
-    """What a `KeyTaken` says of a unique key, and of the value if the target tells it: of a key
-    that is created now, or of one that a row that is written meets."""
-    same = f"the value {value}" if value else "the same value"
+def taken_text(key: str, *, is_new: bool) -> str:
+    """What a `KeyTaken` tells of a unique key: of one that is created now, or of one that a written
+    row meets. The value, which is a row's, is left out."""
     if is_new:
-        return f"several rows of the target have {same} of the new unique key {key}".rstrip()
-    return f"another row of the target has {same} of the unique key {key}".rstrip()
+        return (
+            f"several rows of the target have the same value of the new unique key {key}".rstrip()
+        )
+    return f"another row of the target has the same value of the unique key {key}".rstrip()
 
 
 def fault(error: Exception) -> TicdcError:

@@ -19,6 +19,8 @@ import re
 _INVISIBLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_LONG = re.compile(r"([^\s/]{100})[^\s/]+")
+"""A name that no database has, which may fill screens."""
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -49,11 +51,18 @@ class TicdcError(Exception):
         return visible("; ".join([super().__str__(), *getattr(self, "__notes__", ())]))
 
 
-class WireError(TicdcError):
+class _OfNames(TicdcError):
+    """One that may name anything that is in a message: names are cut after 100 characters."""
+
+    def __str__(self) -> str:
+        return _LONG.sub(r"\1...", super().__str__())
+
+
+class WireError(_OfNames):
     """Bytes that the protocol does not allow."""
 
 
-class DefinitionError(TicdcError):
+class DefinitionError(_OfNames):
     """A table definition, or a value for one of its columns, that cannot be."""
 
 

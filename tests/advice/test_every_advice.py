@@ -97,6 +97,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "synchronise the clocks (NTP)",
         "raise retention.ms and retention.bytes of the topic now",
         "run one consumer per changefeed",
+        "let it continue: kill -CONT",
+    ),
+    "followed by tests/consumer/ddl/test_foreign_keys.py": (
+        "has such rows: drop that foreign key in the target, then start again",
     ),
     "TiCDC's changefeed or the TiDB is changed, and what comes then is read": (
         "use canal-json, enable-tidb-extension=true",
@@ -128,9 +132,9 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "an operator looks, or waits": (
         "MariaDB shows who holds it after INSTALL SONAME",
-        "let it continue: kill -CONT",
         "see its log and what session",
         "see its log, and whether the target takes writes",
+        "compare [tables] filter with the names of the tables",
         "look at it: ticdc-consumer inspect",
         "look at TiCDC: its checkpoint lag",
         "wait: TiCDC sends the resolved ts",

@@ -34,3 +34,8 @@ def test_decoded_json_has_no_control_character_and_the_same_values() -> None:
     line = json_line(Ddl("s", "t", query, 5))
     assert visible(line) == line
     assert json.loads(line)["query"] == query
+
+
+def test_a_name_that_no_database_has_does_not_fill_the_screen() -> None:
+    text = str(WireError(f"column {'a' * 5000} of {'b' * 100} is not known"))
+    assert text == f"column {'a' * 100}... of {'b' * 100} is not known"

@@ -209,6 +209,38 @@ def test_a_log_that_is_deleted_before_it_is_applied(begin: Begin) -> None:
     assert shown.cause == "retention-near" and "has deleted" in shown.sentence
 
 
+def test_a_topic_that_was_recreated_before_a_run(
+    real_kafka: brokers.Real, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(real_kafka)
+    feed.create(10)
+    feed.mark(100)
+    run = command([feed], sqlite_url)
+    assert run().code == 0
+    real_kafka.delete_topic(feed.topic)
+    shown = diagnosed(run)
+    assert shown.cause == "topics-changed" and f"topic {feed.topic} does not" in shown.sentence
+    real_kafka.create_topic(feed.name, feed.partitions)
+    for _ in range(9):
+        feed.mark(200)
+    shown = comes_to(run, "topic-recreated")
+    assert "was deleted and recreated" in shown.sentence
+    assert "ticdc-consumer forget orders.toml" in shown.advice[0]
+
+
+def test_a_filter_that_lets_nothing_through(
+    mock_kafka: brokers.Mock, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(mock_kafka)
+    feed.send(0, inserted(20, {"id": 1, "name": "one"}))
+    feed.mark(100)
+    marks = count(101)
+    run = command([feed], sqlite_url, tables__filter="shop.itms")
+    with running(run):
+        shown = comes_to(run, "filter-leaves-all-out", lambda: feed.mark(next(marks)))
+    assert "shop.items" in shown.sentence and "check orders.toml" in shown.advice[0]
+
+
 def test_a_log_whose_retention_is_near(
     real_kafka: brokers.Real, sqlite_url: str, command: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

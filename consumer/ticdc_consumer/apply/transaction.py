@@ -128,8 +128,9 @@ def _writing(target: Target, layout: Layout, options: Options) -> Iterator[None]
 
 
 _REPAIR = (
-    "the target had other rows than the upstream before this cut. Have the upstream's rows put in "
-    "their place by: ticdc-consumer verify CONFIG --repair --table {name}, then start again"
+    "if upstream has no such unique key, drop it in the target, then start again; else the target "
+    "had other rows than the upstream before this cut. Have the upstream's rows put in their place "
+    "by: ticdc-consumer verify CONFIG --repair --table {name}, then start again"
 )
 _ALTER = (
     "the rule same-collations trusts that this cannot be. Give the columns of that key a collation "

@@ -178,7 +178,7 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
                 until_known(store, retries, attempt, happened=partial(is_done, store, entry))
         except Denied as refusal:
             store.monitor.waits_for_operator([WaitingDdl(entry.id, str(refusal))])
-            raise Denied(f"{_named(entry)} waits: {refusal}") from refusal
+            raise Denied(f"{_named(entry)} waits: {refusal}{_statement(entry)}") from refusal
         except Stop as refusal:
             way = way_on(context, entry, refusal)
             waiting = _waiting(context, entry, refusal, way)
@@ -187,7 +187,7 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
                 f"{_named(entry)} waits for an operator: {waiting.reason}; "
                 f"{'or else ' if way else ''}{_perhaps(waiting)}run your own SQL in its place by "
                 f"--ddl-run {entry.id} FILE; or once its work is done in the target, "
-                f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.id}"
+                f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.id}{_statement(entry)}"
             ) from refusal
         if not context.target.transactional_ddl:
             until_known(store, retries, clean_up, happened=lambda: False)
@@ -196,7 +196,12 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
 
 def _named(entry: LedgerEntry) -> str:
     position = f"in {entry.schema or '-'}, commit_ts {entry.commit_ts}, number {entry.seq}"
-    return f"{entry.query.strip()} ({position})"
+    return f"a DDL ({position})"
+
+
+def _statement(entry: LedgerEntry) -> str:
+    """Last, since it may be long."""
+    return f"; its statement: {entry.query.strip()}"
 
 
 def _clean_up(context: DdlContext) -> None:

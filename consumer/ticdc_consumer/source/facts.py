@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from ticdc_consumer.source.marks import TopicPartition
 
+TableName = tuple[str, str]
+
 AGED = 0.8
 """The share of its retention after which a message is soon deleted."""
 
@@ -26,11 +28,15 @@ class PartitionFacts:
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
     """`retention` is in seconds, by topic, where it has an end. `tails`: whether the last messages
-    of all partitions were read."""
+    of all partitions were read; `tables` are those of their rows, of which the filter lets
+    `passing` through. `topic_ids` are the brokers' own, where they have any."""
 
     partitions: Mapping[TopicPartition, PartitionFacts]
     retention: Mapping[str, float] = field(default_factory=dict)
     tails: bool = False
+    tables: frozenset[TableName] = frozenset()
+    passing: frozenset[TableName] = frozenset()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def newest(self) -> float | None:

@@ -87,6 +87,8 @@ class Status:
             ahead=stored.ahead if stored else 0.0,
             pending=self.pending,
             restarts={(p.topic, p.partition): p.restart_offset for p in self.positions},
+            topic_ids={p.topic: p.topic_id for p in self.positions if p.topic_id},
+            has_tables=bool(self.tables),
             target=self.target,
             source=source,
             source_error=source_error,

@@ -142,7 +142,10 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
         yield "DDL pending", _ddl(entry)
         yield from _way_out(_waiting(status, entry), entry.id, config)
     for entry in status.skipped:
-        yield "DDL skipped", f"{_ddl(entry)}; {entry.reason}"
+        yield (
+            "DDL skipped",
+            f"{entry.id} {entry.schema}.{entry.table}: {entry.reason}; {entry.query.strip()}",
+        )
 
 
 def _lines(status: Status, config: str) -> Iterator[str]:

@@ -357,7 +357,9 @@ def test_a_run_stops_at_a_ddl_goes_on_when_an_operator_did_it_and_ends_by_a_sign
     code, _, printed = finished("run", str(written), "--until", "caught-up")
     assert code == 3
     last = printed.splitlines()[-1]
-    assert last.startswith(f"ticdc-consumer: {DROP} (in attic, commit_ts {TS + 2}, number 1)")
+    position = f"(in attic, commit_ts {TS + 2}, number 1)"
+    assert last.startswith(f"ticdc-consumer: a DDL {position} waits for an operator: ")
+    assert last.endswith(f"; its statement: {DROP}")
     assert f"--ddl-done {TS + 2}:1" in last
     code, status, _ = finished("status", str(written), "--json")
     current = json.loads(status)

@@ -40,6 +40,11 @@ def test_an_upstream_that_breaks_its_own_foreign_key_is_told(postgresql_url: str
             Stop, match=r'foreign key constraint "log_fk_account_\w+" .*\(id\)=\(3\)'
         ):
             open_bank(target).apply()
+        (key,) = target.references(*place(target, "log"))
+        relation = target.quote(*place(target, "log"))
+        target.execute(f'ALTER TABLE {relation} DROP CONSTRAINT "{key.name}"').close()
+        open_bank(target).apply()
+        assert accounts(target) == AFTER
 
 
 def test_nothing_else_checks_it(sqlite_url: str) -> None:

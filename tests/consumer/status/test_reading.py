@@ -143,8 +143,8 @@ def test_people_read_the_same_as_a_table() -> None:
         "DDL pending     429918007904436225:2 shop.b: ALTER TABLE `b` ADD c INT",
         "  to run SQL    ticdc-consumer run CONFIG --ddl-run 429918007904436225:2 FILE.sql",
         "  once done     ticdc-consumer run CONFIG --ddl-done 429918007904436225:2",
-        "DDL skipped     429918007904436225:3 shop.v: CREATE VIEW v AS SELECT 1; "
-        "CREATE VIEW is not translated",
+        "DDL skipped     429918007904436225:3 shop.v: "
+        "CREATE VIEW is not translated; CREATE VIEW v AS SELECT 1",
         "",
         "topic   partition  restart offset",
         "orders          0              12",

@@ -35,7 +35,7 @@ ERRORS = [
         1062,
         "Duplicate entry '1-x' for key 'item.uk'",
         KeyTaken,
-        "shop.item: another row of the target has the value '1-x' of the unique key item.uk",
+        "shop.item: another row of the target has the same value of the unique key item.uk",
     ),
     (
         1366,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import Message as KafkaMessage
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Resolved, RowChange
+from ticdc_encoder.filters.table import TableFilter
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.protocols import decoder
@@ -34,6 +35,7 @@ class _Tail:
     newest: float | None = None
     resolved_ts: int = 0
     rows: Counter[int] = field(default_factory=Counter)
+    tables: set[tuple[str, str]] = field(default_factory=set)
 
 
 def look(options: Options, patience: float) -> SourceFacts:
@@ -42,9 +44,11 @@ def look(options: Options, patience: float) -> SourceFacts:
     with closing(Cluster(options.kafka, options.topics, patience)) as cluster:
         counts = cluster.partitions()
         names = [(topic, number) for topic, count in counts.items() for number in range(count)]
+        ask_ids = cluster.ask_ids(counts)
         begins, ends = cluster.begins(names), cluster.ends(names)
         retention = _retention(cluster, counts)
         aged = _aged(cluster, retention, ends)
+        topic_ids = ask_ids()
     tails: Mapping[TopicPartition, _Tail] = {}
     if len(names) <= MOST:
         starts = {name: max(begins[name], ends[name] - LAST) for name in names}
@@ -56,7 +60,10 @@ def look(options: Options, patience: float) -> SourceFacts:
         partitions[name] = PartitionFacts(
             begin, end, tail.newest, tail.resolved_ts, dict(tail.rows), aged.get(name)
         )
-    return SourceFacts(partitions, retention, bool(tails))
+    rules = TableFilter(options.filter, case_sensitive=options.case_sensitive)
+    tables = frozenset(name for tail in tails.values() for name in tail.tables)
+    passing = frozenset(name for name in tables if rules.matches(*name))
+    return SourceFacts(partitions, retention, bool(tails), tables, passing, topic_ids)
 
 
 def _retention(cluster: Cluster, topics: Iterable[str]) -> dict[str, float]:
@@ -121,5 +128,6 @@ def _add(tail: _Tail, message: KafkaMessage, decode: RecordDecoder) -> None:
                     tail.resolved_ts = max(tail.resolved_ts, resolved_ts)
                 case RowChange():
                     tail.rows[event.commit_ts] += 1
+                    tail.tables.add((event.table.schema, event.table.name))
         for row in decode.unread():
             tail.rows[row.commit_ts] += 1

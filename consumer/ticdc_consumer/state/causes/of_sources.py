@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from ticdc_encoder.tso import duration, seconds, with_time
 
-from ticdc_consumer.errors import LOAD_ANEW, Stop, UserRefused
+from ticdc_consumer.errors import LOAD_ANEW, Denied, Stop, UserRefused
 from ticdc_consumer.source.facts import AGED, PartitionFacts, SourceFacts
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.state.activity.activity import Trouble
@@ -59,9 +59,42 @@ def _trouble_of_source(situation: Situation) -> Trouble | None:
 
 def _no_topics(situation: Situation) -> Explanation | None:
     error = situation.source_error
-    if situation.at_work is None or not isinstance(error, Stop):
+    if not isinstance(error, Stop) or isinstance(error, Denied):
         return None
     return Explanation(f"the topics have changed: {error}")
+
+
+def _recreated(situation: Situation) -> Explanation | None:
+    source = situation.source
+    if source is None:
+        return None
+    do = (LOAD_ANEW.replace("CONFIG", situation.config),)
+    for topic, id in sorted(situation.topic_ids.items()):
+        if source.topic_ids.get(topic, "") not in ("", id):
+            sentence = f"topic {topic} was deleted and recreated, and what was not applied is lost"
+            ids = f"its id was {id} and is {source.topic_ids[topic]}"
+            return Explanation(sentence, (ids, situation.position), do)
+    for name, offset in sorted(situation.restarts.items()):
+        facts = source.partitions.get(name)
+        if facts is not None and facts.end < offset:
+            sentence = f"{_named(name)} was truncated, or its topic was deleted and recreated"
+            ends = f"it ends at offset {facts.end:,}, and the next cut begins at {offset:,}"
+            return Explanation(sentence, (ends, situation.position), do)
+    return None
+
+
+def _filtered_out(situation: Situation) -> Explanation | None:
+    activity, source = situation.at_work, situation.source
+    if activity is None or source is None or not source.tables or source.passing:
+        return None
+    if situation.has_tables or activity.tables:
+        return None
+    named = ", ".join(".".join(name) for name in sorted(source.tables)[:5])
+    return Explanation(
+        "[tables] filter lets nothing through: nothing was applied so far, and it leaves out all "
+        f"tables of the newest messages: {named}",
+        (situation.position, activity.sentence),
+    )
 
 
 def _registry_away(situation: Situation) -> Explanation | None:
@@ -275,6 +308,20 @@ BROKERS_AWAY = KnownCause(
     "check that the brokers run and can be reached from here (bootstrap.servers, and the brokers' "
     "advertised.listeners); a running consumer waits, and reconnects by itself",
     _brokers_away,
+)
+RECREATED = KnownCause(
+    "topic-recreated",
+    "a topic has another id than in the checkpoint, or a log ends before the checkpoint's offset",
+    LOAD_ANEW.replace("CONFIG", "{config}"),
+    _recreated,
+)
+FILTERED_OUT = KnownCause(
+    "filter-leaves-all-out",
+    "a consumer runs, no row was ever applied, and the filter leaves out all tables of the newest "
+    "messages",
+    "compare [tables] filter with the names of the tables (ticdc-consumer check {config}); another "
+    "filter needs a new changefeed, or a load",
+    _filtered_out,
 )
 NO_TOPICS = KnownCause(
     "topics-changed",

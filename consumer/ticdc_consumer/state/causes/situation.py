@@ -35,7 +35,9 @@ class Situation:
     `unreadable` and `source_error` are what they raised instead. `config` is the file of settings,
     for commands. `silent` is a consumer that lives and does not write. `loading` is a first load
     that is not finished, `set_aside` the tables that wait, by the target; the consumer itself knows
-    them by its activity. `seen` is what else is known of a target that does not answer."""
+    them by its activity. `seen` is what else is known of a target that does not answer.
+    `restarts` and `topic_ids` are the checkpoint's; `has_tables`: whether rows of any table have a
+    table that they go to."""
 
     now: float
     resolved_ts: int = 0
@@ -46,6 +48,8 @@ class Situation:
     ahead: float = 0.0
     pending: Sequence[LedgerEntry] = ()
     restarts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    has_tables: bool = True
     target: TargetFacts | None = None
     source: SourceFacts | None = None
     unreadable: TicdcError | None = None

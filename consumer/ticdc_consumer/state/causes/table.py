@@ -20,6 +20,8 @@ CAUSES: tuple[KnownCause, ...] = (
     of_runs.SILENT,
     of_runs.BAD_MESSAGE,
     of_runs.DRIFT,
+    of_sources.RECREATED,
+    of_sources.NO_TOPICS,
     # No consumer runs.
     of_sources.RETENTION_NEAR,
     of_runs.FAILED,
@@ -29,7 +31,6 @@ CAUSES: tuple[KnownCause, ...] = (
     of_spark.EXECUTORS_LOST,
     of_runs.RETRIES,
     of_targets.DDL_RUNS_LONG,
-    of_sources.NO_TOPICS,
     of_sources.NOBODY_WRITES,
     of_sources.TICDC_STOPPED,
     of_sources.PARTITION_WITHOUT_MARK,
@@ -44,6 +45,7 @@ CAUSES: tuple[KnownCause, ...] = (
     of_runs.TABLE_QUARANTINED,
     pace.LAG_GROWS,
     pace.CATCHING_UP,
+    of_sources.FILTERED_OUT,
     # All is well.
     of_runs.STANDBY,
     of_sources.TICDC_LAGS,

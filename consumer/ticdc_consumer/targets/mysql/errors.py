@@ -101,7 +101,7 @@ _COLUMN = re.compile(
     r"(?: at row \d+| cannot be null| doesn't have a default value)?\.?",
     re.S,
 )
-_DUPLICATED = re.compile(r"Duplicate entry '(.*)' for key '(.*)'", re.S)
+_DUPLICATED = re.compile(r"Duplicate entry '.*' for key '(.*)'", re.S)
 _QUOTED = re.compile(r"'.*('|$)", re.S)
 
 
@@ -154,8 +154,7 @@ def translate(
     if code in _VALUES:
         return Stop(f"{_where(layout, code, text)}: {_VALUES[code]} (error {code}); {ALTER_IT}")
     if code == _DUPLICATE and (match := _DUPLICATED.fullmatch(text)):
-        entry, key = match.groups()
-        return KeyTaken(f"{table}{taken_text(key, repr(entry), is_new=layout is None)}")
+        return KeyTaken(f"{table}{taken_text(match[1], is_new=layout is None)}")
     if code == _ANYTHING and text.startswith(_OLD_QUOTA):
         code = 8175
     if code == ENTRY_TOO_LARGE:

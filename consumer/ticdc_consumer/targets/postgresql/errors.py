@@ -116,19 +116,14 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
     if state[:2] in ("28", "3D", "53"):
         return Unavailable(f"PostgreSQL: {message}")
     if state == _UNIQUE:
-        return KeyTaken(f"{_where(driver, layout)}: {_of_key(driver, layout)}")
+        # Its text is that of the server's language; the name is not.
+        key = taken_text(driver.diag.constraint_name or "", is_new=layout is None)
+        return KeyTaken(f"{_where(driver, layout)}: {key}")
     if state == _NO_SCHEMA:
         return Stop(f"PostgreSQL: {message} ({state}): create that schema, then start again")
     named = layout is not None and _column(driver, layout) is not None
     way = f"; {ALTER_IT}" if named and state.startswith(_OF_COLUMN) else ""
     return Stop(f"{_where(driver, layout)}: {_what(driver, state, message)}{way}")
-
-
-def _of_key(error: psycopg.Error, layout: Layout | None) -> str:
-    """Its text is that of the server's language; the names and the key's value are not."""
-    detail = _KEY.search(error.diag.message_detail or "")
-    value = detail[0] if detail else ""
-    return taken_text(error.diag.constraint_name or "", value, is_new=layout is None)
 
 
 def _where(error: psycopg.Error, layout: Layout | None) -> str:
@@ -157,4 +152,11 @@ def _what(error: psycopg.Error, state: str, message: str) -> str:
         # The message may quote a value.
         return f"PostgreSQL refuses a value or statement with {type(error).__name__} ({state})"
     key = _KEY.search(error.diag.message_detail or "") if state in _SHOW_KEYS else None
-    return f"{message} ({state}){f': Key {key[0]}' if key else ''}"
+    way = _NO_PARENT if state == "23503" else ""
+    return f"{message} ({state}){f': Key {key[0]}' if key else ''}{way}"
+
+
+_NO_PARENT = (
+    "; an upstream with foreign_key_checks = 0 has such rows: drop that foreign key in the target, "
+    "then start again; a DDL that would add it is done without it"
+)

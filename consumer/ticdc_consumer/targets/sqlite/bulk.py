@@ -105,7 +105,7 @@ class SqliteBulk(Bulk):
             )
             where = f" (row with key {key})" if key else ""
             if clashing := taken_key(error):
-                text = taken_text(clashing, "", is_new=False)
+                text = taken_text(clashing, is_new=False)
                 raise KeyTaken(f"{layout.name}: {text}{where}") from error
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
             way = f"; {ALTER_IT}" if code == sqlite3.SQLITE_CONSTRAINT_NOTNULL else ""

@@ -45,6 +45,6 @@ def translate(error: Exception, layout: Layout | None, file: str | None) -> Exce
     if code & 0xFF in _FILE:
         return Unavailable(f"{file}: {driver}")
     if key := taken_key(driver):
-        return KeyTaken(f"{where}{taken_text(key, '', is_new=layout is None)}")
+        return KeyTaken(f"{where}{taken_text(key, is_new=layout is None)}")
     # SQLite's message names tables and columns, never a value.
     return Stop(f"{where}SQLite refused: {driver}")

@@ -1,11 +1,12 @@
 """The table of causes: which comes first, where each begins, what the document says of it."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ticdc_consumer.errors import Away, NoAnswer, SourceAway, Stop, UserRefused
+from ticdc_consumer.errors import Away, Denied, NoAnswer, SourceAway, Stop, UserRefused
 from ticdc_consumer.source.facts import PartitionFacts, SourceFacts
 from ticdc_consumer.state.activity.activity import (
     Activity,
@@ -135,9 +136,19 @@ def running(activity: Activity) -> Situation:
     return replace(known, target=TargetFacts(), source=log(), restarts={("t", 0): 90})
 
 
-def log(begin: int = 0, end: int = 90, **more: object) -> SourceFacts:
+def log(
+    begin: int = 0,
+    end: int = 90,
+    topic_ids: Mapping[str, str] = {},
+    **more: object,
+) -> SourceFacts:
     facts = PartitionFacts(begin, end, NOW - 1, ago(1), **more)  # type: ignore[arg-type]
-    return SourceFacts({("t", 0): facts}, {"t": 3600.0}, tails=True)
+    return SourceFacts({("t", 0): facts}, {"t": 3600.0}, tails=True, topic_ids=topic_ids)
+
+
+ID = {"t": "a"}
+LEFT_OUT = replace(log(), tables=frozenset({("shop", "items")}))
+PASSES = replace(LEFT_OUT, passing=LEFT_OUT.tables)
 
 
 def silent(activity: Activity, one: Silent) -> Situation:
@@ -163,6 +174,16 @@ SHOWN: list[tuple[str, Situation]] = [
         running(replace(WAITING, verified=replace(EQUAL, differs="t: 1 row, (id=5) extra"))),
     ),
     ("nothing-to-do", running(replace(WAITING, verified=EQUAL))),
+    ("topics-changed", replace(running(STOPPED), source=None, source_error=Stop("topic t"))),
+    ("not-running", replace(running(STOPPED), source=None, source_error=Denied("topic t"))),
+    ("topic-recreated", replace(running(STOPPED), source=log(topic_ids={"t": "b"}), topic_ids=ID)),
+    ("topic-recreated", replace(running(WAITING), source=log(topic_ids={"t": "b"}), topic_ids=ID)),
+    ("not-running", replace(running(STOPPED), source=log(topic_ids={"t": "a"}), topic_ids=ID)),
+    ("not-running", replace(running(STOPPED), source=log(topic_ids={"t": ""}), topic_ids=ID)),
+    ("topic-recreated", replace(running(STOPPED), source=log(0, 89))),
+    ("filter-leaves-all-out", replace(running(WAITING), source=LEFT_OUT, has_tables=False)),
+    ("nothing-to-do", replace(running(WAITING), source=LEFT_OUT)),
+    ("nothing-to-do", replace(running(WAITING), source=PASSES, has_tables=False)),
     # They answer now, whatever was before.
     ("no-resolved-ts", running(replace(QUIET, source=trouble("SourceAway")))),
     ("failed", running(replace(STOPPED, error=trouble("SourceAway")))),

@@ -32,6 +32,14 @@ def java(premises: Premises) -> Iterator[Finding]:
     yield ok("java", f"at {java_home()}")
 
 
+def upstream(premises: Premises) -> Iterator[Finding]:
+    """`[source] upstream`, if it is set, is read by a driver that not everybody has."""
+    if premises.options.upstream_url is not None:
+        from ticdc_consumer.check.upstream import of_upstream
+
+        yield from of_upstream(premises, premises.options.upstream_url)
+
+
 def listing(premises: Premises) -> Iterator[Finding]:
     """For a source without checks of its own."""
     result = premises.list_topics()
@@ -49,7 +57,7 @@ OF_SOURCE: dict[str, tuple[Check, ...]] = {
     "storage": (storage, files, old_rows),
 }
 """By the name in `SOURCES`."""
-LAST: tuple[Check, ...] = (log, scope, tables, advisories)
+LAST: tuple[Check, ...] = (log, scope, upstream, tables, advisories)
 
 
 def check(options: Options) -> Iterator[Finding]:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ticdc_encoder.column import BINARIES, Column, Index
+from ticdc_encoder.column import BINARIES, TEXTS, Column, Index
 from ticdc_encoder.event import Table
 
+from ticdc_consumer.errors import Unsupported
 from ticdc_consumer.targets.layout import Reference
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.generated import writer_of
@@ -113,6 +114,7 @@ def shape(dialect: Dialect, table: Table) -> MySqlTable:
 
 def create_table(dialect: Dialect, relation: str, table: Table) -> str:
     new = shape(dialect, table)
+    _require_short_keys(dialect, new, table)
     lines = [
         *(
             f"{quote_name(name, dialect.wide_names)} {of.text()}"
@@ -125,6 +127,33 @@ def create_table(dialect: Dialect, relation: str, table: Table) -> str:
         + ",\n  ".join(lines)
         + "\n) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
     )
+
+
+def _require_short_keys(dialect: Dialect, created: MySqlTable, table: Table) -> None:
+    """Raises `Unsupported` for a key that is certain to be longer than a server takes."""
+    wide = {column.name for column in table.columns if column.type.charset == "utf8mb4"}
+    for name, index in created.indexes.items():
+        types = [(created.columns[of].type, length) for of, length in index.parts]
+        size = sum(_least_bytes(type_, length, 4) for type_, length in types)
+        if size <= _LONGEST_KEY or (dialect.long_unique_keys and not index.primary):
+            continue
+        narrow = sum(_least_bytes(type_, length, 3) for type_, length in types) <= _LONGEST_KEY
+        by_hand = "create the table with these columns in utf8mb3, which takes fewer, or "
+        raise Unsupported(
+            f"key {name} ({', '.join(index.columns)}) takes {size} bytes with its texts in "
+            f"utf8mb4, and {dialect.name} takes {_LONGEST_KEY}; "
+            + (by_hand if narrow and not wide.intersection(index.columns) else "")
+            + "leave the table out by [tables] filter"
+        )
+
+
+def _least_bytes(type_: str, length: int | None, of_character: int) -> int:
+    """What a column takes in a key at least."""
+    parsed = CatalogType.parse(type_)
+    size = length or parsed.number(0)
+    if parsed.name in TEXTS:
+        return size * of_character
+    return size if parsed.name in BINARIES else 1
 
 
 def add_reference(target: Target, schema: str | None, name: str, added: Reference) -> str:

@@ -32,6 +32,7 @@ class Dialect:
     `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
     `lower_name`: what a server that has lower_case_table_names makes of a table's name; it looks at
     each letter alone.
+    `long_unique_keys`: whether a unique key that is too long becomes one of hashes.
     `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
     its rows.
 
@@ -61,6 +62,7 @@ class Dialect:
     """
     text_defaults: bool = True
     dependent_clauses: bool = True
+    long_unique_keys: bool = False
     clustered_keys: bool = False
     lower_name: str = "LOWER(CONVERT(%s USING utf8) COLLATE utf8_general_ci)"
     settings: tuple[str, ...] = ()
@@ -92,6 +94,7 @@ MARIADB = Dialect(
     row_keys=True,
     composite_keys=500,
     wide_names=False,
+    long_unique_keys=True,
     rounding_mode="TIME_ROUND_FRACTIONAL",
 )
 

@@ -27,7 +27,7 @@ from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import Layout, TableName, TargetName
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.load.copying import Copier, CopyJob, locked_ts
-from ticdc_consumer.upstream.load.creating import defined_of, rows_of
+from ticdc_consumer.upstream.load.creating import defined_of, naming, rows_of
 from ticdc_consumer.upstream.load.growing import ConsumerOf, Growth
 from ticdc_consumer.upstream.load.origin import FromUpstream
 from ticdc_consumer.upstream.load.planning import planned
@@ -273,7 +273,8 @@ class _Again:
         if schema not in {None, *sa.inspect(self._target.connection).get_schema_names()}:
             raise Stop(f"{label}: the target has no schema {schema}: create it, then load")
         protocol_of(self._options).exactness.require_exact(rows_of(each.table), self._options.rules)
-        self._target.create_table(*located, each.table)
+        with naming(each):
+            self._target.create_table(*located, each.table)
 
     def _layout(self, each: Defined, beside: TargetName | None = None) -> Layout:
         """Of the rows of the table in use, or where there is none, of that which is filled."""

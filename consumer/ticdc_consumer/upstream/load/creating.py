@@ -17,7 +17,7 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.foreign_keys import references
 from ticdc_consumer.ddl.generated_columns import as_it_is
-from ticdc_consumer.errors import Denied, Stop
+from ticdc_consumer.errors import Denied, Problems, Stop
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.state.known_tables import Definitions
@@ -48,11 +48,30 @@ class LoadTables:
     # --- before anything is done ---------------------------------------------------------------
 
     def states(self, replace_rows: bool) -> dict[TableName, TableState]:
-        """What is to be done with each table first. Raises `Stop` for the first that cannot be
-        loaded exactly, or has rows that are not to be replaced."""
-        return {name: self._state(each, replace_rows) for name, each in self.tables.items()}
+        """What is to be done with each table first. Raises `Stop` for all that cannot be loaded
+        exactly, or have rows that are not to be replaced."""
+        problems, states = Problems(), dict[TableName, TableState]()
+        for name, each in self.tables.items():
+            with problems:
+                states[name] = self._state(each, replace_rows)
+        problems.require_none()
+        return states
 
     def _state(self, defined: Defined, replace_rows: bool) -> TableState:
+        state = self.fitting(defined)
+        target, located = self.context.target, self.context.locate(defined.name)
+        if state == "create" or not target.has_rows(*located):
+            return state
+        if not replace_rows:
+            raise Stop(
+                f"{'.'.join(defined.name)}: {target.quote(*located)} has rows: empty it, or load "
+                "with --replace, which deletes them"
+            )
+        return "empty"
+
+    def fitting(self, defined: Defined) -> TableState:
+        """Whether the table is to be created, or the existing one is of use, whatever rows it has.
+        Raises `Stop` if neither can hold the upstream's rows."""
         name, target = ".".join(defined.name), self.context.target
         if self.context.shard(defined.name) is not None:
             raise Stop(
@@ -71,18 +90,13 @@ class LoadTables:
                 "create it after the load; or drop the table, and load creates both"
             )
         self.layouts.add(rows_of(defined.table), deletes_only=False)
-        if not target.has_rows(*located):
-            return "use"
-        if not replace_rows:
-            raise Stop(
-                f"{name}: {target.quote(*located)} has rows: empty it, or load with --replace, "
-                "which deletes them"
-            )
-        return "empty"
+        return "use"
 
     def _require_creatable(self, defined: Defined) -> None:
-        with _of(defined):
+        located = self.context.locate(defined.name)
+        with naming(defined):
             self.creation(defined)
+            self.context.target.create_table(*located, defined.table)  # with all of its keys
         protocol_of(self.options).exactness.require_exact(
             rows_of(defined.table), self.options.rules
         )
@@ -144,10 +158,10 @@ class LoadTables:
         elif table.state == "create" and target.describe(*located) is None:
             statements = self.creation(defined).first
         if not target.transactional_ddl:
-            self._execute(statements)
+            self._execute(statements, defined)
         with target.transaction():
             if target.transactional_ddl:
-                self._execute(statements)
+                self._execute(statements, defined)
             if table.created:
                 self.context.ledger.add([entry])
                 keep_definition(self.context.ledger, entry)
@@ -171,7 +185,7 @@ class LoadTables:
             entry = LedgerEntry(snapshot_ts, number, name[0], "", query, _CREATE_SCHEMA, "done")
             is_its_own = target.locate(context.route(name[0], "")[0], "")[0] == located
             with target.transaction():
-                self._execute(target.create_schema(located))
+                self._execute(target.create_schema(located), self.tables[name])
                 if is_its_own and context.ledger.entry(entry.order) is None:
                     context.ledger.add([entry])
 
@@ -202,11 +216,12 @@ class LoadTables:
             return
         target = self.context.target
         statements = self._left(table) if table.created else ()
+        defined = self.tables[table.name]
         if not target.transactional_ddl:
-            self._execute(statements)
+            self._execute(statements, defined)
         with target.transaction():
             if target.transactional_ddl:
-                self._execute(statements)
+                self._execute(statements, defined)
             notes.reached(table.name, "done")
 
     def add_references(self, tables: Iterable[TableLoad]) -> None:
@@ -218,11 +233,10 @@ class LoadTables:
             existing = {key.key for key in self.context.target.references(*located)}
             for key, statement in self.creation(self.tables[table.name]).references:
                 if key.key not in existing:
-                    with _of(self.tables[table.name]):
-                        self._execute([statement])
+                    self._execute([statement], self.tables[table.name])
 
-    def _execute(self, statements: Iterable[str]) -> None:
-        with self.context.target.errors():
+    def _execute(self, statements: Iterable[str], of: Defined) -> None:
+        with naming(of), self.context.target.errors():
             for statement in statements:
                 self.context.target.execute(statement).close()
                 failpoints.hit("L6")
@@ -243,7 +257,7 @@ def defined_of(table: TableLoad) -> Defined:
 
 
 @contextmanager
-def _of(defined: Defined) -> Iterator[None]:
+def naming(defined: Defined) -> Iterator[None]:
     """Names the table in what is refused."""
     try:
         yield

@@ -14,7 +14,7 @@ from ticdc_encoder.counted import counted
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit, Usage
+from ticdc_consumer.errors import Problems, Retry, Stop, Unavailable, UnknownCommit, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.source import Source, open_source
 from ticdc_consumer.spark.starter import SparkStarter
@@ -31,6 +31,8 @@ from ticdc_consumer.upstream.load.copying import Copier, CopyJob
 from ticdc_consumer.upstream.load.creating import LoadTables, defined_of
 from ticdc_consumer.upstream.load.origin import full_chunks, origin_of
 from ticdc_consumer.upstream.load.planning import planned, require_begun
+from ticdc_consumer.upstream.load.zero_dates import require_dates
+from ticdc_consumer.upstream.session import reading, upstream_url
 from ticdc_consumer.upstream.strangers import warn_of_strangers
 from ticdc_consumer.upstream.tables import Defined
 from ticdc_consumer.waiting import back_off
@@ -151,6 +153,7 @@ class _Loader:
                 extra={"event": "views_not_loaded", "views": views},
             )
         states = self._tables(defined).states(replace_rows)
+        self._require_dates(snapshot_ts, defined)
         where = InTarget.by(self._options, self._target)
         warn_of_strangers(self._target, self._options.changefeed, where, defined)
         plan = planned(contents.cut, self._options.load_chunk, defined, states)
@@ -161,6 +164,18 @@ class _Loader:
             return self._store.begin_again(state, begun, begin)
         self._store.begin_first(begun, begin)
         return begun
+
+    def _require_dates(self, snapshot_ts: int, defined: Mapping[TableName, Defined]) -> None:
+        """Raises `Stop` for all columns with zero dates that would stop the load at a row."""
+        if self._target.has_zero_dates or self._options.dump_url is not None:
+            return
+        problems, route = Problems(), self._tables(defined).context.locate
+        with reading(upstream_url(self._options), snapshot_ts) as session:
+            for name, each in defined.items():
+                existing = self._target.describe(*route(name))
+                with problems:
+                    require_dates(session, each, self._target, existing, self._options.rules)
+        problems.require_none()
 
     def _tables(self, defined: Mapping[TableName, Defined]) -> LoadTables:
         layouts = TableLayouts(self._options, self._target)

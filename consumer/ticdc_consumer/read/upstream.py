@@ -12,6 +12,7 @@ from ticdc_encoder.column import TEMPORALS, Column
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Row, Table, Value
 from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.sql.words import restored
 from ticdc_encoder.values import single
 
 from ticdc_consumer.errors import LOAD_ANEW, Retry, Stop, Unavailable
@@ -127,7 +128,7 @@ class Snapshots:
             definition = connection.exec_driver_sql(
                 f"SHOW CREATE TABLE {_quoted(schema)}.{_quoted(name)}", ()
             ).one()
-            self._tables[schema, name] = parse_create_table(definition[1], schema)
+            self._tables[schema, name] = parse_create_table(restored(definition[1]), schema)
         return self._tables[schema, name]
 
 

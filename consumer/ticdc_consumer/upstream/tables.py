@@ -8,6 +8,7 @@ from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.sql.words import restored
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop
@@ -51,9 +52,10 @@ def tables(session: UpstreamSession, options: Options) -> Iterator[Defined]:
 
 def defined(session: UpstreamSession, schema: str, table: str) -> Defined:
     """One table, as of the session's snapshot. Raises `Stop` for what is not understood."""
-    ((_, statement, *_),) = session.query(f"SHOW CREATE TABLE {quoted(schema)}.{quoted(table)}")
+    ((_, create, *_),) = session.query(f"SHOW CREATE TABLE {quoted(schema)}.{quoted(table)}")
     try:
-        return Defined(parse_create_table(_text(statement), schema), _text(statement))
+        statement = restored(_text(create))
+        return Defined(parse_create_table(statement, schema), statement)
     except DefinitionError as error:
         raise Stop(f"{schema}.{table}: {error}") from error
 

@@ -28,6 +28,11 @@ _TEXT_OR_COMMENT = re.compile(rf"(?P<text>{_TEXT})|(?P<line>{_LINE})|{_OPENING}"
 _RESTORED = r"""'(?:[^']|'')*+(?:'|\Z)"""
 # Texts that are never escaped. The comment of an index is one too, but looks like a column's.
 _LABELS = rf"\b(?:ENUM|SET)\((?P<labels>{_RESTORED}(?:,{_RESTORED})*+)(?:\)|\Z)"
+_SHOWN = re.compile(
+    rf"\b(?P<type>enum|set)(?P<labels>\({_RESTORED}(?:,{_RESTORED})*+(?:\)|\Z))"
+    rf"|(?P<other>{_NAME}|{_SINGLE})",
+    re.DOTALL,
+)
 _OPTIONS = r"COMMENT|CONNECTION|PASSWORD|DIRECTORY|ENGINE_ATTRIBUTE"
 _AS_IT_IS = rf"{_LABELS}|(?:{_OPTIONS}) = (?P<option>{_RESTORED})|{_NAME}"
 _BY_ESCAPES = re.compile(rf"{_AS_IT_IS}|{_SINGLE}|{_DOUBLE}", re.DOTALL)
@@ -51,6 +56,22 @@ def escaped(sql: str) -> str:
     statement is escaped.
     """
     return _marked(sql, "\\\\")
+
+
+def restored(create: str) -> str:
+    """What TiDB's SHOW CREATE TABLE prints, as TiCDC would send it: ENUM and SET in capitals, whose
+    labels have no escapes. The rest has the same escapes in both. Raises `DefinitionError` for
+    labels that TiDB shows alike: it escapes NUL, line feed and carriage return, and no backslash.
+    """
+    for text in _SHOWN.finditer(create):
+        if text["type"] and (alike := re.search(r"\\[0nr]", text["labels"])):
+            raise DefinitionError(
+                f"TiDB shows {alike[0]} in a label of this {text['type']}, which may be a control "
+                "character, or a backslash and a letter: its labels are not certain"
+            )
+    return _SHOWN.sub(
+        lambda text: text[0] if text["other"] else text["type"].upper() + text["labels"], create
+    )
 
 
 def masked(sql: str) -> str:

@@ -6,7 +6,8 @@ from contextlib import suppress
 
 import pytest
 from ticdc_encoder.errors import DefinitionError
-from ticdc_encoder.sql.words import SqlWords, escaped, masked, named_schema
+from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.sql.words import SqlWords, escaped, masked, named_schema, restored
 
 STATEMENTS = [
     ("CREATE DATABASE `shop`", "shop"),
@@ -92,6 +93,28 @@ def test_a_backslash_in_a_restored_text_is_what_it_was_upstream(clause: str, tex
 INDEXED = r"""CREATE TABLE `t` (`a` INT COMMENT 'c\\',`e` ENUM('C:\new','x\') DEFAULT _UTF8MB4'x\\',
     INDEX `i`(`a`) COMMENT 'i\',INDEX `k`(`e`) COMMENT 'it''s\') COMMENT = 't\' PARTITION BY
     LIST COLUMNS (`e`) (PARTITION `p` VALUES IN (_UTF8MB4'x\\') COMMENT = 'p\\\')"""
+
+
+def test_labels_are_read_as_tidb_shows_them() -> None:
+    # As TiDB 8.4 shows what was written as 'a\\\\b', 'c\\\\\\\\d', 'q\\'x', 'z\\\\'.
+    shown = (
+        "CREATE TABLE `t` (\n"
+        "  `enum('x\\b')` int NOT NULL COMMENT 'set(\\'\\')',\n"
+        "  `e` enum('a\\b','c\\\\d','n','q''x','z\\') DEFAULT 'a\\\\b',\n"
+        "  `s` set('a\\t','x') DEFAULT NULL COMMENT 'a\\\\b'\n"
+        ")"
+    )
+    name, e, s = parse_create_table(restored(shown), "d").columns
+    assert name.name == "enum('x\\b')"
+    assert e.type.elements == ("a\\b", "c\\\\d", "n", "q'x", "z\\")
+    assert (e.default, s.comment) == ("a\\b", "a\\b")
+    assert s.type.elements == ("a\\t", "x")
+
+
+@pytest.mark.parametrize("label", [r"a\\nb", r"c\\\\n", r"z\\0", r"\\r"])
+def test_labels_that_tidb_shows_alike_are_refused(label: str) -> None:
+    with pytest.raises(DefinitionError, match="its labels are not certain"):
+        restored(f"CREATE TABLE t (e enum('b','{label}'))")
 
 
 def test_texts_that_are_never_escaped_end_at_their_quotes() -> None:

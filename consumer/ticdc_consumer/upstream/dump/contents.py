@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.parser import parse_create_table
+from ticdc_encoder.sql.words import restored
 
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.errors import Stop, Usage
@@ -138,7 +139,7 @@ def _defined(files: Files, name: TableName, path: str) -> Defined:
         statement = _COMMENTS.sub("", text, count=1).rstrip()
         if not statement.endswith(";"):
             raise Stop(f"{path} is cut off: its CREATE TABLE does not end; copy the file again")
-        statement = statement[:-1]
+        statement = restored(statement[:-1])
         defined = Defined(parse_create_table(statement, name[0]), statement)
     except (DefinitionError, UnicodeDecodeError) as error:
         raise Stop(f"{'.'.join(name)}: {path}: {error}") from error

@@ -42,6 +42,8 @@ from ticdc_encoder.errors import TicdcError
 UNEQUAL = 5
 """The exit code of `verify` where the target is not as the upstream."""
 
+RESTORED = "was the target restored?"
+"""What an error asks where the checkpoint went back."""
 ALTER_IT = "alter it in the target so that it takes what the upstream's takes, then start again"
 """Of a column that does not take a value."""
 

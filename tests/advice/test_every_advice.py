@@ -138,6 +138,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "an operator looks, or waits": (
         "MariaDB shows who holds it after INSTALL SONAME",
         "see its log and what session",
+        "if all tables were restored to one moment",
         "see its log, and whether the target takes writes",
         "compare [tables] filter with the names of the tables",
         "look at it: ticdc-consumer inspect",

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 
-from ticdc_consumer.errors import Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
+from ticdc_consumer.errors import RESTORED, Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.state.upgrade import OwnTables
@@ -239,7 +239,7 @@ class Lease:
         if row.generation < self.generation:
             raise Fenced(
                 f"the checkpoint of changefeed {self.changefeed} went back to generation "
-                f"{row.generation} from {self.generation}: was the target restored?"
+                f"{row.generation} from {self.generation}: {RESTORED}"
             )
         return row
 

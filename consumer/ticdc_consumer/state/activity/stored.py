@@ -35,17 +35,18 @@ class Silent:
 class StoredActivity:
     """`age` is in seconds by the target's clock; the consumer's clock was `ahead` of that by so
     many when it wrote. `silent` is a consumer that
-    lives although nobody wrote lately."""
+    lives although nobody wrote lately; one that was `killed` wrote lately, and is gone."""
 
     activity: Activity
     age: float
     ahead: float = 0.0
     silent: Silent | None = None
+    killed: bool = False
 
     @property
     def running(self) -> bool:
         """Whether the consumer has not stopped as far as is known, and wrote lately."""
-        return self.activity.stage != "stopped" and self.age < ALIVE
+        return self.activity.stage != "stopped" and self.age < ALIVE and not self.killed
 
     @property
     def alive(self) -> bool:
@@ -76,7 +77,19 @@ def _read(target: Target, query: sa.Select[Any]) -> dict[str, StoredActivity]:
             activity, written_at = loads(row.activity), row.written_at / 1000
             age, ahead = max(0.0, now - written_at), activity.at - written_at
             stored[row.changefeed] = StoredActivity(activity, age, ahead)
-    return {name: replace(one, silent=_silent(target, one)) for name, one in stored.items()}
+    seen = {name: replace(one, killed=_killed(target, one)) for name, one in stored.items()}
+    return {name: replace(one, silent=_silent(target, one)) for name, one in seen.items()}
+
+
+def _killed(target: Target, stored: StoredActivity) -> bool:
+    """Whether both the process, which was on this machine, and its session are gone: in a container
+    of the same host name, the process alone may be out of sight."""
+    last = stored.activity
+    if not (stored.running and last.session and last.host == platform.node()):
+        return False
+    with suppress(TicdcError):  # this user may not see sessions
+        return not state_of(last.pid, last.started) and not target.has_session(last.session)
+    return False
 
 
 def _silent(target: Target, stored: StoredActivity) -> Silent | None:

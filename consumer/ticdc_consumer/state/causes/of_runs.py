@@ -5,7 +5,7 @@ import re
 from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration, seconds, with_time
 
-from ticdc_consumer.errors import LOAD_ANEW, Retry, Unavailable
+from ticdc_consumer.errors import LOAD_ANEW, RESTORED, Retry, Unavailable
 from ticdc_consumer.state.activity.activity import WaitingDdl
 from ticdc_consumer.state.activity.monitor import FOR_LOAD
 from ticdc_consumer.state.causes import thresholds
@@ -111,10 +111,20 @@ def _drift(situation: Situation) -> Explanation | None:
     )
 
 
+_AFTER_A_RESTORE = (
+    "if all tables were restored to one moment, the ticdc_* tables with them, the next run goes on "
+    "from there, as far as the topics reach back: ticdc-consumer run {config}"
+)
+
+
 def _fenced(situation: Situation) -> Explanation | None:
     error, activity = situation.trouble, situation.at_work
     if not situation.alive and has_kind(error, "Fenced"):
-        return Explanation(f"a newer consumer took over: {error.text if error else ''}")
+        text = error.text if error else ""
+        if RESTORED in text:
+            then = _AFTER_A_RESTORE.format(config=situation.config)
+            return Explanation(f"the last consumer ended: {text}", (), (then,))
+        return Explanation(f"a newer consumer took over: {text}")
     takeover = activity.takeover if activity else None
     if activity is None or takeover is None or activity.at - takeover.at >= thresholds.TAKEOVER:
         return None

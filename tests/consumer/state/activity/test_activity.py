@@ -242,6 +242,33 @@ def test_one_that_writes_nothing_lives_as_long_as_its_session_or_its_process(
         assert until(lambda: silent(looking) == (False, None), 30.0, pause=0.05)
 
 
+def test_one_that_was_killed_a_moment_ago_does_not_run(target_url: str) -> None:
+    with opened(target_url) as looking, another_process() as sleeper:
+        with opened(target_url) as target:
+            first(Store(target, CHANGEFEED))
+            session = target.session_id()
+            last = replace(
+                busy().look(),
+                generation=1,
+                stage="waiting",
+                session=session,
+                pid=sleeper.pid,
+                host=platform.node(),
+            )
+            assert write(target, last)
+
+            def runs() -> bool:
+                stored = read(looking, CHANGEFEED)
+                assert stored is not None
+                return stored.running
+
+            sleeper.kill()
+            sleeper.wait()
+            assert runs()  # its session lives, as if it were out of sight
+        # A file has no sessions: the process may be another container's.
+        assert until(lambda: runs() is not bool(session), 30.0, pause=0.05)
+
+
 def test_the_number_of_a_process_that_began_later_is_another_ones() -> None:
     with another_process() as sleeper:
         assert process.state_of(sleeper.pid, time.time()) == "lives"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ticdc_consumer.errors import Away, Denied, NoAnswer, SourceAway, Stop, UserRefused
+from ticdc_consumer.errors import RESTORED, Away, Denied, NoAnswer, SourceAway, Stop, UserRefused
 from ticdc_consumer.source.facts import PartitionFacts, SourceFacts
 from ticdc_consumer.state.activity.activity import (
     Activity,
@@ -247,6 +247,13 @@ def test_nobody_is_told_to_start_another_one_while_one_lives() -> None:
 def test_one_that_gives_no_sign_is_named(situation: Situation, sentence: str, advice: str) -> None:
     shown = explain(situation)
     assert sentence in shown.sentence and advice in shown.advice[0]
+
+
+def test_a_target_that_was_restored_was_not_taken_over() -> None:
+    text = "the checkpoint of changefeed shop went back to generation 2 from 3: " + RESTORED
+    shown = explain(running(replace(STOPPED, error=trouble("Fenced", text=text))))
+    assert shown.sentence == f"the last consumer ended: {text}"
+    assert "run CONFIG" in shown.advice[0]
 
 
 def test_a_run_that_ended_well_is_told_as_that() -> None:

@@ -24,6 +24,7 @@ from support.golden_run import Own, Place, consumer_of, differences, protocol_of
 from support.registry_server import served
 from ticdc_consumer import reader as cuts
 from ticdc_consumer.errors import Stop
+from ticdc_consumer.targets import column_mapping
 from ticdc_encoder.errors import TicdcError
 
 pytestmark = pytest.mark.golden
@@ -200,6 +201,9 @@ def test_the_target_is_what_tidb_was_at_every_resolved_ts(
     for table, work in own.items():
         if work.ahead:
             place.execute(table, work.statements)
+    if any(work.unheld for work in own.values()):
+        # What upstream does not generate is refused where the target does: here it is wanted.
+        monkeypatch.setattr(column_mapping, "_require_generated", lambda *_: None)
     topics = send(broker, variant, case.again)
     came_again = 0
     with (

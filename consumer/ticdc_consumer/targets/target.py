@@ -348,6 +348,10 @@ class Target(ABC):
         with self.errors():
             return bool(self.query(f"SELECT 1 FROM {self.quote(schema, table)} LIMIT 1"))  # noqa: S608
 
+    def in_mysql_words(self, definition: str) -> str:
+        """A CREATE TABLE that the server shows, in MySQL's words."""
+        return definition
+
     @abstractmethod
     def type_rules(self, rules: frozenset[str]) -> TypeRules:
         """How columns are mapped, under the rules that the user switched on."""

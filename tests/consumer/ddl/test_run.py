@@ -75,6 +75,23 @@ def test_a_ddl_with_a_nul_in_it_is_refused(table: str, query: str) -> None:
         ddl.entries([SeenDdl(Ddl("a", table, query, 7), "x", 5)])
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("BINARY(3) DEFAULT _UTF8MB4'\0\0\0'", r"BINARY(3) DEFAULT '\0\0\0'"),
+        (
+            "ENUM('c\\d') DEFAULT _UTF8MB4'c\\\\d', b VARBINARY(9) DEFAULT _UTF8MB4'it''s \0\\\\1'",
+            r"ENUM('c\d') DEFAULT _UTF8MB4'c\\d', b VARBINARY(9) DEFAULT 'it''s \0\\1'",
+        ),
+    ],
+)
+def test_a_nul_in_a_default_is_kept_by_its_escape(sent: str, kept: str) -> None:
+    query = "CREATE TABLE `t` (`id` INT PRIMARY KEY, `a` {})"
+    (entry,) = ddl.entries([SeenDdl(Ddl("a", "t", query.format(sent), 7), "x", 5)])
+    assert entry.query == query.format(kept)
+    assert parse_ddl(entry.query, "a") == parse_ddl(query.format(sent), "a")
+
+
 def test_create_runs_and_its_definition_is_kept(target_url: str) -> None:
     with opened(target_url) as target:
         here = bank(target)

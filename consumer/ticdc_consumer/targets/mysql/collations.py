@@ -94,4 +94,6 @@ def new_collation(type_: ColumnType, dialect: Dialect) -> str:
     wide = "utf8mb4_" + upstream.removeprefix("utf8_") if "utf8_" in upstream else upstream
     if wide in _SAME_NAMES:
         return wide
-    return "utf8mb4_bin" if NO_COARSER.get(upstream) == _BIN else dialect.no_pad_bin
+    # A label never ends with a space, so that padding makes no two of them equal.
+    labelled = type_.name in ("enum", "set")
+    return "utf8mb4_bin" if labelled or NO_COARSER.get(upstream) == _BIN else dialect.no_pad_bin

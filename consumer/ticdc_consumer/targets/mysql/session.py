@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
+from ticdc_encoder.sql.words import restored
 
 from ticdc_consumer.config.choices import SAME_COLLATIONS
 from ticdc_consumer.errors import Away, Unavailable, Usage, UserRefused
@@ -450,6 +451,9 @@ class TiDb(MySql):
     has_staging = False  # it has no CREATE TABLE ... SELECT
     alters_as_mysql = False
     _write_source: int | None = None
+
+    def in_mysql_words(self, definition: str) -> str:
+        return restored(definition)
 
     def mark_writes(self, source: int) -> None:
         with self.errors():

@@ -281,11 +281,18 @@ def _labels(old: ColumnType, new: ColumnType) -> Conversion | None:
 def _labels_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
     if new.name == "char" and any(label.endswith(" ") for label in old.elements):
         return None
+    if "".join(old.elements).isascii() and new.charset in _ASCII_AND_MORE:
+        return Conversion(None, _room(new))
     return _unicode_to_text(old, new)
 
 
-def _unicode_to_text(_: ColumnType, new: ColumnType) -> Conversion | None:
-    return Conversion(None, _room(new)) if new.charset in (None, "utf8mb4") else None
+_ASCII_AND_MORE = frozenset({"ascii", "latin1", "utf8", "utf8mb4", "gbk", "gb18030"})
+"""The character sets in which an ASCII text has the same bytes."""
+
+
+def _unicode_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
+    same = new.charset in (None, "utf8mb4", old.charset)
+    return Conversion(None, _room(new)) if same else None
 
 
 def _digits(old: ColumnType, new: ColumnType) -> Conversion:
@@ -310,7 +317,7 @@ def _datetime_to_date(_: ColumnType, __: ColumnType) -> Conversion:
 
 def _temporal_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
     """Where each value has room."""
-    if new.charset not in (None, "utf8mb4"):
+    if new.charset is not None and new.charset not in _ASCII_AND_MORE:
         return None
     longest = {"date": 10, "datetime": 19, "time": 10}[old.name]
     longest += 1 + old.decimals if old.decimals else 0

@@ -12,7 +12,7 @@ from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard
 from ticdc_consumer.config.options import Options
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.ddl.definitions import with_labels
-from ticdc_consumer.ddl.merged_tables import of_shard, shard_column
+from ticdc_consumer.ddl.merged_tables import of_shard, require_named_rows, shard_column
 from ticdc_consumer.ddl.touched import touched
 from ticdc_consumer.errors import NoTable, Problems, Stop, Unsupported, about
 from ticdc_consumer.protocols import protocol_of
@@ -55,6 +55,7 @@ class TableLayouts:
         self._ledger: Ledger | None = None
         self._declared: dict[TableName, Table] = {}
         self._beside: Mapping[TableName, TargetName] = {}
+        self._named: set[TargetName] = set()  # merged tables whose rows all have a table's name
         self._for_tasks: ForTasks | None = None
         self._sent: ForTasks | None = None
 
@@ -226,6 +227,8 @@ class TableLayouts:
         if shard is not None:
             problems.require_none()
             described = _without(source, whole, shard)
+            if not self._is_known(name):
+                self._require_named_rows(name, shard)
         if empty_at is not None:
             with problems:
                 self._require_empty(name, shard, empty_at)
@@ -314,6 +317,12 @@ class TableLayouts:
         return any(
             other in self._known.destinations and lower(other) == lower(name) for other in same
         )
+
+    def _require_named_rows(self, name: TableName, shard: Shard) -> None:
+        located = self._destination(name)
+        if located not in self._named:
+            require_named_rows(self._target, located, shard, self._where)
+            self._named.add(located)
 
     def _require_empty(self, name: TableName, shard: Shard | None, resolved_ts: int) -> None:
         """Raises `Stop` if the target's table has rows, which nothing that came has written."""

@@ -24,6 +24,25 @@ def merged_from_now_on(scene: Scene) -> None:
     scene.types(f"run CONFIG --from-ts {resolved_ts - 1}")
 
 
+def with_an_empty_column(scene: Scene) -> None:
+    """Only half of what the message says."""
+    scene.target(
+        "CREATE TABLE new_t (id INT, name VARCHAR(20), shard VARCHAR(140) NOT NULL, "
+        "PRIMARY KEY (id, shard))",
+        "INSERT INTO new_t SELECT id, name, '' FROM t",
+        "DROP TABLE t",
+        "ALTER TABLE new_t RENAME TO t",
+    )
+
+
+def names_the_rows(scene: Scene) -> None:
+    """By the UPDATE that the message has."""
+    _, _, after = scene.said.partition("as by: ")
+    statement, found, _ = after.partition("; then start again")
+    assert found, scene.said
+    scene.target(statement)
+
+
 def with_a_filled_column(scene: Scene) -> None:
     """As the message says."""
     scene.target(
@@ -64,6 +83,21 @@ CASES = [
         [with_a_filled_column, types("run CONFIG")],
         ends="verified",
         on=("mariadb", "mysql"),
+    ),
+    Case(
+        "rows of a merged table that have no table's name get one",
+        [
+            changefeed_begins,
+            upstream(T, "INSERT INTO t VALUES (1, 'one')"),
+            types("run CONFIG"),
+            merged_from_now_on,
+            with_an_empty_column,
+            types("run CONFIG"),
+        ],
+        "give them the name of the table that they came from, as by: …; then start again",
+        [names_the_rows, types("run CONFIG")],
+        ends="verified",
+        on=("sqlite",),
     ),
 ]
 

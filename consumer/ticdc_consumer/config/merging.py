@@ -1,5 +1,6 @@
 """Upstream tables that share a table of the target, and the column that tells their rows apart."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -34,6 +35,21 @@ class Merging:
             if matcher.matches(schema, table):
                 return Shard(column, f"{_part(schema)}.{_part(table)}")
         return None
+
+
+def table_of(shard: str) -> tuple[str, str] | None:
+    """The schema and table of a shard's name; None for a text that is no such name."""
+    found = _NAME.fullmatch(shard)
+    if found is None:
+        return None
+    schema, table = (
+        plain if quoted is None else quoted.replace('""', '"')
+        for quoted, plain in (found.groups()[:2], found.groups()[2:])
+    )
+    return schema, table
+
+
+_NAME = re.compile(r"""(?:"((?:[^"]|"")+)"|([^."]+))\.(?:"((?:[^"]|"")+)"|([^."]+))""", re.DOTALL)
 
 
 def _part(name: str) -> str:

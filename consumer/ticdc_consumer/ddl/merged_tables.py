@@ -20,9 +20,10 @@ from ticdc_encoder.sql.statements import (
     TruncateTable,
 )
 
-from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard
+from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard, table_of
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.state.destinations import Destinations
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.create import literal
@@ -89,6 +90,28 @@ def of_shard(target: Target, located: TargetName, shard: Shard) -> str:
     """The table and the condition of the shard's rows, for a statement."""
     column = target.quote(None, shard.column)
     return f"{target.quote(*located)} WHERE {column} = {literal(shard.name)}"
+
+
+def require_named_rows(
+    target: Target, located: TargetName, shard: Shard, where: Destinations
+) -> None:
+    """Raises `Stop` if a row of the target's table, which others than this changefeed wrote, is of
+    no upstream table: no change would ever reach it."""
+    relation, column = target.quote(*located), target.quote(None, shard.column)
+    names = target.execute(f"SELECT DISTINCT {column} FROM {relation}")  # noqa: S608
+    for name in sorted(str(each) for (each,) in names):
+        table = table_of(name)
+        if table is not None and where.shard(table) == Shard(shard.column, name):
+            destination = where.of(table)
+            if destination is None or where.comparable(destination) == where.comparable(located):
+                continue
+        mine, theirs = literal(shard.name), literal(name)
+        update = f"UPDATE {relation} SET {column} = {mine} WHERE {column} = {theirs}"  # noqa: S608
+        raise Stop(
+            f"rows of {relation} have {theirs} in {shard.column}, which is the name of no table "
+            "that [tables.merge] joins there: give them the name of the table that they came from, "
+            f"as by: {update}; then start again"
+        )
 
 
 def without_parents(context: DdlContext, table: Table) -> Table:

@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+from collections.abc import Collection
 
 from ticdc_consumer.config.options import Options
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.source import scope_of
 
 
@@ -46,20 +47,42 @@ def check_scope(
         return
     before = json.loads(stored_text)
     now = json.loads(scope_text(options))
+    names = {name for name in before | now if before.get(name) != now.get(name)}
     changed = ", ".join(
         f"{name} was {json.dumps(before.get(name))} and is {json.dumps(now.get(name))}"
-        for name in sorted(before | now)
-        if before.get(name) != now.get(name)
+        for name in sorted(names)
     )
+    raise Stop(
+        f"the checkpoint of changefeed {changefeed} at R = {resolved_ts} was reached with other "
+        f"settings: {changed}. Set them back; {_way_on(names, resolved_ts - 1)}"
+    )
+
+
+_SELECTION = {"filter", "case_sensitive", "route", "merge"}
+"""What decides which tables of the target hold the rows; the changefeed stays the same."""
+
+
+def _way_on(changed: Collection[str], snapshot_ts: int) -> str:
+    """How to go on with the settings as they are now."""
+    if "time_zone" in changed:
+        # The rows that are there have, or those that come get, the times of another zone.
+        return f"or, to go on with them, {LOAD_ANEW}"
     wider = ""
-    if filter_before(stored_text, options) is not None:
+    if changed == {"filter"}:
         wider = (
             "if the filter was only widened, load the new tables: ticdc-consumer load "
             "CONFIG --table SCHEMA.TABLE; "
         )
-    raise Stop(
-        f"the checkpoint of changefeed {changefeed} at R = {resolved_ts} was reached with other "
-        f"settings: {changed}. Set them back; {wider}or start under another `changefeed` "
-        f"name with --from-ts {resolved_ts - 1}, once tables that are new to the target hold "
-        f"the upstream's rows of tidb_snapshot = {resolved_ts - 1}"
+    needs = ["`ticdc-consumer status CONFIG` shows no DDL pending and no table set aside"]
+    if _SELECTION.intersection(changed):
+        needs.append(
+            "tables that are new to the target hold the upstream's rows of "
+            f"tidb_snapshot = {snapshot_ts}"
+        )
+    if not _SELECTION.issuperset(changed):
+        needs.append(f"the new changefeed's start-ts is {snapshot_ts} or less")
+    return (
+        f"{wider}or, to go on with them, first: ticdc-consumer forget CONFIG, then: "
+        f"ticdc-consumer run CONFIG --from-ts {snapshot_ts}; only if {', and '.join(needs)}; "
+        f"else {LOAD_ANEW}"
     )

@@ -45,12 +45,14 @@ def _status(target: Target, name: str, stored: StoredActivity | None) -> Changef
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A changefeed that the target has forgotten. `dropped_tables` are those that were dropped
-    upstream and are kept, `tables` those that it filled, both quoted."""
+    upstream and are kept, `tables` those that it filled, both quoted. `at_one_ts` is whether all
+    tables are the upstream's as of R: no DDL was pending, no table set aside or being loaded."""
 
     changefeed: str
     resolved_ts: int
     dropped_tables: tuple[str, ...]
     tables: tuple[str, ...] = ()
+    at_one_ts: bool = True
 
     def __str__(self) -> str:
         left = (
@@ -61,7 +63,18 @@ class Ended:
         filled = f"; it filled {', '.join(self.tables)}" if self.tables else ""
         return (
             f"changefeed {self.changefeed} is ended; its tables stay as they are, at R = "
-            f"{with_time(self.resolved_ts)}{left}{filled}"
+            f"{with_time(self.resolved_ts)}{left}{filled}{self._way_on()}"
+        )
+
+    def _way_on(self) -> str:
+        anew = "begin anew by: ticdc-consumer load CONFIG --replace"
+        if not self.resolved_ts:
+            return f"; {anew}" if self.tables else ""
+        if not self.at_one_ts:
+            return f"; not all of its tables were at this R: {anew}"
+        return (
+            f"; go on with these tables by: ticdc-consumer run CONFIG --from-ts "
+            f"{self.resolved_ts - 1}, or {anew}"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -91,6 +104,7 @@ def end(target: Target, options: Options) -> Ended:
     ]
     notes = LoadNotes(target, options.changefeed)
     copies = [load.beside for load in notes.beside()] if notes.progress() else []
+    at_one_ts = not (copies or store.ledger.pending() or store.quarantine.tables())
     last_state = store.end(options.takeover_after)
     if last_state is None:
         raise store.unknown()
@@ -98,4 +112,5 @@ def end(target: Target, options: Options) -> Ended:
         with target.transaction():
             for text in target.drop_table(*copy):
                 target.execute(text).close()
-    return Ended(options.changefeed, last_state.resolved_ts, tuple(dropped_tables), tuple(tables))
+    resolved_ts = last_state.resolved_ts
+    return Ended(options.changefeed, resolved_ts, tuple(dropped_tables), tuple(tables), at_one_ts)

@@ -223,10 +223,10 @@ def _changefeed(each: ChangefeedStatus) -> str:
     pending = f", {each.pending} DDL pending" if each.pending else ""
     pending += f", tables set aside: {each.set_aside}" if each.set_aside else ""
     consumer = described(each.activity) if each.activity else "whether one is running is not known"
-    lag_text = duration(each.lag_seconds)
-    return (
-        f"{each.changefeed}: R {with_time(each.resolved_ts)}, lag {lag_text}{pending}; {consumer}"
-    )
+    reached = f"R {with_time(each.resolved_ts)}, lag {duration(each.lag_seconds)}"
+    if not each.resolved_ts:
+        reached = "nothing is applied yet"
+    return f"{each.changefeed}: {reached}{pending}; {consumer}"
 
 
 def list_to_json(changefeeds: Sequence[ChangefeedStatus]) -> str:

@@ -19,14 +19,14 @@ from support.loading import (
     opened,
     options,
 )
-from ticdc_consumer.errors import Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
+from ticdc_consumer.errors import LOAD_ANEW, Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
 from ticdc_consumer.state import lease
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.schema import LEDGER
-from ticdc_consumer.state.scope import scope_hash
+from ticdc_consumer.state.scope import check_scope, scope_hash, scope_text
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
@@ -635,8 +635,36 @@ def test_a_change_of_scope_is_refused_with_what_changed_and_how_to_go_on(
     stored.check_scope(options(sqlite_url))
     with pytest.raises(Stop) as stop:
         stored.check_scope(options(sqlite_url, **changed))
-    assert words in str(stop.value)
-    assert "tidb_snapshot = 99" in str(stop.value) and "--from-ts 99" in str(stop.value)
+    assert words in str(stop.value) and LOAD_ANEW in str(stop.value)
+
+
+GOES_ON = "forget CONFIG, then: ticdc-consumer run CONFIG --from-ts 99; only if"
+NEW_TABLES = "the upstream's rows of tidb_snapshot = 99"
+NEW_CHANGEFEED = "the new changefeed's start-ts is 99 or less"
+ONLY_WIDENED = "ticdc-consumer load CONFIG --table SCHEMA.TABLE"
+WAYS = {GOES_ON, NEW_TABLES, NEW_CHANGEFEED, ONLY_WIDENED}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"filter": ("bank.*",)}, {ONLY_WIDENED, GOES_ON, NEW_TABLES}),
+        ({"route": {"a.*": "b.{table}"}}, {GOES_ON, NEW_TABLES}),
+        ({"protocol": "open-protocol"}, {GOES_ON, NEW_CHANGEFEED}),
+        (
+            {"topics": ("shop", "more"), "filter": ("bank.*",)},
+            {GOES_ON, NEW_TABLES, NEW_CHANGEFEED},
+        ),
+        ({"time_zone": "Asia/Shanghai", "filter": ("bank.*",)}, set[str]()),
+    ],
+)
+def test_each_setting_says_what_going_on_with_another_one_needs(
+    changed: dict[str, object], expected: set[str]
+) -> None:
+    before, now = options(""), options("", **changed)
+    with pytest.raises(Stop) as stop:
+        check_scope(CHANGEFEED, 100, scope_hash(before), scope_text(before), now)
+    assert {way for way in WAYS if way in str(stop.value)} == expected
 
 
 def test_the_order_of_topics_is_not_part_of_the_scope() -> None:

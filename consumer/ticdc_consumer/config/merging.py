@@ -38,7 +38,7 @@ class Merging:
 
 
 def table_of(shard: str) -> tuple[str, str] | None:
-    """The schema and table of a shard's name; None for a text that is no such name."""
+    """The schema and table of a shard's name; None for any other text."""
     found = _NAME.fullmatch(shard)
     if found is None:
         return None

@@ -1,16 +1,16 @@
 """A changefeed that is ended, and one whose settings change after R."""
 
-from typing import Any
-
 from support.advice import (
     Case,
     Scene,
-    Step,
     changefeed_begins,
+    copied,
     follow,
     hears,
+    sets,
     target,
     types,
+    types_again,
     upstream,
 )
 
@@ -18,15 +18,8 @@ T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 BEGUN = [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG")]
 LATER = upstream("INSERT INTO t VALUES (2, 'two')", "UPDATE t SET name = 'uno' WHERE id = 1")
 
-
-def sets(**settings: Any) -> Step:
-    """What an operator changes in the configuration."""
-
-    def step(scene: Scene) -> None:
-        texts = {n: str(v).replace("{schema}", scene.tidb.schema) for n, v in settings.items()}
-        scene.command.set(**texts)
-
-    return step
+LATER_STILL = upstream("INSERT INTO t VALUES (3, 'three')", "DELETE FROM t WHERE id = 1")
+KEYLESS = upstream("CREATE TABLE log (name VARCHAR(20))", "INSERT INTO log VALUES ('first')")
 
 
 def new_changefeed(scene: Scene) -> None:
@@ -99,6 +92,37 @@ CASES = [
             hears("the new changefeed's start-ts is … or less"),
             types("forget CONFIG", "run CONFIG --from-ts …"),
         ],
+    ),
+    Case(
+        "tables that hold a newer snapshot are gone on from after the changefeed is forgotten",
+        [
+            *BEGUN,
+            LATER,
+            target("DELETE FROM t"),
+            copied("t"),
+            types("run CONFIG --from-ts TS"),
+        ],
+        "or, if the tables hold the rows of that snapshot, end the changefeed before by: "
+        "ticdc-consumer forget CONFIG",
+        [types("forget CONFIG"), LATER_STILL, types_again("run CONFIG --from-ts TS")],
+    ),
+    Case(
+        "a table without a key is named in at_least_once",
+        [*BEGUN, KEYLESS, types("run CONFIG")],
+        "; add a primary key or a NOT NULL unique key on both sides, or name the table in [tables]",
+        [sets(tables__at_least_once="{schema}.log"), types("run CONFIG")],
+    ),
+    Case(
+        "a table with a trigger gets the changes of each transaction",
+        [
+            *BEGUN,
+            target("CREATE TRIGGER sees AFTER UPDATE ON t BEGIN SELECT new.id; END"),
+            LATER,
+            types("run CONFIG"),
+        ],
+        'would see net changes only; set apply = "transactions", or name the table in',
+        [sets(target__apply="transactions"), types("run CONFIG")],
+        on=("sqlite",),
     ),
     Case(
         "a changefeed of another time zone is loaded anew",

@@ -120,7 +120,7 @@ def test_a_snapshot_later_than_the_checkpoint_is_not_gone_on_from_under_its_name
     refuses(
         run,
         f"changefeed proof is at R = {reached}, before the snapshot {reached}: leave from_ts "
-        "out to go on from R; or, if the tables were loaded anew, start under another `changefeed`",
+        "out to go on from R; or, if the tables hold the rows of that snapshot, end the changefeed",
         from_ts=reached,
     )
     assert run("--from-ts", str(reached - 1)).code == 0

@@ -254,6 +254,27 @@ def types(*lines: str) -> Step:
     return step
 
 
+def types_again(line: str) -> Step:
+    """The command that was typed before, without an option or with one that was said to add."""
+
+    def step(scene: Scene) -> None:
+        follows, scene.follows = scene.follows, False
+        scene.types(line)
+        scene.follows = follows
+
+    return step
+
+
+def sets(**settings: Any) -> Step:
+    """What an operator changes in the configuration."""
+
+    def step(scene: Scene) -> None:
+        texts = {n: str(v).replace("{schema}", scene.tidb.schema) for n, v in settings.items()}
+        scene.command.set(**texts)
+
+    return step
+
+
 def sets_upstream(scene: Scene) -> None:
     """`[source] upstream`, in the configuration."""
     scene.settings["source__upstream"] = scene.tidb.url

@@ -39,12 +39,12 @@ class Merging:
 
 def table_of(shard: str) -> tuple[str, str] | None:
     """The schema and table of a shard's name; None for any other text."""
-    found = _NAME.fullmatch(shard)
-    if found is None:
+    parts = _NAME.fullmatch(shard)
+    if parts is None:
         return None
     schema, table = (
         plain if quoted is None else quoted.replace('""', '"')
-        for quoted, plain in (found.groups()[:2], found.groups()[2:])
+        for quoted, plain in (parts.groups()[:2], parts.groups()[2:])
     )
     return schema, table
 

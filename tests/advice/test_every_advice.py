@@ -40,6 +40,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "the configuration or the command line is corrected, before anything is applied": (
         "; write %40 for @",
+        "is not finished, and [source] dump is of …: set it as it was, or give the load up",
         ", or set …",
         "set … of the changefeed",
         "set … in the changefeed's sink URI",
@@ -52,6 +53,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "… goes to …, and so does ….… of changefeed …",
     ),
     "the same command is given again, which changes nothing that is committed": (
+        "; go on with: ticdc-consumer load CONFIG",
         "could not begin, nothing was applied; start again",
         "; start again when it answers",
         "changefeed …: …; start again",

@@ -187,6 +187,7 @@ def test_a_snapshot_must_be_younger_than_the_first_message(kafka: Kafka, sqlite_
         f"{topic}[1]: begins at offset 3, whose record is not older than the snapshot "
         "429918007904436226 by limits.clock_skew: rows may be lost; load a newer one"
     ]
+    create_shop(sqlite_url)
     young = report(options(kafka, topic, sqlite_url, from_ts=(1 << 63)))
     assert lines(young, "fail") == []
     assert any(

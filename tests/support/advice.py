@@ -134,7 +134,8 @@ class Scene:
             pattern = r"\S*?".join(map(re.escape, line.split("…")))
             found = re.findall(rf"{pattern}(?=[;,:.`)]*(?:\s|$))", self.heard)
             assert found, f"nothing says {line!r}, but: {self.heard}"
-            line = re.sub(r"\bTABLE\b", f"{self.tidb.schema}.t", str(found[-1]))
+            line = str(found[-1])
+        line = re.sub(r"\bTABLE\b", f"{self.tidb.schema}.t", line)
         name, *words = shlex.split(line.replace("--from-ts TS", f"--from-ts {self.snapshot}"))
         words.remove(CONFIG)
         words += ["--yes"] if name == "forget" else []  # the answer to its question

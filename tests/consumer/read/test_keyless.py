@@ -539,7 +539,9 @@ def test_a_delete_that_names_no_column_is_refused(sqlite_url: str) -> None:
 
 def test_a_table_with_a_key_keeps_it_whatever_is_accepted(sqlite_url: str) -> None:
     with created(sqlite_url, KEYED) as (target, _):
-        assert laid_out(target, replace(KEYED, handle_key=(), indexes=()), "*.*").key == ("id",)
+        assert laid_out(target, replace(KEYED, indexes=()), "*.*").key == ("id",)
+        with pytest.raises(Stop, match="neither the messages nor a CREATE TABLE name upstream's"):
+            laid_out(target, replace(KEYED, handle_key=(), indexes=()), "*.*")
 
 
 def test_a_key_that_the_settings_name_has_the_case_of_the_messages(sqlite_url: str) -> None:

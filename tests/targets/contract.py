@@ -718,14 +718,13 @@ class TargetContract:
 
     # --- errors -----------------------------------------------------------------------------
 
-    def test_a_row_in_the_way_stops_with_table_constraint_and_key(self, target: Target) -> None:
+    def test_a_row_in_the_way_stops_with_table_and_unique_key(self, target: Target) -> None:
         layout = created(target, defined(USERS))
         load(target, layout, [["1", "a@x", "secret"]])
         with pytest.raises(Stop, match=r"^shop\.users: .*mail") as stopped:
             load(target, layout, [["5", "b@x", "n"], ["6", "a@x", "hidden"], ["7", "c@x", "n"]])
         message = str(stopped.value)
-        assert "a@x" in message or "id=6" in message
-        assert "hidden" not in message and "secret" not in message
+        assert not any(value in message for value in ("a@x", "hidden", "secret"))
         assert len(contents(target, layout)) == 1
 
     def test_null_in_a_required_column_stops_with_its_name(self, target: Target) -> None:

@@ -147,13 +147,14 @@ CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 VALUES = st.tuples(st.none() | st.text(CHARACTERS), st.none() | st.binary())
 
 
-def test_a_row_in_the_way_stops_with_table_constraint_and_key(target: PostgreSQL) -> None:
+def test_a_row_in_the_way_stops_with_table_and_unique_key(target: PostgreSQL) -> None:
     layout = created(target, defined(USERS))
     load(target, layout, [["1", "a@x", "secret"]])
     with pytest.raises(Stop) as stopped:
         load(target, layout, [["2", "a@x", "hidden"]])
     assert str(stopped.value) == (
-        "shop.users: another row of the target has the same value of the unique key users_mail_key"
+        "shop.users: another row of the target has the same value of the unique key "
+        "users_mail_f65acdea"
     )
     assert "hidden" not in str(stopped.value)
     assert len(contents(target, layout)) == 1
@@ -184,7 +185,7 @@ def test_rows_in_the_way_are_cleared_and_counted(
 
 
 def test_identities_and_generated_columns_of_the_target_are_respected(target: PostgreSQL) -> None:
-    upstream = defined("create table ids (id bigint primary key, n int, g int)")
+    upstream = defined("create table ids (id bigint primary key, n int, g int as (n * 2) stored)")
     target.execute(
         "CREATE TABLE ids (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
         "n integer GENERATED ALWAYS AS IDENTITY, "
@@ -510,7 +511,7 @@ def test_a_created_table_has_upstreams_keys_defaults_and_indexes(target: Postgre
         "(h)",
         "(v)",
     ]
-    with pytest.raises(Stop, match=r"Key \(.*\)=\(abc\)"):
+    with pytest.raises(Stop, match="the same value of the unique key t_pre_"):
         load(target, layout, [["2", "h2", "abce", b"x", None, None, None, None, None, "3"]])
     target.execute("INSERT INTO t (id, h) VALUES (5, 'd')")
     (row,) = target.execute("SELECT n, s, bits, at IS NOT NULL FROM t WHERE id = 5").all()

@@ -18,15 +18,30 @@ ALTER TABLE t DROP COLUMN b, CHANGE COLUMN a b INT, ADD COLUMN a INT DEFAULT 7
 -- case: the same again, and the columns have the same places
 ALTER TABLE t DROP COLUMN b, CHANGE COLUMN a b INT AFTER id, ADD COLUMN a INT DEFAULT 7 AFTER id
 -- then: 1 7 10 x | 2 7 None y
--- stops.mysql: has columns of the same names and types before and after it
--- stops.mariadb: has columns of the same names and types before and after it
--- stops.tidb: has columns of the same names and types before and after it
 -- sqlite: ALTER TABLE "t" DROP COLUMN "b"
 -- sqlite: ALTER TABLE "t" RENAME COLUMN "a" TO "b"
 -- sqlite: ALTER TABLE "t" ADD COLUMN "a" INTEGER DEFAULT '7'
 -- postgresql: ALTER TABLE "s"."t" DROP COLUMN "b"
 -- postgresql: ALTER TABLE "s"."t" RENAME COLUMN "a" TO "b"
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "a" integer DEFAULT '7'
+-- mysql: ALTER TABLE `s`.`t` DROP COLUMN `b`, ADD COLUMN `a` int NULL DEFAULT '7' AFTER `id`, CHANGE COLUMN `a` `b` int NULL AFTER `a`
+-- tidb: ALTER TABLE `s`.`t` DROP COLUMN `b`
+-- tidb: ALTER TABLE `s`.`t` CHANGE COLUMN `a` `b` int NULL
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `a` int NULL DEFAULT '7' AFTER `id`
+-- tidb: ALTER TABLE `s`.`t` MODIFY COLUMN `b` int NULL AFTER `a`
+
+-- case: the same without a default, so that nothing shows whether it ran
+ALTER TABLE t DROP COLUMN b, CHANGE COLUMN a b INT AFTER id, ADD COLUMN a INT AFTER id
+-- then: 1 None 10 x | 2 None None y
+-- stops.mysql: has columns of the same names and types before and after it
+-- stops.mariadb: has columns of the same names and types before and after it
+-- stops.tidb: has columns of the same names and types before and after it
+-- sqlite: ALTER TABLE "t" DROP COLUMN "b"
+-- sqlite: ALTER TABLE "t" RENAME COLUMN "a" TO "b"
+-- sqlite: ALTER TABLE "t" ADD COLUMN "a" INTEGER
+-- postgresql: ALTER TABLE "s"."t" DROP COLUMN "b"
+-- postgresql: ALTER TABLE "s"."t" RENAME COLUMN "a" TO "b"
+-- postgresql: ALTER TABLE "s"."t" ADD COLUMN "a" integer
 
 -- table: CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, c VARCHAR(9), KEY ka (a), KEY kb (b))
 -- rows: 1, 10, 20, 'x' | 2, NULL, 30, 'y'

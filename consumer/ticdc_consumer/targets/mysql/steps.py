@@ -162,7 +162,10 @@ def done(
     undo = _undo(target, name, facts, differing, now)
     if not fitting:
         raise InTheWay(f"{target.quote(*name)} {_neither(facts, differing, now)}{undo}")
-    others = [_other_columns(table, state, catalog) for state in states]
+    altered = [_altered(table, state) for state in states]
+    others = [
+        _other_columns(state, names, catalog) for state, names in zip(states, altered, strict=True)
+    ]
     if all(others[number] for number in fitting):
         (column, *_) = others[fitting[0]]
         raise InTheWay(
@@ -181,6 +184,10 @@ def done(
         if not fitting:
             raise Stop(f"{target.quote(*name)} has its columns in another order than it was given")
     if _renamed_between(steps, fitting):
+        names = {name for each in altered for name in each}
+        by_default = [n for n in fitting if not _other_columns(states[n], names, catalog)]
+        fitting = by_default or fitting
+    if _renamed_between(steps, fitting):
         raise Unsupported(
             f"{target.quote(*name)} has columns of the same names and types before and after it, "
             "so that after a crash it would not be certain whether it ran"
@@ -194,17 +201,18 @@ def done(
     return Progress(fitting[0], as_after)
 
 
+def _altered(table: MySqlTable, state: MySqlTable) -> list[str]:
+    """The columns that the steps up to this state change."""
+    return [name for name, each in state.columns.items() if each != table.columns.get(name)]
+
+
 def _other_columns(
-    table: MySqlTable, state: MySqlTable, catalog: Mapping[str, CatalogColumn]
+    state: MySqlTable, names: Iterable[str], catalog: Mapping[str, CatalogColumn]
 ) -> list[str]:
-    """The columns that have another default than the steps up to this state give them, or are
-    computed and should not be, or the reverse."""
-    return [
-        name
-        for name, column in state.columns.items()
-        if column != table.columns.get(name) and name in catalog
-        if other_default(column, catalog[name])
-    ]
+    """The columns among `names` that have another default than in this state, or are computed and
+    should not be, or the reverse."""
+    present = [name for name in names if name in catalog and name in state.columns]
+    return [name for name in present if other_default(state.columns[name], catalog[name])]
 
 
 def _undo(

@@ -21,12 +21,12 @@ pytestmark = pytest.mark.golden
 NOT_TOLD = "pkch"
 """TiCDC's new architecture does not send the DROP of a table's last valid key: it stays."""
 
+NOT_SENT = {name: name for name in ("shop.item", "shop.goods", "shop2.goods2", "shop.liket")}
+"""A table, by all its names and with a copy of it, that gets a column with CURRENT_TIMESTAMP while
+it has rows: their values are not sent, and the recorded TiDB is not there to be asked. The run
+stops there (`test_ddl_upstream.py` has what follows with an upstream)."""
 LOST: dict[str, dict[str, str]] = {
     "debezium.ext": {
-        "shop.item": "shop.item",
-        "shop.goods": "shop.goods",
-        "shop2.goods2": "shop2.goods2",
-        "shop.liket": "shop.liket",
         "shop.tdef": "shop.tdef",
         "shop.wtable with space": "shop.w*",
         **{f"shop.{name}": f"shop.{name}" for name in ("ra", "rb", "rtmp", "rb2", "fb2", "vw")},
@@ -157,7 +157,7 @@ def test_every_ddl_runs_at_its_place(
     variant = given.variants[name]
     place = Place(request.getfixturevalue(f"{target}_url"), target)
     topics = send(broker, variant, again)
-    lost = LOST.get(name, {})
+    lost = NOT_SENT | LOST.get(name, {})
     with (
         served({line["id"]: line["schema"] for line in variant.schemas}) as registry,
         consumer_of(

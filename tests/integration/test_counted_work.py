@@ -40,7 +40,7 @@ READ_BY_A_DDL = [
     'PRAGMA main.table_xinfo("ticdc_table")',
     "SELECT ticdc_checkpoint.changefeed FROM",
     "SELECT * FROM",
-    "SELECT type FROM",
+    "SELECT 'temporary '",
     "SELECT ticdc_checkpoint.changefeed, ticdc_checkpoint.generation,",
 ]
 """What one CREATE TABLE reads of the target, cut and all: the checkpoint, its own table, and

@@ -496,6 +496,7 @@ def test_ddl_in_tidbs_queue_outlives_tidb_and_the_consumer(
                 assert place.rows("others") == [{"id": 2, "name": "two", "c1": "2"}]
                 assert place.rows("some") == [{"id": 2}]
         assert ledger(run) == [("done", 12)]
-        ran = ddl_jobs(place, f"query LIKE '%{place.schema}%' AND query NOT LIKE '%IF EXISTS%'")
+        once = "query NOT LIKE '%IF EXISTS%' AND query NOT LIKE '%OR REPLACE%'"
+        ran = ddl_jobs(place, f"query LIKE '%{place.schema}%' AND {once}")
         assert sorted(ran) == sorted(set(ran))
         assert ddl_jobs(place, "state <> 'synced'") == []

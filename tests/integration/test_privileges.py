@@ -72,7 +72,7 @@ def test_the_grants_that_are_asked_for_are_enough(
             assert outcome.code == 3, outcome.said
             assert "--ddl-run" not in outcome.said
             assert "hush" not in outcome.said
-            named = re.search(r"; run (.*), then start again\n", outcome.said)
+            named = re.search(r"; run (.*), then start again[;\n]", outcome.said)
             assert named, outcome.said
             asked.append(named[1])
             assert len(asked) < MOST and len({*asked}) == len(asked), asked

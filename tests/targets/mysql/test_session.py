@@ -370,7 +370,7 @@ def test_a_row_that_drifted_stops_the_run_and_is_named(target: MySql) -> None:
         Stop, match=r"^shop\.u: another row .* has the same value of the unique key "
     ) as stop:
         load(target, layout, [["1", "a'b for key 'x", None]])
-    assert '''"a'b for key 'x"''' in str(stop.value)
+    assert "a'b" not in str(stop.value)
     assert str(stop.value).endswith("email")
     assert contents(target, layout) == [(9, "a'b for key 'x", 5)]
 

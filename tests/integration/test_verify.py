@@ -415,7 +415,7 @@ def _truncate(verified: Verified) -> None:
         ts = tidb.ts()
     sqlite = sa.make_url(verified.target_url).get_backend_name() == "sqlite"
     truncate = "DELETE FROM a" if sqlite else changes[0]
-    done = f"'proof', {ts}, 1, '{schema}', 'a', 'TRUNCATE TABLE a', 11, 'done', '', ''"
+    done = f"'proof', {ts}, 1, '{schema}', 'a', 'TRUNCATE TABLE a', 11, 'done', '', '', ''"
     verified.spoil(
         truncate,
         changes[1],

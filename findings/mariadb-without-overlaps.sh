@@ -11,12 +11,12 @@ cd "$work"
 chmod 755 .
 apt-get update -qq
 apt-get download -qq "mariadb-server-core=$version" "mariadb-client-core=$version"
-for package in *.deb; do dpkg -x "$package" root; done
+for package in *.deb; do dpkg -x "$package" unpacked; done
 
 mkdir data
-me=(--no-defaults --user="$(id -un)" --datadir="$work/data" --lc-messages-dir="$work/root/usr/share/mysql")
-root/usr/sbin/mariadbd "${me[@]}" --skip-networking --skip-grant-tables --socket="$work/s" --pid-file="$work/pid" >server.log 2>&1 &
-sql() { root/usr/bin/mariadb --no-defaults --socket="$work/s" --batch --skip-column-names -e "$1" 2>&1; }
+me=(--no-defaults --user="$(id -un)" --datadir="$work/data" --lc-messages-dir="$work/unpacked/usr/share/mysql")
+unpacked/usr/sbin/mariadbd "${me[@]}" --skip-networking --skip-grant-tables --socket="$work/s" --pid-file="$work/pid" >server.log 2>&1 &
+sql() { unpacked/usr/bin/mariadb --no-defaults --socket="$work/s" --batch --skip-column-names -e "$1" 2>&1; }
 for _ in $(seq 100); do sql 'select 1' >/dev/null && break; sleep 0.2; done
 
 sql "create database d; create table d.t (id int, a date, b date, period for p (a, b), unique (id, p without overlaps))"
